@@ -1,0 +1,133 @@
+// Package fault is the service's one error type: a kind that decides the
+// status, a stable code, and a message that is safe to show and says how to
+// mend the request. Everything that reaches a caller is a fault; any other
+// error is an internal one and its text stays inside. Rendering is left to
+// the transports.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind is the class of a fault. Each maps to one HTTP status.
+type Kind uint8
+
+// The kinds, with the HTTP status that each becomes.
+const (
+	Internal           Kind = iota // 500
+	Invalid                        // 400
+	Unauthenticated                // 401
+	Forbidden                      // 403
+	NotFound                       // 404
+	MethodNotAllowed               // 405
+	NotAcceptable                  // 406
+	Conflict                       // 409
+	PreconditionFailed             // 412
+	TooLarge                       // 413
+	UnsupportedMedia               // 415
+	Unprocessable                  // 422
+	RateLimited                    // 429
+	Unavailable                    // 503
+	Timeout                        // 504
+)
+
+// Codes that more than one package gives.
+const (
+	CodeValidation    = "validation_failed"
+	CodeMalformedJSON = "malformed_json"
+	CodeNotFound      = "not_found"
+	CodeConflict      = "conflict"
+	CodeLimitReached  = "limit_reached"
+)
+
+// Where a detail's field stands.
+const (
+	InQuery  = "query"
+	InPath   = "path"
+	InHeader = "header"
+	InBody   = "body"
+)
+
+// Codes of a single detail.
+const (
+	DetailRequired   = "required"
+	DetailUnknown    = "unknown"
+	DetailType       = "wrong_type"
+	DetailFormat     = "invalid_format"
+	DetailOutOfRange = "out_of_range"
+	DetailNotAllowed = "not_allowed"
+	DetailDuplicate  = "duplicate"
+)
+
+// Detail names one thing that is wrong with a request.
+type Detail struct {
+	Field   string `json:"field"`
+	In      string `json:"in"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error is a fault. Message and Details are shown to the caller; Cause is
+// logged and never shown.
+type Error struct {
+	Kind       Kind
+	Code       string
+	Message    string
+	Details    []Detail
+	RetryAfter time.Duration // 0 when a retry has no set time
+	Cause      error
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Code + ": " + e.Message + ": " + e.Cause.Error()
+	}
+	return e.Code + ": " + e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// New makes a fault.
+func New(kind Kind, code, format string, args ...any) *Error {
+	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Validation makes the fault of a request with the given things wrong. The
+// message repeats the first, so that it is enough to read one line.
+func Validation(details ...Detail) *Error {
+	e := &Error{Kind: Invalid, Code: CodeValidation, Details: details}
+	if len(details) > 0 {
+		e.Message = details[0].Field + " " + details[0].Message
+	}
+	return e
+}
+
+// Field makes the validation fault of a single field.
+func Field(in, field, code, format string, args ...any) *Error {
+	return Validation(Detail{Field: field, In: in, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// Missing makes the fault of something absent; what names it for people.
+func Missing(what string) *Error { return New(NotFound, CodeNotFound, "no such %s", what) }
+
+// Busy makes the fault of a dependency that throttles or times out.
+func Busy(cause error) *Error {
+	return &Error{
+		Kind: Unavailable, Code: "unavailable", Cause: cause, RetryAfter: time.Second,
+		Message: "the service is busy; send the request again",
+	}
+}
+
+// As returns the fault in err's chain; ok is false when there is none.
+func As(err error) (fault *Error, ok bool) {
+	ok = errors.As(err, &fault)
+	return fault, ok
+}
+
+// Is reports whether err carries a fault of the kind.
+func Is(err error, kind Kind) bool {
+	f, ok := As(err)
+	return ok && f.Kind == kind
+}

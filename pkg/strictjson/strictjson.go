@@ -1,0 +1,167 @@
+// Package strictjson is the service's one JSON decoder for input from
+// outside. It accepts exactly one form of a value: no unknown or duplicate
+// member, no trailing data, no invalid UTF-8, no control characters in text
+// (tab, line feed and carriage return apart); what it refuses it names by
+// field. Bounds that a type cannot express are left to the caller.
+package strictjson
+
+import (
+	"errors"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Unmarshal decodes data into v. Every error is a [fault.Error] whose
+// details name the field by its path from the top: items[2].quantity.
+func Unmarshal(data []byte, v any) error {
+	if err := checkText(data); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v, json.RejectUnknownMembers(true)); err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// checkText reads the whole document once: syntax, UTF-8, duplicate names,
+// trailing data and control characters.
+func checkText(data []byte) error {
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return fault.New(fault.Invalid, fault.CodeMalformedJSON, "the body is empty; send a JSON object")
+	}
+	dec := jsontext.NewDecoder(newReader(data))
+	for depth := 0; ; {
+		tok, err := dec.ReadToken()
+		if err == io.EOF && depth == 0 {
+			return nil
+		}
+		if err != nil {
+			return explain(err)
+		}
+		switch tok.Kind() {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			if hasControl(tok.String()) {
+				return fault.Field(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
+					"must not contain control characters")
+			}
+		}
+		if depth == 0 {
+			if err := atEnd(dec); err != nil {
+				return err
+			}
+			return nil
+		}
+	}
+}
+
+func newReader(data []byte) io.Reader { return strings.NewReader(string(data)) }
+
+func atEnd(dec *jsontext.Decoder) error {
+	if _, err := dec.ReadToken(); err != io.EOF {
+		return fault.New(fault.Invalid, fault.CodeMalformedJSON, "the body must hold one JSON value and nothing after it")
+	}
+	return nil
+}
+
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0
+	})
+}
+
+// explain turns the library's errors into faults.
+func explain(err error) error {
+	var syntactic *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	switch {
+	case errors.As(err, &semantic):
+		return explainSemantic(semantic)
+	case errors.As(err, &syntactic):
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			return fault.Field(fault.InBody, fieldPath(syntactic.JSONPointer), fault.DetailDuplicate, "must be given once")
+		}
+		return malformed(err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return malformed(err)
+	default:
+		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Message: "the body is not valid JSON", Cause: err}
+	}
+}
+
+func malformed(err error) error {
+	message := strings.TrimPrefix(err.Error(), "jsontext: ")
+	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Message: "the body is not valid JSON: " + message, Cause: err}
+}
+
+func explainSemantic(err *json.SemanticError) error {
+	field := fieldPath(err.JSONPointer)
+	var inner *fault.Error
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		return fault.Field(fault.InBody, field, fault.DetailUnknown, "is not a field of this resource")
+	case errors.As(err.Err, &inner):
+		return inner
+	case err.Err != nil && isOurs(err.GoType):
+		return fault.Field(fault.InBody, field, fault.DetailFormat, "%s", err.Err.Error())
+	}
+	return fault.Field(fault.InBody, field, fault.DetailType, "must be %s", typeName(err.GoType))
+}
+
+// isOurs reports whether the type explains its own errors for people.
+func isOurs(t reflect.Type) bool {
+	return t != nil && strings.HasPrefix(t.PkgPath(), modulePath) || t != nil && t.Kind() == reflect.Pointer && isOurs(t.Elem())
+}
+
+const modulePath = "github.com/commerce-integration/service/"
+
+func typeName(t reflect.Type) string {
+	if t == nil {
+		return "another type"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeName(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number of at most " + strconv.Itoa(t.Bits()) + " bits"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "another type"
+	}
+}
+
+// fieldPath turns a JSON pointer into the path that messages use.
+func fieldPath(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		if _, err := strconv.Atoi(token); err == nil {
+			b.WriteString("[" + token + "]")
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(token)
+	}
+	if b.Len() == 0 {
+		return "body"
+	}
+	return b.String()
+}
