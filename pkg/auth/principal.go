@@ -1,0 +1,146 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// PrincipalKind tells what a credential stands for.
+type PrincipalKind string
+
+// The kinds of principal.
+const (
+	KindUser        PrincipalKind = "user"        // a person, by a user JWT
+	KindKey         PrincipalKind = "key"         // an API key of an application
+	KindApplication PrincipalKind = "application" // an application's own token
+)
+
+// MaxSites is the most sites that one credential may name.
+const MaxSites = 100
+
+// Principal is who asks, as the authorizer established it. Every access to
+// a record, an index or a cache takes its organization from here.
+type Principal struct {
+	Kind           PrincipalKind
+	OrganizationID value.ID
+	UserID         value.ID // zero unless Kind is KindUser
+	ApplicationID  value.ID // zero for users
+	KeyID          value.ID // zero unless Kind is KindKey
+	Scopes         Scopes
+	SiteIDs        []value.ID // nil: every site; never empty
+	RateLimit      int        // requests per 60 s of the subject
+	ExpiresAt      time.Time  // zero: does not expire
+}
+
+// Subject is what the rate limit counts: the application, or the user within
+// the organization.
+func (p *Principal) Subject() string {
+	if p.Kind == KindUser {
+		return p.OrganizationID.String() + "#" + p.UserID.String()
+	}
+	return p.ApplicationID.String()
+}
+
+// MaySeeSite reports whether the credential covers the site.
+func (p *Principal) MaySeeSite(site value.ID) bool {
+	return p.SiteIDs == nil || slices.Contains(p.SiteIDs, site)
+}
+
+// Keys of the authorizer context. API Gateway hands every value on as text.
+const (
+	contextKind         = "principalKind"
+	contextOrganization = "organizationId"
+	contextUser         = "userId"
+	contextApplication  = "applicationId"
+	contextKey          = "keyId"
+	contextScopes       = "scopes"
+	contextSites        = "siteIds"
+	contextRateLimit    = "rateLimit"
+	contextExpires      = "expiresAt"
+)
+
+// Context writes the principal as the authorizer context of API Gateway,
+// strings only.
+func (p *Principal) Context() map[string]string {
+	ctx := map[string]string{
+		contextKind:         string(p.Kind),
+		contextOrganization: p.OrganizationID.String(),
+		contextScopes:       p.Scopes.String(),
+		contextRateLimit:    strconv.Itoa(p.RateLimit),
+	}
+	setID := func(key string, id value.ID) {
+		if !id.IsZero() {
+			ctx[key] = id.String()
+		}
+	}
+	setID(contextUser, p.UserID)
+	setID(contextApplication, p.ApplicationID)
+	setID(contextKey, p.KeyID)
+	if p.SiteIDs != nil {
+		sites := make([]string, len(p.SiteIDs))
+		for i, id := range p.SiteIDs {
+			sites[i] = id.String()
+		}
+		ctx[contextSites] = strings.Join(sites, " ")
+	}
+	if !p.ExpiresAt.IsZero() {
+		ctx[contextExpires] = strconv.FormatInt(p.ExpiresAt.Unix(), 10)
+	}
+	return ctx
+}
+
+// ErrNoPrincipal means that the authorizer context names nobody.
+var ErrNoPrincipal = errors.New("auth: no principal in the authorizer context")
+
+// PrincipalFromContext reads what [Principal.Context] wrote, whatever type
+// the gateway gave the values. A context without a principal, or with a
+// damaged one, is an error: what arrives without a principal is never served.
+func PrincipalFromContext(ctx map[string]any) (Principal, error) {
+	get := func(key string) string {
+		if v, ok := ctx[key]; ok && v != nil {
+			return fmt.Sprint(v)
+		}
+		return ""
+	}
+	p := Principal{Kind: PrincipalKind(get(contextKind)), Scopes: ParseScopes(get(contextScopes))}
+	if p.Kind != KindUser && p.Kind != KindKey && p.Kind != KindApplication {
+		return Principal{}, ErrNoPrincipal
+	}
+	var err error
+	id := func(key string, required bool) (out value.ID) {
+		text := get(key)
+		if text == "" && !required {
+			return out
+		}
+		out, parseErr := value.ParseID(text)
+		err = errors.Join(err, parseErr)
+		return out
+	}
+	p.OrganizationID = id(contextOrganization, true)
+	p.UserID = id(contextUser, p.Kind == KindUser)
+	p.ApplicationID = id(contextApplication, p.Kind != KindUser)
+	p.KeyID = id(contextKey, p.Kind == KindKey)
+	for _, text := range strings.Fields(get(contextSites)) {
+		site, parseErr := value.ParseID(text)
+		err = errors.Join(err, parseErr)
+		p.SiteIDs = append(p.SiteIDs, site)
+	}
+	limit, limitErr := strconv.ParseFloat(get(contextRateLimit), 64)
+	err = errors.Join(err, limitErr)
+	p.RateLimit = int(limit)
+	if text := get(contextExpires); text != "" {
+		seconds, expiresErr := strconv.ParseFloat(text, 64)
+		err = errors.Join(err, expiresErr)
+		p.ExpiresAt = time.Unix(int64(seconds), 0)
+	}
+	if err != nil {
+		return Principal{}, fmt.Errorf("%w: %w", ErrNoPrincipal, err)
+	}
+	return p, nil
+}

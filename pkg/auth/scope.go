@@ -1,0 +1,76 @@
+package auth
+
+import (
+	"slices"
+	"strings"
+)
+
+// Scope is one permission: an area and read or write.
+type Scope string
+
+// The scopes.
+const (
+	DevelopersRead  Scope = "developers:read"
+	DevelopersWrite Scope = "developers:write"
+	WebhooksRead    Scope = "webhooks:read"
+	WebhooksWrite   Scope = "webhooks:write"
+	ProductsRead    Scope = "products:read"
+	CategoriesRead  Scope = "categories:read"
+	OrdersRead      Scope = "orders:read"
+	CustomersRead   Scope = "customers:read"
+	InvoicesRead    Scope = "invoices:read"
+)
+
+// Scopes is a sorted set of scopes.
+type Scopes []Scope
+
+// ReadScopes are the five scopes of the read API, the most that an API key
+// or an application token can hold.
+func ReadScopes() Scopes {
+	return Scopes{CategoriesRead, CustomersRead, InvoicesRead, OrdersRead, ProductsRead}
+}
+
+// AllScopes is every scope there is.
+func AllScopes() Scopes {
+	return NewScopes(append(ReadScopes(), DevelopersRead, DevelopersWrite, WebhooksRead, WebhooksWrite)...)
+}
+
+// NewScopes makes the set of the given scopes.
+func NewScopes(scopes ...Scope) Scopes {
+	s := slices.Clone(scopes)
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// ParseScopes reads a space-separated list; it is not checked against the
+// known scopes, and an unknown one permits nothing.
+func ParseScopes(text string) Scopes {
+	fields := strings.Fields(text)
+	scopes := make([]Scope, len(fields))
+	for i, f := range fields {
+		scopes[i] = Scope(f)
+	}
+	return NewScopes(scopes...)
+}
+
+// Has reports whether the set permits the scope.
+func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
+
+// Intersect returns the scopes in both sets.
+func (s Scopes) Intersect(other Scopes) Scopes {
+	out := Scopes{}
+	for _, scope := range s {
+		if other.Has(scope) {
+			out = append(out, scope)
+		}
+	}
+	return out
+}
+
+func (s Scopes) String() string {
+	parts := make([]string, len(s))
+	for i, scope := range s {
+		parts[i] = string(scope)
+	}
+	return strings.Join(parts, " ")
+}
