@@ -1,0 +1,134 @@
+package dynamo
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Attribute names that more than one kind of item has.
+const (
+	attrPK      = "PK"
+	attrSK      = "SK"
+	attrGSI1PK  = "GSI1PK"
+	attrGSI1SK  = "GSI1SK"
+	attrType    = "t"
+	attrDoc     = "doc"
+	attrExpires = "expiresAtEpoch"
+
+	gsi1 = "GSI1"
+)
+
+// Item types, the value of attribute t. Stream filters in template.yaml
+// select by them.
+const (
+	typeRecord      = "rec"
+	typeEvent       = "evt"
+	typePayload     = "pay"
+	typeApplication = "app"
+	typeEndpoint    = "end"
+	typeRecovery    = "rcv"
+	typeCount       = "cnt"
+	typeKey         = "key"
+	typeCredential  = "cred"
+	typeCounters    = "ctr"
+	typeRate        = "rate"
+	typeTail        = "tail"
+)
+
+// shards spreads one organization's records of a kind, and its webhook
+// events, over this many partition keys.
+const shards = 16
+
+// key is the primary key of an item.
+type key struct{ pk, sk string }
+
+func shardOf(id value.ID) int {
+	h := fnv.New32a()
+	h.Write(id[:])
+	return int(h.Sum32() % shards)
+}
+
+func recordPartition(org value.ID, kind string, shard int) string {
+	return fmt.Sprintf("ORG#%s#%s#%x", org, strings.ToUpper(kind), shard)
+}
+
+func recordKey(org value.ID, kind string, id value.ID) key {
+	return key{recordPartition(org, kind, shardOf(id)), id.String()}
+}
+
+// eventKind stands where a record's kind stands in the key of a row of the
+// webhook history.
+const eventKind = "EVENT"
+
+func eventKey(org, row value.ID) key { return recordKey(org, eventKind, row) }
+
+func payloadKey(org, event value.ID) key {
+	return key{"ORG#" + org.String() + "#PAYLOAD#" + event.String(), "PAYLOAD"}
+}
+
+// developerPartition holds an organization's applications, endpoints and
+// recoveries, which are few and read together.
+func developerPartition(org value.ID) string { return "ORG#" + org.String() + "#DEV" }
+
+const (
+	applicationPrefix = "APP#"
+	endpointPrefix    = "ENDPOINT#"
+	recoveryPrefix    = "RECOVERY#"
+)
+
+func applicationKey(org, id value.ID) key {
+	return key{developerPartition(org), applicationPrefix + id.String()}
+}
+
+func endpointKey(org, id value.ID) key {
+	return key{developerPartition(org), endpointPrefix + id.String()}
+}
+
+func recoveryKey(org, endpoint, id value.ID) key {
+	return key{developerPartition(org), recoveryPrefix + endpoint.String() + "#" + id.String()}
+}
+
+func countKey(org value.ID) key { return key{developerPartition(org), "COUNT"} }
+
+func apiKeyPartition(org, application value.ID) string {
+	return "ORG#" + org.String() + "#KEYS#" + application.String()
+}
+
+func apiKeyKey(org, application, id value.ID) key {
+	return key{apiKeyPartition(org, application), id.String()}
+}
+
+// credentialKey is the one key that does not start from an organization: it
+// is how a presented key finds its own.
+func credentialKey(keyID string) key { return key{"KEY#" + keyID, "KEY"} }
+
+func countersPartition(org value.ID) string { return "ORG#" + org.String() + "#COUNTERS" }
+
+func countersKey(org, endpoint value.ID) key {
+	return key{countersPartition(org), endpoint.String()}
+}
+
+func rateKey(subject string) key { return key{"RATE#" + subject, "RATE"} }
+
+func tailPartition(org value.ID, list string) string {
+	return "IDX#" + org.String() + "#" + list
+}
+
+const tailPrefix = "T#"
+
+func tailKey(org value.ID, list string, sequence uint64) key {
+	return key{tailPartition(org, list), fmt.Sprintf("%s%016x", tailPrefix, sequence)}
+}
+
+// duePartition holds the rows whose next attempt lies further ahead than a
+// queue can wait, by time.
+func duePartition(shard int) string { return fmt.Sprintf("DUE#%x", shard) }
+
+// unsentPartition holds an endpoint's rows that are HELD or FAILED.
+func unsentPartition(endpoint value.ID) string { return "UNSENT#" + endpoint.String() }
+
+// timedSort orders a GSI1 partition by time, then by row.
+func timedSort(at value.Time, id value.ID) string { return at.String() + "#" + id.String() }

@@ -1,0 +1,195 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/commerce-integration/service/pkg/fault"
+)
+
+// Table is the service's one table. It is safe for concurrent use.
+type Table struct {
+	client *dynamodb.Client
+	name   string
+	now    func() time.Time
+}
+
+// New returns the table of the name; now is the clock that decides what has
+// expired.
+func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
+	return &Table{client: client, name: name, now: now}
+}
+
+// Name returns the table's name.
+func (t *Table) Name() string { return t.name }
+
+// Ping makes one cheap read, so that a function's first request finds an
+// open connection and a fault in the wiring shows at its start.
+func (t *Table) Ping(ctx context.Context) error {
+	_, err := t.get(ctx, key{"PING", "PING"})
+	return err
+}
+
+// item is an item as the SDK gives it.
+type item = map[string]types.AttributeValue
+
+func (k key) item() item { return item{attrPK: str(k.pk), attrSK: str(k.sk)} }
+
+// get reads one item, strongly consistent; nil when it is absent or expired.
+func (t *Table) get(ctx context.Context, k key) (item, error) {
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &t.name, Key: k.item(), ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, wrap("get item", err)
+	}
+	if out.Item == nil || t.expired(out.Item) {
+		return nil, nil
+	}
+	return out.Item, nil
+}
+
+// expired reports whether the time to live of an item is over: the table
+// removes such items up to 48 hours late.
+func (t *Table) expired(it item) bool {
+	at := getNumber(it, attrExpires)
+	return at != 0 && at <= t.now().Unix()
+}
+
+// query reads every item that the input selects, page by page, and hands the
+// unexpired ones to each until it returns false.
+func (t *Table) query(ctx context.Context, in *dynamodb.QueryInput, each func(item) (bool, error)) error {
+	in.TableName = &t.name
+	pages := dynamodb.NewQueryPaginator(t.client, in)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return wrap("query", err)
+		}
+		for _, it := range page.Items {
+			if t.expired(it) {
+				continue
+			}
+			more, err := each(it)
+			if err != nil || !more {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// partition is the query of a whole partition, or of the sort keys with a
+// prefix, strongly consistent.
+func partition(pk, prefix string) *dynamodb.QueryInput {
+	in := &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("PK = :pk"),
+		ExpressionAttributeValues: item{":pk": str(pk)},
+		ConsistentRead:            aws.Bool(true),
+	}
+	if prefix != "" {
+		in.KeyConditionExpression = aws.String("PK = :pk AND begins_with(SK, :prefix)")
+		in.ExpressionAttributeValues[":prefix"] = str(prefix)
+	}
+	return in
+}
+
+// batchGetMax is the most keys that one BatchGetItem takes.
+const batchGetMax = 100
+
+// batchGet reads the items with the given keys, strongly consistent; absent
+// and expired ones are left out. Keys must be distinct. What the table left
+// unprocessed is asked for again, with a growing pause.
+func (t *Table) batchGet(ctx context.Context, keys []key) ([]item, error) {
+	var found []item
+	for start := 0; start < len(keys); start += batchGetMax {
+		chunk := keys[start:min(start+batchGetMax, len(keys))]
+		items, err := t.batchGetChunk(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, items...)
+	}
+	return found, nil
+}
+
+func (t *Table) batchGetChunk(ctx context.Context, keys []key) ([]item, error) {
+	wanted := make([]map[string]types.AttributeValue, len(keys))
+	for i, k := range keys {
+		wanted[i] = k.item()
+	}
+	request := map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: aws.Bool(true)}}
+	var found []item
+	for pause := 10 * time.Millisecond; len(request) > 0; pause = min(2*pause, time.Second) {
+		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+		if err != nil {
+			return nil, wrap("batch get", err)
+		}
+		for _, it := range out.Responses[t.name] {
+			if !t.expired(it) {
+				found = append(found, it)
+			}
+		}
+		if request = out.UnprocessedKeys; len(request) == 0 {
+			break
+		}
+		if err := wait(ctx, pause); err != nil {
+			return nil, wrap("batch get", err)
+		}
+	}
+	return found, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// throttles are the error codes that mean: try again a little later.
+var throttles = map[string]bool{
+	"ProvisionedThroughputExceededException": true,
+	"RequestLimitExceeded":                   true,
+	"ThrottlingException":                    true,
+	"LimitExceededException":                 true,
+	"InternalServerError":                    true,
+	"ServiceUnavailable":                     true,
+	"TransactionInProgressException":         true,
+}
+
+// wrap names what was tried and turns a table that is busy or out of reach
+// into a fault. A request that the table refuses as wrong stays an internal
+// error: it is ours.
+func wrap(tried string, err error) error {
+	err = fmt.Errorf("%s: %w", tried, err)
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		if throttles[api.ErrorCode()] {
+			return fault.Busy(err)
+		}
+		return err
+	}
+	return fault.Busy(err)
+}
+
+// conditionFailed reports whether a conditional write met another state, and
+// gives that state when the write asked for it.
+func conditionFailed(err error) (current item, failed bool) {
+	var c *types.ConditionalCheckFailedException
+	if errors.As(err, &c) {
+		return c.Item, true
+	}
+	return nil, false
+}
