@@ -1,0 +1,120 @@
+package tableserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+)
+
+// BenchmarkPutsWithStream puts b.N new items of about 600 bytes by four writers while a consumer reads the stream and
+// trims what it has read, and reports the puts per second of the first and the last 10,000 side by side:
+//
+//	go test -run '^$' -bench PutsWithStream -benchtime 300000x ./pkg/local/tableserver
+func BenchmarkPutsWithStream(b *testing.B) {
+	server := start(b, b.TempDir())
+	db := client(server)
+	arn := createTable(b, db)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	var read atomic.Int64
+	var consumer sync.WaitGroup
+	consumer.Go(func() { consume(ctx, b, server, db, arn, &read) })
+
+	window := min(10_000, b.N)
+	started := time.Now()
+	var first, last time.Time
+	var next atomic.Int64
+	var writers sync.WaitGroup
+	b.ResetTimer()
+	for range 4 {
+		writers.Go(func() {
+			for {
+				i := int(next.Add(1))
+				switch {
+				case i > b.N:
+					return
+				case i == window+1:
+					first = time.Now()
+				case i == b.N-window+1:
+					last = time.Now()
+				}
+				item := map[string]types.AttributeValue{"v": &types.AttributeValueMemberS{Value: strings.Repeat("x", 500)}}
+				if err := put(ctx, db, fmt.Sprintf("ORG#%d", i), item); err != nil {
+					b.Errorf("put %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	ended := time.Now()
+	b.StopTimer()
+	if first.IsZero() {
+		first, last = ended, started
+	}
+	for deadline := time.Now().Add(time.Minute); read.Load() < int64(b.N); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatalf("the consumer read %d of %d records", read.Load(), b.N)
+		}
+	}
+	cancel()
+	consumer.Wait()
+	b.ReportMetric(float64(window)/first.Sub(started).Seconds(), "first-puts/s")
+	b.ReportMetric(float64(window)/ended.Sub(last).Seconds(), "last-puts/s")
+	b.ReportMetric(float64(b.N)/ended.Sub(started).Seconds(), "puts/s")
+}
+
+// consume reads the stream to its end again and again and trims what it has read four times a second.
+func consume(ctx context.Context, b *testing.B, server *Server, db *dynamodb.Client, arn string, read *atomic.Int64) {
+	options := db.Options()
+	streams := dynamodbstreams.New(dynamodbstreams.Options{Region: options.Region, BaseEndpoint: options.BaseEndpoint, Credentials: options.Credentials})
+	described, err := streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: aws.String(arn)})
+	if err != nil {
+		b.Errorf("describing the stream: %v", err)
+		return
+	}
+	begun, err := streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: aws.String(arn), ShardId: described.StreamDescription.Shards[0].ShardId, ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
+	})
+	if err != nil {
+		b.Errorf("beginning to read the stream: %v", err)
+		return
+	}
+	iterator, trimmed := begun.ShardIterator, time.Now()
+	for {
+		page, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator})
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			b.Errorf("reading the stream: %v", err)
+			return
+		}
+		iterator = page.NextShardIterator
+		if n := len(page.Records); n > 0 {
+			read.Add(int64(n))
+			if time.Since(trimmed) > 250*time.Millisecond {
+				if _, err := server.Trim(ctx, table, *page.Records[n-1].Dynamodb.SequenceNumber); err != nil && ctx.Err() == nil {
+					b.Errorf("trimming: %v", err)
+					return
+				}
+				trimmed = time.Now()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package tableserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long a child may take to end by itself before it is killed.
+const stopGrace = 3 * time.Second
+
+// A child is one running server process.
+type child struct {
+	process *os.Process
+	ended   chan struct{} // closed when the process is gone
+	err     error         // how it ended; read it after ended
+	said    *lastWords
+}
+
+// startChild runs the binary in the caller's process group. Where the system can, it asks that the child be killed when
+// the caller dies; Linux ties that to the thread that forked, so one goroutine keeps its thread until the child is gone.
+func startChild(binary string, args ...string) (*child, error) {
+	c := &child{ended: make(chan struct{}), said: &lastWords{}}
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		cmd := exec.Command(binary, args...)
+		cmd.Stderr = c.said
+		cmd.SysProcAttr = dieWithParent()
+		if err := cmd.Start(); err != nil {
+			started <- fmt.Errorf("starting %s: %w", binary, err)
+			return
+		}
+		c.process = cmd.Process
+		started <- nil
+		c.err = cmd.Wait()
+		close(c.ended)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// stop ends the child and returns when it is gone.
+func (c *child) stop() error {
+	if err := c.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("asking the table server to end: %w", err)
+	}
+	patience := time.NewTimer(stopGrace)
+	defer patience.Stop()
+	select {
+	case <-c.ended:
+		return nil
+	case <-patience.C:
+	}
+	if err := c.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing the table server: %w", err)
+	}
+	<-c.ended
+	return nil
+}
+
+// failure says how an ended child ended, with what it said.
+func (c *child) failure() error {
+	return fmt.Errorf("the table server ended (%v): %s", c.err, tail(c.said.String(), 1000))
+}
+
+// lastWords keeps the end of what a child writes, at most 8 KiB of it.
+type lastWords struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *lastWords) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(p)
+	if over := w.text.Len() - 8<<10; over > 0 {
+		w.text.Next(over)
+	}
+	return len(p), nil
+}
+
+func (w *lastWords) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package tableserver
+
+import "syscall"
+
+// dieWithParent has no counterpart here: a killed caller leaves the child to its process group's end.
+func dieWithParent() *syscall.SysProcAttr { return nil }
