@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/awslabs/aws-lambda-go-api-proxy/core"
+	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// GatewayFunc is a function behind API Gateway.
+type GatewayFunc = func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
+
+// gatewayFunc puts an HTTP handler behind API Gateway's proxy events.
+func gatewayFunc(handler http.Handler) GatewayFunc {
+	adapter := httpadapter.New(handler)
+	return func(ctx context.Context, event events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+		event.Path = escapedPath(event.Path)
+		return adapter.ProxyWithContext(ctx, event)
+	}
+}
+
+// escapedPath makes any path one that parses: the adapter fails the whole
+// invocation on a path such as "/%", which a client can send as "/%25".
+func escapedPath(path string) string {
+	if _, err := url.Parse("https://host" + path); err == nil && strings.HasPrefix(path, "/") {
+		return path
+	}
+	return (&url.URL{Path: path}).EscapedPath()
+}
+
+// callerOf reads who asks from the authorizer's context and from nothing
+// else: a client can forge every header, also those that the adapter would
+// write for handlers that read the context from headers.
+func callerOf(r *http.Request) rest.Caller {
+	gateway, ok := core.GetAPIGatewayContextFromContext(r.Context())
+	caller := rest.Caller{RequestID: requestID(r.Context()), BaseURL: baseURL(r, gateway)}
+	if !ok {
+		caller.Err = auth.ErrNoPrincipal
+		return caller
+	}
+	caller.Principal, caller.Err = auth.PrincipalFromContext(gateway.Authorizer)
+	return caller
+}
+
+// requestID is Lambda's own, which is unique under every host; the gateway's
+// is one and the same for all requests under some emulators.
+func requestID(ctx context.Context) string {
+	if lc, ok := lambdacontext.FromContext(ctx); ok && lc.AwsRequestID != "" {
+		return lc.AwsRequestID
+	}
+	return value.NewRandomID().String()
+}
+
+// baseURL is what the client sees in front of a path, stage included: the
+// context's path carries the stage, the event's does not.
+func baseURL(r *http.Request, gateway events.APIGatewayProxyRequestContext) string {
+	scheme := r.Header.Get("X-Forwarded-Proto")
+	if scheme == "" {
+		scheme = "https"
+	}
+	host := r.Header.Get("Host")
+	if host == "" {
+		host = gateway.DomainName
+	}
+	stage := ""
+	if gateway.Stage != "" && gateway.Path == "/"+gateway.Stage+r.URL.Path {
+		stage = "/" + gateway.Stage
+	}
+	return scheme + "://" + host + stage
+}
