@@ -30,7 +30,7 @@ type Operation struct {
 	Description string
 	Access      Access
 	Scope       auth.Scope // "": none beyond the credential
-	Params      []Param    // query and header parameters; others in the query are refused
+	Params      []Param    // others in the query are refused
 	Body        any        // zero value of the body's type; nil: no body
 	Status      int        // of success
 	Result      any        // zero value of the result's type; nil: no content
@@ -39,10 +39,10 @@ type Operation struct {
 	Handle      func(*Request) (*Response, error)
 }
 
-// Param documents one query or header parameter, and its name permits it.
+// Param documents one parameter and permits its name.
 type Param struct {
 	Name        string
-	In          string // query or header
+	In          string // query, header, or path for one that is no UUID
 	Description string
 	Type        string // string, integer, number, boolean
 	Format      string // uuid, date-time, …
@@ -62,8 +62,9 @@ type Request struct {
 	BaseURL   string // scheme, host and stage, without a trailing slash
 	RequestID string
 
-	ctx  context.Context
-	path map[string]value.ID
+	ctx   context.Context
+	ids   map[string]value.ID
+	texts map[string]string
 }
 
 // Context is done when the caller's time is up.
@@ -73,7 +74,10 @@ func (r *Request) Context() context.Context { return r.ctx }
 func (r *Request) Organization() value.ID { return r.Principal.OrganizationID }
 
 // PathID returns the path parameter, which is a valid UUID.
-func (r *Request) PathID(name string) value.ID { return r.path[name] }
+func (r *Request) PathID(name string) value.ID { return r.ids[name] }
+
+// PathText returns a path parameter that the operation declares as text.
+func (r *Request) PathText(name string) string { return r.texts[name] }
 
 // Response is what a handler answers. Exactly one of JSON and Raw is set,
 // or neither for an empty body.

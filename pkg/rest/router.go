@@ -115,14 +115,28 @@ func (e *methodNotAllowed) Unwrap() error {
 	return fault.New(fault.MethodNotAllowed, "method_not_allowed", "this path takes %s", e.allow)
 }
 
-func parsePathIDs(raw map[string]string) (map[string]value.ID, error) {
-	ids := make(map[string]value.ID, len(raw))
+// splitPath separates the path parameters that are UUIDs from those that the
+// operation declares as text.
+func (op *Operation) splitPath(raw map[string]string) (ids map[string]value.ID, texts map[string]string, err error) {
+	ids, texts = make(map[string]value.ID, len(raw)), map[string]string{}
 	for name, text := range raw {
-		id, err := value.ParseID(text)
-		if err != nil {
-			return nil, fault.Field(fault.InPath, name, fault.DetailFormat, "%s", err.Error())
+		if op.param(fault.InPath, name) != nil {
+			texts[name] = text
+			continue
 		}
-		ids[name] = id
+		if ids[name], err = value.ParseID(text); err != nil {
+			return nil, nil, fault.Field(fault.InPath, name, fault.DetailFormat, "%s", err.Error())
+		}
 	}
-	return ids, nil
+	return ids, texts, nil
+}
+
+// param returns the declared parameter, or nil.
+func (op *Operation) param(in, name string) *Param {
+	for i := range op.Params {
+		if op.Params[i].In == in && op.Params[i].Name == name {
+			return &op.Params[i]
+		}
+	}
+	return nil
 }

@@ -178,7 +178,7 @@ func (x *exchange) request(rawPath map[string]string) (*Request, error) {
 	if err := x.checkAccept(); err != nil {
 		return nil, err
 	}
-	ids, err := parsePathIDs(rawPath)
+	ids, texts, err := x.op.splitPath(rawPath)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (x *exchange) request(rawPath map[string]string) (*Request, error) {
 	}
 	return &Request{
 		Principal: x.caller.Principal, Query: query, Header: x.r.Header, Body: body,
-		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), path: ids,
+		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), ids: ids, texts: texts,
 	}, nil
 }
 
@@ -264,7 +264,7 @@ func (x *exchange) query() (url.Values, error) {
 	var details []fault.Detail
 	for name, given := range values {
 		switch {
-		case !x.op.takes(name):
+		case x.op.param(fault.InQuery, name) == nil:
 			details = append(details, fault.Detail{Field: name, In: fault.InQuery, Code: fault.DetailUnknown, Message: "is not a parameter of this operation"})
 		case len(given) > 1:
 			details = append(details, fault.Detail{Field: name, In: fault.InQuery, Code: fault.DetailDuplicate, Message: "must be given once"})
@@ -277,15 +277,6 @@ func (x *exchange) query() (url.Values, error) {
 		return nil, fault.Validation(details...)
 	}
 	return values, nil
-}
-
-func (op *Operation) takes(name string) bool {
-	for i := range op.Params {
-		if op.Params[i].In == fault.InQuery && op.Params[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (x *exchange) log(err error, took time.Duration) {

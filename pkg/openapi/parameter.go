@@ -1,0 +1,88 @@
+package openapi
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/rest"
+)
+
+var pathParam = regexp.MustCompile(`\{([^}]+)\}`)
+
+// parameters documents the path's UUIDs, what the operation declares, and
+// the conditional headers that its method implies.
+func (b *builder) parameters(op *rest.Operation) []*huma.Param {
+	var params []*huma.Param
+	for _, match := range pathParam.FindAllStringSubmatch(op.Path, -1) {
+		declared := slices.ContainsFunc(op.Params, func(p rest.Param) bool { return p.In == fault.InPath && p.Name == match[1] })
+		if !declared {
+			params = append(params, &huma.Param{Name: match[1], In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}})
+		}
+	}
+	for i := range op.Params {
+		params = append(params, parameter(&op.Params[i]))
+	}
+	header := func(name, text string) {
+		params = append(params, &huma.Param{Name: name, In: "header", Description: text, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
+	switch op.Method {
+	case "GET":
+		header("If-None-Match", "Answers 304 when one of these entity tags is current.")
+	case "PATCH", "DELETE":
+		header("If-Match", "Answers 412 unless one of these entity tags is current; * is any.")
+	}
+	return params
+}
+
+func parameter(p *rest.Param) *huma.Param {
+	value := &huma.Schema{Type: p.Type, Format: p.Format}
+	for _, e := range p.Enum {
+		value.Enum = append(value.Enum, e)
+	}
+	bound := func(n *int64) *float64 {
+		if n == nil {
+			return nil
+		}
+		f := float64(*n)
+		return &f
+	}
+	if p.Type == huma.TypeString {
+		value.MinLength, value.MaxLength = length(p.Min), length(p.Max)
+	} else {
+		value.Minimum, value.Maximum = bound(p.Min), bound(p.Max)
+	}
+	value.Default = defaultOf(p)
+	out := &huma.Param{Name: p.Name, In: p.In, Description: p.Description, Required: p.Required, Schema: value}
+	if p.Multi {
+		explode := false
+		out.Schema = &huma.Schema{Type: huma.TypeArray, Items: value}
+		out.Style, out.Explode = "form", &explode
+	}
+	return out
+}
+
+func length(n *int64) *int {
+	if n == nil {
+		return nil
+	}
+	i := int(*n)
+	return &i
+}
+
+func defaultOf(p *rest.Param) any {
+	switch {
+	case p.Default == "":
+		return nil
+	case p.Type == huma.TypeInteger:
+		if n, err := strconv.Atoi(p.Default); err == nil {
+			return n
+		}
+	case p.Type == huma.TypeBoolean:
+		return p.Default == "true"
+	}
+	return p.Default
+}

@@ -1,0 +1,87 @@
+// Package about answers what describes the service itself, without
+// credentials: the OpenAPI document, a page that shows it and works offline,
+// and a health check. All of it is fixed when the program is built. What the
+// document says is generated elsewhere from the operations.
+package about
+
+import (
+	_ "embed"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+
+	"github.com/swaggest/swgui/v5/static"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/rest"
+)
+
+// OpenAPI is the service's OpenAPI 3.1 document.
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+//go:embed docs.html
+var page []byte
+
+const (
+	cacheable = "public, max-age=300"
+	tag       = "About"
+)
+
+// Health is the answer of the health check.
+type Health struct {
+	Status string `json:"status"`
+}
+
+// Operations returns the operations of this package.
+func Operations() []rest.Operation {
+	return []rest.Operation{
+		{
+			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag, Status: http.StatusOK,
+			Summary: "Read this document", Result: map[string]any{}, Handle: fixed(OpenAPI, cacheable),
+		},
+		{
+			ID: "getDocs", Method: http.MethodGet, Path: "/docs", Tag: tag, Status: http.StatusOK,
+			Summary: "Read this document as a page", MediaType: "text/html; charset=utf-8", Handle: fixed(page, cacheable),
+		},
+		{
+			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag, Status: http.StatusOK,
+			Summary: "Read a part of the page", MediaType: "application/octet-stream", Handle: asset,
+			Params: []rest.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
+		},
+		{
+			ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: tag, Status: http.StatusOK,
+			Summary: "Check that the service answers", Result: Health{},
+			Handle: func(*rest.Request) (*rest.Response, error) {
+				return &rest.Response{JSON: Health{Status: "ok"}, Header: http.Header{"Cache-Control": {"no-store"}}}, nil
+			},
+		},
+	}
+}
+
+func fixed(body []byte, caching string) func(*rest.Request) (*rest.Response, error) {
+	etag := rest.ETagOf(body)
+	return func(*rest.Request) (*rest.Response, error) {
+		return &rest.Response{Raw: body, ETag: etag, Header: http.Header{"Cache-Control": {caching}}}, nil
+	}
+}
+
+// asset serves a file of the viewer. The files are compressed in the binary
+// and go out as they are: every client of the page takes gzip.
+func asset(r *rest.Request) (*rest.Response, error) {
+	name := r.PathText("file")
+	header := http.Header{"Cache-Control": {cacheable}, "Content-Type": {mime.TypeByExtension(path.Ext(name))}}
+	body, err := fs.ReadFile(static.FS, name+".gz")
+	if err == nil {
+		header.Set("Content-Encoding", "gzip")
+	} else if body, err = fs.ReadFile(static.FS, name); err != nil {
+		return nil, fault.Missing("file")
+	}
+	if header.Get("Content-Type") == "" {
+		return nil, fmt.Errorf("no media type for %s", name)
+	}
+	return &rest.Response{Raw: body, Header: header}, nil
+}
