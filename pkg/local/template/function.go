@@ -1,0 +1,163 @@
+package template
+
+import (
+	"fmt"
+	"time"
+)
+
+// Function is a Lambda function and what invokes it beside the API.
+type Function struct {
+	Name        string // folder of its code: functions/<name>
+	LogicalID   string
+	Timeout     time.Duration
+	MemoryMB    int
+	Environment map[string]string
+	Queues      []QueueSource
+	Streams     []StreamSource
+	Schedules   []Schedule
+}
+
+// QueueSource invokes a function with the messages of a queue.
+type QueueSource struct {
+	ID             string // of the event source mapping
+	Queue          string // logical id
+	BatchSize      int
+	Window         time.Duration // how long a batch may wait to fill
+	MaxConcurrency int           // 0 for no bound
+	ReportFailures bool          // the function's answer names failed messages
+	Filters        []string      // JSON patterns, any of which lets a message through; none lets all
+}
+
+// StreamSource invokes a function with the changes of the table.
+type StreamSource struct {
+	ID                    string // of the event source mapping
+	StartingPosition      string // TRIM_HORIZON or LATEST
+	BatchSize             int
+	Window                time.Duration // how long a batch may wait to fill
+	ParallelizationFactor int
+	Bisect                bool          // halves a batch whose invocation failed
+	MaxRetries            int           // -1 for without end
+	MaxAge                time.Duration // after which a record is given up; -1 for never
+	ReportFailures        bool          // the function's answer names the first failed record
+	Filters               []string      // JSON patterns, any of which lets a record through; none lets all
+}
+
+// Schedule invokes a function regularly.
+type Schedule struct {
+	ID    string
+	Every time.Duration
+}
+
+func (x *extractor) function(id string, properties *node) Function {
+	globals := x.root.get("Globals", "Function")
+	either := func(key string) *node {
+		if own := properties.get(key); own != nil {
+			return own
+		}
+		return globals.get(key)
+	}
+	f := Function{
+		Name:        x.functionOf[id],
+		LogicalID:   id,
+		Timeout:     x.seconds(either("Timeout"), 3),
+		MemoryMB:    x.integer(either("MemorySize"), 128),
+		Environment: map[string]string{},
+	}
+	for _, level := range []*node{globals, properties} {
+		for name, value := range level.get("Environment", "Variables").pairs() {
+			f.Environment[name] = x.text(value)
+		}
+	}
+	for name, event := range properties.get("Events").pairs() {
+		if kind := x.text(event.get("Type")); kind != "Schedule" {
+			x.fail(event, "event %s of %s: type %q is not supported, only Schedule", name, id, kind)
+			continue
+		}
+		f.Schedules = append(f.Schedules, x.schedule(id+name, event.get("Properties", "Schedule")))
+	}
+	return f
+}
+
+func (x *extractor) schedule(id string, n *node) Schedule {
+	expression := x.text(n)
+	units := map[string]time.Duration{
+		"minute": time.Minute, "minutes": time.Minute,
+		"hour": time.Hour, "hours": time.Hour,
+		"day": 24 * time.Hour, "days": 24 * time.Hour,
+	}
+	var count int
+	var unit string
+	_, err := fmt.Sscanf(expression, "rate(%d %s", &count, &unit)
+	if err != nil || count < 1 || len(unit) < 2 || units[unit[:len(unit)-1]] == 0 {
+		x.fail(n, "schedule %q is not supported, only rate(...)", expression)
+		return Schedule{ID: id, Every: time.Minute}
+	}
+	return Schedule{ID: id, Every: time.Duration(count) * units[unit[:len(unit)-1]]}
+}
+
+// source adds an event source mapping to its function.
+func (x *extractor) source(m *Model, id string, properties *node) {
+	function := m.Functions[x.functionNamed(properties.get("FunctionName"))]
+	target := properties.get("EventSourceArn").target()
+	switch {
+	case target == m.Table.LogicalID && target != "":
+		if m.Table.StreamView == "" {
+			x.fail(properties, "%s: table %s has no stream", id, target)
+		}
+		function.Streams = append(function.Streams, x.streamSource(id, properties))
+	case m.Queues[target].LogicalID != "":
+		function.Queues = append(function.Queues, x.queueSource(id, target, properties))
+	default:
+		x.fail(properties, "%s: source %q is neither the table nor a queue", id, target)
+		return
+	}
+	m.Functions[function.Name] = function
+}
+
+func (x *extractor) queueSource(id, queue string, properties *node) QueueSource {
+	return QueueSource{
+		ID:             id,
+		Queue:          queue,
+		BatchSize:      x.integer(properties.get("BatchSize"), 10),
+		Window:         x.seconds(properties.get("MaximumBatchingWindowInSeconds"), 0),
+		MaxConcurrency: x.integer(properties.get("ScalingConfig", "MaximumConcurrency"), 0),
+		ReportFailures: x.reportsFailures(properties),
+		Filters:        x.filters(properties),
+	}
+}
+
+func (x *extractor) streamSource(id string, properties *node) StreamSource {
+	s := StreamSource{
+		ID:                    id,
+		StartingPosition:      x.text(properties.get("StartingPosition")),
+		BatchSize:             x.integer(properties.get("BatchSize"), 100),
+		Window:                x.seconds(properties.get("MaximumBatchingWindowInSeconds"), 0),
+		ParallelizationFactor: x.integer(properties.get("ParallelizationFactor"), 1),
+		Bisect:                x.boolean(properties.get("BisectBatchOnFunctionError")),
+		MaxRetries:            x.integer(properties.get("MaximumRetryAttempts"), -1),
+		MaxAge:                x.seconds(properties.get("MaximumRecordAgeInSeconds"), -1),
+		ReportFailures:        x.reportsFailures(properties),
+		Filters:               x.filters(properties),
+	}
+	if s.MaxAge < 0 {
+		s.MaxAge = -1
+	}
+	return s
+}
+
+func (x *extractor) reportsFailures(properties *node) bool {
+	for _, kind := range x.texts(properties.get("FunctionResponseTypes")) {
+		if kind == "ReportBatchItemFailures" {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *extractor) filters(properties *node) []string {
+	var patterns []string
+	for _, filter := range properties.get("FilterCriteria", "Filters").list() {
+		patterns = append(patterns, x.text(filter.get("Pattern")))
+	}
+	return patterns
+}

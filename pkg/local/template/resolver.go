@@ -1,0 +1,195 @@
+package template
+
+import (
+	"fmt"
+	"strings"
+)
+
+// resolver evaluates intrinsics.
+type resolver struct {
+	root       *node
+	parameters map[string]string
+	values     map[string]string // of resources and their attributes
+}
+
+// pseudo are CloudFormation's own parameters, as far as they have a value
+// that does not depend on an account.
+var pseudo = map[string]string{
+	"AWS::Partition": "aws",
+	"AWS::URLSuffix": "amazonaws.com",
+}
+
+// The pseudo parameters that values may override, and what they are here.
+var account = map[string]string{
+	"AWS::AccountId": "000000000000",
+	"AWS::Region":    "local",
+	"AWS::StackName": "local",
+}
+
+func newResolver(root *node, values map[string]string) (*resolver, error) {
+	r := &resolver{root: root, parameters: map[string]string{}, values: map[string]string{}}
+	for name, value := range values {
+		id, _, _ := strings.Cut(name, ".")
+		switch {
+		case root.get("Parameters", name) != nil, account[name] != "":
+			continue
+		case root.get("Resources", id) != nil:
+			r.values[name] = value
+		default:
+			return nil, fmt.Errorf("a value is given for %s, which the template does not name", name)
+		}
+	}
+	for name, fallback := range account {
+		if value, ok := values[name]; ok {
+			fallback = value
+		}
+		r.values[name] = fallback
+	}
+	for name, parameter := range root.get("Parameters").pairs() {
+		value, given := values[name]
+		fallback := parameter.get("Default")
+		if !given && fallback == nil {
+			return nil, fmt.Errorf("line %d: parameter %s has no default and no value is given", parameter.line, name)
+		}
+		if !given {
+			value = fallback.text
+		}
+		if err := allowed(name, value, parameter.get("AllowedValues")); err != nil {
+			return nil, err
+		}
+		r.parameters[name] = value
+	}
+	return r, nil
+}
+
+func allowed(name, value string, values *node) error {
+	if values == nil {
+		return nil
+	}
+	var texts []string
+	for _, entry := range values.list() {
+		if entry.text == value {
+			return nil
+		}
+		texts = append(texts, entry.text)
+	}
+	return fmt.Errorf("parameter %s is %q, must be one of %s", name, value, strings.Join(texts, ", "))
+}
+
+// resolve returns the text of a scalar or of an intrinsic that gives one, ""
+// when n is absent, null or AWS::NoValue.
+func (r *resolver) resolve(n *node) (string, error) {
+	if n == nil || n.kind == null {
+		return "", nil
+	}
+	if n.kind == scalar {
+		return n.text, nil
+	}
+	name, argument, ok := n.intrinsic()
+	if !ok {
+		return "", fmt.Errorf("line %d: want a text, found a mapping or a list", n.line)
+	}
+	switch name {
+	case "Ref":
+		return r.ref(argument.text, n.line)
+	case "Fn::GetAtt":
+		if len(argument.list()) == 2 {
+			return r.ref(argument.entries[0].text+"."+argument.entries[1].text, n.line)
+		}
+	case "Fn::Sub":
+		return r.sub(argument)
+	case "Fn::If":
+		if len(argument.list()) == 3 {
+			return r.choose(argument.entries)
+		}
+	}
+	return "", fmt.Errorf("line %d: cannot resolve %s", n.line, name)
+}
+
+// ref returns what a name stands for: a parameter, a pseudo parameter, a
+// resource ("Table") or an attribute of one ("Table.Arn").
+func (r *resolver) ref(name string, line int) (string, error) {
+	if name == "AWS::NoValue" {
+		return "", nil
+	}
+	for _, known := range []map[string]string{r.parameters, r.values, pseudo} {
+		if value, ok := known[name]; ok {
+			return value, nil
+		}
+	}
+	if id, _, _ := strings.Cut(name, "."); r.root.get("Resources", id) != nil {
+		return name, nil
+	}
+	return "", fmt.Errorf("line %d: %s is neither a parameter nor a resource", line, name)
+}
+
+// sub replaces ${name} in a text; ${!name} stands for itself.
+func (r *resolver) sub(n *node) (string, error) {
+	if n.kind != scalar {
+		return "", fmt.Errorf("line %d: cannot resolve Fn::Sub with variables of its own", n.line)
+	}
+	var out strings.Builder
+	rest := n.text
+	for {
+		before, after, found := strings.Cut(rest, "${")
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", fmt.Errorf("line %d: ${ without }", n.line)
+		}
+		rest = tail
+		if literal, ok := strings.CutPrefix(name, "!"); ok {
+			out.WriteString("${" + literal + "}")
+			continue
+		}
+		value, err := r.ref(name, n.line)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(value)
+	}
+}
+
+func (r *resolver) choose(arguments []*node) (string, error) {
+	holds, err := r.condition(r.root.get("Conditions", arguments[0].text), arguments[0].line)
+	if err != nil {
+		return "", err
+	}
+	if holds {
+		return r.resolve(arguments[1])
+	}
+	return r.resolve(arguments[2])
+}
+
+func (r *resolver) condition(n *node, line int) (bool, error) {
+	name, argument, ok := n.intrinsic()
+	if !ok {
+		return false, fmt.Errorf("line %d: no such condition", line)
+	}
+	switch {
+	case name == "Condition":
+		return r.condition(r.root.get("Conditions", argument.text), n.line)
+	case name == "Fn::Equals" && len(argument.list()) == 2:
+		left, err := r.resolve(argument.entries[0])
+		if err != nil {
+			return false, err
+		}
+		right, err := r.resolve(argument.entries[1])
+		return left == right, err
+	case name == "Fn::Not" && len(argument.list()) == 1:
+		holds, err := r.condition(argument.entries[0], n.line)
+		return !holds, err
+	case name == "Fn::And", name == "Fn::Or":
+		for _, entry := range argument.list() {
+			holds, err := r.condition(entry, n.line)
+			if err != nil || holds == (name == "Fn::Or") {
+				return holds, err
+			}
+		}
+		return name == "Fn::And", nil
+	}
+	return false, fmt.Errorf("line %d: cannot evaluate %s", n.line, name)
+}

@@ -1,0 +1,173 @@
+// Package template reads the stack's SAM template into a model of what it
+// deploys: routes, authorizers, gateway responses, functions with their event
+// sources, table and queues. What the model says is what AWS would do with
+// the same file; a construct that it does not understand is an error where it
+// matters, never a guess. Running any of it is left to the other packages of
+// the local runner.
+package template
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"time"
+)
+
+// Model is a resolved template.
+type Model struct {
+	// Parameters holds every parameter's effective value.
+	Parameters map[string]string
+	API        API
+	// Functions by name, which is the folder of their code: functions/<name>.
+	Functions map[string]Function
+	Table     Table
+	// Queues by logical id.
+	Queues map[string]Queue
+}
+
+// Load reads and resolves the template in a file. See [Resolve].
+func Load(file string, values map[string]string) (*Model, error) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read template: %w", err)
+	}
+	model, err := Resolve(source, values)
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", file, err)
+	}
+	return model, nil
+}
+
+// Resolve parses a template and resolves it with values, which override
+// parameters by name and give what a Ref ("Table") or an attribute
+// ("Table.StreamArn") of a resource stands for. A resource without a value
+// stands for its logical id; a parameter without value and default, and a
+// value that nothing in the template is named by, are errors.
+func Resolve(source []byte, values map[string]string) (*Model, error) {
+	root, err := readYAML(source)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newResolver(root, values)
+	if err != nil {
+		return nil, err
+	}
+	x := &extractor{resolver: r, functionOf: map[string]string{}}
+	model := x.model()
+	if err := errors.Join(x.errs...); err != nil {
+		return nil, err
+	}
+	return model, nil
+}
+
+// extractor picks the model's parts out of the resources. It collects errors,
+// so that one run shows all of them.
+type extractor struct {
+	*resolver
+	functionOf map[string]string // a function's name by logical id
+	errs       []error
+}
+
+func (x *extractor) fail(at *node, format string, args ...any) {
+	line := 0
+	if at != nil {
+		line = at.line
+	}
+	x.errs = append(x.errs, fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...)))
+}
+
+func (x *extractor) model() *Model {
+	m := &Model{Parameters: x.parameters, Functions: map[string]Function{}, Queues: map[string]Queue{}}
+	resources := x.root.get("Resources")
+	for id, resource := range resources.pairs() {
+		if x.text(resource.get("Type")) == "AWS::Serverless::Function" {
+			x.functionOf[id] = path.Base(x.text(resource.get("Properties", "CodeUri")))
+		}
+	}
+	for id, resource := range resources.pairs() {
+		properties := resource.get("Properties")
+		switch x.text(resource.get("Type")) {
+		case "AWS::Serverless::Function":
+			f := x.function(id, properties)
+			m.Functions[f.Name] = f
+		case "AWS::Serverless::Api":
+			m.API = x.api(properties)
+		case "AWS::DynamoDB::Table":
+			m.Table = x.table(id, properties)
+		case "AWS::SQS::Queue":
+			m.Queues[id] = x.queue(id, properties)
+		}
+	}
+	for id, resource := range resources.pairs() {
+		if x.text(resource.get("Type")) == "AWS::Lambda::EventSourceMapping" {
+			x.source(m, id, resource.get("Properties"))
+		}
+	}
+	return m
+}
+
+// text returns a scalar's resolved text, "" for an absent one.
+func (x *extractor) text(n *node) string {
+	text, err := x.resolve(n)
+	if err != nil {
+		x.errs = append(x.errs, err)
+	}
+	return text
+}
+
+// integer returns a resolved whole number, or fallback when it is absent.
+func (x *extractor) integer(n *node, fallback int) int {
+	if n == nil {
+		return fallback
+	}
+	text := x.text(n)
+	var i int
+	if _, err := fmt.Sscanf(text, "%d", &i); err != nil || fmt.Sprint(i) != text {
+		x.fail(n, "%q is no whole number", text)
+	}
+	return i
+}
+
+// seconds returns a resolved number of seconds.
+func (x *extractor) seconds(n *node, fallback int) time.Duration {
+	return time.Duration(x.integer(n, fallback)) * time.Second
+}
+
+// boolean returns a resolved true or false, false when it is absent.
+func (x *extractor) boolean(n *node) bool {
+	switch text := x.text(n); text {
+	case "true":
+		return true
+	case "", "false":
+		return false
+	default:
+		x.fail(n, "%q is neither true nor false", text)
+		return false
+	}
+}
+
+// texts returns the resolved entries of a list.
+func (x *extractor) texts(n *node) []string {
+	var texts []string
+	for _, entry := range n.list() {
+		texts = append(texts, x.text(entry))
+	}
+	return texts
+}
+
+// functionNamed returns the name of the function that a Ref, a GetAtt or an
+// integration's URI names.
+func (x *extractor) functionNamed(n *node) string {
+	id := n.target()
+	if name, argument, ok := n.intrinsic(); ok && name == "Fn::Sub" && argument.kind == scalar {
+		_, after, _ := strings.Cut(argument.text, "/functions/${")
+		id, _, _ = strings.Cut(after, ".Arn}")
+	}
+	name := x.functionOf[id]
+	if name == "" {
+		x.fail(n, "names no function of this template")
+	}
+	return name
+}
