@@ -1,0 +1,219 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Attributes of a record.
+const (
+	attrKind     = "k"
+	attrRevision = "rev"
+	attrVersion  = "ver"
+	attrSites    = "sites"
+	attrDeleted  = "del"
+	attrSilent   = "silent"
+)
+
+// Record reads one record, strongly consistent; nil when there is none or it
+// was deleted.
+func (t *Table) Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error) {
+	it, err := t.get(ctx, recordKey(org, string(kind), id))
+	if err != nil || it == nil {
+		return nil, err
+	}
+	s, err := decodeRecord(org, it)
+	if err != nil || s.Deleted {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Records reads records of one kind, tombstones included, by id. What is
+// absent is not in the answer.
+func (t *Table) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
+	keys := make([]key, len(ids))
+	for i, id := range ids {
+		keys[i] = recordKey(org, string(kind), id)
+	}
+	items, err := t.batchGet(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[value.ID]*commerce.Stored, len(items))
+	for _, it := range items {
+		s, err := decodeRecord(org, it)
+		if err != nil {
+			return nil, err
+		}
+		found[s.ID] = s
+	}
+	return found, nil
+}
+
+// ErrChanged means that a record is no longer what a write was based on.
+var ErrChanged = errors.New("dynamo: the record has changed meanwhile")
+
+// PutRecord replaces previous, which is nil when there was none, by next. It
+// fails with [ErrChanged] when the table holds something else. A write that
+// met its own earlier try, which the SDK repeats when a connection breaks
+// after the answer, has succeeded.
+func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
+	in := &dynamodb.PutItemInput{
+		TableName: &t.name, Item: encodeRecord(next),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	switch {
+	case previous == nil:
+		in.ConditionExpression = aws.String("attribute_not_exists(PK) OR expiresAtEpoch <= :now")
+		in.ExpressionAttributeValues = item{":now": num(t.now().Unix())}
+	case previous.Version == nil:
+		in.ConditionExpression = aws.String("rev = :rev AND attribute_not_exists(ver)")
+		in.ExpressionAttributeValues = item{":rev": num(int64(previous.Revision))}
+	default:
+		in.ConditionExpression = aws.String("rev = :rev AND ver = :ver")
+		in.ExpressionAttributeValues = item{":rev": num(int64(previous.Revision)), ":ver": num(*previous.Version)}
+	}
+	_, err := t.client.PutItem(ctx, in)
+	if current, failed := conditionFailed(err); failed {
+		if sameRecord(current, in.Item) {
+			return nil
+		}
+		return ErrChanged
+	}
+	if err != nil {
+		return wrap(fmt.Sprintf("put %s %s", next.Kind, next.ID), err)
+	}
+	return nil
+}
+
+func sameRecord(a, b item) bool {
+	for _, name := range []string{attrRevision, attrVersion} {
+		if getNumber(a, name) != getNumber(b, name) {
+			return false
+		}
+	}
+	return getString(a, attrDoc) == getString(b, attrDoc) && getBool(a, attrDeleted) == getBool(b, attrDeleted)
+}
+
+// AllRecords hands every record of the kind, tombstones included, to each,
+// which is called by one goroutine at a time. The shards are read in
+// parallel and in no order.
+func (t *Table) AllRecords(ctx context.Context, org value.ID, kind commerce.Kind, each func(*commerce.Stored) error) error {
+	return t.shardQuery(ctx, org, string(kind), func(it item) error {
+		s, err := decodeRecord(org, it)
+		if err != nil {
+			return err
+		}
+		return each(s)
+	})
+}
+
+// shardQuery reads all shards of a kind in parallel; each is called by one
+// goroutine at a time.
+func (t *Table) shardQuery(ctx context.Context, org value.ID, kind string, each func(item) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	items := make(chan item, 256)
+	for shard := range shards {
+		group.Go(func() error {
+			return t.query(ctx, partition(recordPartition(org, kind, shard), ""), func(it item) (bool, error) {
+				select {
+				case items <- it:
+					return true, nil
+				case <-ctx.Done():
+					return false, ctx.Err()
+				}
+			})
+		})
+	}
+	var readErr error
+	done := make(chan struct{})
+	go func() {
+		readErr = group.Wait()
+		close(items)
+		close(done)
+	}()
+	var err error
+	for it := range items {
+		if err == nil {
+			err = each(it)
+		}
+	}
+	<-done
+	if err != nil {
+		return err
+	}
+	return readErr
+}
+
+func encodeRecord(s *commerce.Stored) item {
+	it := recordKey(s.OrganizationID, string(s.Kind), s.ID).item()
+	it[attrType], it[attrKind], it[attrRevision] = str(typeRecord), str(string(s.Kind)), num(int64(s.Revision))
+	if s.Version != nil {
+		it[attrVersion] = num(*s.Version)
+	}
+	if s.Silent {
+		it[attrSilent] = boolean(true)
+	}
+	if at, deleted := s.ExpiresAt(); deleted {
+		it[attrDeleted] = boolean(true)
+		it[attrExpires] = num(at.Std().Unix())
+		return it
+	}
+	it[attrDoc] = str(string(s.Doc))
+	if len(s.SiteIDs) > 0 {
+		sites := make([]types.AttributeValue, len(s.SiteIDs))
+		for i, id := range s.SiteIDs {
+			sites[i] = str(id.String())
+		}
+		it[attrSites] = &types.AttributeValueMemberL{Value: sites}
+	}
+	return it
+}
+
+func decodeRecord(org value.ID, it item) (*commerce.Stored, error) {
+	s := &commerce.Stored{
+		OrganizationID: org, Revision: value.Time(getNumber(it, attrRevision)),
+		Deleted: getBool(it, attrDeleted), Silent: getBool(it, attrSilent),
+	}
+	var err error
+	if s.Kind, err = commerce.ParseKind(getString(it, attrKind)); err != nil {
+		return nil, fmt.Errorf("decode the record %s: its kind %w", getString(it, attrSK), err)
+	}
+	if s.ID, err = value.ParseID(getString(it, attrSK)); err != nil {
+		return nil, fmt.Errorf("decode the record %q: its id %w", getString(it, attrSK), err)
+	}
+	if _, ok := it[attrVersion]; ok {
+		version := getNumber(it, attrVersion)
+		s.Version = &version
+	}
+	if doc := getString(it, attrDoc); doc != "" {
+		s.Doc = []byte(doc)
+	}
+	if list, ok := it[attrSites].(*types.AttributeValueMemberL); ok {
+		for _, v := range list.Value {
+			site, ok := v.(*types.AttributeValueMemberS)
+			if !ok {
+				return nil, fmt.Errorf("decode the record %s: a site that is no text", s.ID)
+			}
+			id, err := value.ParseID(site.Value)
+			if err != nil {
+				return nil, fmt.Errorf("decode the record %s: a site %w", s.ID, err)
+			}
+			s.SiteIDs = append(s.SiteIDs, id)
+		}
+	}
+	if s.Doc == nil && !s.Deleted {
+		return nil, fmt.Errorf("decode the record %s: it has no document", s.ID)
+	}
+	return s, nil
+}

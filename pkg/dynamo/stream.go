@@ -1,0 +1,116 @@
+package dynamo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// StreamType returns the item type of a stream record, such as "rec" of a
+// record or "evt" of a row of the webhook history; "" for a record that the
+// table's time to live has written, which means nothing to anybody.
+func StreamType(r *events.DynamoDBEventRecord) string {
+	if r.Change.NewImage == nil {
+		return ""
+	}
+	if v, ok := r.Change.NewImage[attrType]; ok && v.DataType() == events.DataTypeString {
+		return v.String()
+	}
+	return ""
+}
+
+// Types of items that reach the stream's consumers.
+const (
+	StreamRecord = typeRecord
+	StreamEvent  = typeEvent
+)
+
+// RecordChange is one write of a record: what it was, nil when there was
+// none, and what it is.
+type RecordChange struct {
+	OrganizationID value.ID
+	Old, New       *commerce.Stored
+}
+
+// DecodeRecordChange reads a stream record of a record. An old image that had
+// expired is as good as absent.
+func DecodeRecordChange(r *events.DynamoDBEventRecord) (RecordChange, error) {
+	org, err := organizationOf(r)
+	if err != nil {
+		return RecordChange{}, err
+	}
+	change := RecordChange{OrganizationID: org}
+	if change.New, err = decodeRecord(org, imageItem(r.Change.NewImage)); err != nil {
+		return RecordChange{}, err
+	}
+	if old := imageItem(r.Change.OldImage); old != nil {
+		if change.Old, err = decodeRecord(org, old); err != nil {
+			return RecordChange{}, err
+		}
+	}
+	return change, nil
+}
+
+// organizationOf reads the organization from the partition key.
+func organizationOf(r *events.DynamoDBEventRecord) (value.ID, error) {
+	pk := r.Change.Keys[attrPK]
+	if pk.DataType() != events.DataTypeString {
+		return value.ID{}, fmt.Errorf("a stream record without a key")
+	}
+	parts := strings.SplitN(pk.String(), "#", 3)
+	if len(parts) < 3 || parts[0] != "ORG" {
+		return value.ID{}, fmt.Errorf("a stream record of key %q, which is no organization's", pk.String())
+	}
+	org, err := value.ParseID(parts[1])
+	if err != nil {
+		return value.ID{}, fmt.Errorf("a stream record of key %q: the organization %w", pk.String(), err)
+	}
+	return org, nil
+}
+
+// imageItem turns a stream image into an item; nil stays nil. Types that the
+// service does not store are left out.
+func imageItem(image map[string]events.DynamoDBAttributeValue) item {
+	if image == nil {
+		return nil
+	}
+	it := make(item, len(image))
+	for name, v := range image {
+		if converted := imageValue(v); converted != nil {
+			it[name] = converted
+		}
+	}
+	return it
+}
+
+func imageValue(v events.DynamoDBAttributeValue) types.AttributeValue {
+	switch v.DataType() {
+	case events.DataTypeString:
+		return str(v.String())
+	case events.DataTypeNumber:
+		return &types.AttributeValueMemberN{Value: v.Number()}
+	case events.DataTypeBoolean:
+		return boolean(v.Boolean())
+	case events.DataTypeBinary:
+		return binary(v.Binary())
+	case events.DataTypeNull:
+		return &types.AttributeValueMemberNULL{Value: true}
+	case events.DataTypeList:
+		list := make([]types.AttributeValue, 0, len(v.List()))
+		for _, e := range v.List() {
+			if converted := imageValue(e); converted != nil {
+				list = append(list, converted)
+			}
+		}
+		return &types.AttributeValueMemberL{Value: list}
+	case events.DataTypeMap:
+		return &types.AttributeValueMemberM{Value: imageItem(v.Map())}
+	default:
+		return nil
+	}
+}
