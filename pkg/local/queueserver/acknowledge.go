@@ -1,0 +1,106 @@
+package queueserver
+
+// receiptEntry is a receipt handle, alone or in a batch.
+type receiptEntry struct {
+	ID                string `json:"Id"`
+	ReceiptHandle     string
+	VisibilityTimeout *int64 // for ChangeMessageVisibility, in seconds
+}
+
+type receiptInput struct {
+	queueRef
+	receiptEntry
+}
+
+type receiptBatchInput struct {
+	queueRef
+	Entries []receiptEntry
+}
+
+func (s *Server) deleteMessage(_ call, in *receiptInput) (out nothing, err error) {
+	return out, s.one(in, (*change).acknowledge)
+}
+
+func (s *Server) deleteMessageBatch(_ call, in *receiptBatchInput) (*batchResult[done], error) {
+	return s.many(in, (*change).acknowledge)
+}
+
+func (s *Server) changeMessageVisibility(_ call, in *receiptInput) (out nothing, err error) {
+	return out, s.one(in, (*change).reschedule)
+}
+
+func (s *Server) changeMessageVisibilityBatch(_ call, in *receiptBatchInput) (*batchResult[done], error) {
+	return s.many(in, (*change).reschedule)
+}
+
+type receiptAction func(*change, *queue, *receiptEntry) error
+
+func (s *Server) one(in *receiptInput, act receiptAction) error {
+	return s.update(func(c *change) error {
+		q, err := c.find(in.QueueURL)
+		if err != nil {
+			return err
+		}
+		return act(c, q, &in.receiptEntry)
+	})
+}
+
+func (s *Server) many(in *receiptBatchInput, act receiptAction) (*batchResult[done], error) {
+	out := &batchResult[done]{}
+	return out, s.update(func(c *change) error {
+		q, err := c.find(in.QueueURL)
+		if err != nil {
+			return err
+		}
+		if err := checkBatch(in.Entries, func(e *receiptEntry) string { return e.ID }); err != nil {
+			return err
+		}
+		return out.each(len(in.Entries), func(i int) (string, done, error) {
+			e := &in.Entries[i]
+			return e.ID, done{e.ID}, act(c, q, e)
+		})
+	})
+}
+
+// acknowledge deletes a message. A handle that is no longer the message's deletes nothing and is no error.
+func (c *change) acknowledge(q *queue, e *receiptEntry) error {
+	m, err := q.received(e.ReceiptHandle)
+	if err != nil || m == nil {
+		return err
+	}
+	return c.write(&messageDeleted{queue: q.id, seq: m.seq})
+}
+
+// checkVisibility checks a timeout in seconds, if there is one.
+func checkVisibility(timeout *int64) error {
+	if timeout != nil && (*timeout < 0 || *timeout > maxVisibility) {
+		return errValue(*timeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
+	}
+	return nil
+}
+
+// reschedule sets when a received message becomes visible again, at most 12 hours after its receive.
+func (c *change) reschedule(q *queue, e *receiptEntry) error {
+	if e.VisibilityTimeout == nil {
+		return errMissing("VisibilityTimeout")
+	}
+	if err := checkVisibility(e.VisibilityTimeout); err != nil {
+		return err
+	}
+	m, err := q.received(e.ReceiptHandle)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return errValue(e.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
+	}
+	visible := c.now + *e.VisibilityTimeout*1000
+	if visible > m.received+maxVisibility*1000 {
+		return errValue(*e.VisibilityTimeout, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
+	}
+	if err := c.write(&visibilityChanged{queue: q.id, seq: m.seq, visible: visible}); err != nil {
+		return err
+	}
+	q.show(c.now)
+	return nil
+}

@@ -1,0 +1,67 @@
+package queueserver
+
+import (
+	"errors"
+	"net/http"
+)
+
+const maxBatch = 10
+
+// batchResult tells the fate of each entry of a batch.
+type batchResult[T any] struct {
+	Successful []T
+	Failed     []batchFailure
+}
+
+type batchFailure struct {
+	ID          string `json:"Id"`
+	SenderFault bool
+	Code        string
+	Message     string
+}
+
+// done is the result of an entry of which there is nothing to tell.
+type done struct {
+	ID string `json:"Id"`
+}
+
+// each runs one entry after the other. An error of the protocol fails its entry, any other the request.
+func (o *batchResult[T]) each(n int, run func(i int) (id string, ok T, err error)) error {
+	for i := range n {
+		id, ok, err := run(i)
+		refusal := (*apiError)(nil)
+		switch {
+		case err == nil:
+			o.Successful = append(o.Successful, ok)
+		case errors.As(err, &refusal):
+			o.Failed = append(o.Failed, batchFailure{
+				ID: id, SenderFault: refusal.status < http.StatusInternalServerError, Code: refusal.code, Message: refusal.message,
+			})
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBatch checks what makes a batch invalid as a whole.
+func checkBatch[T any](entries []T, id func(*T) string) error {
+	if len(entries) == 0 {
+		return modelled("EmptyBatchRequest", "There should be at least one entry in the request.")
+	}
+	if len(entries) > maxBatch {
+		return modelled("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, len(entries))
+	}
+	seen := map[string]bool{}
+	for i := range entries {
+		name := id(&entries[i])
+		if name == "" || len(name) > 80 || !onlyNameCharacters(name) {
+			return modelled("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
+		}
+		if seen[name] {
+			return modelled("BatchEntryIdsNotDistinct", "Id %s repeated.", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}

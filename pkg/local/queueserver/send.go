@@ -1,0 +1,157 @@
+package queueserver
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// sendEntry is a message as it is sent, alone or in a batch.
+type sendEntry struct {
+	ID                      string `json:"Id"`
+	MessageBody             string
+	DelaySeconds            *int64
+	MessageAttributes       map[string]attributeValue
+	MessageSystemAttributes map[string]attributeValue
+	MessageDeduplicationID  string `json:"MessageDeduplicationId"`
+	MessageGroupID          string `json:"MessageGroupId"`
+}
+
+type sendMessageInput struct {
+	queueRef
+	sendEntry
+}
+
+type sent struct {
+	ID                           string `json:"Id,omitzero"` // of the batch entry
+	MessageID                    string `json:"MessageId"`
+	MD5OfMessageBody             string
+	MD5OfMessageAttributes       string `json:",omitzero"`
+	MD5OfMessageSystemAttributes string `json:",omitzero"`
+}
+
+// draft is a message that passed every check that needs no queue.
+type draft struct {
+	entry   *sendEntry
+	content *content
+	size    int // bytes of body and attributes
+}
+
+func newDraft(e *sendEntry) (*draft, error) {
+	if e.MessageBody == "" {
+		return nil, errMissing("MessageBody")
+	}
+	if !validText(e.MessageBody) {
+		return nil, plain(400, "InvalidMessageContents", "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
+	}
+	if e.MessageDeduplicationID != "" {
+		return nil, errValue(e.MessageDeduplicationID, "MessageDeduplicationId", "The request includes a parameter that is not valid for this queue type.")
+	}
+	if err := checkGroup(e.MessageGroupID); err != nil {
+		return nil, err
+	}
+	if d := e.DelaySeconds; d != nil && (*d < 0 || *d > 900) {
+		return nil, errValue(*d, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+	}
+	attributes, err := parseAttributes(e.MessageAttributes)
+	if err != nil {
+		return nil, err
+	}
+	trace, err := parseTrace(e.MessageSystemAttributes)
+	if err != nil {
+		return nil, err
+	}
+	sum := md5.Sum([]byte(e.MessageBody))
+	body := &content{body: e.MessageBody, bodyMD5: sum, attributes: attributes, trace: trace}
+	d := &draft{entry: e, content: body, size: len(e.MessageBody)}
+	for _, a := range attributes {
+		d.size += a.size()
+	}
+	return d, nil
+}
+
+// checkGroup accepts no group, or 1 to 128 visible ASCII characters.
+func checkGroup(name string) error {
+	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
+	if len(name) > 128 || strings.IndexFunc(name, invisible) >= 0 {
+		return errValue(name, "MessageGroupId", "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+	}
+	return nil
+}
+
+// send enters a draft into a queue and returns what the sender is told.
+func (c *change) send(q *queue, d *draft) (sent, error) {
+	if d.size > q.settings.maxSize {
+		return sent{}, errParameter("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.settings.maxSize)
+	}
+	delay := q.settings.delay
+	if d.entry.DelaySeconds != nil {
+		delay = *d.entry.DelaySeconds * 1000
+	}
+	m := message{content: d.content, seq: c.lastSeq + 1, id: uuid.NewString(), sent: c.now, visible: c.now + delay}
+	put := &messagePut{queue: q.id, group: d.entry.MessageGroupID, message: m, hidden: delay > 0}
+	return sent{
+		ID:                           d.entry.ID,
+		MessageID:                    m.id,
+		MD5OfMessageBody:             hex.EncodeToString(d.content.bodyMD5[:]),
+		MD5OfMessageAttributes:       attributesMD5(d.content.attributes),
+		MD5OfMessageSystemAttributes: traceMD5(d.content.trace),
+	}, c.write(put)
+}
+
+func (s *Server) sendMessage(_ call, in *sendMessageInput) (out sent, err error) {
+	d, err := newDraft(&in.sendEntry)
+	failed := s.update(func(c *change) error {
+		q, missing := c.find(in.QueueURL)
+		if missing != nil {
+			return missing
+		}
+		if err != nil {
+			return err
+		}
+		out, err = c.send(q, d)
+		return err
+	})
+	return out, failed
+}
+
+type sendMessageBatchInput struct {
+	queueRef
+	Entries []sendEntry
+}
+
+func (s *Server) sendMessageBatch(_ call, in *sendMessageBatchInput) (*batchResult[sent], error) {
+	drafts := make([]*draft, len(in.Entries))
+	errs := make([]error, len(in.Entries))
+	total := 0
+	for i := range in.Entries {
+		e := &in.Entries[i]
+		if drafts[i], errs[i] = newDraft(e); errs[i] == nil {
+			total += drafts[i].size
+		} else {
+			total += len(e.MessageBody)
+		}
+	}
+	out := &batchResult[sent]{}
+	return out, s.update(func(c *change) error {
+		q, err := c.find(in.QueueURL)
+		if err != nil {
+			return err
+		}
+		if err := checkBatch(in.Entries, func(e *sendEntry) string { return e.ID }); err != nil {
+			return err
+		}
+		if total > maxMessage {
+			return modelled("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, total)
+		}
+		return out.each(len(in.Entries), func(i int) (string, sent, error) {
+			if errs[i] != nil {
+				return in.Entries[i].ID, sent{}, errs[i]
+			}
+			done, err := c.send(q, drafts[i])
+			return in.Entries[i].ID, done, err
+		})
+	})
+}
