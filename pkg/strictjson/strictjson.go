@@ -19,14 +19,31 @@ import (
 
 // Unmarshal decodes data into v. Every error is a [fault.Error] whose
 // details name the field by its path from the top: items[2].quantity.
-func Unmarshal(data []byte, v any) error {
+func Unmarshal(data []byte, v any, opts ...json.Options) error {
 	if err := checkText(data); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v, json.RejectUnknownMembers(true)); err != nil {
+	opts = append(opts, json.RejectUnknownMembers(true))
+	if err := json.Unmarshal(data, v, opts...); err != nil {
 		return explain(err)
 	}
 	return nil
+}
+
+// TrimText makes Unmarshal trim white space around every value of type
+// string. Raw JSON, names, and types of their own stay as they are.
+func TrimText() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *string) error {
+		if dec.PeekKind() != '"' {
+			return errors.ErrUnsupported
+		}
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		*s = strings.TrimSpace(tok.String())
+		return nil
+	}))
 }
 
 // checkText reads the whole document once: syntax, UTF-8, duplicate names,

@@ -1,0 +1,202 @@
+package commerce
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Reasons of a refusal beside those of the fault package.
+const (
+	ReasonVersionConflict = "version_conflict"
+	ReasonRecordTooLarge  = "record_too_large"
+)
+
+// Identify returns the identifier of the record that a change is about,
+// which names what to read before [Apply]. The error is a refusal.
+func Identify(c Change) (value.ID, error) {
+	members, err := splitObject(c.Record)
+	if err != nil {
+		return value.ID{}, under("record", err)
+	}
+	var id, organization value.ID
+	for _, field := range []struct {
+		name string
+		id   *value.ID
+	}{{"id", &id}, {"organizationId", &organization}} {
+		if raw, ok := members.get(field.name); ok {
+			if err := strictjson.Unmarshal(raw, field.id); err != nil {
+				return id, under("record."+field.name, err)
+			}
+		}
+	}
+	d := draft{organization: c.OrganizationID}
+	if d.adopt(id, &organization); !d.ok() {
+		return id, under("record", fault.Validation(d.details...))
+	}
+	return id, nil
+}
+
+// Apply returns what to store for a change, given what is stored: nil when
+// the record never was, a tombstone when it was deleted. A nil next means
+// that there is nothing to write: the change was applied before, or is older
+// than what is stored. An error that is a [fault.Error] refuses the change;
+// any other means that the stored document cannot be read.
+//
+// Versions order the changes of a sender. A lower one than stored is
+// skipped. An equal one does nothing if it would change nothing; a delete
+// wins over a put of the same version, in whichever order they arrive, and
+// another put of the same version is refused. A change without a version is
+// applied as it arrives and leaves the stored version in force. A higher
+// version with the same content is stored without a new revision, so that it
+// guards against what is older, yet emits nothing.
+func Apply(old *Stored, c Change, now value.Time) (next *Stored, err error) {
+	if c.Op == OpDelete {
+		return applyDelete(old, c, now)
+	}
+	return applyPut(old, c, now)
+}
+
+// revise starts the next revision of a record.
+func revise(old *Stored, c Change, now value.Time) *Stored {
+	next := &Stored{Kind: c.Kind, OrganizationID: c.OrganizationID, Revision: now, Version: c.Version, Silent: c.Silent}
+	if old != nil {
+		next.Revision = max(now, old.Revision+1)
+		if next.Version == nil {
+			next.Version = old.Version
+		}
+	}
+	return next
+}
+
+// age compares a change's version with the stored one: negative when the
+// change is older, 0 when it is the same. A change without a version, or
+// over a record without one, is newer.
+func age(old *Stored, c Change) int {
+	switch {
+	case old == nil || old.Version == nil || c.Version == nil || *c.Version > *old.Version:
+		return 1
+	case *c.Version < *old.Version:
+		return -1
+	}
+	return 0
+}
+
+func applyDelete(old *Stored, c Change, now value.Time) (*Stored, error) {
+	id, err := Identify(c)
+	if err != nil {
+		return nil, err
+	}
+	if age(old, c) < 0 {
+		return nil, nil
+	}
+	if old != nil && old.Deleted {
+		return raiseVersion(old, c), nil
+	}
+	next := revise(old, c, now)
+	next.ID, next.Deleted = id, true
+	return next, nil
+}
+
+// raiseVersion stores a higher version of the same content under the same
+// revision; without one there is nothing to write.
+func raiseVersion(old *Stored, c Change) *Stored {
+	if c.Version == nil || old.Version != nil && *c.Version <= *old.Version {
+		return nil
+	}
+	next := *old
+	next.Version, next.Silent = c.Version, c.Silent
+	return &next
+}
+
+func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
+	next := revise(old, c, now)
+	live := old != nil && !old.Deleted
+	d := draft{organization: c.OrganizationID, createdAt: now, updatedAt: next.Revision}
+	if live {
+		created, err := createdAt(old)
+		if err != nil {
+			return nil, err
+		}
+		d.createdAt = created
+	}
+	r, err := d.read(c.Kind, c.Record)
+	if err != nil {
+		return nil, under("record", err)
+	}
+	switch newer := age(old, c); {
+	case newer < 0, newer == 0 && old.Deleted:
+		return nil, nil
+	}
+	if err := next.hold(r); err != nil {
+		return nil, err
+	}
+	next.SiteIDs = sortedSites(c.Sites.IDs)
+	if live && !c.Sites.Given {
+		next.SiteIDs = old.SiteIDs
+	}
+	if live && sameContent(old, next) {
+		return raiseVersion(old, c), nil
+	}
+	if age(old, c) == 0 {
+		return nil, refused(fault.Conflict, ReasonVersionConflict, "version",
+			"%d is stored with other content; send a higher one", *c.Version)
+	}
+	return next, nil
+}
+
+// hold encodes the record as the document.
+func (s *Stored) hold(r Record) error {
+	doc, err := Encode(r)
+	if err != nil {
+		return err
+	}
+	if len(doc) > MaxRecordBytes {
+		return refused(fault.Invalid, ReasonRecordTooLarge, "record",
+			"is %d bytes as stored JSON; at most %d are kept", len(doc), MaxRecordBytes)
+	}
+	s.ID, s.Doc = r.Head().ID, doc
+	return nil
+}
+
+// refused makes the refusal of a change as a whole.
+func refused(kind fault.Kind, reason, field, format string, args ...any) error {
+	f := fault.Field(fault.InBody, field, fault.DetailNotAllowed, format, args...)
+	f.Kind, f.Code = kind, reason
+	return f
+}
+
+// sameContent compares two live records but for updatedAt, the last member.
+func sameContent(a, b *Stored) bool {
+	return slices.Equal(a.SiteIDs, b.SiteIDs) && bytes.Equal(untimed(a.Doc), untimed(b.Doc))
+}
+
+// untimed is a document without its updatedAt, which is always as long as
+// the form of a time.
+func untimed(doc jsontext.Value) []byte {
+	const tail = len(`"updatedAt":"2026-11-21T06:35:41.242Z"}`)
+	return doc[:max(0, len(doc)-tail)]
+}
+
+// createdAt reads the one field of a stored document that a later put
+// without it keeps.
+func createdAt(s *Stored) (value.Time, error) {
+	var t value.Time
+	members, err := splitObject(s.Doc)
+	if err != nil {
+		return 0, fmt.Errorf("read a stored %s: %w", s.Kind, err)
+	}
+	raw, ok := members.get("createdAt")
+	if !ok {
+		return 0, fmt.Errorf("read a stored %s: it has no createdAt", s.Kind)
+	}
+	if err := t.UnmarshalText(bytes.Trim(raw, `"`)); err != nil {
+		return 0, fmt.Errorf("read a stored %s: createdAt %s: %w", s.Kind, raw, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,161 @@
+package commerce
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of a record. Text has no bound of its own but where one is given.
+const (
+	MaxRecordBytes = 128 << 10 // of the stored JSON
+	maxNested      = 1_000     // entries of a list of objects, and coupon codes
+	maxImages      = 100
+	maxTags        = 250
+	maxTagLength   = 255 // code points
+
+	maxTaxRate value.Amount = 1_000 * value.AmountScale
+)
+
+// input is a record as a back office sends it: it decodes strictly, then
+// complete fills what is absent and reports to the draft what is wrong.
+type input interface {
+	complete(d *draft) Record
+}
+
+func newInput(kind Kind) input {
+	switch kind {
+	case KindProduct:
+		return new(productInput)
+	case KindCategory:
+		return new(categoryInput)
+	case KindOrder:
+		return new(orderInput)
+	case KindCustomer:
+		return new(customerInput)
+	case KindInvoice:
+		return new(invoiceInput)
+	}
+	panic("commerce: no kind " + string(kind))
+}
+
+// draft is a record on its way in: what its absent fields become, and what
+// is wrong with it.
+type draft struct {
+	organization value.ID
+	createdAt    value.Time // what an absent createdAt becomes
+	updatedAt    value.Time
+	id           value.ID
+	details      []fault.Detail
+}
+
+// read decodes and completes the record of a put.
+func (d *draft) read(kind Kind, record jsontext.Value) (Record, error) {
+	in := newInput(kind)
+	if err := strictjson.Unmarshal(record, in, strictjson.TrimText()); err != nil {
+		return nil, err
+	}
+	r := in.complete(d)
+	if !d.ok() {
+		return nil, fault.Validation(d.details...)
+	}
+	return r, nil
+}
+
+func (d *draft) ok() bool { return len(d.details) == 0 }
+
+func (d *draft) refuse(field, code, format string, args ...any) {
+	d.details = append(d.details, fault.Detail{
+		Field: field, In: fault.InBody, Code: code, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+func (d *draft) require(field string, given bool) {
+	if !given {
+		d.refuse(field, fault.DetailRequired, "is required")
+	}
+}
+
+// adopt checks the record's identifier and fills its organization, which may
+// be absent but not another.
+func (d *draft) adopt(id value.ID, organization *value.ID) {
+	d.id = id
+	d.require("id", !id.IsZero())
+	if organization.IsZero() {
+		*organization = d.organization
+	}
+	if *organization != d.organization {
+		d.refuse("organizationId", fault.DetailNotAllowed, "must be %s, the organization of the message", d.organization)
+	}
+}
+
+// nestedID derives an absent identifier from the record, the list and the
+// position, so that a replay gives the same.
+func (d *draft) nestedID(id *value.ID, list string, position int) {
+	if id.IsZero() {
+		*id = value.DeriveID(d.id, list+"/"+strconv.Itoa(position))
+	}
+}
+
+func (d *draft) address(field string, a *Address) {
+	if a != nil {
+		d.nestedID(&a.ID, field, 0)
+	}
+}
+
+// count reports whether a list is within its bound.
+func (d *draft) count(field string, n, most int) bool {
+	if n > most {
+		d.refuse(field, fault.DetailOutOfRange, "must have at most %d entries", most)
+		return false
+	}
+	return true
+}
+
+// texts checks a list of text: its length, and that no entry is blank.
+func (d *draft) texts(field string, entries []string, most int) {
+	if !d.count(field, len(entries), most) {
+		return
+	}
+	for i, s := range entries {
+		d.notBlank(field, i, s)
+	}
+}
+
+func (d *draft) tags(field string, tags []string) {
+	d.texts(field, tags, maxTags)
+	if len(tags) > maxTags {
+		return
+	}
+	for i, tag := range tags {
+		if utf8.RuneCountInString(tag) > maxTagLength {
+			d.refuse(field+"["+strconv.Itoa(i)+"]", fault.DetailOutOfRange, "must have at most %d characters", maxTagLength)
+		}
+	}
+}
+
+func (d *draft) notBlank(field string, i int, s string) {
+	if s == "" {
+		d.refuse(field+"["+strconv.Itoa(i)+"]", fault.DetailFormat, "must not be blank")
+	}
+}
+
+func (d *draft) percent(field string, rate *value.Amount) {
+	if rate != nil && (*rate < 0 || *rate > maxTaxRate) {
+		d.refuse(field, fault.DetailOutOfRange, "must lie between 0 and %s percent", maxTaxRate)
+	}
+}
+
+func (d *draft) taxLines(lines []TaxLine) {
+	if !d.count("taxLines", len(lines), maxNested) {
+		return
+	}
+	for i, l := range lines {
+		d.percent("taxLines["+strconv.Itoa(i)+"].taxRate", l.TaxRate)
+	}
+}

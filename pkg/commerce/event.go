@@ -1,0 +1,176 @@
+package commerce
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// WebhookPayload is the body that is delivered, byte-identical on every
+// attempt.
+type WebhookPayload struct {
+	ID             value.ID    `json:"id"`
+	Type           string      `json:"type"`
+	Timestamp      value.Time  `json:"timestamp"`
+	OrganizationID value.ID    `json:"organizationId"`
+	SiteID         *value.ID   `json:"siteId"`
+	Data           WebhookData `json:"data"`
+}
+
+// WebhookData is what a payload tells. Object is the GET shape at the time of
+// the event, on deletion the last known one. PreviousAttributes holds the
+// changed top-level fields with their old values; it is null on created and
+// deleted, and {} when only a product's sites changed.
+type WebhookData struct {
+	Object             jsontext.Value `json:"object"`
+	PreviousAttributes jsontext.Value `json:"previousAttributes"`
+}
+
+// Encode writes the payload; equal payloads give equal bytes.
+func (p *WebhookPayload) Encode() ([]byte, error) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encode a %s payload: %w", p.Type, err)
+	}
+	return body, nil
+}
+
+// eventNamespace is the namespace of event identifiers, a constant of the
+// service: changing it would make replays send everything again.
+var eventNamespace = value.MustID("6f0d7c0e-6b0b-5d9f-9c56-0f6a3f1d8b11")
+
+// EventID is the identifier of a record's event: the same revision of the
+// same record gives the same identifier, so that a replay sends nothing new.
+func EventID(kind Kind, organization, id value.ID, revision value.Time, eventType string) value.ID {
+	return value.DeriveID(eventNamespace, string(kind)+"\n"+organization.String()+"\n"+id.String()+"\n"+
+		strconv.FormatInt(int64(revision), 10)+"\n"+eventType)
+}
+
+// Events returns what a stored change means, in the order of the catalogue.
+// old is the record before, nil or a tombstone where there was none; next is
+// the record after, nil where the table dropped a tombstone. A silent change
+// means nothing, and so does one that kept the revision. The error says that
+// a stored document cannot be read.
+func Events(old, next *Stored) ([]WebhookPayload, error) {
+	if next == nil || next.Silent || old != nil && old.Revision == next.Revision {
+		return nil, nil
+	}
+	was := old
+	if old != nil && old.Deleted {
+		was = nil
+	}
+	switch {
+	case next.Deleted && was == nil:
+		return nil, nil
+	case next.Deleted:
+		return alone(next, was, ".deleted")
+	case was == nil:
+		return alone(next, next, ".created")
+	}
+	return changes(was, next)
+}
+
+// alone makes the payloads of a change that has one side only: a creation,
+// with the transitions from nothing, or a deletion. The object is shown's.
+func alone(next, shown *Stored, verb string) ([]WebhookPayload, error) {
+	object := shown.shape(next.Revision)
+	fields, err := splitObject(object)
+	if err != nil {
+		return nil, unreadable(shown, err)
+	}
+	types := []string{string(next.Kind) + verb}
+	if !next.Deleted {
+		types = append(types, transitions(next.Kind, nil, fields)...)
+	}
+	return payloads(next, fields, WebhookData{Object: object, PreviousAttributes: null}, types)
+}
+
+var null = jsontext.Value("null")
+
+// changes compares two live revisions.
+func changes(was, next *Stored) ([]WebhookPayload, error) {
+	wasShape, shape := was.shape(next.Revision), next.shape(next.Revision)
+	before, err := splitObject(wasShape)
+	if err != nil {
+		return nil, unreadable(was, err)
+	}
+	after, err := splitObject(shape)
+	if err != nil {
+		return nil, unreadable(next, err)
+	}
+	previous, changed := differences(before, after)
+	if !changed && slices.Equal(was.SiteIDs, next.SiteIDs) {
+		return nil, nil
+	}
+	types := append([]string{string(next.Kind) + ".updated"}, transitions(next.Kind, before, after)...)
+	return payloads(next, after, WebhookData{Object: shape, PreviousAttributes: previous}, types)
+}
+
+func unreadable(s *Stored, err error) error {
+	return fmt.Errorf("events of %s %s at %s: %w", s.Kind, s.ID, s.Revision, err)
+}
+
+// differences writes the members of before that are others in after, but
+// updatedAt. A member that one of them lacks counts as null.
+func differences(before, after members) (previous jsontext.Value, changed bool) {
+	previous = append(previous, '{')
+	for i, m := range after {
+		if m.name == "updatedAt" {
+			continue
+		}
+		old := null
+		if i < len(before) && before[i].name == m.name { // the rule: one encoder wrote both
+			old = before[i].value
+		} else if v, ok := before.get(m.name); ok {
+			old = v
+		}
+		if bytes.Equal(old, m.value) {
+			continue
+		}
+		if changed {
+			previous = append(previous, ',')
+		}
+		changed = true
+		previous = append(previous, '"')
+		previous = append(previous, m.name...)
+		previous = append(previous, '"', ':')
+		previous = append(previous, old...)
+	}
+	return append(previous, '}'), changed
+}
+
+// payloads makes one payload of each type; all share the data, whose object
+// has the fields.
+func payloads(next *Stored, fields members, data WebhookData, types []string) ([]WebhookPayload, error) {
+	site, err := siteOf(fields)
+	if err != nil {
+		return nil, unreadable(next, err)
+	}
+	events := make([]WebhookPayload, len(types))
+	for i, t := range types {
+		events[i] = WebhookPayload{
+			ID:             EventID(next.Kind, next.OrganizationID, next.ID, next.Revision, t),
+			Type:           t,
+			Timestamp:      next.Revision,
+			OrganizationID: next.OrganizationID,
+			SiteID:         site,
+			Data:           data,
+		}
+	}
+	return events, nil
+}
+
+// siteOf reads an object's siteId; a product has none.
+func siteOf(fields members) (*value.ID, error) {
+	raw, ok := fields.get("siteId")
+	if !ok || raw.Kind() == 'n' {
+		return nil, nil
+	}
+	id, err := value.ParseID(string(text(raw)))
+	return &id, err
+}

@@ -1,0 +1,105 @@
+package commerce
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+func endpointSample() Sample {
+	return Sample{Object: TestObject{}, Example: jsontext.Value(`{"status":"DISABLED"}`), Previous: jsontext.Value(`{"status":"ACTIVE"}`)}
+}
+
+func TestEveryEventTypeHasAnExampleOfItsOwnType(t *testing.T) {
+	for _, e := range EventTypes(endpointSample()) {
+		if e.Example.Type != e.Name {
+			t.Errorf("%s: the example is of type %q", e.Name, e.Example.Type)
+		}
+		if e.Description == "" || e.Object == nil || e.Example.ID.IsZero() {
+			t.Errorf("%s: incomplete: %+v", e.Name, e)
+		}
+		body, err := e.Example.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back WebhookPayload
+		if err := json.Unmarshal(body, &back, json.RejectUnknownMembers(true)); err != nil {
+			t.Errorf("%s: example does not read back: %v", e.Name, err)
+		}
+		previous := string(e.Example.Data.PreviousAttributes)
+		fresh := strings.HasSuffix(e.Name, ".created") || strings.HasSuffix(e.Name, ".deleted") || e.Name == EventWebhookTest
+		if (previous == "null") != fresh {
+			t.Errorf("%s: previousAttributes = %s", e.Name, previous)
+		}
+	}
+}
+
+func TestExamplesAreTheSameEveryTime(t *testing.T) {
+	first, second := EventTypes(endpointSample()), EventTypes(endpointSample())
+	for i := range first {
+		a, _ := first[i].Example.Encode()
+		b, _ := second[i].Example.Encode()
+		if string(a) != string(b) {
+			t.Errorf("%s:\n%s\n%s", first[i].Name, a, b)
+		}
+	}
+}
+
+func TestEventNamesAreDistinctAndCoverEveryKind(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range EventNames() {
+		if seen[name] {
+			t.Errorf("%s is listed twice", name)
+		}
+		seen[name] = true
+	}
+	for _, kind := range Kinds() {
+		for _, verb := range []string{".created", ".updated", ".deleted"} {
+			if !seen[string(kind)+verb] {
+				t.Errorf("no event %s%s", kind, verb)
+			}
+		}
+	}
+}
+
+func TestASubscriptionTakesItsEvents(t *testing.T) {
+	for _, tt := range []struct {
+		subscribed string
+		event      string
+		valid      bool
+		want       bool
+	}{
+		{"order.created", "order.created", true, true},
+		{"order.created", "order.updated", true, false},
+		{"order.*", "order.refunded", true, true},
+		{"order.*", "payment.refunded", true, false},
+		{"payment.*", "payment.failed", true, true},
+		{"*", "invoice.voided", true, true},
+		{"*", "endpoint.disabled", true, true},
+		{"*", "webhook.test", true, false},
+		{"webhook.test", "webhook.test", true, true},
+		{"webhook.*", "webhook.test", true, true},
+		{"endpoint.*", "endpoint.disabled", true, true},
+		{"order", "order.created", false, false},
+		{"order.", "order.created", false, false},
+		{"*.created", "order.created", false, false},
+		{"ord.*", "order.created", false, false},
+		{".*", "order.created", false, false},
+		{"Order.created", "order.created", false, false},
+		{"order.shredded", "order.created", false, false},
+		{"", "order.created", false, false},
+		{"**", "order.created", false, false},
+	} {
+		if got := ValidSubscription(tt.subscribed); got != tt.valid {
+			t.Errorf("ValidSubscription(%q) = %v, want %v", tt.subscribed, got, tt.valid)
+		}
+		if got := Matches([]string{"category.deleted", tt.subscribed}, tt.event); tt.valid && got != tt.want {
+			t.Errorf("Matches(%q, %q) = %v, want %v", tt.subscribed, tt.event, got, tt.want)
+		}
+	}
+	if Matches(nil, "order.created") {
+		t.Error("Matches(nil, order.created) = true, want false")
+	}
+}

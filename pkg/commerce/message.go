@@ -1,0 +1,258 @@
+package commerce
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	maxMessageRecords = 500
+	maxSites          = 1_000 // of a product
+)
+
+// Change is one instruction from a back office. Its record is not checked
+// until [Apply] reads it.
+type Change struct {
+	Kind           Kind
+	Op             Op
+	OrganizationID value.ID
+	Record         jsontext.Value
+	Sites          Sites
+	Version        *int64 // nil when the sender has none
+	Silent         bool   // stored and indexed, but no events
+}
+
+// Sites is the siteIds of a message. Given false means that the message has
+// none and the stored value stays; given and empty means every site.
+type Sites struct {
+	Given bool
+	IDs   []value.ID
+}
+
+// MarshalJSONTo writes the identifiers; an absent value is left out by
+// omitzero.
+func (s Sites) MarshalJSONTo(enc *jsontext.Encoder) error { return json.MarshalEncode(enc, s.IDs) }
+
+// UnmarshalJSONFrom accepts an array of identifiers, or null for every site.
+// The order and repetitions mean nothing.
+func (s *Sites) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	s.Given = true
+	if err := json.UnmarshalDecode(dec, &s.IDs); err != nil {
+		return err
+	}
+	s.IDs = sortedSites(s.IDs)
+	return nil
+}
+
+// sortedSites returns the set in its stored form: sorted, nil when empty.
+func sortedSites(ids []value.ID) []value.ID {
+	if len(ids) == 0 {
+		return nil
+	}
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, value.ID.Compare)
+	return slices.Compact(ids)
+}
+
+// Refusal is one record that cannot be applied, as it goes to the queue of
+// refused records.
+type Refusal struct {
+	Reason  string // the fault's code
+	Field   string // path from the top of the message: record.items[2].quantity; may be empty
+	Message string // how to mend it
+	Body    []byte // a message that holds the refused record alone
+}
+
+// ParseMessage reads a message of one record or of many and returns its
+// changes in order, and a refusal for each record whose envelope is wrong.
+// What cannot be divided into records is one refusal of the whole body.
+func ParseMessage(body []byte) ([]Change, []Refusal) {
+	members, err := splitObject(body)
+	if err != nil {
+		return nil, []Refusal{refusal(err, body)}
+	}
+	if _, many := members.get("records"); many {
+		return parseMany(body, members)
+	}
+	c, err := parseOne(body)
+	if err != nil {
+		return nil, []Refusal{refusal(err, body)}
+	}
+	return []Change{c}, nil
+}
+
+// Refuse makes the refusal of a change that [Apply] returned an error for.
+func Refuse(c Change, err error) Refusal { return refusal(err, c.Message()) }
+
+func refusal(err error, body []byte) Refusal {
+	f, ok := fault.As(err)
+	if !ok {
+		return Refusal{Reason: fault.CodeValidation, Message: err.Error(), Body: body}
+	}
+	r := Refusal{Reason: f.Code, Message: f.Message, Body: body}
+	if len(f.Details) > 0 {
+		r.Field = f.Details[0].Field
+	}
+	return r
+}
+
+// entry is one record of a message of many; with the organization it is a
+// message of one.
+type entry struct {
+	Kind    Kind           `json:"kind"`
+	Op      Op             `json:"op"`
+	Record  jsontext.Value `json:"record"`
+	Sites   Sites          `json:"siteIds,omitzero"`
+	Version *int64         `json:"version,omitzero"`
+	Silent  bool           `json:"silent,omitzero"`
+}
+
+type message struct {
+	OrganizationID value.ID `json:"organizationId"`
+	entry
+}
+
+// Message is the message of one record that makes the change.
+func (c Change) Message() []byte {
+	m := message{OrganizationID: c.OrganizationID, entry: entry{
+		Kind: c.Kind, Op: c.Op, Record: c.Record, Sites: c.Sites, Version: c.Version, Silent: c.Silent,
+	}}
+	body, err := json.Marshal(m, jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		panic(fmt.Sprintf("commerce: a change is always JSON: %v", err))
+	}
+	return body
+}
+
+func parseOne(body []byte) (Change, error) {
+	var m message
+	if err := strictjson.Unmarshal(body, &m); err != nil {
+		return Change{}, err
+	}
+	if m.OrganizationID.IsZero() {
+		return Change{}, required("organizationId")
+	}
+	return m.entry.change(m.OrganizationID)
+}
+
+// change checks an entry's own fields; the record's are Apply's.
+func (e *entry) change(organization value.ID) (Change, error) {
+	switch {
+	case e.Kind == "":
+		return Change{}, required("kind")
+	case e.Op == "":
+		return Change{}, required("op")
+	case len(e.Record) == 0 || e.Record.Kind() == 'n':
+		return Change{}, required("record")
+	case e.Record.Kind() != '{':
+		return Change{}, fault.Field(fault.InBody, "record", fault.DetailType, "must be an object")
+	case e.Version != nil && *e.Version < 0:
+		return Change{}, fault.Field(fault.InBody, "version", fault.DetailOutOfRange, "must be 0 or more")
+	case e.Sites.Given && e.Kind != KindProduct:
+		return Change{}, fault.Field(fault.InBody, "siteIds", fault.DetailNotAllowed,
+			"is for products only; another kind's site is its record's siteId")
+	case len(e.Sites.IDs) > maxSites:
+		return Change{}, fault.Field(fault.InBody, "siteIds", fault.DetailOutOfRange, "must have at most %d entries", maxSites)
+	}
+	return Change{
+		Kind: e.Kind, Op: e.Op, OrganizationID: organization, Record: e.Record,
+		Sites: e.Sites, Version: e.Version, Silent: e.Silent,
+	}, nil
+}
+
+func required(field string) error {
+	return fault.Field(fault.InBody, field, fault.DetailRequired, "is required")
+}
+
+// parseMany reads a message of many. Its records are taken one by one, so
+// that a bad one leaves its neighbours alone.
+func parseMany(body []byte, members members) ([]Change, []Refusal) {
+	organization, entries, err := openMany(members)
+	if err != nil {
+		return nil, []Refusal{refusal(err, body)}
+	}
+	changes := make([]Change, 0, len(entries))
+	var refusals []Refusal
+	for _, raw := range entries {
+		var e entry
+		err := strictjson.Unmarshal(raw, &e)
+		if err == nil {
+			var c Change
+			if c, err = e.change(organization); err == nil {
+				changes = append(changes, c)
+				continue
+			}
+		}
+		refusals = append(refusals, refusal(err, single(organization, raw)))
+	}
+	return changes, refusals
+}
+
+func openMany(members members) (organization value.ID, entries []jsontext.Value, err error) {
+	seen := map[string]bool{}
+	for _, m := range members {
+		switch {
+		case seen[m.name]:
+			return organization, nil, fault.Field(fault.InBody, m.name, fault.DetailDuplicate, "must be given once")
+		case m.name == "organizationId":
+			err = under(m.name, strictjson.Unmarshal(m.value, &organization))
+		case m.name == "records":
+			entries, err = splitArray(m.value)
+			err = under(m.name, err)
+		default:
+			err = fault.Field(fault.InBody, m.name, fault.DetailUnknown, "is not a field of a message with records")
+		}
+		if err != nil {
+			return organization, nil, err
+		}
+		seen[m.name] = true
+	}
+	if organization.IsZero() {
+		return organization, nil, required("organizationId")
+	}
+	if len(entries) < 1 || len(entries) > maxMessageRecords {
+		return organization, nil, fault.Field(fault.InBody, "records", fault.DetailOutOfRange,
+			"must have 1 to %d entries", maxMessageRecords)
+	}
+	return organization, entries, nil
+}
+
+// single makes the message that holds one entry of a message of many: the
+// form for one record where the entry allows it, else many with one.
+func single(organization value.ID, raw jsontext.Value) []byte {
+	head := `{"organizationId":"` + organization.String() + `"`
+	members, err := splitObject(raw)
+	if err == nil && len(members) > 0 {
+		_, clashes := members.get("organizationId")
+		_, nested := members.get("records")
+		if rest := bytes.TrimSpace(raw); !clashes && !nested {
+			return append([]byte(head+","), rest[1:]...)
+		}
+	}
+	return append(append([]byte(head+`,"records":[`), raw...), "]}"...)
+}
+
+// under puts a fault's fields under a parent field; another error, and nil,
+// stay as they are.
+func under(parent string, err error) error {
+	f, ok := fault.As(err)
+	if !ok || len(f.Details) == 0 {
+		return err
+	}
+	details := slices.Clone(f.Details)
+	for i := range details {
+		if details[i].Field == "body" {
+			details[i].Field = parent
+		} else {
+			details[i].Field = parent + "." + details[i].Field
+		}
+	}
+	return fault.Validation(details...)
+}

@@ -1,0 +1,33 @@
+package commerce
+
+import (
+	"time"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// TombstoneAge is how long a deleted record's tombstone is kept.
+const TombstoneAge = 90 * 24 * time.Hour
+
+// Stored is a record as the table holds it. A deleted record is a tombstone:
+// it keeps its identity, revision and version, but no document and no sites.
+type Stored struct {
+	Kind           Kind
+	ID             value.ID
+	OrganizationID value.ID
+	Doc            jsontext.Value // the stored JSON; nil of a tombstone
+	SiteIDs        []value.ID     // of a product, sorted; nil means every site
+	Revision       value.Time     // rises with every change, tombstones included
+	Version        *int64         // the sender's; nil when it never gave one
+	Deleted        bool
+	Silent         bool // the change that made this revision emits no events
+}
+
+// Record decodes the document; a tombstone has none.
+func (s *Stored) Record() (Record, error) { return Decode(s.Kind, s.Doc) }
+
+// ExpiresAt is when a tombstone may be removed; ok is false for a live record.
+func (s *Stored) ExpiresAt() (at value.Time, ok bool) {
+	return s.Revision.Add(TombstoneAge), s.Deleted
+}

@@ -1,0 +1,109 @@
+package commerce
+
+import (
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// hundred is 100% in ten-thousandths.
+const hundred value.Amount = 100 * value.AmountScale
+
+// lineSums is the arithmetic of one item or line. A nil amount is derived.
+type lineSums struct {
+	quantity, unitPrice  value.Amount
+	discount, taxRate    value.Amount
+	subtotal, tax, total *value.Amount
+}
+
+// sums are the four amounts that lines and documents share.
+type sums struct {
+	subtotal, discount, tax, total value.Amount
+}
+
+// line derives what is absent of a line:
+//
+//	subtotal = quantity × unitPrice
+//	tax      = (subtotal − discount) × rate ÷ 100, or ÷ (100 + rate) of prices that include it
+//	total    = subtotal − discount (+ tax unless the prices include it)
+//
+// rounded half-up to four decimals.
+func (d *draft) line(path string, l lineSums, inclusive bool) sums {
+	got := sums{discount: l.discount}
+	got.subtotal = d.product(path+"subtotal", l.subtotal, l.quantity, l.unitPrice, value.AmountScale)
+	taxable := got.subtotal - l.discount
+	divisor := hundred
+	if inclusive {
+		divisor += l.taxRate
+	}
+	got.tax = d.product(path+"taxAmount", l.tax, taxable, l.taxRate, divisor)
+	total := taxable
+	if !inclusive {
+		total += got.tax
+	}
+	got.total = d.bounded(path+"total", l.total, total)
+	return got
+}
+
+// documentSums is the arithmetic of an order or an invoice: what was given,
+// and the sums over its lines so far. At most 1,000 lines keep the sums far
+// from overflow.
+type documentSums struct {
+	subtotal, discount, tax, total *value.Amount
+	shipping                       value.Amount
+	inclusive                      bool
+	lines                          sums
+}
+
+func (s *documentSums) add(line sums) {
+	s.lines.subtotal += line.subtotal
+	s.lines.discount += line.discount
+	s.lines.tax += line.tax
+	s.lines.total += line.total
+}
+
+// document derives what is absent of a document. subtotal, discount and tax
+// are the sums over the lines. total is the sum over the lines and shipping,
+// and whatever a given subtotal, discount or tax differs from its lines: an
+// order that comes with a discount of its own, or with totals but no items,
+// adds up.
+func (d *draft) document(s documentSums) sums {
+	got := sums{
+		subtotal: d.bounded("subtotal", s.subtotal, s.lines.subtotal),
+		discount: d.bounded("discountTotal", s.discount, s.lines.discount),
+		tax:      d.bounded("taxTotal", s.tax, s.lines.tax),
+	}
+	total := s.lines.total + s.shipping + (got.subtotal - s.lines.subtotal) - (got.discount - s.lines.discount)
+	if !s.inclusive {
+		total += got.tax - s.lines.tax
+	}
+	got.total = d.bounded("total", s.total, total)
+	return got
+}
+
+// bounded returns what was given, else the derived amount, which is refused
+// past the bound of an amount.
+func (d *draft) bounded(field string, given *value.Amount, derived value.Amount) value.Amount {
+	if given != nil {
+		return *given
+	}
+	if !derived.InRange() {
+		d.pastBound(field)
+	}
+	return derived
+}
+
+// product is bounded of a × b ÷ c.
+func (d *draft) product(field string, given *value.Amount, a, b, c value.Amount) value.Amount {
+	if given != nil {
+		return *given
+	}
+	derived, ok := a.MulDiv(b, c)
+	if !ok {
+		d.pastBound(field)
+	}
+	return derived
+}
+
+func (d *draft) pastBound(field string) {
+	d.refuse(field, fault.DetailOutOfRange, "is derived and would be past %s; send it, or smaller amounts", value.MaxAmount)
+}
