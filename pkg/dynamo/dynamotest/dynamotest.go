@@ -1,0 +1,85 @@
+// Package dynamotest gives tests a real table: one local table server per
+// test binary, and in it a fresh table for each test, made as the template
+// declares it.
+package dynamotest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/local/provision"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// endpoint starts the server once. It ends with the test binary, whose child
+// it is.
+var endpoint = sync.OnceValues(func() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder: %w", err)
+	}
+	binary, err := tableserver.Install(ctx, filepath.Join(cache, "commerce-integration"))
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "table")
+	if err != nil {
+		return "", fmt.Errorf("make a folder for tables: %w", err)
+	}
+	server, err := tableserver.Start(ctx, binary, dir, nil)
+	if err != nil {
+		return "", err
+	}
+	return server.Endpoint(), nil
+})
+
+// Client returns a client of the server and the name of a fresh table.
+func Client(t testing.TB) (client *dynamodb.Client, table string) {
+	t.Helper()
+	url, err := endpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client = dynamodb.New(dynamodb.Options{
+		BaseEndpoint: &url, Region: "us-east-1", Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
+	})
+	table = "t-" + value.NewRandomID().String()
+	if _, err := provision.Table(t.Context(), client, Model(t).Table, table); err != nil {
+		t.Fatal(err)
+	}
+	return client, table
+}
+
+// NewTable returns a fresh table with the system's clock.
+func NewTable(t testing.TB) *dynamo.Table {
+	t.Helper()
+	client, name := Client(t)
+	return dynamo.New(client, name, time.Now)
+}
+
+// Model returns the resolved template of the repository.
+func Model(t testing.TB) *template.Model {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	path := filepath.Join(filepath.Dir(file), "..", "..", "..", "template.yaml")
+	model, err := template.Load(path, map[string]string{"JwtIssuer": "test", "JwtAudience": "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model
+}

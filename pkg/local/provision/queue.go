@@ -1,0 +1,78 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/local/template"
+)
+
+// Queue is a queue that is there.
+type Queue struct{ URL, ARN string }
+
+// Queues makes the queues, each under its logical id, those that others
+// redrive to first.
+func Queues(ctx context.Context, client *sqs.Client, queues map[string]template.Queue) (map[string]Queue, error) {
+	made := make(map[string]Queue, len(queues))
+	var provision func(id string) error
+	provision = func(id string) error {
+		if _, done := made[id]; done {
+			return nil
+		}
+		q, ok := queues[id]
+		if !ok {
+			return fmt.Errorf("the template has no queue %s", id)
+		}
+		if q.DeadLetterQueue != "" {
+			if err := provision(q.DeadLetterQueue); err != nil {
+				return err
+			}
+		}
+		var err error
+		made[id], err = createQueue(ctx, client, q, made[q.DeadLetterQueue])
+		return err
+	}
+	for id := range queues {
+		if err := provision(id); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+func createQueue(ctx context.Context, client *sqs.Client, q template.Queue, deadLetters Queue) (Queue, error) {
+	seconds := func(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
+	attributes := map[string]string{
+		"VisibilityTimeout":             seconds(q.VisibilityTimeout),
+		"MessageRetentionPeriod":        seconds(q.Retention),
+		"DelaySeconds":                  seconds(q.Delay),
+		"ReceiveMessageWaitTimeSeconds": seconds(q.ReceiveWait),
+		"MaximumMessageSize":            strconv.Itoa(q.MaxMessageSize),
+	}
+	if q.DeadLetterQueue != "" {
+		policy, err := json.Marshal(map[string]string{
+			"deadLetterTargetArn": deadLetters.ARN, "maxReceiveCount": strconv.Itoa(q.MaxReceiveCount),
+		}, json.Deterministic(true))
+		if err != nil {
+			return Queue{}, fmt.Errorf("redrive policy of %s: %w", q.LogicalID, err)
+		}
+		attributes["RedrivePolicy"] = string(policy)
+	}
+	created, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &q.LogicalID, Attributes: attributes})
+	if err != nil {
+		return Queue{}, fmt.Errorf("create the queue %s: %w", q.LogicalID, err)
+	}
+	got, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: created.QueueUrl, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
+	})
+	if err != nil {
+		return Queue{}, fmt.Errorf("read the queue %s: %w", q.LogicalID, err)
+	}
+	return Queue{URL: *created.QueueUrl, ARN: got.Attributes["QueueArn"]}, nil
+}
