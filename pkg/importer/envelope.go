@@ -1,0 +1,97 @@
+package importer
+
+import (
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+)
+
+// The bounds of what is sent at once. SQS takes a mebibyte in a message, in
+// ten messages and in the whole of a batch; an envelope may hold 500 records,
+// but a hundred spread an import over more consumers and cost less to repeat
+// when one of them fails.
+const (
+	maxBatchBytes      = 1<<20 - 4<<10 // the rest is for what the transport adds
+	maxBatchMessages   = 10
+	maxEnvelopeRecords = 100
+)
+
+// Batch is messages that go out in one call, in the order of their records.
+type Batch struct {
+	Messages [][]byte // envelopes, each one message's body
+	Records  int      // in all messages
+
+	end int // source rows up to and with the batch's last record
+}
+
+// packer fills batches.
+type packer struct {
+	head    []byte // an envelope up to its first record
+	batch   Batch
+	bytes   int
+	records int // in the last message
+}
+
+const envelopeTail = `]}`
+
+func newPacker(organizationID value.ID) *packer {
+	return &packer{head: []byte(`{"organizationId":"` + organizationID.String() + `","records":[`)}
+}
+
+// takes reports whether a record of the size can be sent at all.
+func (p *packer) takes(size int) bool {
+	return len(p.head)+size+len(",")+len(envelopeTail) <= maxBatchBytes
+}
+
+// fits reports whether one more record of the size can join the batch.
+func (p *packer) fits(size int) bool {
+	grown := p.bytes + size + len(",")
+	if p.needsMessage() {
+		if len(p.batch.Messages) == maxBatchMessages {
+			return false
+		}
+		grown += len(p.head) + len(envelopeTail)
+	}
+	return grown <= maxBatchBytes
+}
+
+func (p *packer) needsMessage() bool {
+	return len(p.batch.Messages) == 0 || p.records == maxEnvelopeRecords
+}
+
+// add puts a record, row number end of the source, into the batch; it must fit.
+func (p *packer) add(record []byte, end int) {
+	if p.needsMessage() {
+		p.batch.Messages = append(p.batch.Messages, append([]byte(nil), p.head...))
+		p.bytes += len(p.head) + len(envelopeTail)
+		p.records = 0
+	}
+	last := &p.batch.Messages[len(p.batch.Messages)-1]
+	if p.records > 0 {
+		*last = append(*last, ',')
+	}
+	*last = append(*last, record...)
+	p.bytes += len(record) + len(",")
+	p.records++
+	p.batch.Records++
+	p.batch.end = end
+}
+
+// take returns the batch with its envelopes closed and starts the next.
+func (p *packer) take() Batch {
+	batch := p.batch
+	for i := range batch.Messages {
+		batch.Messages[i] = append(batch.Messages[i], envelopeTail...)
+	}
+	p.batch, p.bytes, p.records = Batch{}, 0, 0
+	return batch
+}
+
+// message is an envelope of one record.
+func (p *packer) message(record []byte) []byte {
+	return slices.Concat(p.head, record, []byte(envelopeTail))
+}
+
+// encode writes a record as an envelope holds it.
+func (r Record) encode() ([]byte, error) { return json.Marshal(r) }

@@ -1,0 +1,280 @@
+package importer
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// rows reads CSV in the GET shape of a kind. A column is a field, or a path
+// into one: billingAddress.city, items[0].sku, attributes.colour. Three
+// columns are the envelope's: op, siteIds and version. An empty cell leaves
+// the field out. A cell of an array is JSON or texts separated by semicolons,
+// of an object JSON; numbers and true and false are taken where the shape has
+// them, so that a sku of 00123 stays text.
+func rows(name string, r io.Reader, kind commerce.Kind) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		sh, err := openSheet(name, r)
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		columns, err := planColumns(name, sh.header, kind)
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		for {
+			err := sh.next()
+			if err == io.EOF {
+				return
+			}
+			var record Record
+			if err == nil {
+				record, err = readRow(sh, columns, kind)
+			}
+			if !yield(record, err) || ends(err) {
+				return
+			}
+		}
+	}
+}
+
+// column is a header cell understood: where its values go and what they are.
+type column struct {
+	name     string
+	envelope bool // op, siteIds or version, not the record
+	path     []step
+	form     reflect.Type
+}
+
+// step is a member's name or, when the name is empty, a position.
+type step struct {
+	member   string
+	position int
+}
+
+// maxPosition bounds the array positions of a header: the longest list of a
+// record has 1,000 entries.
+const maxPosition = 999
+
+func planColumns(name string, header []string, kind commerce.Kind) ([]column, error) {
+	columns := make([]column, len(header))
+	shape := reflect.TypeOf(commerce.New(kind)).Elem()
+	for i, text := range header {
+		columns[i] = column{name: text}
+		var err error
+		switch text {
+		case "op":
+			columns[i].envelope, columns[i].form = true, reflect.TypeFor[string]()
+		case "siteIds":
+			columns[i].envelope, columns[i].form = true, reflect.TypeFor[[]string]()
+		case "version":
+			columns[i].envelope, columns[i].form = true, reflect.TypeFor[int64]()
+		default:
+			columns[i].path, columns[i].form, err = resolve(shape, text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: column %q: %w", name, text, err)
+		}
+	}
+	return columns, nil
+}
+
+// resolve walks a header path through the shape.
+func resolve(shape reflect.Type, text string) ([]step, reflect.Type, error) {
+	var path []step
+	for part := range strings.SplitSeq(text, ".") {
+		member, positions, err := splitPositions(part)
+		if err != nil {
+			return nil, nil, err
+		}
+		if shape, err = memberOf(shape, member); err != nil {
+			return nil, nil, err
+		}
+		path = append(path, step{member: member})
+		for _, p := range positions {
+			if shape = bare(shape); formOf(shape) != formList {
+				return nil, nil, fmt.Errorf("%s is no list", member)
+			}
+			shape = shape.Elem()
+			path = append(path, step{position: p})
+		}
+	}
+	return path, bare(shape), nil
+}
+
+func splitPositions(part string) (member string, positions []int, err error) {
+	member, rest, indexed := strings.Cut(part, "[")
+	if !indexed {
+		return member, nil, nil
+	}
+	for number := range strings.SplitSeq(rest, "[") {
+		digits, closed := strings.CutSuffix(number, "]")
+		p, err := strconv.Atoi(digits)
+		if err != nil || !closed || p < 0 || p > maxPosition {
+			return "", nil, fmt.Errorf("a position is written [0] to [%d]", maxPosition)
+		}
+		positions = append(positions, p)
+	}
+	return member, positions, nil
+}
+
+// memberOf returns the type of a member; of a free-form object every member
+// is text.
+func memberOf(shape reflect.Type, member string) (reflect.Type, error) {
+	shape = bare(shape)
+	switch formOf(shape) {
+	case formFree:
+		return reflect.TypeFor[string](), nil
+	case formObject:
+		for i := range shape.NumField() {
+			field := shape.Field(i)
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name == member && name != "" {
+				return field.Type, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("there is no field %q", member)
+}
+
+func bare(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// form is how a cell of a type is written.
+type form uint8
+
+const (
+	formText form = iota
+	formNumber
+	formBoolean
+	formList
+	formObject
+	formFree
+)
+
+func formOf(t reflect.Type) form {
+	switch {
+	case t == reflect.TypeFor[jsontext.Value]():
+		return formFree
+	case t == reflect.TypeFor[value.Amount]():
+		return formNumber
+	case t == reflect.TypeFor[value.Time](), t == reflect.TypeFor[value.ID]():
+		return formText
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return formBoolean
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return formNumber
+	case reflect.Slice:
+		return formList
+	case reflect.Struct:
+		return formObject
+	case reflect.Map:
+		return formFree
+	default:
+		return formText
+	}
+}
+
+func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
+	record := Record{Kind: kind, Op: commerce.OpPut, Place: sh.place()}
+	body := node{}
+	for i, c := range columns {
+		cell := strings.TrimSpace(sh.row[i])
+		if cell == "" {
+			continue
+		}
+		v, err := cellValue(c.form, cell)
+		if err == nil && c.envelope {
+			err = record.setEnvelope(c.name, v)
+		} else if err == nil {
+			err = body.set(c.path, v)
+		}
+		if err != nil {
+			return Record{}, rejectField(sh.place(), c.name, "%s", err)
+		}
+	}
+	encoded, err := body.appendJSON(nil)
+	if err != nil {
+		return Record{}, &Rejection{Place: sh.place(), Reason: fault.CodeValidation, Message: err.Error()}
+	}
+	if len(body.members) == 0 {
+		return Record{}, &Rejection{Place: sh.place(), Reason: fault.CodeValidation, Message: "the row is empty"}
+	}
+	record.Body = encoded
+	return record, nil
+}
+
+func (r *Record) setEnvelope(name string, v jsontext.Value) error {
+	switch name {
+	case "op":
+		return json.Unmarshal(v, &r.Op)
+	case "version":
+		return json.Unmarshal(v, &r.Version)
+	default:
+		r.SiteIDs = v
+		return nil
+	}
+}
+
+// cellValue turns a cell into JSON.
+func cellValue(t reflect.Type, cell string) (jsontext.Value, error) {
+	switch form := formOf(t); {
+	case form == formNumber:
+		a, err := value.ParseAmount(cell)
+		if err != nil {
+			return nil, err
+		}
+		return a.MarshalJSON()
+	case form == formBoolean:
+		switch strings.ToLower(cell) {
+		case "true", "false":
+			return jsontext.Value(strings.ToLower(cell)), nil
+		}
+		return nil, fmt.Errorf("must be true or false")
+	case form == formText:
+		return jsontext.AppendQuote(nil, cell)
+	case form == formList && !strings.HasPrefix(cell, "["):
+		return listValue(t.Elem(), cell)
+	case form != formList && !strings.HasPrefix(cell, "{"):
+		return nil, fmt.Errorf("must be a JSON object, or have a column for each of its fields")
+	}
+	var v jsontext.Value
+	if err := strictjson.Unmarshal([]byte(cell), &v); err != nil {
+		return nil, fmt.Errorf("must be valid JSON")
+	}
+	return v, nil
+}
+
+func listValue(element reflect.Type, cell string) (jsontext.Value, error) {
+	if formOf(bare(element)) != formText {
+		return nil, fmt.Errorf("must be a JSON array, or have a column for each entry's fields")
+	}
+	out := []byte{'['}
+	for _, part := range splitList(cell, ";") {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		var err error
+		if out, err = jsontext.AppendQuote(out, part); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}

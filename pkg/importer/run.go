@@ -1,0 +1,192 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxKeptRejections bounds [Summary.Rejected]; all are counted.
+const maxKeptRejections = 20
+
+// Sender hands a batch to the queue. A nil error means that the queue has
+// every message of it.
+type Sender interface {
+	Send(ctx context.Context, batch Batch) error
+}
+
+// Config is what a run may be told; the zero value sends everything, silently.
+type Config struct {
+	// Events makes the service emit events for the records.
+	Events bool
+	// Sites are where the products are sold; a record that names its own
+	// keeps them. A single site is also the site of every other record that
+	// names none.
+	Sites []value.ID
+	// Skip is how many rows of the source an earlier run has dealt with.
+	// They are checked again and counted, but not sent.
+	Skip int
+	// Acknowledged is called after each batch with the number of rows dealt
+	// with so far: what Skip of a later run may be.
+	Acknowledged func(rows int) error
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+}
+
+// Summary is the outcome of a run.
+type Summary struct {
+	Rows        int            // of the source, read so far
+	Sent        int            // records that the queue has taken
+	AlreadySent int            // records that an earlier run had sent
+	Refused     int            // rows that were not sent
+	Rejected    []*Rejection   // the first 20 of them
+	Reasons     map[string]int // all of them by reason
+}
+
+// Run checks the records as the service will, and sends the good ones. It
+// returns what it got done with any error. A run cut short is continued by
+// one with Skip set, over the same source.
+func Run(ctx context.Context, records iter.Seq2[Record, error], organizationID value.ID, to Sender, cfg Config) (Summary, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	r := &run{
+		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID),
+		summary: Summary{Reasons: map[string]int{}},
+	}
+	err := r.all(ctx, records)
+	return r.summary, err
+}
+
+type run struct {
+	organizationID value.ID
+	to             Sender
+	cfg            Config
+	packer         *packer
+	summary        Summary
+}
+
+func (r *run) all(ctx context.Context, records iter.Seq2[Record, error]) error {
+	for record, err := range records {
+		if ends(err) {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("import interrupted after row %d: %w", r.summary.Rows, err)
+		}
+		r.summary.Rows++
+		var encoded []byte
+		if err == nil {
+			encoded, err = r.prepare(record)
+		}
+		var bad *Rejection
+		switch {
+		case errors.As(err, &bad):
+			r.refuse(bad)
+		case err != nil:
+			return err
+		case r.summary.Rows <= r.cfg.Skip:
+			r.summary.AlreadySent++
+		default:
+			if err := r.queue(ctx, encoded); err != nil {
+				return err
+			}
+		}
+	}
+	return r.flush(ctx)
+}
+
+func (r *run) refuse(bad *Rejection) {
+	r.summary.Refused++
+	r.summary.Reasons[bad.Reason]++
+	if len(r.summary.Rejected) < maxKeptRejections {
+		r.summary.Rejected = append(r.summary.Rejected, bad)
+	}
+}
+
+func (r *run) queue(ctx context.Context, encoded []byte) error {
+	if !r.packer.fits(len(encoded)) {
+		if err := r.flush(ctx); err != nil {
+			return err
+		}
+	}
+	r.packer.add(encoded, r.summary.Rows)
+	return nil
+}
+
+func (r *run) flush(ctx context.Context) error {
+	batch := r.packer.take()
+	if batch.Records == 0 {
+		return nil
+	}
+	if err := r.to.Send(ctx, batch); err != nil {
+		return fmt.Errorf("send %d records up to row %d: %w", batch.Records, batch.end, err)
+	}
+	r.summary.Sent += batch.Records
+	if r.cfg.Acknowledged == nil {
+		return nil
+	}
+	return r.cfg.Acknowledged(batch.end)
+}
+
+// prepare gives the record its sites and applies it to nothing, as the
+// service would on its first arrival.
+func (r *run) prepare(record Record) ([]byte, error) {
+	if record.OrganizationID != nil && *record.OrganizationID != r.organizationID {
+		return nil, rejectField(record.Place, "organizationId", "is %s, not the organization of this import", record.OrganizationID)
+	}
+	record.Silent = record.Silent || !r.cfg.Events
+	if err := r.assignSites(&record); err != nil {
+		return nil, reject(record.Place, err)
+	}
+	encoded, err := record.encode()
+	if err != nil {
+		return nil, reject(record.Place, err)
+	}
+	if !r.packer.takes(len(encoded)) {
+		return nil, &Rejection{Place: record.Place, Reason: "too_large", Message: "the record is larger than a message"}
+	}
+	return encoded, check(record.Place, r.packer.message(encoded), value.TimeOf(r.cfg.Now()))
+}
+
+func (r *run) assignSites(record *Record) error {
+	if len(r.cfg.Sites) == 0 || record.Op == commerce.OpDelete {
+		return nil
+	}
+	if record.Kind == commerce.KindProduct {
+		if record.SiteIDs != nil {
+			return nil
+		}
+		var err error
+		record.SiteIDs, err = json.Marshal(r.cfg.Sites)
+		return err
+	}
+	if len(r.cfg.Sites) > 1 {
+		return nil
+	}
+	var named struct {
+		SiteID jsontext.Value `json:"siteId"`
+	}
+	if err := json.Unmarshal(record.Body, &named); err != nil || named.SiteID != nil {
+		return err
+	}
+	record.Body = withMember(record.Body, "siteId", r.cfg.Sites[0].String())
+	return nil
+}
+
+// withMember puts a member that is not there in front of an object's others.
+func withMember(object jsontext.Value, name, text string) jsontext.Value {
+	first := object[1:]
+	separator := ","
+	if first[0] == '}' {
+		separator = ""
+	}
+	return append([]byte(`{"`+name+`":"`+text+`"`+separator), first...)
+}

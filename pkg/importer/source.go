@@ -1,0 +1,206 @@
+package importer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+)
+
+// Format is the form of a source's files.
+type Format string
+
+// The formats.
+const (
+	JSONLines Format = "jsonl"
+	CSV       Format = "csv"
+	Northwind Format = "northwind"
+	Shopify   Format = "shopify"
+)
+
+// Formats returns all formats.
+func Formats() []Format { return []Format{JSONLines, CSV, Northwind, Shopify} }
+
+// Stdin is the path that means the standard input.
+const Stdin = "-"
+
+// Source is a set of files to import. It is read any number of times, by one
+// goroutine at a time; the standard input only once.
+type Source struct {
+	Format Format
+	Kind   commerce.Kind // of every record: required by CSV, optional for JSON Lines
+	Input  io.Reader
+
+	paths []string
+	size  int64
+	read  int64
+}
+
+// Open checks that the paths can be read. Northwind takes one directory, the
+// others take files; input is what the path [Stdin] reads.
+func Open(format Format, kind commerce.Kind, paths []string, input io.Reader) (*Source, error) {
+	s := &Source{Format: format, Kind: kind, Input: input, paths: paths}
+	if err := s.checkArguments(); err != nil {
+		return nil, err
+	}
+	if format == Northwind {
+		s.paths = northwindFiles(paths[0])
+	}
+	for _, path := range s.paths {
+		if path == Stdin {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("open source: %w", err)
+		}
+		if info.IsDir() {
+			return nil, fmt.Errorf("open source: %s is a directory; name its files", path)
+		}
+		s.size += info.Size()
+	}
+	return s, nil
+}
+
+func (s *Source) checkArguments() error {
+	switch {
+	case !slices.Contains(Formats(), s.Format):
+		return fmt.Errorf("format %q is none of jsonl, csv, northwind, shopify", s.Format)
+	case len(s.paths) == 0:
+		return fmt.Errorf("format %s needs a path", s.Format)
+	case s.Format == CSV && s.Kind == "":
+		return fmt.Errorf("format csv needs a kind: its rows do not say theirs")
+	case s.Kind != "" && (s.Format == Northwind || s.Format == Shopify):
+		return fmt.Errorf("format %s knows the kinds of its records; leave the kind out", s.Format)
+	case s.Format == Northwind && len(s.paths) != 1:
+		return fmt.Errorf("format northwind takes one directory, not %d paths", len(s.paths))
+	case slices.Contains(s.paths, Stdin) && (s.Format == Northwind || len(s.paths) > 1):
+		return fmt.Errorf("the standard input can only be the one file of a source")
+	}
+	return nil
+}
+
+// Size is the sum of the files' sizes in bytes; 0 when it cannot be known.
+func (s *Source) Size() int64 { return s.size }
+
+// Read is how many bytes the current pass over [Source.Records] has taken.
+func (s *Source) Read() int64 { return s.read }
+
+// Fingerprint names the source by format, kind and the content of its files,
+// so that two sources with one fingerprint give the same records in the same
+// order. It is empty for the standard input.
+func (s *Source) Fingerprint() (string, error) {
+	if slices.Contains(s.paths, Stdin) {
+		return "", nil
+	}
+	total := sha256.New()
+	fmt.Fprintf(total, "%s %s %d\n", s.Format, s.Kind, len(s.paths))
+	for _, path := range s.paths {
+		sum, err := hashFile(path)
+		if err != nil {
+			return "", fmt.Errorf("fingerprint of the source: %w", err)
+		}
+		total.Write(sum)
+	}
+	return hex.EncodeToString(total.Sum(nil)), nil
+}
+
+func hashFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
+}
+
+// Records yields the records in the order of the files. An error that is a
+// [*Rejection] stands for one row and the next follows it; any other ends the
+// sequence.
+func (s *Source) Records() iter.Seq2[Record, error] {
+	s.read = 0
+	switch s.Format {
+	case Northwind:
+		return s.northwind
+	case Shopify:
+		return s.eachFile(shopifyProducts)
+	case CSV:
+		return s.eachFile(func(name string, r io.Reader) iter.Seq2[Record, error] {
+			return rows(name, r, s.Kind)
+		})
+	default:
+		return s.eachFile(func(name string, r io.Reader) iter.Seq2[Record, error] {
+			return lines(name, r, s.Kind)
+		})
+	}
+}
+
+type reader func(name string, r io.Reader) iter.Seq2[Record, error]
+
+func (s *Source) eachFile(read reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for _, path := range s.paths {
+			file, err := s.open(path)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			again := forward(read(filepath.Base(path), file), yield)
+			file.Close()
+			if !again {
+				return
+			}
+		}
+	}
+}
+
+// forward yields all of seq; it reports whether more is wanted.
+func forward(seq iter.Seq2[Record, error], yield func(Record, error) bool) bool {
+	for record, err := range seq {
+		if !yield(record, err) || ends(err) {
+			return false
+		}
+	}
+	return true
+}
+
+// ends reports whether err ends a source, as a rejection does not.
+func ends(err error) bool {
+	_, rejected := err.(*Rejection)
+	return err != nil && !rejected
+}
+
+func (s *Source) open(path string) (io.ReadCloser, error) {
+	if path == Stdin {
+		return io.NopCloser(countingReader{s.Input, &s.read}), nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open source: %w", err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{countingReader{file, &s.read}, file}, nil
+}
+
+type countingReader struct {
+	r io.Reader
+	n *int64
+}
+
+func (c countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	*c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,160 @@
+package listener
+
+import (
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+const (
+	// maxBody is well above the largest payload of the service.
+	maxBody = 1 << 20
+	// keptEvents and keptIDs bound the memory of a listener that runs for long.
+	keptEvents = 10_000
+	keptIDs    = 100_000
+)
+
+// Config tells a listener how to behave; the zero value answers everything
+// with success, on every path, and verifies nothing.
+type Config struct {
+	// Path is the only one that takes webhooks; empty takes them on all.
+	Path string
+	// FailRate is the share of good webhooks, 0 to 1, to answer with 500.
+	FailRate float64
+	// OnEvent is called for each webhook, one at a time, before its answer.
+	OnEvent func(Event)
+	// Now is the clock and Chance gives numbers from [0, 1); nil are the
+	// system's.
+	Now    func() time.Time
+	Chance func() float64
+}
+
+// Listener receives webhooks. Its methods may be called at any time.
+type Listener struct {
+	cfg Config
+
+	mu        sync.Mutex
+	verifiers []*verifier
+	events    []Event
+	seen      map[string]bool
+	order     []string // ids of seen, oldest first
+}
+
+// New makes a listener that verifies by any of the secrets; with none it
+// verifies nothing.
+func New(secrets []string, cfg Config) (*Listener, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Chance == nil {
+		cfg.Chance = rand.Float64
+	}
+	l := &Listener{cfg: cfg, seen: map[string]bool{}}
+	return l, l.SetSecrets(secrets...)
+}
+
+// SetSecrets replaces the secrets, as when an endpoint's was rotated.
+func (l *Listener) SetSecrets(secrets ...string) error {
+	var verifiers []*verifier
+	for _, secret := range secrets {
+		v, err := newVerifier(secret)
+		if err != nil {
+			return err
+		}
+		verifiers = append(verifiers, v)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.verifiers = verifiers
+	return nil
+}
+
+// Events returns the last 10,000 webhooks in the order in which they came.
+func (l *Listener) Events() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Event(nil), l.events...)
+}
+
+// ServeHTTP answers 204 to what it accepts, 401 to what is not signed right
+// and 500 to the share that it was told to fail.
+func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if l.cfg.Path != "" && r.URL.Path != l.cfg.Path {
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "webhooks are sent by POST", http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "the body cannot be read or is larger than 1 MiB", http.StatusRequestEntityTooLarge)
+		return
+	}
+	switch event := l.receive(r.Header, body); {
+	case event.Reason != nil:
+		http.Error(w, event.Reason.Error(), http.StatusUnauthorized)
+	case event.Failed:
+		http.Error(w, "failed on purpose", http.StatusInternalServerError)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func (l *Listener) receive(header http.Header, body []byte) Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	event := Event{
+		At: l.cfg.Now(), ID: header.Get(standardwebhooks.HeaderWebhookID), Header: header.Clone(), Body: body,
+	}
+	event.describe()
+	event.Verdict, event.Reason = l.verify(header, body, event.At)
+	if event.Reason == nil {
+		event.Repeat = l.seen[event.ID]
+		event.Failed = l.cfg.FailRate > 0 && l.cfg.Chance() < l.cfg.FailRate
+		if !event.Failed {
+			l.remember(event.ID)
+		}
+	}
+	if len(l.events) == keptEvents {
+		l.events = append(l.events[:0], l.events[keptEvents/10:]...)
+	}
+	l.events = append(l.events, event)
+	if l.cfg.OnEvent != nil {
+		l.cfg.OnEvent(event)
+	}
+	return event
+}
+
+func (l *Listener) verify(header http.Header, body []byte, now time.Time) (Verdict, error) {
+	if len(l.verifiers) == 0 {
+		return Unverified, nil
+	}
+	var err error
+	for _, v := range l.verifiers {
+		if err = v.verify(header, body, now); err == nil {
+			return Verified, nil
+		}
+	}
+	return Invalid, err
+}
+
+// remember keeps the id of an event that was answered with success: one that
+// failed will be sent again and is not a repeat then.
+func (l *Listener) remember(id string) {
+	if id == "" || l.seen[id] {
+		return
+	}
+	if len(l.order) == keptIDs {
+		delete(l.seen, l.order[0])
+		l.order = l.order[1:]
+	}
+	l.seen[id] = true
+	l.order = append(l.order, id)
+}
