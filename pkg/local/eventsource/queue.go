@@ -1,0 +1,257 @@
+package eventsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// QueueClient is what a queue source needs of *sqs.Client.
+type QueueClient interface {
+	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
+}
+
+const (
+	receiveMost = 10 // messages in one request to SQS
+	deleteTries = 3
+)
+
+// QueueConfig is an event source mapping on a queue.
+type QueueConfig struct {
+	Host
+	QueueURL                string        // required
+	QueueARN                string        // eventSourceARN of the events
+	BatchSize               int           // 1 to 10,000, more than 10 only with a window; default 10
+	MaximumBatchingWindow   time.Duration // how long to wait for a full batch, in whole seconds, default not at all, at most 5 min
+	MaximumConcurrency      int           // invocations at a time, default 10
+	Filters                 []string      // patterns in Lambda's syntax, of which one must match; what does not is deleted
+	ReportBatchItemFailures bool
+
+	LongPoll time.Duration // of a receive, in whole seconds, default 20 s
+	RetryMin time.Duration // pause after a first failed request, default 100 ms
+	RetryMax time.Duration // to which the pause doubles, default 5 s
+}
+
+// A Queue invokes a function with the messages of a queue. What succeeded is deleted; what failed keeps its visibility
+// timeout, or the one that the function gave it, and is received again after it.
+type Queue struct {
+	client   QueueClient
+	function Function
+	cfg      QueueConfig
+	format   messageFormat
+}
+
+// NewQueue checks the configuration.
+func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, error) {
+	function, err := function.check()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.QueueURL == "" {
+		return nil, fmt.Errorf("the queue source of %s needs a QueueURL", function.Name)
+	}
+	if cfg.BatchSize == 0 {
+		cfg.BatchSize = receiveMost
+	}
+	if cfg.BatchSize < 0 || cfg.BatchSize > 10_000 || cfg.BatchSize > receiveMost && cfg.MaximumBatchingWindow < time.Second {
+		return nil, fmt.Errorf("the queue source of %s has BatchSize %d and a window of %v: 1 to 10000 are allowed, more than 10 only with a window of at least 1s",
+			function.Name, cfg.BatchSize, cfg.MaximumBatchingWindow)
+	}
+	if cfg.MaximumBatchingWindow < 0 || cfg.MaximumBatchingWindow > 5*time.Minute {
+		return nil, fmt.Errorf("the queue source of %s has a batching window of %v, 0 to 5m are allowed", function.Name, cfg.MaximumBatchingWindow)
+	}
+	parsed, err := parseFilter(cfg.Filters)
+	if err != nil {
+		return nil, fmt.Errorf("the queue source of %s: %w", function.Name, err)
+	}
+	if cfg.MaximumConcurrency <= 0 {
+		cfg.MaximumConcurrency = 10
+	}
+	cfg.Host = cfg.Host.withDefaults()
+	if cfg.Region == "" {
+		cfg.Region = "local"
+	}
+	setDefault(&cfg.LongPoll, 20*time.Second)
+	setDefault(&cfg.RetryMin, 100*time.Millisecond)
+	setDefault(&cfg.RetryMax, 5*time.Second)
+	return &Queue{client: client, function: function, cfg: cfg, format: messageFormat{cfg.QueueARN, cfg.Region, parsed}}, nil
+}
+
+// Run polls the queue until ctx ends and the invocations in progress, within the host's grace, with it. It asks for
+// messages only when an invocation may begin, so that none waits here while its visibility timeout runs. Errors of the
+// queue are logged and tried again without end.
+func (q *Queue) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, q.cfg.MaximumConcurrency)
+	for failures := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		received, err := q.gather(ctx)
+		if err != nil && ctx.Err() == nil {
+			failures++
+			q.cfg.Logger.WarnContext(ctx, "queue not read, trying again", "function", q.function.Name, "queue", q.cfg.QueueURL, "error", err)
+			_ = q.cfg.Wait(ctx, backoff(failures, q.cfg.RetryMin, q.cfg.RetryMax))
+		} else {
+			failures = 0
+		}
+		if len(received) == 0 {
+			<-slots
+			continue
+		}
+		running.Go(func() {
+			defer func() { <-slots }()
+			q.process(ctx, received)
+		})
+	}
+}
+
+// gather receives one batch: what a long poll brings, and with a window what comes until it is over or the batch full.
+// What was received before an error is returned beside it.
+func (q *Queue) gather(ctx context.Context) ([]types.Message, error) {
+	received, err := q.receive(ctx, min(receiveMost, q.cfg.BatchSize), q.cfg.LongPoll)
+	if err != nil || len(received) == 0 || q.cfg.MaximumBatchingWindow < time.Second {
+		return received, err
+	}
+	end := q.cfg.Now().Add(q.cfg.MaximumBatchingWindow)
+	for len(received) < q.cfg.BatchSize && sizeOf(received) < maxPayload && ctx.Err() == nil {
+		left := end.Sub(q.cfg.Now())
+		more, err := q.receive(ctx, min(receiveMost, q.cfg.BatchSize-len(received)), max(0, left))
+		received = append(received, more...)
+		if err != nil || left < time.Second && len(more) == 0 || left <= 0 {
+			return received, err
+		}
+	}
+	return received, nil
+}
+
+func (q *Queue) receive(ctx context.Context, most int, longPoll time.Duration) ([]types.Message, error) {
+	out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl:                    aws.String(q.cfg.QueueURL),
+		MaxNumberOfMessages:         int32(most),
+		WaitTimeSeconds:             int32(min(longPoll, 20*time.Second) / time.Second),
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		MessageAttributeNames:       []string{"All"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("receiving from %s: %w", q.cfg.QueueURL, err)
+	}
+	return out.Messages, nil
+}
+
+func sizeOf(messages []types.Message) int {
+	size := 0
+	for _, one := range messages {
+		size += len(aws.ToString(one.Body))
+	}
+	return size
+}
+
+// process filters a batch, invokes the function with the rest, in pieces that fit an event, and deletes what is done.
+func (q *Queue) process(ctx context.Context, received []types.Message) {
+	log := q.cfg.Logger.With("function", q.function.Name, "queue", q.cfg.QueueURL)
+	var wanted, unwanted []message
+	for _, from := range received {
+		converted, passes, err := q.format.convert(from)
+		switch {
+		case err != nil:
+			log.ErrorContext(ctx, "message not converted, it stays in the queue", "error", err)
+		case passes:
+			wanted = append(wanted, converted)
+		default:
+			unwanted = append(unwanted, converted)
+		}
+	}
+	if err := q.remove(ctx, unwanted); err != nil {
+		log.WarnContext(ctx, "messages that no filter wants not deleted, they come again", "error", err)
+	}
+	for len(wanted) > 0 {
+		records := make([]record, len(wanted))
+		for i := range wanted {
+			records[i] = wanted[i].record
+		}
+		n := fitting(records, len(records))
+		done, err := q.invoke(ctx, wanted[:n])
+		if err != nil {
+			log.WarnContext(ctx, "messages failed, they come again", "messages", n-len(done), "of", n, "error", err)
+		}
+		if err := q.remove(ctx, done); err != nil {
+			log.WarnContext(ctx, "messages done but not deleted, they come again", "error", err)
+		}
+		wanted = wanted[n:]
+	}
+}
+
+// invoke returns the messages that are done, with the reason why others are not.
+func (q *Queue) invoke(ctx context.Context, batch []message) (done []message, err error) {
+	records := make([]record, len(batch))
+	for i := range batch {
+		records[i] = batch[i].record
+	}
+	answer, err := q.function.call(ctx, q.cfg.Host, envelope(records))
+	if err != nil {
+		return nil, err
+	}
+	if !q.cfg.ReportBatchItemFailures {
+		return batch, nil
+	}
+	failed, err := failedItems(answer)
+	if err != nil || len(failed) == 0 {
+		if err != nil {
+			return nil, err
+		}
+		return batch, nil
+	}
+	for _, id := range failed {
+		if !slices.ContainsFunc(batch, func(m message) bool { return m.id == id }) {
+			return nil, fmt.Errorf("the function %s reports %q, which is not in its batch, as failed", q.function.Name, id)
+		}
+	}
+	done = slices.DeleteFunc(slices.Clone(batch), func(m message) bool { return slices.Contains(failed, m.id) })
+	return done, fmt.Errorf("the function %s reports %d of %d messages as failed", q.function.Name, len(batch)-len(done), len(batch))
+}
+
+// remove deletes messages, also when ctx has ended meanwhile.
+func (q *Queue) remove(ctx context.Context, messages []message) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	var failed []error
+	for chunk := range slices.Chunk(messages, receiveMost) {
+		entries := make([]types.DeleteMessageBatchRequestEntry, len(chunk))
+		for i := range chunk {
+			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(chunk[i].receipt)}
+		}
+		failed = append(failed, q.removeEntries(ctx, entries))
+	}
+	return errors.Join(failed...)
+}
+
+func (q *Queue) removeEntries(ctx context.Context, entries []types.DeleteMessageBatchRequestEntry) error {
+	for try := 1; ; try++ {
+		out, err := q.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(q.cfg.QueueURL), Entries: entries})
+		if err == nil {
+			if len(out.Failed) == 0 {
+				return nil
+			}
+			entries = slices.DeleteFunc(entries, func(entry types.DeleteMessageBatchRequestEntry) bool {
+				return !slices.ContainsFunc(out.Failed, func(f types.BatchResultErrorEntry) bool { return aws.ToString(f.Id) == aws.ToString(entry.Id) })
+			})
+			err = fmt.Errorf("%s: %s", aws.ToString(out.Failed[0].Code), aws.ToString(out.Failed[0].Message))
+		}
+		if try == deleteTries || q.cfg.Wait(ctx, backoff(try, q.cfg.RetryMin, q.cfg.RetryMax)) != nil {
+			return fmt.Errorf("deleting %d messages from %s: %w", len(entries), q.cfg.QueueURL, err)
+		}
+	}
+}

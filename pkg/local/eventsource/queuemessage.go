@@ -1,0 +1,71 @@
+package eventsource
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A message is one received message as the function will get it.
+type message struct {
+	record
+	receipt string
+}
+
+// A messageFormat turns what the queue gives into what Lambda gives.
+type messageFormat struct {
+	queueARN string
+	region   string
+	filter   filter
+}
+
+// convert returns the message and whether it passes the filter.
+func (f messageFormat) convert(from types.Message) (message, bool, error) {
+	event := events.SQSMessage{
+		MessageId:              aws.ToString(from.MessageId),
+		ReceiptHandle:          aws.ToString(from.ReceiptHandle),
+		Body:                   aws.ToString(from.Body),
+		Md5OfBody:              aws.ToString(from.MD5OfBody),
+		Md5OfMessageAttributes: aws.ToString(from.MD5OfMessageAttributes),
+		Attributes:             from.Attributes,
+		MessageAttributes:      make(map[string]events.SQSMessageAttribute, len(from.MessageAttributes)),
+		EventSource:            "aws:sqs",
+		EventSourceARN:         f.queueARN,
+		AWSRegion:              f.region,
+	}
+	for name, attribute := range from.MessageAttributes {
+		event.MessageAttributes[name] = events.SQSMessageAttribute{
+			DataType: aws.ToString(attribute.DataType), StringValue: attribute.StringValue, BinaryValue: attribute.BinaryValue,
+			StringListValues: attribute.StringListValues, BinaryListValues: attribute.BinaryListValues,
+		}
+	}
+	encoded, err := json.Marshal(event)
+	if err != nil {
+		return message{}, false, fmt.Errorf("encoding message %s: %w", event.MessageId, err)
+	}
+	converted := message{record: record{id: event.MessageId, event: encoded}, receipt: event.ReceiptHandle}
+	if len(f.filter) == 0 {
+		return converted, true, nil
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(encoded, &tree); err != nil {
+		return message{}, false, fmt.Errorf("filtering message %s: %w", event.MessageId, err)
+	}
+	tree["body"] = filterBody(event.Body)
+	return converted, f.filter.passes(tree), nil
+}
+
+// filterBody is the body as a filter sees it: the tree when it is a JSON object or array, else the text. A pattern for
+// the one never matches the other.
+func filterBody(body string) any {
+	var tree any
+	if !utf8.ValidString(body) || json.Unmarshal([]byte(body), &tree, jsontext.AllowDuplicateNames(true)) != nil || isLeaf(tree) {
+		return body
+	}
+	return tree
+}
