@@ -44,6 +44,8 @@ type Authorizer struct {
 
 // GatewayResponse is an answer that the gateway gives itself.
 type GatewayResponse struct {
+	// Status is 0 for DEFAULT_4XX and DEFAULT_5XX unless the template says
+	// otherwise: they leave it as the case has it.
 	Status int
 	// Headers by name: a text in single quotes, context.<path> or
 	// method.request.header.<name>.
@@ -159,6 +161,9 @@ func (x *extractor) gatewayResponses(declared *node) map[string]GatewayResponse 
 		own := declared.get(name)
 		if own == nil {
 			own = declared.get(fallback)
+		}
+		if name == fallback {
+			status = 0
 		}
 		responses[name] = x.gatewayResponse(own, status)
 	}

@@ -1,0 +1,178 @@
+// Package gateway answers HTTP as API Gateway's REST API would in front of the
+// same template: it matches routes, asks authorizers, hands functions the
+// proxy event that Lambda gets and turns what they return, or the gateway's
+// own refusals, into HTTP. It promises the rules that a client or a function
+// can observe, among them the ones that surprise: headers renamed, bodies in
+// base64, policies cached. Running functions, with their timeouts, is left to
+// the [Invoker]; throttling and usage plans are left out.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-integration/service/pkg/local/template"
+)
+
+// Limits of API Gateway and of Lambda behind it.
+const (
+	maxRequestBody = 10 << 20 // bytes of a request's body
+	maxPayload     = 6291556  // bytes of an invocation's payload and of its answer
+	maxWait        = 29 * time.Second
+)
+
+// Invoker runs a function by its name with a JSON payload and returns its JSON
+// answer. An error means that the function failed. It returns when ctx is
+// done, at the latest.
+type Invoker func(ctx context.Context, function string, payload []byte) ([]byte, error)
+
+// Config holds what has a default.
+type Config struct {
+	Clock   func() time.Time // default time.Now
+	Logger  *slog.Logger     // of failures; default slog.Default
+	Timeout time.Duration    // of an integration; default 29 s, API Gateway's own
+}
+
+// Gateway is an http.Handler. It is safe for concurrent use.
+type Gateway struct {
+	api       template.API
+	invoke    Invoker
+	cfg       Config
+	routes    *routes
+	policies  *policyCache
+	responses map[string]response
+}
+
+// New makes the handler of the model's API. The stage is at the root: paths
+// have no prefix.
+func New(model *template.Model, invoke Invoker, cfg *Config) *Gateway {
+	g := &Gateway{
+		api:       model.API,
+		invoke:    invoke,
+		routes:    newRoutes(model.API.Routes),
+		responses: make(map[string]response, len(model.API.Responses)),
+	}
+	if cfg != nil {
+		g.cfg = *cfg
+	}
+	if g.cfg.Clock == nil {
+		g.cfg.Clock = time.Now
+	}
+	if g.cfg.Logger == nil {
+		g.cfg.Logger = slog.Default()
+	}
+	if g.cfg.Timeout == 0 {
+		g.cfg.Timeout = maxWait
+	}
+	g.policies = newPolicyCache(g.cfg.Clock)
+	for kind, declared := range model.API.Responses {
+		g.responses[kind] = newResponse(declared)
+	}
+	return g
+}
+
+// exchange is one request on its way through the gateway.
+type exchange struct {
+	*Gateway
+	w          http.ResponseWriter
+	r          *http.Request
+	id         string
+	start      time.Time
+	route      template.Route
+	event      event
+	authorizer map[string]string // the context of the authorizer's answer
+}
+
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{Gateway: g, w: w, r: r, id: uuid.NewString(), start: g.cfg.Clock()}
+	w.Header().Set("X-Amzn-Requestid", x.id)
+	err := x.run()
+	if err == nil {
+		return
+	}
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		refused = broken(err)
+	}
+	if refused.cause != nil {
+		g.cfg.Logger.LogAttrs(r.Context(), slog.LevelError, "gateway",
+			slog.String("requestId", x.id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
+			slog.String("function", x.route.Function), slog.String("responseType", refused.kind),
+			slog.Any("error", refused.cause))
+	}
+	x.answer(refused)
+}
+
+func (x *exchange) run() error {
+	path := requestPath(x.r)
+	route, parameters, ok := x.routes.match(x.r.Method, path)
+	if !ok {
+		return refuse("MISSING_AUTHENTICATION_TOKEN", "Missing Authentication Token", nil)
+	}
+	x.route = route
+	body, err := x.body()
+	if err != nil {
+		return err
+	}
+	x.event = x.newEvent(path, parameters)
+	if route.Authorizer != "" {
+		if err := x.authorize(x.api.Authorizers[route.Authorizer]); err != nil {
+			return err
+		}
+	}
+	return x.integrate(body)
+}
+
+// requestPath is the path as it was sent, in its escaped form: that is what
+// API Gateway matches and passes on. Slashes at the start count as one.
+func requestPath(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	if strings.HasPrefix(path, "//") || path == "" {
+		path = "/" + strings.TrimLeft(path, "/")
+	}
+	return path
+}
+
+func (x *exchange) body() ([]byte, error) {
+	if x.r.ContentLength == 0 || x.r.Body == nil || x.r.Body == http.NoBody {
+		return nil, nil
+	}
+	tooLarge := refuse("REQUEST_TOO_LARGE", "Request Too Long", nil)
+	if x.r.ContentLength > maxRequestBody {
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxRequestBody+1))
+	if err != nil {
+		return nil, refuse("BAD_REQUEST_BODY", "Invalid request body", nil)
+	}
+	if len(body) > maxRequestBody {
+		return nil, tooLarge
+	}
+	return body, nil
+}
+
+// call invokes a function, within the gateway's own time limit. A client that
+// hangs up does not end it: Lambda would run on, too.
+func (x *exchange) call(function string, payload []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.cfg.Timeout)
+	defer cancel()
+	answer, err := x.invoke(ctx, function, payload)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("invoke %s: %w", function, ctx.Err())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(answer) > maxPayload {
+		return nil, fmt.Errorf("answer of %s has %d bytes, more than %d", function, len(answer), maxPayload)
+	}
+	return answer, nil
+}

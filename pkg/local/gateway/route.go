@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/local/template"
+)
+
+// routes finds the method of a path. A literal segment beats a parameter,
+// a parameter beats a greedy one; an exact method beats ANY.
+type routes struct {
+	literal   map[string]*routes
+	parameter *routes
+	greedy    *routes
+	name      string // of the parameter that leads here
+	methods   map[string]template.Route
+}
+
+// parameter is a path parameter and its value, escaped as it was sent.
+type parameter struct{ name, value string }
+
+func newRoutes(declared []template.Route) *routes {
+	root := &routes{}
+	for _, route := range declared {
+		n := root
+		for segment := range strings.SplitSeq(strings.Trim(route.Path, "/"), "/") {
+			if segment != "" {
+				n = n.child(segment)
+			}
+		}
+		if n.methods == nil {
+			n.methods = map[string]template.Route{}
+		}
+		n.methods[route.Method] = route
+	}
+	return root
+}
+
+// child returns the node below n for a segment of a declared path.
+func (n *routes) child(segment string) *routes {
+	name, isParameter := strings.CutPrefix(segment, "{")
+	if !isParameter {
+		if n.literal == nil {
+			n.literal = map[string]*routes{}
+		}
+		if n.literal[segment] == nil {
+			n.literal[segment] = &routes{}
+		}
+		return n.literal[segment]
+	}
+	name = strings.TrimSuffix(name, "}")
+	place := &n.parameter
+	if greedy, ok := strings.CutSuffix(name, "+"); ok {
+		name, place = greedy, &n.greedy
+	}
+	if *place == nil {
+		*place = &routes{name: name}
+	}
+	return *place
+}
+
+// match finds the route of a request. A slash at the end does not count.
+func (n *routes) match(method, path string) (template.Route, []parameter, bool) {
+	rest := strings.TrimRight(strings.TrimPrefix(path, "/"), "/")
+	found, parameters := n.find(rest, nil)
+	if found == nil {
+		return template.Route{}, nil, false
+	}
+	route, ok := found.methods[method]
+	if !ok {
+		route, ok = found.methods[template.AnyMethod]
+	}
+	return route, parameters, ok
+}
+
+// find walks down to the node with methods that fits the rest of a path best.
+func (n *routes) find(rest string, parameters []parameter) (*routes, []parameter) {
+	if rest == "" {
+		if n.methods == nil {
+			return nil, nil
+		}
+		return n, parameters
+	}
+	segment, below, _ := strings.Cut(rest, "/")
+	if next := n.literal[segment]; next != nil {
+		if found, all := next.find(below, parameters); found != nil {
+			return found, all
+		}
+	}
+	if n.parameter != nil && segment != "" {
+		one := parameter{n.parameter.name, segment}
+		if found, all := n.parameter.find(below, append(parameters, one)); found != nil {
+			return found, all
+		}
+	}
+	if n.greedy != nil {
+		return n.greedy, append(parameters, parameter{n.greedy.name, rest})
+	}
+	return nil, nil
+}
