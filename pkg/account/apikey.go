@@ -1,0 +1,195 @@
+package account
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Limits of an application's API keys.
+const (
+	// MaxActiveKeys is the most keys of one application that are neither
+	// revoked nor expired.
+	MaxActiveKeys = 20
+	// MaxKeySites is the most sites that one key may name.
+	MaxKeySites = 100
+)
+
+// KeyStatus is an API key's status.
+type KeyStatus string
+
+// The statuses of an API key.
+const (
+	KeyActive  KeyStatus = "ACTIVE"
+	KeyRevoked KeyStatus = "REVOKED"
+	KeyExpired KeyStatus = "EXPIRED" // computed when read
+)
+
+// KeyStatuses lists every status of an API key.
+func KeyStatuses() []KeyStatus { return []KeyStatus{KeyActive, KeyRevoked, KeyExpired} }
+
+// ReadScopes are the scopes that a key can hold, sorted.
+func ReadScopes() []string {
+	return []string{"categories:read", "customers:read", "invoices:read", "orders:read", "products:read"}
+}
+
+// Sites is a list of sites; nil means every site and is null in JSON.
+type Sites []value.ID
+
+// MarshalJSONTo implements [json.MarshalerTo].
+func (s Sites) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if s == nil {
+		return enc.WriteToken(jsontext.Null)
+	}
+	return json.MarshalEncode(enc, []value.ID(s))
+}
+
+// APIKey is an API key as the API shows it, without the key itself.
+type APIKey struct {
+	ID             value.ID    `json:"id"`
+	OrganizationID value.ID    `json:"organizationId"`
+	ApplicationID  value.ID    `json:"applicationId"`
+	Name           string      `json:"name"`
+	Prefix         string      `json:"prefix"` // cis_live_ and the 8-character key id
+	Last4          string      `json:"last4"`
+	Scopes         []string    `json:"scopes"`
+	SiteIDs        Sites       `json:"siteIds"`
+	Status         KeyStatus   `json:"status"`
+	LastUsedAt     *value.Time `json:"lastUsedAt"` // at most a minute old while in use
+	ExpiresAt      *value.Time `json:"expiresAt"`
+	RevokedAt      *value.Time `json:"revokedAt"`
+	CreatedBy      value.ID    `json:"createdBy"` // the user
+	CreatedAt      value.Time  `json:"createdAt"`
+	UpdatedAt      value.Time  `json:"updatedAt"`
+}
+
+// CreatedKey is the answer to a creation, the only place where the key
+// itself is shown.
+type CreatedKey struct {
+	APIKey
+	Key string `json:"key"`
+}
+
+// CreateApiKeyDto is the input of a new key. Absent scopes are all five read
+// scopes, absent siteIds every site, an absent expiresAt never.
+type CreateApiKeyDto struct { //nolint:revive,staticcheck // the contract's name
+	Name      *string     `json:"name"`
+	Scopes    *[]string   `json:"scopes"`
+	SiteIDs   *[]value.ID `json:"siteIds"`
+	ExpiresAt *value.Time `json:"expiresAt"`
+}
+
+// ParseCreateKey reads the body of a key's creation at the time now.
+func ParseCreateKey(body []byte, now value.Time) (CreateApiKeyDto, error) {
+	var dto CreateApiKeyDto
+	if err := strictjson.Unmarshal(body, &dto); err != nil {
+		return CreateApiKeyDto{}, err
+	}
+	var c checks
+	if dto.Name == nil {
+		c.add("name", fault.DetailRequired, "is required")
+	} else {
+		c.name(dto.Name)
+	}
+	if dto.Scopes != nil {
+		c.scopes(*dto.Scopes)
+	}
+	if dto.SiteIDs != nil {
+		c.sites(*dto.SiteIDs)
+	}
+	if dto.ExpiresAt != nil && *dto.ExpiresAt <= now {
+		c.add("expiresAt", fault.DetailOutOfRange, "must lie in the future")
+	}
+	return dto, c.err()
+}
+
+func (c *checks) scopes(scopes []string) {
+	if len(scopes) == 0 {
+		c.add("scopes", fault.DetailOutOfRange, "must not be empty: leave it out for every scope")
+	}
+	for i, scope := range scopes {
+		if !slices.Contains(ReadScopes(), scope) {
+			c.add("scopes["+strconv.Itoa(i)+"]", fault.DetailUnknown, "must be one of %v", ReadScopes())
+		}
+	}
+}
+
+func (c *checks) sites(sites []value.ID) {
+	if len(sites) == 0 || len(sites) > MaxKeySites {
+		c.add("siteIds", fault.DetailOutOfRange, "must name 1 to %d sites: leave it out for every site", MaxKeySites)
+	}
+	for i, site := range sites {
+		if site.IsZero() {
+			c.add("siteIds["+strconv.Itoa(i)+"]", fault.DetailFormat, "must be the UUID of a site")
+		}
+	}
+}
+
+// NewKey makes an API key of the application, and what of it is stored for
+// checking a presented key.
+func NewKey(application *Application, user value.ID, dto CreateApiKeyDto, now value.Time) (CreatedKey, Credential) {
+	key := newKeyText()
+	created := CreatedKey{Key: key.String(), APIKey: APIKey{
+		ID: value.NewID(), OrganizationID: application.OrganizationID, ApplicationID: application.ID,
+		Name: *dto.Name, Prefix: keyPrefix + key.ID(), Last4: key.String()[keyLength-maskedDigits:],
+		Scopes: ReadScopes(), Status: KeyActive, ExpiresAt: dto.ExpiresAt,
+		CreatedBy: user, CreatedAt: now, UpdatedAt: now,
+	}}
+	if dto.Scopes != nil {
+		created.Scopes = slices.Compact(slices.Sorted(slices.Values(*dto.Scopes)))
+	}
+	if dto.SiteIDs != nil {
+		created.SiteIDs = slices.Compact(slices.SortedFunc(slices.Values(*dto.SiteIDs), value.ID.Compare))
+	}
+	return created, Credential{
+		KeyText: key.ID(), Hash: HashSecret(key.String()),
+		OrganizationID: application.OrganizationID, ApplicationID: application.ID, KeyID: created.ID,
+		Scopes: created.Scopes, SiteIDs: created.SiteIDs, ExpiresAt: dto.ExpiresAt,
+	}
+}
+
+// TextID is the 8-character id inside the key, which finds its credential.
+func (k *APIKey) TextID() string { return k.Prefix[len(keyPrefix):] }
+
+// At returns the key as it is at the time now: its status follows from
+// revokedAt and expiresAt.
+func (k APIKey) At(now value.Time) APIKey {
+	switch {
+	case k.RevokedAt != nil:
+		k.Status = KeyRevoked
+	case k.ExpiresAt != nil && *k.ExpiresAt <= now:
+		k.Status = KeyExpired
+	default:
+		k.Status = KeyActive
+	}
+	return k
+}
+
+// Revoke revokes the key and reports whether it was not revoked before.
+func (k *APIKey) Revoke(now value.Time) bool {
+	if k.RevokedAt != nil {
+		return false
+	}
+	k.RevokedAt, k.Status = &now, KeyRevoked
+	k.UpdatedAt = max(now, k.UpdatedAt+1)
+	return true
+}
+
+// Credential is what is stored to check a presented key.
+type Credential struct {
+	KeyText        string // the 8-character id inside the key
+	Hash           Hash
+	OrganizationID value.ID
+	ApplicationID  value.ID
+	KeyID          value.ID
+	Scopes         []string
+	SiteIDs        Sites
+	ExpiresAt      *value.Time
+	Revoked        bool
+}

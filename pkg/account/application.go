@@ -1,0 +1,177 @@
+package account
+
+import (
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Limits of an organization's applications.
+const (
+	// MaxApplications is the most applications of one organization.
+	MaxApplications = 100
+	// DefaultRateLimit is the requests per 60 s that a new application has.
+	DefaultRateLimit = 600
+	// MaxRateLimit is the highest rate limit that an operator can set; the
+	// lowest is 1.
+	MaxRateLimit = 1_000_000
+)
+
+// Status is an application's status.
+type Status string
+
+// The statuses of an application.
+const (
+	Active    Status = "ACTIVE"
+	Suspended Status = "SUSPENDED" // its keys and tokens are refused
+)
+
+// Statuses lists every status of an application.
+func Statuses() []Status { return []Status{Active, Suspended} }
+
+// Application is a developer application as the API shows it. ClientSecret
+// is masked, except in what [NewApplication] returns.
+type Application struct {
+	ID             value.ID   `json:"id"`
+	OrganizationID value.ID   `json:"organizationId"`
+	UserID         value.ID   `json:"userId"` // who created it
+	Name           string     `json:"name"`
+	Description    *string    `json:"description"`
+	Website        *string    `json:"website"`
+	RedirectURI    *string    `json:"redirectUri"`
+	Status         Status     `json:"status"`
+	ClientID       value.ID   `json:"clientId"`
+	ClientSecret   string     `json:"clientSecret"`
+	RateLimit      int        `json:"rateLimit"` // requests per 60 s
+	CreatedAt      value.Time `json:"createdAt"`
+	UpdatedAt      value.Time `json:"updatedAt"` // rises with every change
+}
+
+// CreateApplicationDto is the input of a new application.
+type CreateApplicationDto struct {
+	Name        *string `json:"name"`
+	Description *string `json:"description"`
+	Website     *string `json:"website"`
+	RedirectURI *string `json:"redirectUri"`
+}
+
+// UpdateApplicationDto is the input of a change; an absent field stays.
+type UpdateApplicationDto struct {
+	Name        Patch[string] `json:"name"`
+	Description Patch[string] `json:"description"`
+	Website     Patch[string] `json:"website"`
+	RedirectURI Patch[string] `json:"redirectUri"`
+}
+
+// ParseCreateApplication reads the body of a creation. An error is a fault
+// that names each field that is wrong.
+func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
+	var dto CreateApplicationDto
+	if err := strictjson.Unmarshal(body, &dto); err != nil {
+		return CreateApplicationDto{}, err
+	}
+	var c checks
+	if dto.Name == nil {
+		c.add("name", fault.DetailRequired, "is required")
+	} else {
+		c.name(dto.Name)
+	}
+	c.description(dto.Description)
+	c.website(dto.Website)
+	c.redirectURI(dto.RedirectURI)
+	return dto, c.err()
+}
+
+// ParseUpdateApplication reads the body of a change.
+func ParseUpdateApplication(body []byte) (UpdateApplicationDto, error) {
+	var dto UpdateApplicationDto
+	if err := strictjson.Unmarshal(body, &dto); err != nil {
+		return UpdateApplicationDto{}, err
+	}
+	var c checks
+	if dto.Name.Null {
+		c.add("name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
+	}
+	for _, field := range []struct {
+		patch *Patch[string]
+		check func(*string)
+	}{
+		{&dto.Name, c.name}, {&dto.Description, c.description},
+		{&dto.Website, c.website}, {&dto.RedirectURI, c.redirectURI},
+	} {
+		if field.patch.Given && !field.patch.Null {
+			field.check(&field.patch.Value)
+		}
+	}
+	return dto, c.err()
+}
+
+// NewApplication makes an application. The one returned shows its client
+// secret in full: it is for the creation's answer only. What is stored is
+// its [Application.Masked] form and [HashSecret] of the secret.
+func NewApplication(organization, user value.ID, dto CreateApplicationDto, now value.Time) Application {
+	return Application{
+		ID: value.NewID(), OrganizationID: organization, UserID: user,
+		Name: *dto.Name, Description: dto.Description, Website: dto.Website, RedirectURI: dto.RedirectURI,
+		Status: Active, ClientID: value.NewRandomID(), ClientSecret: newClientSecret(),
+		RateLimit: DefaultRateLimit, CreatedAt: now, UpdatedAt: now,
+	}
+}
+
+// Masked returns the application with its client secret masked.
+func (a Application) Masked() Application {
+	a.ClientSecret = maskClientSecret(a.ClientSecret)
+	return a
+}
+
+// Update applies a change and reports whether anything differs now. Only
+// then updatedAt moves, and it always rises.
+func (a *Application) Update(dto UpdateApplicationDto, now value.Time) bool {
+	changed := false
+	if dto.Name.Given && dto.Name.Value != a.Name {
+		a.Name, changed = dto.Name.Value, true
+	}
+	optional := func(field **string, patch Patch[string]) {
+		switch {
+		case !patch.Given:
+		case patch.Null:
+			changed = changed || *field != nil
+			*field = nil
+		case *field == nil || **field != patch.Value:
+			text := patch.Value
+			*field, changed = &text, true
+		}
+	}
+	optional(&a.Description, dto.Description)
+	optional(&a.Website, dto.Website)
+	optional(&a.RedirectURI, dto.RedirectURI)
+	return changed && a.touch(now)
+}
+
+// SetStatus suspends or activates, and reports whether the status was
+// another.
+func (a *Application) SetStatus(status Status, now value.Time) bool {
+	if a.Status == status {
+		return false
+	}
+	a.Status = status
+	return a.touch(now)
+}
+
+// SetRateLimit is the operator's: requests per 60 s, 1 to [MaxRateLimit]. It
+// reports whether the limit was another.
+func (a *Application) SetRateLimit(limit int, now value.Time) (bool, error) {
+	if limit < 1 || limit > MaxRateLimit {
+		return false, fault.Field(fault.InBody, "rateLimit", fault.DetailOutOfRange, "must be between 1 and %d", MaxRateLimit)
+	}
+	if a.RateLimit == limit {
+		return false, nil
+	}
+	a.RateLimit = limit
+	return a.touch(now), nil
+}
+
+func (a *Application) touch(now value.Time) bool {
+	a.UpdatedAt = max(now, a.UpdatedAt+1)
+	return true
+}

@@ -1,0 +1,101 @@
+package account
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/commerce-integration/service/pkg/fault"
+)
+
+// Bounds of text fields, in code points after trimming.
+const (
+	MaxName        = 120
+	MaxDescription = 2_000
+	MaxURL         = 2_048
+)
+
+// checks collects what is wrong with a body. Each check trims the text that
+// it is given, in place; a nil text is absent and right.
+type checks struct{ details []fault.Detail }
+
+func (c *checks) add(field, code, format string, args ...any) {
+	c.details = append(c.details, fault.Detail{
+		Field: field, In: fault.InBody, Code: code, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *checks) err() error {
+	if len(c.details) == 0 {
+		return nil
+	}
+	return fault.Validation(c.details...)
+}
+
+func (c *checks) name(text *string) {
+	*text = strings.TrimSpace(*text)
+	if n := utf8.RuneCountInString(*text); n < 1 || n > MaxName {
+		c.add("name", fault.DetailOutOfRange, "must have 1 to %d characters", MaxName)
+	}
+}
+
+func (c *checks) description(text *string) {
+	if text == nil {
+		return
+	}
+	*text = strings.TrimSpace(*text)
+	if utf8.RuneCountInString(*text) > MaxDescription {
+		c.add("description", fault.DetailOutOfRange, "must have at most %d characters", MaxDescription)
+	}
+}
+
+func (c *checks) website(text *string) {
+	if text == nil {
+		return
+	}
+	if _, problem := parseURL(text); problem != "" {
+		c.add("website", fault.DetailFormat, "%s", problem)
+	}
+}
+
+// redirectURI allows what RFC 8252 allows: https, or http to the loopback
+// address of the client's own machine, by number.
+func (c *checks) redirectURI(text *string) {
+	if text == nil {
+		return
+	}
+	u, problem := parseURL(text)
+	switch {
+	case problem != "":
+	case u.User != nil:
+		problem = "must not hold a user name or password"
+	case u.Fragment != "" || strings.Contains(*text, "#"):
+		problem = "must not have a fragment"
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		problem = "must be https (http only for 127.0.0.1 and [::1])"
+	}
+	if problem != "" {
+		c.add("redirectUri", fault.DetailFormat, "%s", problem)
+	}
+}
+
+// parseURL trims the text and reads an absolute http or https URL of at most
+// MaxURL code points. problem says what is wrong, or is empty.
+func parseURL(text *string) (u *url.URL, problem string) {
+	*text = strings.TrimSpace(*text)
+	if utf8.RuneCountInString(*text) > MaxURL {
+		return nil, fmt.Sprintf("must have at most %d characters", MaxURL)
+	}
+	u, err := url.Parse(*text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" || strings.ContainsAny(*text, " \t\r\n") {
+		return nil, "must be an absolute URL such as https://example.com/path"
+	}
+	return u, ""
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || ip == netip.IPv6Loopback())
+}
