@@ -1,0 +1,244 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+var start = time.Date(2026, 11, 21, 6, 35, 41, 242_000_000, time.UTC)
+
+// rejects collects refusals.
+type rejects struct {
+	mu   sync.Mutex
+	got  []commerce.Refusal
+	fail bool
+}
+
+func (r *rejects) Reject(_ context.Context, _ string, refusals []commerce.Refusal) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fail {
+		return errors.New("the queue is away")
+	}
+	r.got = append(r.got, refusals...)
+	return nil
+}
+
+// faulty fails chosen writes as a throttled table does.
+type faulty struct {
+	*dynamo.Table
+	mu    sync.Mutex
+	every int
+	n     int
+}
+
+func (f *faulty) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
+	f.mu.Lock()
+	f.n++
+	refuse := f.every > 0 && f.n%f.every == 0
+	f.mu.Unlock()
+	if refuse {
+		return fault.Busy(errors.New("throttled"))
+	}
+	return f.Table.PutRecord(ctx, previous, next)
+}
+
+type fixture struct {
+	table    *faulty
+	rejects  *rejects
+	ingester *ingest.Ingester
+	org      value.ID
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{table: &faulty{Table: dynamotest.NewTable(t)}, rejects: &rejects{}, org: value.NewID()}
+	f.ingester = ingest.New(f.table, f.rejects, func() time.Time { return start }, slog.New(slog.DiscardHandler))
+	return f
+}
+
+// handle sends bodies as one batch and returns the ids of failed messages.
+func (f *fixture) handle(t *testing.T, bodies ...string) []string {
+	t.Helper()
+	var batch events.SQSEvent
+	for i, body := range bodies {
+		batch.Records = append(batch.Records, events.SQSMessage{MessageId: fmt.Sprint("m", i), Body: body})
+	}
+	response, err := f.ingester.Handle(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed []string
+	for _, item := range response.BatchItemFailures {
+		failed = append(failed, item.ItemIdentifier)
+	}
+	return failed
+}
+
+func (f *fixture) product(t *testing.T, id value.ID) *commerce.Product {
+	t.Helper()
+	stored, err := f.table.Record(t.Context(), f.org, commerce.KindProduct, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored == nil {
+		return nil
+	}
+	record, err := stored.Record()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.(*commerce.Product)
+}
+
+func (f *fixture) one(id value.ID, name string, version int) string {
+	return fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","version":%d,"record":{"id":%q,"name":%q}}`, f.org, version, id, name)
+}
+
+func TestAMessageOfManyIsAppliedInOrder(t *testing.T) {
+	f, id := newFixture(t), value.NewID()
+	body := fmt.Sprintf(`{"organizationId":%q,"records":[
+		{"kind":"product","op":"put","record":{"id":%q,"name":"first"}},
+		{"kind":"product","op":"put","record":{"id":%q,"name":"second"}},
+		{"kind":"product","op":"delete","record":{"id":%q}},
+		{"kind":"product","op":"put","record":{"id":%q,"name":"last"}}]}`, f.org, id, id, id, id)
+	if failed := f.handle(t, body); failed != nil {
+		t.Fatalf("failed messages: got %v, want none", failed)
+	}
+	got := f.product(t, id)
+	if got == nil || got.Name != "last" {
+		t.Fatalf("got %+v, want the last put", got)
+	}
+	if want := value.TimeOf(start) + 3; got.UpdatedAt != want {
+		t.Errorf("updatedAt: got %s, want %s: each of the four changes a millisecond later", got.UpdatedAt, want)
+	}
+}
+
+func TestARefusedRecordDoesNotHoldUpItsNeighbours(t *testing.T) {
+	f := newFixture(t)
+	good, bad := value.NewID(), value.NewID()
+	body := fmt.Sprintf(`{"organizationId":%q,"records":[
+		{"kind":"product","op":"put","record":{"id":%q,"name":"x","sellingPrice":1.00001}},
+		{"kind":"product","op":"put","record":{"id":%q,"name":"good"}},
+		{"kind":"planet","op":"put","record":{"id":%q,"name":"x"}},
+		{"kind":"product","op":"put","record":{"name":"x"}}]}`, f.org, bad, good, bad)
+	if failed := f.handle(t, body, "no JSON"); failed != nil {
+		t.Fatalf("failed messages: got %v, want none", failed)
+	}
+	if f.product(t, good) == nil || f.product(t, bad) != nil {
+		t.Errorf("good stored %v, bad stored %v; want true, false", f.product(t, good) != nil, f.product(t, bad) != nil)
+	}
+	if len(f.rejects.got) != 4 {
+		t.Fatalf("refusals: got %d %+v, want 4", len(f.rejects.got), f.rejects.got)
+	}
+	for _, r := range f.rejects.got {
+		if r.Reason == "" || r.Message == "" {
+			t.Errorf("refusal %+v: want a reason and a message", r)
+		}
+		if r.Field == "record.sellingPrice" {
+			var single map[string]any
+			if err := json.Unmarshal(r.Body, &single); err != nil || single["organizationId"] != f.org.String() {
+				t.Errorf("body of the refusal: got %s, %v; want a message of one record", r.Body, err)
+			}
+		}
+	}
+}
+
+func TestAMessageThatComesTwiceChangesNothing(t *testing.T) {
+	f, id := newFixture(t), value.NewID()
+	body := f.one(id, "once", 1)
+	f.handle(t, body)
+	first := f.product(t, id)
+	writes := f.table.n
+	f.handle(t, body, body)
+	if again := f.product(t, id); again.UpdatedAt != first.UpdatedAt || f.table.n != writes {
+		t.Errorf("updatedAt %s, then %s, with %d more writes; want no change", first.UpdatedAt, again.UpdatedAt, f.table.n-writes)
+	}
+}
+
+func TestAnOlderVersionLosesInWhicheverOrderMessagesArrive(t *testing.T) {
+	for _, order := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}} {
+		f, id := newFixture(t), value.NewID()
+		for _, version := range order {
+			f.handle(t, f.one(id, fmt.Sprint("v", version), version))
+		}
+		if got := f.product(t, id); got.Name != "v3" {
+			t.Errorf("order %v: got %s, want v3", order, got.Name)
+		}
+	}
+}
+
+func TestConcurrentWritersOfOneRecordEndWithTheHighestVersion(t *testing.T) {
+	f, id := newFixture(t), value.NewID()
+	var wg sync.WaitGroup
+	for version := range 12 {
+		wg.Go(func() {
+			for attempt := range 20 {
+				if failed := f.handle(t, f.one(id, fmt.Sprint("v", version), version)); failed == nil {
+					return
+				} else if attempt == 19 {
+					t.Errorf("version %d: %v", version, failed)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := f.product(t, id); got == nil || got.Name != "v11" {
+		t.Errorf("got %+v, want v11", got)
+	}
+}
+
+func TestAThrottledTableFailsTheMessageAndARetryCompletesIt(t *testing.T) {
+	f := newFixture(t)
+	f.table.every = 3
+	var records []string
+	ids := make([]value.ID, 20)
+	for i := range ids {
+		ids[i] = value.NewID()
+		records = append(records, fmt.Sprintf(`{"kind":"product","op":"put","record":{"id":%q,"name":"p"}}`, ids[i]))
+	}
+	records = append(records, `{"kind":"product","op":"put","record":{"id":1}}`)
+	body := fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, f.org, strings.Join(records, ","))
+	if failed := f.handle(t, body); len(failed) != 1 {
+		t.Fatalf("failed messages of a throttled batch: got %v, want the one", failed)
+	}
+	if len(f.rejects.got) != 0 {
+		t.Errorf("refusals before the message is through: got %d, want none", len(f.rejects.got))
+	}
+	f.table.every = 0
+	if failed := f.handle(t, body); failed != nil {
+		t.Fatalf("failed messages of the retry: got %v, want none", failed)
+	}
+	for _, id := range ids {
+		if f.product(t, id) == nil {
+			t.Errorf("product %s is not stored", id)
+		}
+	}
+	if len(f.rejects.got) != 1 {
+		t.Errorf("refusals: got %d, want 1", len(f.rejects.got))
+	}
+}
+
+func TestAMessageWaitsForItsRefusalsToBeTaken(t *testing.T) {
+	f := newFixture(t)
+	f.rejects.fail = true
+	if failed := f.handle(t, "no JSON"); len(failed) != 1 {
+		t.Errorf("failed messages: got %v, want the one whose refusal is nowhere", failed)
+	}
+}
