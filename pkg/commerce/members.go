@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,18 +33,18 @@ func splitObject(object []byte) (members, error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '{' {
 		if _, err := dec.ReadValue(); err != nil {
-			return nil, notJSON(err)
+			return nil, err
 		}
-		return nil, fault.Field(fault.InBody, "body", fault.DetailType, "must be an object")
+		return nil, errNotObject
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		return nil, notJSON(err)
+		return nil, err
 	}
 	split := make(members, 0, 48)
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {
-			return nil, notJSON(err)
+			return nil, err
 		}
 		m := member{name: name.String()}
 		if m.value, err = readValue(dec, object); err != nil {
@@ -58,10 +59,10 @@ func splitObject(object []byte) (members, error) {
 func splitArray(array []byte) ([]jsontext.Value, error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(array), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '[' {
-		return nil, fault.Field(fault.InBody, "body", fault.DetailType, "must be an array")
+		return nil, errNotArray
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		return nil, notJSON(err)
+		return nil, err
 	}
 	var elements []jsontext.Value
 	for dec.PeekKind() != ']' {
@@ -79,7 +80,7 @@ func splitArray(array []byte) ([]jsontext.Value, error) {
 func readValue(dec *jsontext.Decoder, input []byte) (jsontext.Value, error) {
 	v, err := dec.ReadValue()
 	if err != nil {
-		return nil, notJSON(err)
+		return nil, err
 	}
 	end := dec.InputOffset()
 	return jsontext.Value(input[end-int64(len(v)) : end : end]), nil
@@ -88,17 +89,30 @@ func readValue(dec *jsontext.Decoder, input []byte) (jsontext.Value, error) {
 // atEnd reads the closing bracket, and that nothing follows it.
 func atEnd(dec *jsontext.Decoder) error {
 	if _, err := dec.ReadToken(); err != nil {
-		return notJSON(err)
+		return err
 	}
 	switch _, err := dec.ReadToken(); {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		return notJSON(err)
+		return err
 	}
-	return notJSON(errors.New("something follows the JSON value"))
+	return errTrailing
 }
 
-func notJSON(err error) error {
-	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Message: "the message is not valid JSON", Cause: err}
+var (
+	errNotObject = errors.New("must be an object")
+	errNotArray  = errors.New("must be an array")
+	errTrailing  = errors.New("something follows the JSON value")
+)
+
+// explain makes the refusal of a message that cannot be divided.
+func explain(err error) error {
+	if errors.Is(err, errNotObject) || errors.Is(err, errNotArray) {
+		return fault.Field(fault.InBody, "body", fault.DetailType, "%s", err.Error())
+	}
+	return &fault.Error{
+		Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Cause: err,
+		Message: "the message is not valid JSON: " + strings.TrimPrefix(err.Error(), "jsontext: "),
+	}
 }

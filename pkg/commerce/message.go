@@ -76,7 +76,7 @@ type Refusal struct {
 func ParseMessage(body []byte) ([]Change, []Refusal) {
 	members, err := splitObject(body)
 	if err != nil {
-		return nil, []Refusal{refusal(err, body)}
+		return nil, []Refusal{refusal(explain(err), body)}
 	}
 	if _, many := members.get("records"); many {
 		return parseMany(body, members)
@@ -204,8 +204,9 @@ func openMany(members members) (organization value.ID, entries []jsontext.Value,
 		case m.name == "organizationId":
 			err = under(m.name, strictjson.Unmarshal(m.value, &organization))
 		case m.name == "records":
-			entries, err = splitArray(m.value)
-			err = under(m.name, err)
+			if entries, err = splitArray(m.value); err != nil {
+				err = under(m.name, explain(err))
+			}
 		default:
 			err = fault.Field(fault.InBody, m.name, fault.DetailUnknown, "is not a field of a message with records")
 		}

@@ -6,6 +6,7 @@
 package strictjson
 
 import (
+	"encoding"
 	"errors"
 	"io"
 	"reflect"
@@ -128,6 +129,8 @@ func explainSemantic(err *json.SemanticError) error {
 		return fault.Field(fault.InBody, field, fault.DetailUnknown, "is not a field of this resource")
 	case errors.As(err.Err, &inner):
 		return inner
+	case isText(err.GoType) && err.JSONKind != '"' && err.JSONKind != 0:
+		return fault.Field(fault.InBody, field, fault.DetailType, "must be a string")
 	case err.Err != nil && isOurs(err.GoType):
 		return fault.Field(fault.InBody, field, fault.DetailFormat, "%s", err.Err.Error())
 	}
@@ -137,6 +140,15 @@ func explainSemantic(err *json.SemanticError) error {
 // isOurs reports whether the type explains its own errors for people.
 func isOurs(t reflect.Type) bool {
 	return t != nil && strings.HasPrefix(t.PkgPath(), modulePath) || t != nil && t.Kind() == reflect.Pointer && isOurs(t.Elem())
+}
+
+// isText reports whether the type reads itself from a JSON string.
+func isText(t reflect.Type) bool {
+	if t == nil {
+		return false
+	}
+	text := reflect.TypeFor[encoding.TextUnmarshaler]()
+	return t.Implements(text) || reflect.PointerTo(t).Implements(text)
 }
 
 const modulePath = "github.com/commerce-integration/service/"
