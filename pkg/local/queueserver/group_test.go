@@ -1,0 +1,92 @@
+package queueserver_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// byGroup counts messages by their group.
+func byGroup(messages []types.Message) map[string]int {
+	n := map[string]int{}
+	for _, m := range messages {
+		n[m.Attributes["MessageGroupId"]]++
+	}
+	return n
+}
+
+func TestQuietGroupIsServedBeforeTheBacklogOfANoisyOne(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	h.send(queue, "noisy", numbered("n", 200)...)
+	for range 5 {
+		h.receive(queue, 10, 0)
+	}
+	h.send(queue, "quiet", numbered("q", 3)...)
+	got := bodies(h.receive(queue, 10, 0))
+	if want := []string{"q0", "q1", "q2"}; !slices.Equal(got[:3], want) || len(got) != 10 {
+		t.Errorf("got %v, want %v first and the noisy group in the rest", got, want)
+	}
+}
+
+func TestGroupsTakeTurns(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	h.send(queue, "a", numbered("a", 100)...)
+	h.send(queue, "b", numbered("b", 100)...)
+	h.send(queue, "c", numbered("c", 2)...)
+	var got []types.Message
+	for range 3 {
+		got = append(got, h.receive(queue, 10, 0)...)
+	}
+	n := byGroup(got)
+	if n["a"] != 14 || n["b"] != 14 || n["c"] != 2 {
+		t.Errorf("30 messages of groups with 100, 100 and 2: got %v, want 14, 14 and 2", n)
+	}
+}
+
+// A group whose messages take long must not get the consumers that become free, only its share of them.
+func TestSlowGroupKeepsOnlyItsShareOfTheConsumers(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	h.send(queue, "slow", numbered("s", 100)...)
+	h.send(queue, "fast", numbered("f", 100)...)
+	const consumers, rounds = 10, 10
+	slow, fast := 0, 0
+	for range rounds { // the fast messages finish within their round, the slow ones never
+		for _, m := range h.receive(queue, int32(consumers-slow), 0) {
+			if m.Attributes["MessageGroupId"] == "slow" {
+				slow++
+				continue
+			}
+			fast++
+			h.delete(queue, m)
+		}
+	}
+	if slow != consumers/2 || fast != rounds*consumers/2 {
+		t.Errorf("slow messages hold %d of %d consumers, %d fast ones were served; want %d and %d",
+			slow, consumers, fast, consumers/2, rounds*consumers/2)
+	}
+}
+
+func TestGroupDoesNotBlockItself(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	h.send(queue, "g", numbered("m", 20)...)
+	if got := len(h.receive(queue, 10, 0)) + len(h.receive(queue, 10, 0)); got != 20 {
+		t.Errorf("received %d messages of one group at once, want 20", got)
+	}
+}
+
+func TestMessageThatComesBackWaitsBehindItsGroup(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	h.send(queue, "g", "a", "b", "c")
+	if err := h.hide(queue, h.receive(queue, 1, 0)[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := bodies(h.receive(queue, 10, 0)), []string{"b", "c", "a"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,244 @@
+package queueserver_test
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func text(v string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &v}
+}
+
+func TestMessageArrivesAsSent(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	body := "hello é \"x\" <&> \U0001F600\n"
+	attributes := map[string]types.MessageAttributeValue{
+		"text":   text("é"),
+		"number": {DataType: aws.String("Number"), StringValue: aws.String("-12.5e3")},
+		"bytes":  {DataType: aws.String("Binary.gzip"), BinaryValue: []byte{0, 1, 255}},
+	}
+	sent, err := h.SendMessage(h.Context(), &sqs.SendMessageInput{
+		QueueUrl: &queue, MessageBody: &body, MessageAttributes: attributes, MessageGroupId: aws.String("tenant-1"),
+		MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-5e-1")},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := h.receive(queue, 1, 0)[0]
+	if *got.Body != body || *got.MessageId != *sent.MessageId {
+		t.Errorf("got %q (%s), want %q (%s)", *got.Body, *got.MessageId, body, *sent.MessageId)
+	}
+	if diff := cmp.Diff(attributes, got.MessageAttributes, cmpopts.IgnoreUnexported(types.MessageAttributeValue{})); diff != "" {
+		t.Errorf("attributes (-sent +received):\n%s", diff)
+	}
+	sum := md5.Sum([]byte(body))
+	if want := hex.EncodeToString(sum[:]); *got.MD5OfBody != want || *sent.MD5OfMessageBody != want {
+		t.Errorf("MD5 of the body: sent %s, received %s, want %s", *sent.MD5OfMessageBody, *got.MD5OfBody, want)
+	}
+	if *got.MD5OfMessageAttributes != *sent.MD5OfMessageAttributes || sent.MD5OfMessageSystemAttributes == nil {
+		t.Errorf("MD5 of the attributes: sent %s, received %s", *sent.MD5OfMessageAttributes, *got.MD5OfMessageAttributes)
+	}
+	for name, want := range map[string]string{
+		"ApproximateReceiveCount": "1", "SenderId": "000000000000", "MessageGroupId": "tenant-1", "AWSTraceHeader": "Root=1-5e-1",
+	} {
+		if got.Attributes[name] != want {
+			t.Errorf("system attribute %s: got %q, want %q", name, got.Attributes[name], want)
+		}
+	}
+}
+
+// The sums were recorded from Amazon SQS for the attributes Hello=There, General=Kenobi and Help.Me=Me.
+func TestReceiverGetsTheAttributesItAsksFor(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	_, err := h.SendMessage(h.Context(), &sqs.SendMessageInput{
+		QueueUrl: &queue, MessageBody: aws.String("msg"), MessageAttributes: map[string]types.MessageAttributeValue{
+			"Hello": text("There"), "General": text("Kenobi"), "Help.Me": text("Me"),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name  string
+		ask   []string
+		names []string
+		md5   string
+	}{
+		{"none", nil, nil, ""},
+		{"all", []string{"All"}, []string{"General", "Hello", "Help.Me"}, "4c360f3fdafd970e05fae2f149d997f5"},
+		{"all by wildcard", []string{".*"}, []string{"General", "Hello", "Help.Me"}, "4c360f3fdafd970e05fae2f149d997f5"},
+		{"two by name", []string{"Hello", "General"}, []string{"General", "Hello"}, "fca026605781cb4126a1e9044df24232"},
+		{"one of two", []string{"Hello", "Foo"}, []string{"Hello"}, "a311262e065454b75da111d535b8dacd"},
+		{"by prefix", []string{"Hel.*"}, []string{"Hello", "Help.Me"}, "83fee93c1bcd8b9a5a923ffacdc636c7"},
+		{"unknown", []string{"Foo"}, nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out, err := h.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queue, MessageAttributeNames: test.ask})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := out.Messages[0]
+			var names []string
+			for name := range m.MessageAttributes {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			if !slices.Equal(names, test.names) || aws.ToString(m.MD5OfMessageAttributes) != test.md5 {
+				t.Errorf("asked for %v: got %v, MD5 %q; want %v, %q", test.ask, names, aws.ToString(m.MD5OfMessageAttributes), test.names, test.md5)
+			}
+			if len(m.Attributes) != 0 {
+				t.Errorf("system attributes %v were not asked for", m.Attributes)
+			}
+			if err := h.hide(queue, m, 0); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestSendRefusesWhatAmazonRefuses(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	small := h.queue("small", "MaximumMessageSize=1024")
+	manyAttributes := map[string]types.MessageAttributeValue{}
+	for _, n := range numbered("a", 11) {
+		manyAttributes[n] = text("v")
+	}
+	mib := strings.Repeat("x", 1<<20)
+	for _, test := range []struct {
+		name string
+		in   sqs.SendMessageInput
+		code string
+	}{
+		{"no body", sqs.SendMessageInput{MessageBody: aws.String("")}, "MissingParameter"},
+		{"control character", sqs.SendMessageInput{MessageBody: aws.String("a\x01b")}, "InvalidMessageContents"},
+		{"U+FFFE", sqs.SendMessageInput{MessageBody: aws.String("a\uFFFEb")}, "InvalidMessageContents"},
+		{"1 MiB and a byte", sqs.SendMessageInput{MessageBody: aws.String(mib + "x")}, "InvalidParameterValue"},
+		{"1 MiB with its attributes and more", sqs.SendMessageInput{MessageBody: aws.String(mib[:1<<20-7]),
+			MessageAttributes: map[string]types.MessageAttributeValue{"a": text("v")}}, "InvalidParameterValue"},
+		{"far over the limit", sqs.SendMessageInput{MessageBody: aws.String(strings.Repeat(mib, 9))}, "InvalidParameterValue"},
+		{"over the queue's own limit", sqs.SendMessageInput{QueueUrl: &small, MessageBody: aws.String(mib[:1025])}, "InvalidParameterValue"},
+		{"delay of 901 s", sqs.SendMessageInput{DelaySeconds: 901}, "InvalidParameterValue"},
+		{"negative delay", sqs.SendMessageInput{DelaySeconds: -1}, "InvalidParameterValue"},
+		{"group with a space", sqs.SendMessageInput{MessageGroupId: aws.String("a b")}, "InvalidParameterValue"},
+		{"group of 129", sqs.SendMessageInput{MessageGroupId: aws.String(strings.Repeat("g", 129))}, "InvalidParameterValue"},
+		{"deduplication id", sqs.SendMessageInput{MessageDeduplicationId: aws.String("d")}, "InvalidParameterValue"},
+		{"11 attributes", sqs.SendMessageInput{MessageAttributes: manyAttributes}, "InvalidParameterValue"},
+		{"empty attribute", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{"a": text("")}}, "InvalidParameterValue"},
+		{"attribute name of AWS", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{"AWS.x": text("v")}}, "InvalidParameterValue"},
+		{"attribute name with two periods", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{"a..x": text("v")}}, "InvalidParameterValue"},
+		{"attribute of no known type", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{
+			"a": {DataType: aws.String("Text"), StringValue: aws.String("v")}}}, "InvalidParameterValue"},
+		{"number that is none", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{
+			"a": {DataType: aws.String("Number"), StringValue: aws.String("v")}}}, "InvalidParameterValue"},
+		{"unknown system attribute", sqs.SendMessageInput{MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{
+			"SenderId": {DataType: aws.String("String"), StringValue: aws.String("me")}}}, "InvalidParameterValue"},
+		{"unknown queue", sqs.SendMessageInput{QueueUrl: aws.String(queue + "x")}, "AWS.SimpleQueueService.NonExistentQueue"},
+		{"queue of another account", sqs.SendMessageInput{QueueUrl: aws.String("http://h/111111111111/q")}, "AWS.SimpleQueueService.NonExistentQueue"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.in.MessageBody == nil {
+				test.in.MessageBody = aws.String("body")
+			}
+			if test.in.QueueUrl == nil {
+				test.in.QueueUrl = &queue
+			}
+			_, err := h.SendMessage(t.Context(), &test.in)
+			wantCode(t, err, test.code)
+		})
+	}
+	h.wantCounts(queue, "0/0/0")
+}
+
+func wantCode(t testing.TB, err error, want string) {
+	t.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != want {
+		t.Errorf("got error %v, want code %s", err, want)
+	}
+}
+
+func TestMessageOfOneMiBPasses(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	// Each of these characters takes six bytes as JSON and one in the message's size.
+	body := strings.Repeat("\t", 1<<20)
+	h.send(queue, "", body)
+	if got := h.receive(queue, 1, 0); len(got) != 1 || *got[0].Body != body {
+		t.Errorf("a body of %d bytes did not come back whole", len(body))
+	}
+}
+
+func TestBatchIsRefusedAsAWhole(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	entry := func(id, body string) types.SendMessageBatchRequestEntry {
+		return types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body}
+	}
+	var eleven []types.SendMessageBatchRequestEntry
+	for _, id := range numbered("id", 11) {
+		eleven = append(eleven, entry(id, "b"))
+	}
+	half := strings.Repeat("x", 1<<19)
+	for _, test := range []struct {
+		name    string
+		entries []types.SendMessageBatchRequestEntry
+		is      func(error) bool
+	}{
+		{"empty", []types.SendMessageBatchRequestEntry{}, is[*types.EmptyBatchRequest]},
+		{"eleven", eleven, is[*types.TooManyEntriesInBatchRequest]},
+		{"repeated id", []types.SendMessageBatchRequestEntry{entry("a", "b"), entry("a", "b")}, is[*types.BatchEntryIdsNotDistinct]},
+		{"id with a colon", []types.SendMessageBatchRequestEntry{entry("a:b", "b")}, is[*types.InvalidBatchEntryId]},
+		{"id of 81", []types.SendMessageBatchRequestEntry{entry(strings.Repeat("i", 81), "b")}, is[*types.InvalidBatchEntryId]},
+		{"1 MiB and a byte in all", []types.SendMessageBatchRequestEntry{entry("a", half), entry("b", half+"x")}, is[*types.BatchRequestTooLong]},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := h.SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: test.entries})
+			if !test.is(err) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	h.wantCounts(queue, "0/0/0")
+}
+
+func is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+func TestBatchEntriesFailAlone(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	out, err := h.SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: []types.SendMessageBatchRequestEntry{
+		{Id: aws.String("good"), MessageBody: aws.String("b")},
+		{Id: aws.String("bad"), MessageBody: aws.String("\x02")},
+	}})
+	if err != nil || len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Failed[0].Id != "bad" || !out.Failed[0].SenderFault {
+		t.Fatalf("SendMessageBatch: %v %+v", err, out)
+	}
+	m := h.receive(queue, 1, 0)[0]
+	deleted, err := h.DeleteMessageBatch(t.Context(), &sqs.DeleteMessageBatchInput{QueueUrl: &queue, Entries: []types.DeleteMessageBatchRequestEntry{
+		{Id: aws.String("bad"), ReceiptHandle: aws.String("rubbish")},
+		{Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle},
+	}})
+	if err != nil || len(deleted.Successful) != 1 || len(deleted.Failed) != 1 || *deleted.Failed[0].Code != "ReceiptHandleIsInvalid" {
+		t.Fatalf("DeleteMessageBatch: %v %+v", err, deleted)
+	}
+	h.wantCounts(queue, "0/0/0")
+}

@@ -1,0 +1,358 @@
+package queueserver_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/commerce-integration/service/pkg/local/queueserver"
+)
+
+// bubble runs a test in a bubble of its own: the server's time passes only while everything waits.
+func bubble(t *testing.T, config *queueserver.Config, test func(t *testing.T, h *harness)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { test(t, inBubble(t, dir, config)) })
+}
+
+// elapsed returns how long f took, to the millisecond.
+func elapsed(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start).Round(time.Millisecond)
+}
+
+func TestReceivedMessageIsHiddenForItsTimeout(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=5")
+		h.send(queue, "", "m")
+		first := h.receive(queue, 1, 0)[0]
+		h.wantCounts(queue, "0/1/0")
+		var again []types.Message
+		if d := elapsed(func() { again = h.receive(queue, 1, 20) }); d != 5*time.Second || len(again) != 1 {
+			t.Fatalf("came back after %v (%d messages), want 5s", d, len(again))
+		}
+		if n := again[0].Attributes["ApproximateReceiveCount"]; n != "2" {
+			t.Errorf("receive count: got %s, want 2", n)
+		}
+		if again[0].Attributes["ApproximateFirstReceiveTimestamp"] != first.Attributes["ApproximateFirstReceiveTimestamp"] {
+			t.Error("the time of the first receive changed")
+		}
+		if *again[0].MessageId != *first.MessageId || *again[0].ReceiptHandle == *first.ReceiptHandle {
+			t.Error("want the same message id and another receipt handle")
+		}
+	})
+}
+
+func TestVisibilityCanBeChangedWhileReceived(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=30")
+		h.send(queue, "", "m")
+		m := h.receive(queue, 1, 0)[0]
+		if err := h.hide(queue, m, 7); err != nil {
+			t.Fatal(err)
+		}
+		var again []types.Message
+		if d := elapsed(func() { again = h.receive(queue, 1, 20) }); d != 7*time.Second || len(again) != 1 {
+			t.Fatalf("came back after %v (%d messages), want 7s", d, len(again))
+		}
+		if err := h.hide(queue, again[0], 0); err != nil {
+			t.Fatal(err)
+		}
+		h.wantCounts(queue, "1/0/0")
+	})
+}
+
+func TestVisibilityEndsTwelveHoursAfterTheReceive(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=43200")
+		h.send(queue, "", "m")
+		m := h.receive(queue, 1, 0)[0]
+		time.Sleep(time.Hour)
+		wantCode(t, h.hide(queue, m, 43200), "InvalidParameterValue")
+		wantCode(t, h.hide(queue, m, 43201), "InvalidParameterValue")
+		if err := h.hide(queue, m, 11*60*60); err != nil {
+			t.Errorf("11 h, one hour after the receive: %v", err)
+		}
+		time.Sleep(11*time.Hour - time.Millisecond)
+		h.wantCounts(queue, "0/1/0")
+		time.Sleep(time.Millisecond)
+		h.wantCounts(queue, "1/0/0")
+	})
+}
+
+func TestOldReceiptHandleDoesNothing(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=1")
+		h.send(queue, "", "m")
+		first := h.receive(queue, 1, 0)[0]
+		second := h.receive(queue, 1, 2)[0]
+		h.delete(queue, first)
+		wantCode(t, h.hide(queue, first, 10), "InvalidParameterValue")
+		h.wantCounts(queue, "0/1/0")
+		h.delete(queue, second)
+		h.delete(queue, second)
+		h.wantCounts(queue, "0/0/0")
+		wantCode(t, h.hide(queue, second, 10), "InvalidParameterValue")
+	})
+}
+
+func TestReceiptHandleHoldsAfterTheTimeoutUntilTheNextReceive(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=1")
+		h.send(queue, "", "a", "b")
+		late := h.receive(queue, 2, 0)
+		time.Sleep(2 * time.Second)
+		h.wantCounts(queue, "2/0/0")
+		if err := h.hide(queue, late[0], 10); err != nil {
+			t.Errorf("change after the timeout: %v", err)
+		}
+		h.delete(queue, late[1])
+		h.wantCounts(queue, "0/1/0")
+	})
+}
+
+func TestDelayedMessageComesOnTime(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "DelaySeconds=3")
+		h.send(queue, "", "default")
+		if _, err := h.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("own"), DelaySeconds: 900}); err != nil {
+			t.Fatal(err)
+		}
+		h.wantCounts(queue, "0/0/2")
+		var got []types.Message
+		if d := elapsed(func() { got = h.receive(queue, 10, 20) }); d != 3*time.Second || !slices.Equal(bodies(got), []string{"default"}) {
+			t.Errorf("got %v after %v, want [default] after 3s", bodies(got), d)
+		}
+		time.Sleep(897*time.Second - time.Millisecond)
+		h.wantCounts(queue, "1/0/1") // the first is back from its visibility timeout
+		time.Sleep(time.Millisecond)
+		h.wantCounts(queue, "2/0/0")
+	})
+}
+
+func TestMessagesExpireByAge(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "MessageRetentionPeriod=60", "VisibilityTimeout=600")
+		h.send(queue, "", "flying", "waiting")
+		h.receive(queue, 1, 0)
+		time.Sleep(30 * time.Second)
+		h.send(queue, "", "young")
+		time.Sleep(30*time.Second - time.Millisecond)
+		h.wantCounts(queue, "2/1/0")
+		time.Sleep(time.Millisecond)
+		h.wantCounts(queue, "1/0/0")
+		if got := bodies(h.drain(queue)); !slices.Equal(got, []string{"young"}) {
+			t.Errorf("got %v, want [young]", got)
+		}
+	})
+}
+
+func TestLongPollReturnsWhenItsWaitIsOver(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "ReceiveMessageWaitTimeSeconds=4")
+		for _, test := range []struct {
+			wait int32 // 0 is not sent: the queue's own wait counts
+			want time.Duration
+		}{{1, time.Second}, {20, 20 * time.Second}, {0, 4 * time.Second}} {
+			if d := elapsed(func() { h.receive(queue, 1, test.wait) }); d != test.want {
+				t.Errorf("wait of %d s: returned after %v, want %v", test.wait, d, test.want)
+			}
+		}
+	})
+}
+
+func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(h *harness, queue string) (arrive func())
+	}{
+		{"sent", func(h *harness, queue string) func() {
+			return func() { h.send(queue, "", "m") }
+		}},
+		{"given back", func(h *harness, queue string) func() {
+			h.send(queue, "", "m")
+			m := h.receive(queue, 1, 0)[0]
+			return func() {
+				if err := h.hide(queue, m, 0); err != nil {
+					h.Error(err)
+				}
+			}
+		}},
+		{"its delay shorter than the wait", func(h *harness, queue string) func() {
+			h.sendDelayed(queue, "m", 1)
+			return func() {}
+		}},
+		{"hidden again for less than the wait", func(h *harness, queue string) func() {
+			h.send(queue, "", "m")
+			if err := h.hide(queue, h.receive(queue, 1, 0)[0], 1); err != nil {
+				h.Error(err)
+			}
+			return func() {}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, h *harness) {
+				queue := h.queue("q", "VisibilityTimeout=600")
+				arrive := test.prepare(h, queue)
+				go func() {
+					time.Sleep(time.Second)
+					arrive()
+				}()
+				var got []types.Message
+				if d := elapsed(func() { got = h.receive(queue, 1, 20) }); d != time.Second || len(got) != 1 {
+					t.Errorf("got %d messages after %v, want 1 after 1s", len(got), d)
+				}
+			})
+		})
+	}
+}
+
+func (h *harness) sendDelayed(queue, body string, seconds int32) {
+	h.Helper()
+	if _, err := h.SendMessage(h.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body, DelaySeconds: seconds}); err != nil {
+		h.Fatalf("SendMessage: %v", err)
+	}
+}
+
+func TestCloseReleasesLongPolls(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q")
+		var got []types.Message
+		var released time.Duration
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			released = elapsed(func() { got = h.receive(queue, 1, 20) })
+		}()
+		time.Sleep(time.Second)
+		if err := h.server.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if released != time.Second || len(got) != 0 {
+			t.Errorf("got %d messages after %v, want none after 1s", len(got), released)
+		}
+		_, err := h.ListQueues(t.Context(), &sqs.ListQueuesInput{})
+		wantCode(t, err, "ServiceUnavailable")
+	})
+}
+
+func TestNothingIsTakenForAClientThatWentAway(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = h.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20})
+		}()
+		time.Sleep(time.Second)
+		cancel()
+		h.send(queue, "", "m")
+		<-done
+		h.wantCounts(queue, "1/0/0")
+	})
+}
+
+func TestInFlightMessagesAreLimited(t *testing.T) {
+	bubble(t, &queueserver.Config{MaxInFlight: 5}, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=60")
+		h.send(queue, "", numbered("m", 8)...)
+		held := h.receive(queue, 10, 0)
+		if len(held) != 5 {
+			t.Fatalf("received %d messages, want 5", len(held))
+		}
+		if got := h.receive(queue, 10, 3); len(got) != 0 {
+			t.Errorf("a long poll at the limit got %d messages, want none", len(got))
+		}
+		_, err := h.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queue})
+		if !is[*types.OverLimit](err) {
+			t.Errorf("a short poll at the limit: got %v, want OverLimit", err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			h.delete(queue, held[0])
+		}()
+		var got []types.Message
+		if d := elapsed(func() { got = h.receive(queue, 10, 20) }); len(got) != 1 || d != time.Second {
+			t.Errorf("got %d messages after %v, want 1 when a place became free after 1s", len(got), d)
+		}
+		h.wantCounts(queue, "2/5/0")
+	})
+}
+
+func TestPurgeIsAllowedOnceAMinute(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q")
+		purge := func() error {
+			_, err := h.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &queue})
+			return err
+		}
+		h.send(queue, "g", numbered("m", 5)...)
+		h.sendDelayed(queue, "later", 60)
+		h.receive(queue, 2, 0)
+		if err := purge(); err != nil {
+			t.Fatal(err)
+		}
+		h.wantCounts(queue, "0/0/0")
+		time.Sleep(59 * time.Second)
+		if err := purge(); !is[*types.PurgeQueueInProgress](err) {
+			t.Errorf("after 59 s: got %v, want PurgeQueueInProgress", err)
+		}
+		time.Sleep(time.Second)
+		if err := purge(); err != nil {
+			t.Errorf("after 60 s: %v", err)
+		}
+		h.send(queue, "g", "m")
+		if got := bodies(h.drain(queue)); !slices.Equal(got, []string{"m"}) {
+			t.Errorf("after the purge: got %v, want [m]", got)
+		}
+	})
+}
+
+func TestDeletedQueueFreesItsNameAfterAMinute(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q")
+		h.send(queue, "", "m")
+		old := h.receive(queue, 1, 0)[0]
+		if _, err := h.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &queue}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := h.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queue})
+		if !is[*types.QueueDoesNotExist](err) {
+			t.Errorf("receive: got %v, want QueueDoesNotExist", err)
+		}
+		_, err = h.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("q")})
+		if !is[*types.QueueDeletedRecently](err) {
+			t.Errorf("create at once: got %v, want QueueDeletedRecently", err)
+		}
+		time.Sleep(time.Minute)
+		h.queue("q")
+		h.wantCounts(queue, "0/0/0")
+		_, err = h.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &queue, ReceiptHandle: old.ReceiptHandle})
+		if !is[*types.ReceiptHandleIsInvalid](err) {
+			t.Errorf("a handle of the old queue: got %v, want ReceiptHandleIsInvalid", err)
+		}
+	})
+}
+
+func TestClockIsTheConfigured(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	h := inBubble(t, t.TempDir(), &queueserver.Config{Clock: func() time.Time { return now }})
+	queue := h.queue("q", "VisibilityTimeout=30")
+	h.send(queue, "", "m")
+	m := h.receive(queue, 1, 0)[0]
+	if got, want := m.Attributes["SentTimestamp"], "1772366400000"; got != want {
+		t.Errorf("SentTimestamp: got %s, want %s", got, want)
+	}
+	h.wantCounts(queue, "0/1/0")
+	now = now.Add(30 * time.Second)
+	h.wantCounts(queue, "1/0/0")
+}
