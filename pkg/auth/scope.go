@@ -21,6 +21,11 @@ const (
 	InvoicesRead    Scope = "invoices:read"
 )
 
+// DevelopersAdmin permits to suspend and to activate an application. Roles
+// grant it, to OWNER and ADMIN; no scope claim, key or application token can
+// name it, and [AllScopes] leaves it out.
+const DevelopersAdmin Scope = "developers:admin"
+
 // Scopes is a sorted set of scopes.
 type Scopes []Scope
 
@@ -30,7 +35,7 @@ func ReadScopes() Scopes {
 	return Scopes{CategoriesRead, CustomersRead, InvoicesRead, OrdersRead, ProductsRead}
 }
 
-// AllScopes is every scope there is.
+// AllScopes is every scope that a claim can name.
 func AllScopes() Scopes {
 	return NewScopes(append(ReadScopes(), DevelopersRead, DevelopersWrite, WebhooksRead, WebhooksWrite)...)
 }

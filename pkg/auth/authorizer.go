@@ -1,0 +1,186 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// TokenVerifier checks a bearer token, as [Verifier] does.
+type TokenVerifier interface {
+	Verify(ctx context.Context, token string) (Principal, *Denial, error)
+}
+
+// KeyStore finds API keys.
+type KeyStore interface {
+	// Credential reads what the key with the text id is checked against,
+	// and its application; either is nil when it is not there.
+	Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error)
+	// TouchKey writes that the key was used, unless it is written with a
+	// time less than the interval ago.
+	TouchKey(ctx context.Context, organization, application, key value.ID, interval time.Duration) error
+}
+
+// AuthorizerConfig is what an authorizer needs of its surroundings. Clock is
+// required.
+type AuthorizerConfig struct {
+	Clock  func() time.Time
+	Logger *slog.Logger // of last uses that could not be written; nil: silent
+}
+
+// Authorizer turns the credentials of a request into a principal. It is safe
+// for concurrent use.
+type Authorizer struct {
+	tokens TokenVerifier
+	keys   *keyCache
+	cfg    AuthorizerConfig
+}
+
+// NewAuthorizer makes an authorizer of users' tokens and of API keys.
+func NewAuthorizer(tokens TokenVerifier, keys KeyStore, cfg AuthorizerConfig) *Authorizer {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Authorizer{tokens: tokens, keys: newKeyCache(keys, cfg.Clock), cfg: cfg}
+}
+
+// Request is what an authorizer sees of a request.
+type Request struct {
+	Headers map[string][]string // names in any case
+	Read    bool                // of the read API, which takes API keys too
+}
+
+// Authorize returns who asks, or why the credentials are not accepted, or an
+// error when this could not be decided: then the request must be answered as
+// unavailable and nothing may be remembered about the credentials.
+//
+// Outside the read API an API key is ignored. There, a key together with a
+// bearer token is denied, because nobody could tell which of them counts.
+func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Denial, error) {
+	token, denial := bearer(header(r.Headers, "Authorization"))
+	if !r.Read {
+		switch {
+		case denial != nil:
+			return Principal{}, denial, nil
+		case token == "":
+			return Principal{}, deny("send a bearer token in the Authorization header"), nil
+		}
+		return a.tokens.Verify(ctx, token)
+	}
+	keys := header(r.Headers, "X-API-Key")
+	switch {
+	case len(keys) > 0 && (token != "" || denial != nil):
+		return Principal{}, deny("send an API key or a bearer token, not both"), nil
+	case len(keys) > 1:
+		return Principal{}, deny("send one X-API-Key header"), nil
+	case len(keys) == 1:
+		return a.key(ctx, keys[0])
+	case denial != nil:
+		return Principal{}, denial, nil
+	case token == "":
+		return Principal{}, deny("send an API key in the X-API-Key header or a bearer token in the Authorization header"), nil
+	}
+	return a.tokens.Verify(ctx, token)
+}
+
+// header returns the values of a header that are not blank.
+func header(headers map[string][]string, name string) []string {
+	var found []string
+	for given, values := range headers {
+		if textproto.CanonicalMIMEHeaderKey(given) != textproto.CanonicalMIMEHeaderKey(name) {
+			continue
+		}
+		for _, v := range values {
+			if v = strings.TrimSpace(v); v != "" {
+				found = append(found, v)
+			}
+		}
+	}
+	return found
+}
+
+// bearer returns the token of RFC 6750, section 2.1, or "" when the header
+// holds none. Two of them, or an empty one, are denied.
+func bearer(values []string) (string, *Denial) {
+	token, tokens := "", 0
+	for _, v := range values {
+		scheme, rest, _ := strings.Cut(v, " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			token, tokens = strings.TrimSpace(rest), tokens+1
+		}
+	}
+	switch {
+	case tokens > 1:
+		return "", deny("send one Authorization header")
+	case tokens == 1 && (token == "" || strings.ContainsAny(token, " ,\t")):
+		return "", deny("the Authorization header must be Bearer, a space and the token")
+	}
+	return token, nil
+}
+
+// touchInterval is how often the last use of a key is written at most.
+const touchInterval = time.Minute
+
+// touchTimeout bounds that write, which must not hold up a request.
+const touchTimeout = 500 * time.Millisecond
+
+// key checks an API key. What it tells of a key's state, it tells only to
+// who presented the whole key.
+func (a *Authorizer) key(ctx context.Context, text string) (Principal, *Denial, error) {
+	parsed, err := account.ParseKeyText(text)
+	if err != nil {
+		return Principal{}, deny("the API key is not well formed: copy it again, it starts with cis_live_ and has 55 characters"), nil
+	}
+	found, err := a.keys.get(ctx, parsed.ID())
+	if err != nil {
+		return Principal{}, nil, err
+	}
+	c, app := found.credential, found.application
+	if c == nil || !c.Hash.Equal(parsed.Hash()) || app == nil {
+		return Principal{}, deny("the API key is not known"), nil
+	}
+	now := a.cfg.Clock()
+	switch {
+	case c.Revoked:
+		return Principal{}, &Denial{Code: CodeKeyRevoked, Message: "the API key was revoked; create another one"}, nil
+	case c.ExpiresAt != nil && *c.ExpiresAt <= value.TimeOf(now):
+		return Principal{}, &Denial{Code: CodeKeyExpired, Message: "the API key has expired; create another one"}, nil
+	case app.Status == account.Suspended:
+		return Principal{}, &Denial{Code: CodeApplicationSuspended, Message: "the application is suspended; its owner or an admin can activate it"}, nil
+	}
+	a.touch(ctx, c)
+	return keyPrincipal(c, app), nil, nil
+}
+
+func keyPrincipal(c *account.Credential, app *account.Application) Principal {
+	p := Principal{
+		Kind: KindKey, OrganizationID: c.OrganizationID, ApplicationID: c.ApplicationID, KeyID: c.KeyID,
+		SiteIDs: c.SiteIDs, RateLimit: app.RateLimit,
+	}
+	for _, scope := range c.Scopes {
+		p.Scopes = append(p.Scopes, Scope(scope))
+	}
+	p.Scopes = p.Scopes.Intersect(ReadScopes())
+	if c.ExpiresAt != nil {
+		p.ExpiresAt = c.ExpiresAt.Std()
+	}
+	return p
+}
+
+// touch writes the last use once in a while. A failure is logged: it must
+// not fail the request.
+func (a *Authorizer) touch(ctx context.Context, c *account.Credential) {
+	if !a.keys.claimTouch(c.KeyText) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, touchTimeout)
+	defer cancel()
+	if err := a.keys.store.TouchKey(ctx, c.OrganizationID, c.ApplicationID, c.KeyID, touchInterval); err != nil {
+		a.cfg.Logger.WarnContext(ctx, "the last use of a key was not written", "keyId", c.KeyID.String(), "error", err)
+	}
+}

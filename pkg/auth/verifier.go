@@ -1,0 +1,290 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+const (
+	// Leeway is how far the clocks of an issuer and of the service may differ.
+	Leeway = 30 * time.Second
+	// UserRateLimit is the requests per 60 s of a user.
+	UserRateLimit = 600
+	// MinSecret is the shortest HS256 secret in bytes (RFC 7518, section 3.2).
+	MinSecret = 32
+
+	maxTokenLength = 16 << 10
+)
+
+// VerifierConfig says which user tokens are accepted. Issuer, Audience and
+// Clock are required, and at least one of JWKSURL and HS256Secret.
+type VerifierConfig struct {
+	Issuer            string
+	Audience          string
+	JWKSURL           string       // keys of RS256, ES256 and EdDSA
+	HS256Secret       string       // at least MinSecret bytes
+	OrganizationClaim string       // default organizationId
+	DefaultRole       Role         // of tokens with neither roles nor scope; default DEVELOPER
+	Client            *http.Client // for JWKSURL
+	Clock             func() time.Time
+}
+
+// Verifier checks user JWTs. It is safe for concurrent use.
+type Verifier struct {
+	cfg    VerifierConfig
+	keys   *keySource // nil without a JWKS URL
+	parser *jwt.Parser
+}
+
+// NewVerifier makes a verifier; an error says what is wrong with cfg.
+func NewVerifier(cfg VerifierConfig) (*Verifier, error) {
+	if cfg.OrganizationClaim == "" {
+		cfg.OrganizationClaim = "organizationId"
+	}
+	if cfg.DefaultRole == "" {
+		cfg.DefaultRole = DeveloperRole
+	}
+	switch {
+	case cfg.Issuer == "" || cfg.Audience == "":
+		return nil, errors.New("auth: issuer and audience of user tokens must be set")
+	case cfg.JWKSURL == "" && cfg.HS256Secret == "":
+		return nil, errors.New("auth: a JWKS URL or an HS256 secret must be set")
+	case cfg.HS256Secret != "" && len(cfg.HS256Secret) < MinSecret:
+		return nil, fmt.Errorf("auth: the HS256 secret must have at least %d bytes", MinSecret)
+	case !safeText(cfg.OrganizationClaim):
+		return nil, fmt.Errorf("auth: the name of the organization claim, %q, has characters other than letters, digits and .:/_-", cfg.OrganizationClaim)
+	case len(cfg.DefaultRole.Scopes()) == 0:
+		return nil, fmt.Errorf("auth: the default role %q is none of OWNER, ADMIN, DEVELOPER, VIEWER", cfg.DefaultRole)
+	}
+	v := &Verifier{cfg: cfg}
+	var methods []string
+	if cfg.JWKSURL != "" {
+		v.keys = newKeySource(cfg.JWKSURL, cfg.Client, cfg.Clock)
+		methods = append(methods, algRS256, algES256, algEdDSA)
+	}
+	if cfg.HS256Secret != "" {
+		methods = append(methods, algHS256)
+	}
+	v.parser = jwt.NewParser(
+		jwt.WithValidMethods(methods), jwt.WithIssuer(cfg.Issuer), jwt.WithAudience(cfg.Audience),
+		jwt.WithExpirationRequired(), jwt.WithLeeway(Leeway), jwt.WithTimeFunc(cfg.Clock), jwt.WithStrictDecoding(),
+	)
+	return v, nil
+}
+
+// Verify checks the token and returns the user that it stands for. A token
+// that is not acceptable is a denial; an error means that this could not be
+// decided, because the keys are out of reach.
+func (v *Verifier) Verify(ctx context.Context, token string) (Principal, *Denial, error) {
+	if len(token) > maxTokenLength {
+		return Principal{}, deny("the bearer token is longer than 16 KiB"), nil
+	}
+	claims, err := v.claims(ctx, token)
+	if err != nil {
+		denial, err := denialOf(err)
+		return Principal{}, denial, err
+	}
+	p, denial := v.principal(claims)
+	return p, denial, nil
+}
+
+// errNoKey means that no key fits the token, so a newer set of keys might.
+var errNoKey = errors.New("auth: no key for the token")
+
+// unavailable marks an error that is ours and not the token's.
+type unavailable struct{ error }
+
+func (u unavailable) Unwrap() error { return u.error }
+
+// claims checks the signature, with fresher keys when the token may be
+// signed with one that is new, and the registered claims.
+func (v *Verifier) claims(ctx context.Context, token string) (jwt.MapClaims, error) {
+	var used *keySet
+	claims, err := v.parse(token, func() (*keySet, error) {
+		var err error
+		used, err = v.keys.keys(ctx)
+		return used, err
+	})
+	if !errors.Is(err, errNoKey) {
+		return claims, err
+	}
+	fresh, refreshErr := v.keys.newer(ctx, used)
+	if refreshErr != nil {
+		return nil, unavailable{refreshErr}
+	}
+	if fresh == nil {
+		return nil, err
+	}
+	return v.parse(token, func() (*keySet, error) { return fresh, nil })
+}
+
+// parse verifies the token. Which key may verify is decided by the
+// algorithm: HS256 only ever meets the secret, the others only ever the
+// public keys of their own type.
+func (v *Verifier) parse(token string, keys func() (*keySet, error)) (jwt.MapClaims, error) {
+	claims := jwt.MapClaims{}
+	anonymous := false
+	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+		if _, critical := t.Header["crit"]; critical {
+			return nil, errors.New("auth: critical header parameters are not supported")
+		}
+		algorithm := t.Method.Alg()
+		if algorithm == algHS256 {
+			return []byte(v.cfg.HS256Secret), nil
+		}
+		id, named := t.Header["kid"].(string)
+		if !named && t.Header["kid"] != nil {
+			return nil, errors.New("auth: the key id is not a string")
+		}
+		set, err := keys()
+		if err != nil {
+			return nil, unavailable{err}
+		}
+		var candidates jwt.VerificationKeySet
+		for _, k := range set.find(id, algorithm) {
+			candidates.Keys = append(candidates.Keys, k.key)
+		}
+		if len(candidates.Keys) == 0 {
+			return nil, errNoKey
+		}
+		anonymous = id == ""
+		return candidates, nil
+	})
+	if anonymous && errors.Is(err, jwt.ErrTokenSignatureInvalid) {
+		return nil, errors.Join(errNoKey, err)
+	}
+	return claims, err
+}
+
+// denialOf turns the parser's error into a denial, unless it is ours.
+func denialOf(err error) (*Denial, error) {
+	var ours unavailable
+	switch {
+	case errors.As(err, &ours):
+		return nil, ours
+	case errors.Is(err, jwt.ErrTokenMalformed):
+		return deny("the bearer token is not a JWT"), nil
+	case errors.Is(err, errNoKey), errors.Is(err, jwt.ErrTokenSignatureInvalid), errors.Is(err, jwt.ErrTokenUnverifiable):
+		return deny("the bearer token is not signed with an accepted algorithm and key"), nil
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return deny("the bearer token is from another issuer"), nil
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		return deny("the bearer token is for another audience"), nil
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return &Denial{Code: CodeTokenExpired, Message: "the bearer token has expired; get a new one"}, nil
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		return deny("the bearer token is not valid yet"), nil
+	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
+		return deny("the bearer token must have the claims iss, aud and exp"), nil
+	}
+	return deny("the bearer token has a claim of a wrong type"), nil
+}
+
+// userNamespace is the namespace of the ids of users whose sub is no UUID.
+// It must never change: the ids are stored.
+func userNamespace() value.ID { return value.MustID("8f1c6f0e-51a5-4c0d-9c0e-2b7d3a4f6e19") }
+
+// principal reads the claims of a token whose signature and times are right.
+func (v *Verifier) principal(claims jwt.MapClaims) (Principal, *Denial) {
+	sub, ok := claims["sub"].(string)
+	if !ok || sub == "" {
+		return Principal{}, deny("the bearer token must have the claim sub, a string")
+	}
+	user, err := value.ParseID(sub)
+	if err != nil {
+		user = value.DeriveID(userNamespace(), v.cfg.Issuer+"\n"+sub)
+	}
+	text, _ := claims[v.cfg.OrganizationClaim].(string)
+	organization, err := value.ParseID(text)
+	if err != nil || organization.IsZero() {
+		return Principal{}, deny("the bearer token must have the claim " + v.cfg.OrganizationClaim + ", a UUID")
+	}
+	scopes, denial := v.scopes(claims)
+	if denial != nil {
+		return Principal{}, denial
+	}
+	sites, denial := siteClaim(claims)
+	if denial != nil {
+		return Principal{}, denial
+	}
+	expires, err := claims.GetExpirationTime()
+	if err != nil || expires == nil {
+		return Principal{}, deny("the bearer token must have the claim exp, a number")
+	}
+	return Principal{
+		Kind: KindUser, OrganizationID: organization, UserID: user, Scopes: scopes, SiteIDs: sites,
+		RateLimit: UserRateLimit, ExpiresAt: expires.Add(Leeway),
+	}, nil
+}
+
+// scopes reads the roles and scope claims. A claim that is null is there and
+// grants nothing: an issuer that writes null for a user without roles must
+// not thereby give the default role.
+func (v *Verifier) scopes(claims jwt.MapClaims) (Scopes, *Denial) {
+	rolesClaim, hasRoles := claims["roles"]
+	roles, ok := texts(rolesClaim)
+	if !ok {
+		return nil, deny("the claim roles of the bearer token must be an array of strings")
+	}
+	scopeClaim, hasScope := claims["scope"]
+	scope, ok := scopeClaim.(string)
+	if !ok && scopeClaim != nil {
+		return nil, deny("the claim scope of the bearer token must be a string")
+	}
+	return scopesOf(roles, hasRoles, scope, hasScope, v.cfg.DefaultRole), nil
+}
+
+// siteClaim reads the siteIds claim; absent and null are every site. An
+// empty list is refused, because nobody could tell which of the two it means.
+func siteClaim(claims jwt.MapClaims) ([]value.ID, *Denial) {
+	claim := claims["siteIds"]
+	if claim == nil {
+		return nil, nil
+	}
+	list, ok := texts(claim)
+	if !ok || len(list) == 0 {
+		return nil, deny("the claim siteIds of the bearer token must be an array of UUIDs that is not empty")
+	}
+	if len(list) > MaxSites {
+		return nil, deny("the claim siteIds of the bearer token names more than 100 sites")
+	}
+	sites := make([]value.ID, len(list))
+	for i, text := range list {
+		var err error
+		if sites[i], err = value.ParseID(text); err != nil {
+			return nil, deny("the claim siteIds of the bearer token must be an array of UUIDs")
+		}
+	}
+	slices.SortFunc(sites, value.ID.Compare)
+	return slices.Compact(sites), nil
+}
+
+// texts reads an array of strings, or one string as an array of one; nil is
+// an empty array.
+func texts(claim any) ([]string, bool) {
+	switch c := claim.(type) {
+	case nil:
+		return nil, true
+	case string:
+		return []string{c}, true
+	case []any:
+		list := make([]string, len(c))
+		for i, element := range c {
+			text, ok := element.(string)
+			if !ok {
+				return nil, false
+			}
+			list[i] = text
+		}
+		return list, true
+	}
+	return nil, false
+}
