@@ -23,14 +23,18 @@ type child struct {
 	said    *lastWords
 }
 
-// startChild runs the binary in the caller's process group. Where the system can, it asks that the child be killed when
-// the caller dies; Linux ties that to the thread that forked, so one goroutine keeps its thread until the child is gone.
+// startChild runs the binary in the caller's process group. Where the system can, the child is killed when the caller
+// dies and spared the interrupts of a terminal. Linux ties both to the thread that starts it, so one goroutine keeps a
+// thread of its own until the child is gone; the thread ends with it, since its signal mask is no longer everybody's.
 func startChild(binary string, args ...string) (*child, error) {
 	c := &child{ended: make(chan struct{}), said: &lastWords{}}
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+		if err := shieldFromInterrupt(); err != nil {
+			started <- err
+			return
+		}
 		cmd := exec.Command(binary, args...)
 		cmd.Stderr = c.said
 		cmd.SysProcAttr = dieWithParent()

@@ -37,7 +37,8 @@ type Server struct {
 
 // Start runs binary on a free port of 127.0.0.1 with its tables in dataDir and returns when it answers. Only one server
 // may use a directory at a time (ErrInUse). A damaged file is an error that names it; a file that a killed server left
-// is recovered. The child stays in the caller's process group, so an interrupt from a terminal ends it as well.
+// is recovered. The child stays in the caller's process group; on Linux it dies with the caller and leaves the interrupts
+// of a terminal to it, so that the tables answer until Close.
 func Start(ctx context.Context, binary, dataDir string, cfg *Config) (*Server, error) {
 	if cfg == nil {
 		cfg = &Config{}
