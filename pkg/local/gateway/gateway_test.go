@@ -359,7 +359,7 @@ func TestFunctionAnswersBecomeHTTP(t *testing.T) {
 				t.Errorf("got %d %q, want %d %q", got.status, got.body, test.wantStatus, test.wantBody)
 			}
 			for name, want := range test.wantHeader {
-				if diff := cmp.Diff(want, http.Header(got.header)[name]); diff != "" {
+				if diff := cmp.Diff(want, got.header[name]); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", name, diff)
 				}
 			}

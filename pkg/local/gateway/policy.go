@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,7 +38,7 @@ func (t *texts) UnmarshalJSON(from []byte) error {
 // evaluated here.
 func (p policy) check() error {
 	if len(p.Statement) == 0 {
-		return fmt.Errorf("policyDocument has no statement")
+		return errors.New("policyDocument has no statement")
 	}
 	for i, s := range p.Statement {
 		if s.Effect != "Allow" && s.Effect != "Deny" {

@@ -9,41 +9,33 @@ import (
 type resolver struct {
 	root       *node
 	parameters map[string]string
-	values     map[string]string // of resources and their attributes
+	values     map[string]string // of resources, their attributes and pseudo parameters
 }
 
-// pseudo are CloudFormation's own parameters, as far as they have a value
-// that does not depend on an account.
-var pseudo = map[string]string{
-	"AWS::Partition": "aws",
-	"AWS::URLSuffix": "amazonaws.com",
-}
-
-// The pseudo parameters that values may override, and what they are here.
-var account = map[string]string{
-	"AWS::AccountId": "000000000000",
-	"AWS::Region":    "local",
-	"AWS::StackName": "local",
+// pseudoParameters returns CloudFormation's own parameters, as they are here.
+// Values may override them.
+func pseudoParameters() map[string]string {
+	return map[string]string{
+		"AWS::AccountId": "000000000000",
+		"AWS::Partition": "aws",
+		"AWS::Region":    "local",
+		"AWS::StackName": "local",
+		"AWS::URLSuffix": "amazonaws.com",
+	}
 }
 
 func newResolver(root *node, values map[string]string) (*resolver, error) {
-	r := &resolver{root: root, parameters: map[string]string{}, values: map[string]string{}}
+	r := &resolver{root: root, parameters: map[string]string{}, values: pseudoParameters()}
 	for name, value := range values {
 		id, _, _ := strings.Cut(name, ".")
 		switch {
-		case root.get("Parameters", name) != nil, account[name] != "":
+		case root.get("Parameters", name) != nil:
 			continue
-		case root.get("Resources", id) != nil:
+		case root.get("Resources", id) != nil, r.values[name] != "":
 			r.values[name] = value
 		default:
 			return nil, fmt.Errorf("a value is given for %s, which the template does not name", name)
 		}
-	}
-	for name, fallback := range account {
-		if value, ok := values[name]; ok {
-			fallback = value
-		}
-		r.values[name] = fallback
 	}
 	for name, parameter := range root.get("Parameters").pairs() {
 		value, given := values[name]
@@ -112,7 +104,7 @@ func (r *resolver) ref(name string, line int) (string, error) {
 	if name == "AWS::NoValue" {
 		return "", nil
 	}
-	for _, known := range []map[string]string{r.parameters, r.values, pseudo} {
+	for _, known := range []map[string]string{r.parameters, r.values} {
 		if value, ok := known[name]; ok {
 			return value, nil
 		}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -123,8 +124,8 @@ func (x *extractor) integer(n *node, fallback int) int {
 		return fallback
 	}
 	text := x.text(n)
-	var i int
-	if _, err := fmt.Sscanf(text, "%d", &i); err != nil || fmt.Sprint(i) != text {
+	i, err := strconv.Atoi(text)
+	if err != nil {
 		x.fail(n, "%q is no whole number", text)
 	}
 	return i

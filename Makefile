@@ -1,0 +1,77 @@
+# Everything that this repository does from the command line.
+# Lambda's own settings (flags of the compiler, names of the files) stand here
+# once; template.yaml expects dist/<function>/bootstrap.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# Architecture of the functions: arm64 or amd64 to Go, arm64 or x86_64 to AWS.
+ARCH ?= arm64
+AWS_ARCH = $(subst amd64,x86_64,$(ARCH))
+HOST_ARCH := $(shell go env GOARCH)
+
+FUNCTIONS := $(notdir $(wildcard functions/*))
+TOOL := go tool -modfile=.tools/go.mod
+SAM_VERSION := 1.170.0
+CFN_LINT_VERSION := 1.53.3
+SAM := SAM_CLI_TELEMETRY=0 .build/sam/bin/sam
+GO_DIRS := functions pkg
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w" \
+		-o .build/functions/$(ARCH)/ ./functions/...
+	@for f in $(FUNCTIONS); do install -D .build/functions/$(ARCH)/$$f dist/$$f/bootstrap; done
+
+.PHONY: run
+run: ## run the whole service locally (RUN_FLAGS="--fresh ...")
+	@go build -o .build/commerce ./pkg/cmd/commerce
+	@exec .build/commerce run $(RUN_FLAGS)
+
+.PHONY: test
+test: ## vet and test everything, with the race detector
+	go vet ./...
+	go test -race -shuffle=on -timeout 10m ./...
+
+.PHONY: lint
+lint: ## format check, static analysis, known vulnerabilities
+	@unformatted=$$($(TOOL) gofumpt -l $(GO_DIRS)); \
+		if [ -n "$$unformatted" ]; then echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; fi
+	$(TOOL) golangci-lint run
+	@if curl -fsS -m 10 -o /dev/null https://vuln.go.dev/index/db.json 2>/dev/null; \
+		then $(TOOL) govulncheck ./...; \
+		else echo "govulncheck was skipped: https://vuln.go.dev cannot be reached"; fi
+
+.PHONY: format
+format: ## format all Go code
+	$(TOOL) gofumpt -w $(GO_DIRS)
+
+.build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION):
+	rm -rf .build/sam
+	python3 -m venv .build/sam
+	.build/sam/bin/pip install -q aws-sam-cli==$(SAM_VERSION) cfn-lint==$(CFN_LINT_VERSION)
+	@touch $@
+
+.PHONY: validate
+validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check template.yaml (installs the SAM CLI on first use)
+	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml
+	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml --lint
+
+.PHONY: package
+package: build .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## upload the functions and write the template to deploy
+	$(SAM) package -t template.yaml --output-template-file .build/packaged.yaml
+
+.PHONY: deploy
+deploy: build validate ## deploy (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... [PARAMETERS="Key=value ..."])
+	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:?set it}"
+	$(SAM) deploy -t template.yaml --parameter-overrides \
+		Architecture=$(AWS_ARCH) JwtIssuer=$$JWT_ISSUER JwtAudience=$$JWT_AUDIENCE JwksUrl=$$JWKS_URL $(PARAMETERS)
+
+.PHONY: clean
+clean: ## remove what was built, not what was stored
+	rm -rf dist .build .aws-sam
