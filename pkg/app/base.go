@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+)
+
+// Base is what every function is made from.
+type Base struct {
+	Config Config
+	AWS    aws.Config
+	Table  *dynamo.Table
+	Logger *slog.Logger
+	Clock  func() time.Time
+
+	endpoints Endpoints
+}
+
+// Maker makes a function's handler, of any form that Lambda takes. It fails
+// when the configuration does, so that a fault shows at the start.
+type Maker func(ctx context.Context, base *Base) (handler any, err error)
+
+// Endpoints are those of other servers than AWS's; "" is AWS's, or what the
+// environment says.
+type Endpoints struct{ DynamoDB, SQS string }
+
+// NewBase makes the clients that every function needs.
+func NewBase(cfg Config, aws aws.Config, logger *slog.Logger, endpoints Endpoints) *Base {
+	client := dynamodb.NewFromConfig(aws, func(o *dynamodb.Options) {
+		if endpoints.DynamoDB != "" {
+			o.BaseEndpoint = &endpoints.DynamoDB
+		}
+	})
+	return &Base{
+		Config: cfg, AWS: aws, Table: dynamo.New(client, cfg.TableName, time.Now),
+		Logger: logger, Clock: time.Now, endpoints: endpoints,
+	}
+}
+
+// initLimit bounds what a function does before its first invocation: Lambda
+// ends an initialization after 10 s.
+const initLimit = 9 * time.Second
+
+// Start runs a function in Lambda. It makes one real read first, so that the
+// first request finds an open connection.
+func Start(maker Maker) {
+	logger := lambdacontext.NewLogger()
+	ctx, cancel := context.WithTimeout(context.Background(), initLimit)
+	defer cancel()
+	handler, err := start(ctx, maker, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		os.Exit(1) //nolint:gocritic // the deferred cancel frees nothing that outlives the process
+	}
+	lambda.Start(handler)
+}
+
+func start(ctx context.Context, maker Maker, logger *slog.Logger) (any, error) {
+	cfg, err := ConfigFrom(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	aws, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	base := NewBase(cfg, aws, logger, Endpoints{})
+	if err := base.Table.Ping(ctx); err != nil {
+		return nil, fmt.Errorf("reach the table: %w", err)
+	}
+	return maker(ctx, base)
+}

@@ -1,0 +1,59 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// functions are the service's functions in this process, called through
+// Lambda's invoke JSON as the deployed ones are.
+type functions struct {
+	model    *template.Model
+	handlers map[string]lambda.Handler
+}
+
+// makeFunctions makes every function that the template declares.
+func makeFunctions(ctx context.Context, model *template.Model, base *app.Base) (*functions, error) {
+	f := &functions{model: model, handlers: map[string]lambda.Handler{}}
+	makers := app.Makers()
+	for name := range model.Functions {
+		maker := makers[name]
+		if maker == nil {
+			return nil, fmt.Errorf("the template declares the function %s, which does not exist", name)
+		}
+		handler, err := maker(ctx, base)
+		if err != nil {
+			return nil, fmt.Errorf("make the function %s: %w", name, err)
+		}
+		f.handlers[name] = lambda.NewHandler(handler)
+	}
+	return f, nil
+}
+
+// invoke calls a function with a fresh request id. A panic is a function
+// error, as in Lambda.
+func (f *functions) invoke(ctx context.Context, name string, payload []byte) (answer []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("function %s panicked: %v\n%s", name, p, debug.Stack())
+		}
+	}()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout(name))
+		defer cancel()
+	}
+	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
+	return f.handlers[name].Invoke(ctx, payload)
+}
+
+func (f *functions) timeout(name string) time.Duration { return f.model.Functions[name].Timeout }
