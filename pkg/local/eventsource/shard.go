@@ -11,8 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// firstPause is the pause after the first empty poll; it doubles up to the configured one.
-const firstPause = 2 * time.Millisecond
+const (
+	// firstPause is the pause after the first empty poll; it doubles up to the configured one.
+	firstPause = 2 * time.Millisecond
+	// pageTarget is about how many bytes of events one poll should bring. DynamoDB bounds its pages itself, the local
+	// table server does not: a thousand large records would be hundreds of megabytes.
+	pageTarget = 4 << 20
+	// pageMost is DynamoDB's own bound of the records in a page.
+	pageMost = 1000
+)
 
 // A shard is read in order by one goroutine.
 type shard struct {
@@ -25,10 +32,11 @@ type shard struct {
 	waiting  []record  // passed the filter, not yet delivered
 	since    time.Time // when the first of them was read
 	scanned  string    // the last sequence number read through iterator
+	limit    int32     // how many records the next poll asks for
 }
 
 func newShard(s *Stream, id string) *shard {
-	one := &shard{id: id, stream: s, nudged: make(chan struct{}, 1)}
+	one := &shard{id: id, stream: s, nudged: make(chan struct{}, 1), limit: pageMost / 10}
 	one.delivery = delivery{
 		function: s.function, host: s.cfg.Host, partial: s.cfg.ReportBatchItemFailures, bisect: s.cfg.BisectBatch,
 		maxAttempts: -1, retryMin: s.cfg.RetryMin, retryMax: s.cfg.RetryMax,
@@ -87,16 +95,18 @@ func (s *shard) poll(ctx context.Context) (read int, closed bool, err error) {
 			return 0, false, err
 		}
 	}
-	page, err := s.stream.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: s.iterator, Limit: aws.Int32(1000)})
+	page, err := s.stream.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: s.iterator, Limit: aws.Int32(s.limit)})
 	if err != nil {
 		return 0, false, fmt.Errorf("reading shard %s: %w", s.id, err)
 	}
+	size := 0
 	for _, from := range page.Records {
 		converted, passes, err := s.stream.format.convert(from)
 		if err != nil {
 			return 0, false, err
 		}
 		s.scanned = converted.id
+		size += len(converted.event)
 		if !passes {
 			continue
 		}
@@ -105,8 +115,17 @@ func (s *shard) poll(ctx context.Context) (read int, closed bool, err error) {
 		}
 		s.waiting = append(s.waiting, converted)
 	}
-	s.iterator = page.NextShardIterator
+	s.iterator, s.limit = page.NextShardIterator, nextLimit(s.limit, size, len(page.Records))
 	return len(page.Records), page.NextShardIterator == nil, nil
+}
+
+// nextLimit adapts the page to the size of the records in the last one, never more than doubling it.
+func nextLimit(limit int32, size, records int) int32 {
+	if records == 0 {
+		return limit
+	}
+	fit := pageTarget / max(1, size/records)
+	return int32(min(fit, 2*int(limit), pageMost))
 }
 
 // begin fetches an iterator from the checkpoint on. Where that was trimmed away, reading goes on at the horizon.

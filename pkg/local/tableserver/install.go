@@ -1,6 +1,6 @@
 // Package tableserver installs, starts and tends dynoxide, the DynamoDB-compatible server of local runs and tests.
-// It promises that only the pinned binary ever runs, that what the server acknowledged survives a kill of any of the
-// processes, that writes stay as fast at a million stream records as at the first, and that no child outlives the caller.
+// It promises that only the pinned binary is installed, that what the server acknowledged survives a kill of any of the
+// processes, that writes do not slow down with the length of the stream, and that on Linux no child outlives the caller.
 // Tables, their stream consumers and the decision which stream records may go are left to the caller.
 package tableserver
 

@@ -224,3 +224,32 @@ func waitUntil(t *testing.T, what string, done func() bool) {
 		}
 	}
 }
+
+func TestAnyDirectoryNameWill(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"relative", "a b%20c?d=e#f&ü", filepath.Join(t.TempDir(), "not", "yet", "there")} {
+		first := start(t, dir)
+		createTable(t, client(first))
+		if err := put(t.Context(), client(first), "a", nil); err != nil {
+			t.Fatalf("put in %q: %v", dir, err)
+		}
+		if _, err := first.Trim(t.Context(), table, "1"); err != nil {
+			t.Errorf("Trim in %q: %v", dir, err)
+		}
+		if err := first.Close(); err != nil {
+			t.Fatalf("Close in %q: %v", dir, err)
+		}
+		if second := start(t, dir); !exists(t, client(second), "a") {
+			t.Errorf("in %q the item is gone after a restart", dir)
+		}
+		left, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range left {
+			if !strings.HasPrefix(one.Name(), "tables.db") && one.Name() != "lock" {
+				t.Errorf("%q holds %s, want the table file and the lock", dir, one.Name())
+			}
+		}
+	}
+}

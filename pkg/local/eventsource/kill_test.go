@@ -1,0 +1,142 @@
+package eventsource
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/go-json-experiment/json"
+)
+
+// TestMain lets the test binary stand in for a runner that is killed: it writes the keys that its function gets into a
+// file, one line a call.
+func TestMain(m *testing.M) {
+	if endpoint := os.Getenv("EVENTSOURCE_ENDPOINT"); endpoint != "" {
+		fmt.Println(standIn(endpoint, os.Getenv("EVENTSOURCE_STREAM"), os.Getenv("EVENTSOURCE_DIR")))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func standIn(endpoint, stream, dir string) error {
+	out, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	client := dynamodbstreams.New(dynamodbstreams.Options{
+		Region: region, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	invoke := func(_ context.Context, payload []byte) ([]byte, error) {
+		var event events.DynamoDBEvent
+		if err := json.Unmarshal(payload, &event); err != nil {
+			return nil, err
+		}
+		var line strings.Builder
+		for _, one := range event.Records {
+			line.WriteString(one.Change.Keys["PK"].String() + " ")
+		}
+		_, err := out.WriteString(line.String() + "\n")
+		return nil, err
+	}
+	source, err := NewStream(client, Function{Name: "stand-in", Invoke: invoke}, StreamConfig{StreamARN: stream, Checkpoints: filepath.Join(dir, "checkpoints"), BatchSize: 3})
+	if err != nil {
+		return err
+	}
+	return source.Run(context.Background())
+}
+
+func TestNothingIsLostWhenTheRunnerIsKilled(t *testing.T) {
+	b := newTable(t)
+	dir := t.TempDir()
+	const kills, batch = 6, 3
+	keys := numbered(0, 240)
+	seen := func() []string {
+		calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(calls))
+	}
+	for kill := range kills {
+		runner := exec.Command(os.Args[0])
+		runner.Env = append(os.Environ(), "EVENTSOURCE_ENDPOINT="+b.server.Endpoint(), "EVENTSOURCE_STREAM="+b.arn, "EVENTSOURCE_DIR="+dir)
+		var said bytes.Buffer
+		runner.Stdout = &said
+		if err := runner.Start(); err != nil {
+			t.Fatal(err)
+		}
+		before := len(seen())
+		for _, pk := range keys[kill*40 : (kill+1)*40] {
+			b.put(t, pk, nil)
+		}
+		// The kill falls anywhere into the work; the last runner may finish it.
+		enough := before + 5*(kill+1)
+		if kill == kills-1 {
+			enough = before
+		}
+		waitUntil(t, "some work", func() bool {
+			now := seen()
+			return len(now) > enough && (kill < kills-1 || now[len(now)-1] == keys[len(keys)-1])
+		})
+		if err := runner.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := runner.Wait(); err == nil || said.Len() > 0 {
+			t.Fatalf("the runner ended by itself: %v: %s", err, said.String())
+		}
+	}
+	next, repeats := 0, 0
+	for _, pk := range seen() {
+		at := 0
+		if _, err := fmt.Sscanf(pk, "%d", &at); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case at > next:
+			t.Fatalf("%03d came after %03d: what lies between is lost", at, next-1)
+		case at < next:
+			repeats++
+		}
+		next = max(next, at+1)
+	}
+	if next != len(keys) {
+		t.Errorf("the last key is %03d, want %s", next-1, keys[len(keys)-1])
+	}
+	// A kill repeats at most the batch whose checkpoint was not written yet.
+	if repeats > kills*batch {
+		t.Errorf("%d records came twice after %d kills, want at most a batch of %d for each", repeats, kills, batch)
+	}
+}
+
+// BenchmarkPutToInvocation measures from before a put until the function got its record, while nothing else happens, with
+// and without a nudge after the put.
+func BenchmarkPutToInvocation(b *testing.B) {
+	for name, nudge := range map[string]bool{"polled": false, "nudged": true} {
+		b.Run(name, func(b *testing.B) {
+			made := newTable(b)
+			got := make(chan struct{}, 1)
+			h := &handler{answer: func(int, []string) (string, error) { got <- struct{}{}; return "", nil }}
+			source, _ := start(b, made, h, StreamConfig{})
+			for i := range b.N {
+				b.StopTimer()
+				time.Sleep(60 * time.Millisecond) // the source comes to rest
+				b.StartTimer()
+				made.put(b, fmt.Sprint(i), nil)
+				if nudge {
+					source.Nudge()
+				}
+				<-got
+			}
+		})
+	}
+}
