@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+)
+
+// listenCommand is one run of commerce listen.
+type listenCommand struct {
+	addr      string
+	path      string
+	secrets   []string
+	failRate  float64
+	data      string
+	events    []string
+	publicURL string
+	json      bool
+}
+
+func newListenCommand() *cobra.Command {
+	c := &listenCommand{}
+	cmd := &cobra.Command{
+		Use:   "listen",
+		Short: "Receive webhooks and show them as they arrive",
+		Long: `Listen is a receiver of webhooks: it verifies their signatures, answers 204, and
+prints one line for each: time, type, webhook-id, id of the object, and whether
+it was verified, came before, or was failed on purpose. With --subscribe it
+makes an endpoint of its own at the local service, takes the secret from there
+and deletes the endpoint at the end.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SilenceUsage = true
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return c.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.addr, "addr", "127.0.0.1:4000", "address to listen on")
+	f.StringVar(&c.path, "path", "/", "path that takes webhooks")
+	f.StringSliceVar(&c.secrets, "secret", nil, "secret of the endpoint (whsec_...); several during a rotation")
+	f.Float64Var(&c.failRate, "fail-rate", 0, "share of the webhooks to answer with 500, 0 to 1")
+	f.StringVar(&c.data, "data", defaultData, "data directory of the local runner")
+	f.StringSliceVar(&c.events, "subscribe", nil, "event types to subscribe to at the local service, such as 'order.*'")
+	f.StringVar(&c.publicURL, "url", "", "URL by which the service reaches this listener (default: its address)")
+	f.BoolVar(&c.json, "json", false, "print each webhook's payload after its line")
+	return cmd
+}
+
+func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	receiver, err := listener.New(c.secrets, listener.Config{
+		Path: c.path, FailRate: c.failRate,
+		OnEvent: func(e listener.Event) { c.print(out, e) },
+	})
+	if err != nil {
+		return err
+	}
+	// The socket is open before the endpoint exists and served after its
+	// secret is known, so that the first event is neither refused nor unverified.
+	socket, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", c.addr, err)
+	}
+	defer socket.Close()
+	if len(c.events) > 0 {
+		unsubscribe, err := c.subscribe(ctx, receiver, c.url(socket.Addr()), errOut)
+		if err != nil {
+			return err
+		}
+		defer unsubscribe()
+	}
+	fmt.Fprintf(errOut, "listening on %s\n", c.url(socket.Addr()))
+	return serve(ctx, socket, receiver)
+}
+
+func (c *listenCommand) check() error {
+	switch {
+	case c.failRate < 0 || c.failRate > 1:
+		return fmt.Errorf("--fail-rate must lie between 0 and 1")
+	case !strings.HasPrefix(c.path, "/"):
+		return fmt.Errorf("--path must begin with /")
+	case len(c.events) > 0 && len(c.secrets) > 0:
+		return fmt.Errorf("--subscribe brings its own secret; leave --secret out")
+	}
+	return nil
+}
+
+// url is where the listener can be reached. An address of all interfaces is
+// reached on this machine.
+func (c *listenCommand) url(addr net.Addr) string {
+	if c.publicURL != "" {
+		return c.publicURL
+	}
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return "http://" + addr.String() + c.path
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port) + c.path
+}
+
+func (c *listenCommand) print(out io.Writer, e listener.Event) {
+	fmt.Fprintln(out, e)
+	if c.json {
+		fmt.Fprintf(out, "%s\n", e.Body)
+	}
+}
+
+func serve(ctx context.Context, socket net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Serve(socket) }()
+	select {
+	case err := <-stopped:
+		return fmt.Errorf("serve webhooks: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("stop listening: %w", err)
+	}
+	return nil
+}
+
+// subscribe makes an endpoint for the listener and returns what deletes it.
+func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listener, target string, errOut io.Writer) (func(), error) {
+	file, err := ReadRunFile(c.data)
+	if err != nil {
+		return nil, err
+	}
+	api := &endpointAPI{base: file.BaseURL, applicationID: file.ApplicationID, jwt: file.JWT, client: &http.Client{Timeout: 15 * time.Second}}
+	endpoint, err := api.create(ctx, target, c.events)
+	if err != nil {
+		return nil, err
+	}
+	unsubscribe := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
+		if err := api.delete(ctx, endpoint.ID); err != nil {
+			fmt.Fprintf(errOut, "the endpoint %s stays: %v\n", endpoint.ID, err)
+		}
+	}
+	if err := receiver.SetSecrets(endpoint.Secret); err != nil {
+		unsubscribe()
+		return nil, fmt.Errorf("read the secret of endpoint %s: %w", endpoint.ID, err)
+	}
+	fmt.Fprintf(errOut, "endpoint %s gets %s\n", endpoint.ID, strings.Join(c.events, ", "))
+	return unsubscribe, nil
+}
+
+// endpointAPI makes and deletes webhook endpoints of one application.
+type endpointAPI struct {
+	base          string
+	applicationID string
+	jwt           string
+	client        *http.Client
+}
+
+type createdEndpoint struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret"`
+}
+
+func (a *endpointAPI) create(ctx context.Context, target string, events []string) (createdEndpoint, error) {
+	var created createdEndpoint
+	body, err := json.Marshal(map[string]any{"url": target, "description": "commerce listen", "events": events})
+	if err == nil {
+		err = a.call(ctx, http.MethodPost, "", body, http.StatusCreated, &created)
+	}
+	if err != nil {
+		return created, fmt.Errorf("create an endpoint for %s: %w", target, err)
+	}
+	return created, nil
+}
+
+func (a *endpointAPI) delete(ctx context.Context, id string) error {
+	if err := a.call(ctx, http.MethodDelete, "/"+url.PathEscape(id), nil, http.StatusNoContent, nil); err != nil {
+		return fmt.Errorf("delete endpoint %s: %w", id, err)
+	}
+	return nil
+}
+
+func (a *endpointAPI) call(ctx context.Context, method, path string, body []byte, want int, into any) error {
+	target := strings.TrimSuffix(a.base, "/") + "/developers/webhooks/endpoints" + path + "?applicationId=" + url.QueryEscape(a.applicationID)
+	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+a.jwt)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("reach the local service: %w", err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("read the service's answer: %w", err)
+	}
+	if response.StatusCode != want {
+		return refusalOf(response.StatusCode, answer)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, into)
+}
+
+// refusalOf shows what the service says of a refused request.
+func refusalOf(status int, answer []byte) error {
+	var problem struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	if err := json.Unmarshal(answer, &problem); err != nil || problem.Message == "" {
+		return fmt.Errorf("the service answered %d", status)
+	}
+	return fmt.Errorf("the service answered %d %s: %s", status, problem.Code, problem.Message)
+}
