@@ -1,0 +1,58 @@
+package webhook
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Bounds of what a row remembers of its attempts.
+const (
+	MaxAttempts     = 12      // the last ones
+	MaxResponseBody = 1 << 10 // bytes
+)
+
+// Attempt is one request to an endpoint.
+type Attempt struct {
+	At             value.Time `json:"at"`
+	DurationMs     int64      `json:"durationMs"`
+	ResponseStatus *int       `json:"responseStatus"` // null: no response
+	ResponseBody   *string    `json:"responseBody"`   // its first KiB
+	Error          *string    `json:"error"`          // null: answered 2xx
+}
+
+// Duration is how long the attempt took.
+func (a Attempt) Duration() time.Duration { return time.Duration(a.DurationMs) * time.Millisecond }
+
+// ClipBody returns the start of a response body as text: what is not UTF-8
+// is replaced, and at most [MaxResponseBody] bytes are kept.
+func ClipBody(body []byte) string {
+	text := strings.ToValidUTF8(string(body[:min(len(body), 2*MaxResponseBody)]), "\uFFFD")
+	if len(text) <= MaxResponseBody {
+		return text
+	}
+	cut := MaxResponseBody
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}
+
+// Verdict is what an attempt's outcome means for its row.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Delivered Verdict = iota
+	Failed            // to be tried again while retries are left
+	Hopeless          // failed for good
+)
+
+// Outcome is an attempt with what it means.
+type Outcome struct {
+	Attempt    Attempt
+	Verdict    Verdict
+	RetryAfter time.Duration // the receiver's wish; 0 when it has none
+}

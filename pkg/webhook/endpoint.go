@@ -1,0 +1,133 @@
+package webhook
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Limits of endpoints.
+const (
+	MaxEndpoints               = 500 // of an organization
+	MaxEndpointsPerApplication = 50
+)
+
+// Status is an endpoint's status.
+type Status string
+
+// The statuses of an endpoint.
+const (
+	Active   Status = "ACTIVE"
+	Paused   Status = "PAUSED"   // by its owner
+	Disabled Status = "DISABLED" // by the service
+)
+
+// Statuses lists every status of an endpoint.
+func Statuses() []Status { return []Status{Active, Paused, Disabled} }
+
+// Endpoint is an integrator's URL and what it wants to hear of.
+type Endpoint struct {
+	ID               value.ID   `json:"id"`
+	ApplicationID    value.ID   `json:"applicationId"`
+	OrganizationID   value.ID   `json:"organizationId"`
+	URL              string     `json:"url"`
+	Description      *string    `json:"description"`
+	Status           Status     `json:"status"`
+	SubscribedEvents []string   `json:"subscribedEvents"`
+	RetryCount       int        `json:"retryCount"`
+	TimeoutSeconds   int        `json:"timeoutSeconds"`
+	Secret           Secret     `json:"secret"`
+	CreatedAt        value.Time `json:"createdAt"`
+	UpdatedAt        value.Time `json:"updatedAt"` // of the configuration; rises with every change
+	// DisabledReason tells why the service disabled the endpoint.
+	DisabledReason *string `json:"disabledReason"`
+}
+
+// Disable returns the endpoint as the service disables it.
+func (e *Endpoint) Disable(reason string, now value.Time) *Endpoint {
+	next := *e
+	next.Status, next.DisabledReason = Disabled, &reason
+	next.UpdatedAt = max(now, e.UpdatedAt+1)
+	return &next
+}
+
+// EqualConfig reports whether both show the same to their owner, times of
+// change apart.
+func (e *Endpoint) EqualConfig(o *Endpoint) bool {
+	sameDescription := e.Description == nil && o.Description == nil ||
+		e.Description != nil && o.Description != nil && *e.Description == *o.Description
+	return sameDescription && e.URL == o.URL && e.Status == o.Status &&
+		slices.Equal(e.SubscribedEvents, o.SubscribedEvents)
+}
+
+// Hold tells why events of the endpoint must wait; "" when they need not.
+// The application must be one that exists.
+func (e *Endpoint) Hold(application ApplicationState) HeldReason {
+	switch {
+	case application == ApplicationSuspended:
+		return HeldSuspended
+	case e.Status == Paused:
+		return HeldPaused
+	case e.Status == Disabled:
+		return HeldDisabled
+	}
+	return ""
+}
+
+// ApplicationState is what deliveries need to know of an application.
+type ApplicationState uint8
+
+// The states of an application.
+const (
+	ApplicationAbsent ApplicationState = iota
+	ApplicationActive
+	ApplicationSuspended
+)
+
+// Shape is an endpoint as the API shows it.
+type Shape struct {
+	ID                value.ID    `json:"id"`
+	ApplicationID     value.ID    `json:"applicationId"`
+	OrganizationID    value.ID    `json:"organizationId"`
+	URL               string      `json:"url"`
+	Description       *string     `json:"description"`
+	Status            Status      `json:"status"`
+	SubscribedEvents  []string    `json:"subscribedEvents"`
+	RetryCount        int         `json:"retryCount"`
+	TimeoutSeconds    int         `json:"timeoutSeconds"`
+	SuccessCount      int64       `json:"successCount"`
+	FailureCount      int64       `json:"failureCount"`
+	LastSuccessAt     *value.Time `json:"lastSuccessAt"`
+	LastFailureAt     *value.Time `json:"lastFailureAt"`
+	LastFailureReason *string     `json:"lastFailureReason"`
+	Secret            string      `json:"secret"`
+	CreatedAt         value.Time  `json:"createdAt"`
+	UpdatedAt         value.Time  `json:"updatedAt"`
+}
+
+// Shape joins the endpoint with its counters, the secret masked.
+func (e *Endpoint) Shape(c Counters) Shape {
+	return Shape{
+		ID: e.ID, ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID,
+		URL: e.URL, Description: e.Description, Status: e.Status, SubscribedEvents: e.SubscribedEvents,
+		RetryCount: e.RetryCount, TimeoutSeconds: e.TimeoutSeconds,
+		SuccessCount: c.SuccessCount, FailureCount: c.FailureCount,
+		LastSuccessAt: c.LastSuccessAt, LastFailureAt: c.LastFailureAt, LastFailureReason: c.LastFailureReason,
+		Secret: e.Secret.Masked(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+	}
+}
+
+// ETag is "<config>.<counters>": the first part changes with the
+// configuration, the second with deliveries.
+func (e *Endpoint) ETag(c Counters) string {
+	last := func(t *value.Time) string {
+		if t == nil {
+			return ""
+		}
+		return strconv.FormatInt(int64(*t), 36)
+	}
+	return `"` + strconv.FormatInt(int64(e.UpdatedAt), 36) + "." +
+		strconv.FormatInt(c.SuccessCount, 36) + "-" + strconv.FormatInt(c.FailureCount, 36) + "-" +
+		last(c.LastSuccessAt) + "-" + last(c.LastFailureAt) + `"`
+}

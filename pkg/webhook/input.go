@@ -1,0 +1,235 @@
+package webhook
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Bounds and defaults of an endpoint's settings.
+const (
+	MaxSubscriptions      = 50
+	DefaultRetryCount     = 8
+	MinTimeoutSeconds     = 1
+	MaxTimeoutSeconds     = 30
+	DefaultTimeoutSeconds = 15
+)
+
+// CreateWebhookEndpointDto is the input of a new endpoint; url and events
+// are required, and null is as absent.
+type CreateWebhookEndpointDto struct {
+	URL            *string   `json:"url"`
+	Description    *string   `json:"description"`
+	Events         *[]string `json:"events"`
+	RetryCount     *int      `json:"retryCount"`
+	TimeoutSeconds *int      `json:"timeoutSeconds"`
+}
+
+// UpdateWebhookEndpointDto is the input of a change; an absent field stays,
+// and only the description can be cleared by null.
+type UpdateWebhookEndpointDto struct {
+	URL         account.Patch[string]   `json:"url"`
+	Description account.Patch[string]   `json:"description"`
+	Events      account.Patch[[]string] `json:"events"`
+	Status      account.Patch[Status]   `json:"status"`
+}
+
+// updateBody also takes the settings that a change may not have, to say so.
+type updateBody struct {
+	UpdateWebhookEndpointDto
+	RetryCount     account.Patch[int] `json:"retryCount"`
+	TimeoutSeconds account.Patch[int] `json:"timeoutSeconds"`
+}
+
+// Rules are what may differ between deployments.
+type Rules struct {
+	// AllowPrivateTargets permits http, for local runs.
+	AllowPrivateTargets bool
+}
+
+// ParseCreate reads the body of a creation. An error is a fault that names
+// each field that is wrong.
+func (r Rules) ParseCreate(body []byte) (CreateWebhookEndpointDto, error) {
+	var dto CreateWebhookEndpointDto
+	if err := strictjson.Unmarshal(body, &dto); err != nil {
+		return CreateWebhookEndpointDto{}, err
+	}
+	c := checks{rules: r}
+	if dto.URL == nil {
+		c.add("url", fault.DetailRequired, "is required")
+	} else {
+		c.url(dto.URL)
+	}
+	if dto.Description != nil {
+		c.description(dto.Description)
+	}
+	if dto.Events == nil {
+		c.add("events", fault.DetailRequired, "is required")
+	} else {
+		c.events(*dto.Events)
+	}
+	c.within("retryCount", dto.RetryCount, 0, MaxRetryCount)
+	c.within("timeoutSeconds", dto.TimeoutSeconds, MinTimeoutSeconds, MaxTimeoutSeconds)
+	return dto, c.err()
+}
+
+// ParseUpdate reads the body of a change.
+func (r Rules) ParseUpdate(body []byte) (UpdateWebhookEndpointDto, error) {
+	var in updateBody
+	if err := strictjson.Unmarshal(body, &in); err != nil {
+		return UpdateWebhookEndpointDto{}, err
+	}
+	c := checks{rules: r}
+	for _, fixed := range []struct {
+		name  string
+		given bool
+	}{{"retryCount", in.RetryCount.Given}, {"timeoutSeconds", in.TimeoutSeconds.Given}} {
+		if fixed.given {
+			c.add(fixed.name, fault.DetailNotAllowed, "is set when the endpoint is created and cannot be changed")
+		}
+	}
+	dto := in.UpdateWebhookEndpointDto
+	for _, kept := range []struct {
+		name string
+		null bool
+	}{{"url", dto.URL.Null}, {"events", dto.Events.Null}, {"status", dto.Status.Null}} {
+		if kept.null {
+			c.add(kept.name, fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
+		}
+	}
+	if has(dto.URL) {
+		c.url(&dto.URL.Value)
+	}
+	if has(dto.Description) {
+		c.description(&dto.Description.Value)
+	}
+	if has(dto.Events) {
+		c.events(dto.Events.Value)
+	}
+	if has(dto.Status) && !slices.Contains(Statuses(), dto.Status.Value) {
+		c.add("status", fault.DetailFormat, "must be ACTIVE or PAUSED")
+	}
+	return dto, c.err()
+}
+
+func has[T any](p account.Patch[T]) bool { return p.Given && !p.Null }
+
+// NewEndpoint makes an endpoint of the application. seal encrypts the
+// secret's text for a purpose; the text itself is returned for the
+// creation's answer only.
+func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal func(plain []byte, purpose string) string, now value.Time) (*Endpoint, string) {
+	id, text := value.NewID(), NewSecretText()
+	e := &Endpoint{
+		ID: id, ApplicationID: application, OrganizationID: org,
+		URL: *dto.URL, Description: dto.Description, Status: Active, SubscribedEvents: *dto.Events,
+		RetryCount: DefaultRetryCount, TimeoutSeconds: DefaultTimeoutSeconds,
+		Secret: KeepSecret(text, seal([]byte(text), SecretPurpose(id))), CreatedAt: now, UpdatedAt: now,
+	}
+	if dto.RetryCount != nil {
+		e.RetryCount = *dto.RetryCount
+	}
+	if dto.TimeoutSeconds != nil {
+		e.TimeoutSeconds = *dto.TimeoutSeconds
+	}
+	return e, text
+}
+
+// Update returns the endpoint after a change; the same endpoint when nothing
+// differs. DISABLED is the service's to set and refused unless it stands.
+func (e *Endpoint) Update(dto UpdateWebhookEndpointDto, now value.Time) (*Endpoint, error) {
+	next := *e
+	if dto.URL.Given {
+		next.URL = dto.URL.Value
+	}
+	if dto.Description.Given {
+		next.Description = nil
+		if !dto.Description.Null {
+			next.Description = &dto.Description.Value
+		}
+	}
+	if dto.Events.Given {
+		next.SubscribedEvents = dto.Events.Value
+	}
+	if dto.Status.Given && dto.Status.Value != e.Status {
+		if dto.Status.Value == Disabled {
+			return nil, fault.Field(fault.InBody, "status", fault.DetailNotAllowed, "must be ACTIVE or PAUSED: only the service disables an endpoint")
+		}
+		next.Status, next.DisabledReason = dto.Status.Value, nil
+	}
+	if next.EqualConfig(e) {
+		return e, nil
+	}
+	next.UpdatedAt = max(now, e.UpdatedAt+1)
+	return &next, nil
+}
+
+// checks collects what is wrong with a body. Texts are trimmed in place.
+type checks struct {
+	rules   Rules
+	details []fault.Detail
+}
+
+func (c *checks) add(field, code, format string, args ...any) {
+	c.details = append(c.details, fault.Detail{
+		Field: field, In: fault.InBody, Code: code, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *checks) err() error {
+	if len(c.details) == 0 {
+		return nil
+	}
+	return fault.Validation(c.details...)
+}
+
+func (c *checks) description(text *string) {
+	*text = strings.TrimSpace(*text)
+	if utf8.RuneCountInString(*text) > account.MaxDescription {
+		c.add("description", fault.DetailOutOfRange, "must have at most %d characters", account.MaxDescription)
+	}
+}
+
+func (c *checks) url(text *string) {
+	*text = strings.TrimSpace(*text)
+	u, err := url.Parse(*text)
+	switch {
+	case utf8.RuneCountInString(*text) > account.MaxURL:
+		c.add("url", fault.DetailOutOfRange, "must have at most %d characters", account.MaxURL)
+	case err != nil || u.Hostname() == "" || u.Opaque != "" || strings.ContainsAny(*text, " \t\r\n"):
+		c.add("url", fault.DetailFormat, "must be an absolute URL such as https://example.com/path")
+	case u.Scheme != "https" && (u.Scheme != "http" || !c.rules.AllowPrivateTargets):
+		c.add("url", fault.DetailFormat, "must start with https://")
+	case u.User != nil:
+		c.add("url", fault.DetailFormat, "must not hold a user name or password: deliveries are signed")
+	}
+}
+
+func (c *checks) events(types []string) {
+	if len(types) < 1 || len(types) > MaxSubscriptions {
+		c.add("events", fault.DetailOutOfRange, "must have 1 to %d entries", MaxSubscriptions)
+		return
+	}
+	for i, t := range types {
+		field := fmt.Sprintf("events[%d]", i)
+		switch {
+		case slices.Contains(types[:i], t):
+			c.add(field, fault.DetailDuplicate, "must be given once")
+		case !commerce.ValidSubscription(t):
+			c.add(field, fault.DetailUnknown, "must be a type of the catalogue (GET /developers/webhooks/event-types), <resource>.* or *")
+		}
+	}
+}
+
+func (c *checks) within(field string, n *int, low, high int) {
+	if n != nil && (*n < low || *n > high) {
+		c.add(field, fault.DetailOutOfRange, "must be between %d and %d", low, high)
+	}
+}

@@ -1,0 +1,47 @@
+package webhook
+
+import (
+	"fmt"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+)
+
+// Ref is the body of a delivery's queue message: the row, and the keys of
+// what an attempt needs beside it, so that one read gets everything.
+type Ref struct {
+	OrganizationID value.ID `json:"organizationId"`
+	RowID          value.ID `json:"rowId"`
+	EventID        value.ID `json:"eventId"`
+	EndpointID     value.ID `json:"endpointId"`
+	ApplicationID  value.ID `json:"applicationId"`
+}
+
+// Ref names the row to the worker.
+func (r *Row) Ref() Ref {
+	return Ref{
+		OrganizationID: r.OrganizationID, RowID: r.ID, EventID: r.EventID,
+		EndpointID: r.EndpointID, ApplicationID: r.ApplicationID,
+	}
+}
+
+// Body writes the message.
+func (r Ref) Body() string {
+	body, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // five identifiers
+	}
+	return string(body)
+}
+
+// ParseRef reads a message that Body wrote.
+func ParseRef(body string) (Ref, error) {
+	var r Ref
+	if err := json.Unmarshal([]byte(body), &r); err != nil {
+		return Ref{}, fmt.Errorf("delivery message: %w", err)
+	}
+	if r.OrganizationID.IsZero() || r.RowID.IsZero() || r.EventID.IsZero() || r.EndpointID.IsZero() || r.ApplicationID.IsZero() {
+		return Ref{}, fmt.Errorf("delivery message %q: an identifier is missing", body)
+	}
+	return r, nil
+}

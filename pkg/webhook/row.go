@@ -1,0 +1,171 @@
+package webhook
+
+import (
+	"time"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// RowStatus is a row's status.
+type RowStatus string
+
+// The statuses of a row.
+const (
+	RowPending   RowStatus = "PENDING"
+	RowDelivered RowStatus = "DELIVERED"
+	RowFailed    RowStatus = "FAILED"
+	RowHeld      RowStatus = "HELD"
+	RowCancelled RowStatus = "CANCELLED"
+)
+
+// RowStatuses lists every status of a row.
+func RowStatuses() []RowStatus {
+	return []RowStatus{RowPending, RowDelivered, RowFailed, RowHeld, RowCancelled}
+}
+
+// HeldReason tells why a row is HELD; "" when it is not.
+type HeldReason string
+
+// The reasons to hold a row.
+const (
+	HeldPaused      HeldReason = "PAUSED"
+	HeldDisabled    HeldReason = "DISABLED"
+	HeldCircuitOpen HeldReason = "CIRCUIT_OPEN"
+	HeldSuspended   HeldReason = "SUSPENDED"
+)
+
+const (
+	// Retention is how long a row is shown: at least 30 and less than 31 days.
+	Retention = 30*24*time.Hour + 12*time.Hour
+	// PayloadRetention outlives the rows of the payload.
+	PayloadRetention = 31 * 24 * time.Hour
+	// Lease is how far ahead the due mark of a row stands whose message is
+	// being sent: should the message be lost, the sweeper sends another.
+	Lease = 10 * time.Minute
+)
+
+// Row is one event for one endpoint.
+type Row struct {
+	ID             value.ID    `json:"id"`
+	EventID        value.ID    `json:"eventId"`
+	EndpointID     value.ID    `json:"endpointId"`
+	ApplicationID  value.ID    `json:"applicationId"`
+	OrganizationID value.ID    `json:"organizationId"`
+	SiteID         *value.ID   `json:"siteId"`
+	Type           string      `json:"type"`
+	Status         RowStatus   `json:"status"`
+	HeldReason     HeldReason  `json:"heldReason,omitzero"`
+	AttemptCount   int         `json:"attemptCount"`
+	NextAttemptAt  *value.Time `json:"nextAttemptAt,omitzero"` // while PENDING
+	LastAttemptAt  *value.Time `json:"lastAttemptAt,omitzero"`
+	DeliveredAt    *value.Time `json:"deliveredAt,omitzero"`
+	Attempts       []Attempt   `json:"attempts,omitempty"`
+	CreatedAt      value.Time  `json:"createdAt"`
+	UpdatedAt      value.Time  `json:"updatedAt"` // rises with every change of the row
+
+	// ScheduleStart is the attemptCount at which the present schedule began.
+	ScheduleStart int `json:"scheduleStart,omitzero"`
+	// Carrier is the queue message that brings the next attempt; "" when any
+	// message may.
+	Carrier string `json:"carrier,omitzero"`
+	// DueAt is when the sweeper looks at a PENDING row; nil when a message
+	// carries it.
+	DueAt *value.Time `json:"dueAt,omitzero"`
+	// Test rows get one attempt whatever the endpoint's status, which
+	// changes neither the endpoint nor its counters.
+	Test bool `json:"test,omitzero"`
+}
+
+// RowID is the identifier of an event's row for an endpoint. It is derived,
+// so that a replay finds the row instead of making another.
+func RowID(event, endpoint value.ID) value.ID { return value.DeriveID(event, endpoint.String()) }
+
+// NewRow returns the row of an event for an endpoint, to be attempted at
+// once or HELD for the reason.
+func NewRow(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now value.Time) *Row {
+	r := &Row{
+		ID: RowID(ev.ID, e.ID), EventID: ev.ID, EndpointID: e.ID,
+		ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID, SiteID: ev.SiteID,
+		Type: ev.Type, Status: RowPending, NextAttemptAt: &now, CreatedAt: now, UpdatedAt: now,
+	}
+	if hold != "" {
+		r.Status, r.HeldReason, r.NextAttemptAt = RowHeld, hold, nil
+	}
+	return r
+}
+
+// ExpiresAt is the time from which the row is no longer shown.
+func (r *Row) ExpiresAt() value.Time { return r.CreatedAt.Add(Retention) }
+
+// Pending reports whether an attempt lies ahead.
+func (r *Row) Pending() bool { return r.Status == RowPending }
+
+// Unsent reports whether a recovery may send the row again.
+func (r *Row) Unsent() bool { return !r.Test && (r.Status == RowHeld || r.Status == RowFailed) }
+
+// change returns a copy to be changed at now, with nothing ahead of it.
+func (r *Row) change(now value.Time) *Row {
+	next := *r
+	next.UpdatedAt = max(now, r.UpdatedAt+1)
+	next.HeldReason, next.NextAttemptAt, next.Carrier, next.DueAt = "", nil, "", nil
+	return &next
+}
+
+// Hold returns the row HELD for the reason.
+func (r *Row) Hold(reason HeldReason, now value.Time) *Row {
+	next := r.change(now)
+	next.Status, next.HeldReason = RowHeld, reason
+	return next
+}
+
+// Cancel returns the row CANCELLED.
+func (r *Row) Cancel(now value.Time) *Row {
+	next := r.change(now)
+	next.Status = RowCancelled
+	return next
+}
+
+// Requeue returns the row PENDING with a new full schedule, under a due mark
+// that stands for its message until that is sent and handled.
+func (r *Row) Requeue(now value.Time) *Row {
+	next := r.change(now)
+	due := now.Add(Lease)
+	next.Status, next.NextAttemptAt, next.DueAt = RowPending, &now, &due
+	next.ScheduleStart, next.DeliveredAt = r.AttemptCount, nil
+	return next
+}
+
+// Record returns the row after an attempt that the message brought. retries
+// is the endpoint's retry count and random, in [0,1), moves the next
+// attempt within its span.
+func (r *Row) Record(o Outcome, message string, retries int, random float64, now value.Time) *Row {
+	next := r.change(now)
+	next.AttemptCount++
+	next.Attempts = append(append([]Attempt{}, r.Attempts...), o.Attempt)
+	next.Attempts = next.Attempts[max(0, len(next.Attempts)-MaxAttempts):]
+	next.LastAttemptAt = &o.Attempt.At
+	retry := next.AttemptCount - r.ScheduleStart
+	switch {
+	case o.Verdict == Delivered:
+		next.Status, next.DeliveredAt = RowDelivered, &now
+	case o.Verdict == Hopeless || r.Test || retry > retries:
+		next.Status = RowFailed
+	default:
+		next.await(o, message, RetryDelay(retry, random), now)
+	}
+	return next
+}
+
+// await plans the next attempt: by the message itself when its wait is
+// short, else by a due mark.
+func (r *Row) await(o Outcome, message string, delay time.Duration, now value.Time) {
+	delay = max(delay, min(o.RetryAfter, MaxRetryAfter))
+	at := now.Add(delay)
+	r.Status, r.NextAttemptAt = RowPending, &at
+	if delay <= LongestCarry {
+		r.Carrier = message
+	} else {
+		r.DueAt = &at
+	}
+}
