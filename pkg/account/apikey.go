@@ -32,7 +32,9 @@ const (
 )
 
 // KeyStatuses lists every status of an API key.
-func KeyStatuses() []KeyStatus { return []KeyStatus{KeyActive, KeyRevoked, KeyExpired} }
+func KeyStatuses() []string {
+	return []string{string(KeyActive), string(KeyRevoked), string(KeyExpired)}
+}
 
 // ReadScopes are the scopes that a key can hold, sorted.
 func ReadScopes() []string {
@@ -56,15 +58,15 @@ type APIKey struct {
 	OrganizationID value.ID    `json:"organizationId"`
 	ApplicationID  value.ID    `json:"applicationId"`
 	Name           string      `json:"name"`
-	Prefix         string      `json:"prefix"` // cis_live_ and the 8-character key id
+	Prefix         string      `json:"prefix" doc:"The first 17 characters of the key."`
 	Last4          string      `json:"last4"`
 	Scopes         []string    `json:"scopes"`
-	SiteIDs        Sites       `json:"siteIds"`
-	Status         KeyStatus   `json:"status"`
-	LastUsedAt     *value.Time `json:"lastUsedAt"` // at most a minute old while in use
+	SiteIDs        Sites       `json:"siteIds" nullable:"true" doc:"null: every site."`
+	Status         KeyStatus   `json:"status" doc:"ACTIVE, REVOKED or EXPIRED."`
+	LastUsedAt     *value.Time `json:"lastUsedAt" doc:"Written at most once a minute."`
 	ExpiresAt      *value.Time `json:"expiresAt"`
 	RevokedAt      *value.Time `json:"revokedAt"`
-	CreatedBy      value.ID    `json:"createdBy"` // the user
+	CreatedBy      value.ID    `json:"createdBy" format:"uuid" doc:"The user who created it."`
 	CreatedAt      value.Time  `json:"createdAt"`
 	UpdatedAt      value.Time  `json:"updatedAt"`
 }
@@ -73,16 +75,16 @@ type APIKey struct {
 // itself is shown.
 type CreatedKey struct {
 	APIKey
-	Key string `json:"key"`
+	Key string `json:"key" doc:"The key itself, shown in this answer only."`
 }
 
 // CreateApiKeyDto is the input of a new key. Absent scopes are all five read
 // scopes, absent siteIds every site, an absent expiresAt never.
 type CreateApiKeyDto struct { //nolint:revive,staticcheck // the contract's name
-	Name      *string     `json:"name"`
-	Scopes    *[]string   `json:"scopes"`
-	SiteIDs   *[]value.ID `json:"siteIds"`
-	ExpiresAt *value.Time `json:"expiresAt"`
+	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120"`
+	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"categories:read, customers:read, invoices:read, orders:read, products:read; absent: all of them."`
+	SiteIDs   *[]value.ID `json:"siteIds" required:"false" minItems:"1" maxItems:"100" doc:"Absent: every site."`
+	ExpiresAt *value.Time `json:"expiresAt" required:"false" doc:"In the future; absent: never."`
 }
 
 // ParseCreateKey reads the body of a key's creation at the time now.

@@ -27,36 +27,45 @@ const (
 )
 
 // Statuses lists every status of an application.
-func Statuses() []Status { return []Status{Active, Suspended} }
+func Statuses() []string { return []string{string(Active), string(Suspended)} }
 
 // Application is a developer application as the API shows it. ClientSecret
 // is masked, except in what [NewApplication] returns.
 type Application struct {
 	ID             value.ID   `json:"id"`
 	OrganizationID value.ID   `json:"organizationId"`
-	UserID         value.ID   `json:"userId"` // who created it
+	UserID         value.ID   `json:"userId" doc:"The user who created it."`
 	Name           string     `json:"name"`
 	Description    *string    `json:"description"`
 	Website        *string    `json:"website"`
 	RedirectURI    *string    `json:"redirectUri"`
-	Status         Status     `json:"status"`
+	Status         Status     `json:"status" doc:"ACTIVE or SUSPENDED; keys and tokens of a suspended application are refused."`
 	ClientID       value.ID   `json:"clientId"`
-	ClientSecret   string     `json:"clientSecret"`
-	RateLimit      int        `json:"rateLimit"` // requests per 60 s
+	ClientSecret   string     `json:"clientSecret" doc:"In full only in the answer that creates it, afterwards masked: cs_****Jw3k."`
+	RateLimit      int        `json:"rateLimit" doc:"Requests per 60 s over all keys and tokens of the application."`
 	CreatedAt      value.Time `json:"createdAt"`
-	UpdatedAt      value.Time `json:"updatedAt"` // rises with every change
+	UpdatedAt      value.Time `json:"updatedAt"`
 }
 
 // CreateApplicationDto is the input of a new application.
 type CreateApplicationDto struct {
-	Name        *string `json:"name"`
-	Description *string `json:"description"`
-	Website     *string `json:"website"`
-	RedirectURI *string `json:"redirectUri"`
+	Name        *string `json:"name" nullable:"false" minLength:"1" maxLength:"120"`
+	Description *string `json:"description" required:"false" maxLength:"2000"`
+	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048"`
+	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
 }
 
-// UpdateApplicationDto is the input of a change; an absent field stays.
+// UpdateApplicationDto is the input of a change, as it is documented; it is
+// read as an [ApplicationChange], which knows absent from null.
 type UpdateApplicationDto struct {
+	Name        *string `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120"`
+	Description *string `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
+	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
+	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
+}
+
+// ApplicationChange is a change of an application; an absent field stays.
+type ApplicationChange struct {
 	Name        Patch[string] `json:"name"`
 	Description Patch[string] `json:"description"`
 	Website     Patch[string] `json:"website"`
@@ -83,27 +92,27 @@ func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
 }
 
 // ParseUpdateApplication reads the body of a change.
-func ParseUpdateApplication(body []byte) (UpdateApplicationDto, error) {
-	var dto UpdateApplicationDto
-	if err := strictjson.Unmarshal(body, &dto); err != nil {
-		return UpdateApplicationDto{}, err
+func ParseUpdateApplication(body []byte) (ApplicationChange, error) {
+	var change ApplicationChange
+	if err := strictjson.Unmarshal(body, &change); err != nil {
+		return ApplicationChange{}, err
 	}
 	var c checks
-	if dto.Name.Null {
+	if change.Name.Null {
 		c.add("name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
 	}
 	for _, field := range []struct {
 		patch *Patch[string]
 		check func(*string)
 	}{
-		{&dto.Name, c.name}, {&dto.Description, c.description},
-		{&dto.Website, c.website}, {&dto.RedirectURI, c.redirectURI},
+		{&change.Name, c.name}, {&change.Description, c.description},
+		{&change.Website, c.website}, {&change.RedirectURI, c.redirectURI},
 	} {
 		if field.patch.Given && !field.patch.Null {
 			field.check(&field.patch.Value)
 		}
 	}
-	return dto, c.err()
+	return change, c.err()
 }
 
 // NewApplication makes an application. The one returned shows its client
@@ -126,10 +135,10 @@ func (a Application) Masked() Application {
 
 // Update applies a change and reports whether anything differs now. Only
 // then updatedAt moves, and it always rises.
-func (a *Application) Update(dto UpdateApplicationDto, now value.Time) bool {
+func (a *Application) Update(change ApplicationChange, now value.Time) bool {
 	changed := false
-	if dto.Name.Given && dto.Name.Value != a.Name {
-		a.Name, changed = dto.Name.Value, true
+	if change.Name.Given && change.Name.Value != a.Name {
+		a.Name, changed = change.Name.Value, true
 	}
 	optional := func(field **string, patch Patch[string]) {
 		switch {
@@ -142,9 +151,9 @@ func (a *Application) Update(dto UpdateApplicationDto, now value.Time) bool {
 			*field, changed = &text, true
 		}
 	}
-	optional(&a.Description, dto.Description)
-	optional(&a.Website, dto.Website)
-	optional(&a.RedirectURI, dto.RedirectURI)
+	optional(&a.Description, change.Description)
+	optional(&a.Website, change.Website)
+	optional(&a.RedirectURI, change.RedirectURI)
 	return changed && a.touch(now)
 }
 
