@@ -106,6 +106,7 @@ func TestScheduledInvocationsNeverOverlapAndOutliveFailures(t *testing.T) {
 	}
 	close(leave)
 	tick <- time.Now()
+	waitUntil(t, "the second invocation", func() bool { return calls.Load() == 2 })
 	stop()
 	if most.Load() != 1 || calls.Load() != 2 {
 		t.Errorf("%d invocations, %d at a time; want 2, one at a time", calls.Load(), most.Load())

@@ -51,28 +51,23 @@ func newShard(s *Stream, id string) *shard {
 	return one
 }
 
-// read reads the shard until it is closed and all of it delivered, or ctx ends. Its error is one of the checkpoints.
+// read reads the shard until it is closed and all of it delivered. Its error is errNotFinished when ctx ended first, else
+// one of the checkpoints.
 func (s *shard) read(ctx context.Context) error {
 	log := s.stream.cfg.Logger.With("function", s.stream.function.Name, "shard", s.id)
 	for empty, failures := 0, 0; ctx.Err() == nil; {
 		read, closed, err := s.poll(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
 			failures++
-			log.WarnContext(ctx, "stream not read, trying again", "error", err)
-			s.iterator, s.waiting, s.scanned = nil, nil, ""
-			if s.stream.cfg.Wait(ctx, backoff(failures, s.stream.cfg.RetryMin, s.stream.cfg.RetryMax)) != nil {
-				return nil
+			if ctx.Err() == nil {
+				log.WarnContext(ctx, "stream not read, trying again", "error", err)
 			}
+			s.iterator, s.waiting, s.scanned = nil, nil, ""
+			_ = s.stream.cfg.Wait(ctx, backoff(failures, s.stream.cfg.RetryMin, s.stream.cfg.RetryMax)) // the loop sees why it ended
 			continue
 		}
 		failures = 0
 		if err := s.deliverReady(ctx, closed); err != nil {
-			if errors.Is(err, errNotFinished) {
-				return nil
-			}
 			return err
 		}
 		if closed {
@@ -84,7 +79,7 @@ func (s *shard) read(ctx context.Context) error {
 		}
 		s.pause(ctx, backoff(empty, firstPause, s.stream.cfg.IdlePoll))
 	}
-	return nil
+	return errNotFinished
 }
 
 // poll reads once and takes in what passes the filter. It returns how many records were read and whether they were the

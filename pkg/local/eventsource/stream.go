@@ -2,6 +2,7 @@ package eventsource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -141,6 +142,9 @@ func (s *Stream) Run(ctx context.Context) error {
 		for _, one := range fresh {
 			reading.Go(func() {
 				err := one.read(ctx)
+				if errors.Is(err, errNotFinished) {
+					return
+				}
 				select {
 				case ended <- err:
 				case <-ctx.Done():

@@ -74,7 +74,11 @@ func (c *child) stop() error {
 
 // failure says how an ended child ended, with what it said.
 func (c *child) failure() error {
-	return fmt.Errorf("the table server ended (%v): %s", c.err, tail(c.said.String(), 1000))
+	cause := c.err
+	if cause == nil {
+		cause = errors.New("exit status 0")
+	}
+	return fmt.Errorf("the table server ended: %w: %s", cause, tail(c.said.String(), 1000))
 }
 
 // lastWords keeps the end of what a child writes, at most 8 KiB of it.

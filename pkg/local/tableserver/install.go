@@ -42,13 +42,15 @@ type pin struct {
 
 // pinFor returns the pin for a platform in Go's names.
 func pinFor(goos, goarch string) (pin, error) {
-	switch goos + "/" + goarch {
-	case "linux/amd64":
-		return pin{
+	pins := map[string]pin{
+		"linux/amd64": {
 			name:      "@dynoxide/linux-x64",
 			integrity: "sha512-sBHqlxJ9ANkLluFkYRfd5r8Y0ApFew4FhOrlhgRAgD4XzEoFOukEo1nuBTQ1+jTtofqwn4NWQ2k0Tn5mNTjgUg==",
 			binary:    "be909b7910d3fb552e85db10ef3c8ebae4bd35fee0f26dffdb6dfa5cc656426e",
-		}, nil
+		},
+	}
+	if known, ok := pins[goos+"/"+goarch]; ok {
+		return known, nil
 	}
 	return pin{}, fmt.Errorf("%w (%s/%s): run a DynamoDB-compatible server of your own and set AWS_ENDPOINT_URL_DYNAMODB to its URL",
 		ErrNoPackage, goos, goarch)
