@@ -1,0 +1,108 @@
+package importer_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+func TestShopifyExportsGiveOneProductPerVariant(t *testing.T) {
+	dir := samples(t, "shopify")
+	ids := map[value.ID]bool{}
+	for _, c := range []struct {
+		file   string
+		want   int
+		prices string
+	}{{"apparel.csv", 22, "1295"}, {"home-and-garden.csv", 21, "2345.84"}, {"jewelery.csv", 23, "980.74"}} {
+		records, rejected := readAll(t, importer.Shopify, "", filepath.Join(dir, c.file))
+		products := decode[commerce.Product](t, records, "product")
+		if len(products) != c.want || len(rejected) != 0 {
+			t.Errorf("%s: got %d products and %v, want %d", c.file, len(products), rejected, c.want)
+		}
+		if got := sum(t, products, func(p commerce.Product) value.Amount { return *p.SellingPrice }); got != c.prices {
+			t.Errorf("%s: the prices sum to %s, want %s", c.file, got, c.prices)
+		}
+		for _, p := range products {
+			ids[p.ID] = true
+		}
+	}
+	if len(ids) != 66 {
+		t.Errorf("got %d distinct ids, want 66", len(ids))
+	}
+}
+
+const shopifyHeader = "Handle,Title,Body (HTML),Vendor,Tags,Published,Option1 Name,Option1 Value,Option2 Name,Option2 Value," +
+	"Variant SKU,Variant Price,Variant Requires Shipping,Image Src,Gift Card,Variant Image,Cost per item\n"
+
+func shopify(t *testing.T, rows ...string) ([]commerce.Product, []*importer.Rejection) {
+	t.Helper()
+	records, rejected := readAll(t, importer.Shopify, "", writeFile(t, "x.csv", shopifyHeader+strings.Join(rows, "\n")+"\n"))
+	return decode[commerce.Product](t, records, "product"), rejected
+}
+
+func TestShopifyVariantsShareWhatTheFirstRowHas(t *testing.T) {
+	products, rejected := shopify(t,
+		`mug,Mug,<p>Clay</p>,Potter,"a, b, a",true,Colour,Red,Size,L,M-1,9.99,true,http://x/1.jpg,false,,4.5`,
+		`mug,,,,,,,Blue,,S,M-2,10.99,true,http://x/2.jpg,,http://x/2.jpg,`,
+		`mug,,,,,,,,,,,,,http://x/3.jpg,,,`,
+		`card,Card,,,,false,Title,Default Title,,,,25,false,,true,,`,
+	)
+	if len(products) != 3 || len(rejected) != 0 {
+		t.Fatalf("got %d products and %v, want 3", len(products), rejected)
+	}
+	for i, c := range []struct {
+		name, kind, price string
+		active            bool
+		images            []string
+		attributes        string
+	}{
+		{"Mug - Red - L", "PHYSICAL", "9.99", true, []string{"http://x/1.jpg", "http://x/2.jpg", "http://x/3.jpg"},
+			`{"handle":"mug","options":{"Colour":"Red","Size":"L"},"vendor":"Potter"}`},
+		{"Mug - Blue - S", "PHYSICAL", "10.99", true, []string{"http://x/2.jpg", "http://x/1.jpg", "http://x/3.jpg"},
+			`{"handle":"mug","options":{"Colour":"Blue","Size":"S"},"vendor":"Potter"}`},
+		{"Card", "GIFT_CARD", "25", false, []string{}, `{"handle":"card"}`},
+	} {
+		p := products[i]
+		if p.Name != c.name || string(p.Type) != c.kind || p.SellingPrice.String() != c.price || p.IsActive != c.active {
+			t.Errorf("product %d: got %q %s %s active %v, want %q %s %s active %v", i, p.Name, p.Type, p.SellingPrice, p.IsActive, c.name, c.kind, c.price, c.active)
+		}
+		if !slices.Equal(p.Images, c.images) {
+			t.Errorf("product %d: got images %q, want %q", i, p.Images, c.images)
+		}
+		if got := string(p.Attributes); got != c.attributes {
+			t.Errorf("product %d: got attributes %s, want %s", i, got, c.attributes)
+		}
+	}
+	if p := products[1]; *p.Description != "<p>Clay</p>" || !slices.Equal(p.Tags, []string{"a", "b"}) || *p.SKU != "M-2" || p.PurchasePrice != nil {
+		t.Errorf("second variant: got %+v, want the shared description and tags, its own sku and no cost", p)
+	}
+}
+
+func TestShopifyIdsDependOnHandleAndOptionsOnly(t *testing.T) {
+	red := `mug,Mug,,,,true,Colour,Red,,,,9.99,true,,,,`
+	blue := `mug,Cup,,,,true,Colour,Blue,,,,1,true,,,,`
+	forth, _ := shopify(t, red, blue)
+	back, _ := shopify(t, blue, red)
+	if forth[0].ID != back[1].ID || forth[1].ID != back[0].ID || forth[0].ID == forth[1].ID {
+		t.Errorf("got %s and %s, then %s and %s", forth[0].ID, forth[1].ID, back[0].ID, back[1].ID)
+	}
+}
+
+func TestShopifyRefusesTheVariantWithABadAmountOnly(t *testing.T) {
+	products, rejected := shopify(t,
+		`mug,Mug,,,,true,Colour,Red,,,,9.99999,true,,,,`,
+		`mug,,,,,,,Blue,,,,10,true,,,,x`,
+		`mug,,,,,,,Green,,,,10,true,,,,`,
+	)
+	if len(products) != 1 || products[0].Name != "Mug - Green" {
+		t.Errorf("got %+v, want the green one", products)
+	}
+	if len(rejected) != 2 || rejected[0].Field != "Variant Price" || rejected[1].Field != "Cost per item" {
+		t.Errorf("got %v, want both amounts named", rejected)
+	}
+}

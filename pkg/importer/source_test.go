@@ -1,0 +1,94 @@
+package importer_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/importer"
+)
+
+func TestSourceSaysWhatItCannotOpen(t *testing.T) {
+	file := writeFile(t, "x.jsonl", "")
+	for _, c := range []struct {
+		format importer.Format
+		kind   commerce.Kind
+		paths  []string
+		want   string
+	}{
+		{"xml", "", []string{file}, "is none of jsonl, csv, northwind, shopify"},
+		{importer.JSONLines, "", nil, "needs a path"},
+		{importer.CSV, "", []string{file}, "needs a kind"},
+		{importer.Shopify, "product", []string{file}, "leave the kind out"},
+		{importer.Northwind, "", []string{"a", "b"}, "takes one directory"},
+		{importer.Northwind, "", []string{filepath.Dir(file)}, "categories.csv: no such file"},
+		{importer.JSONLines, "", []string{filepath.Dir(file)}, "is a directory"},
+		{importer.JSONLines, "", []string{importer.Stdin, file}, "can only be the one file"},
+	} {
+		_, err := importer.Open(c.format, c.kind, c.paths, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Open(%s, %q, %q): got %v, want %q", c.format, c.kind, c.paths, err, c.want)
+		}
+	}
+}
+
+func TestSourceFingerprintIsOfTheContent(t *testing.T) {
+	fingerprint := func(format importer.Format, kind commerce.Kind, texts ...string) string {
+		var paths []string
+		for _, text := range texts {
+			paths = append(paths, writeFile(t, "x.jsonl", text))
+		}
+		source, err := importer.Open(format, kind, paths, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := source.Fingerprint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	same := fingerprint(importer.JSONLines, "", "ab", "c")
+	if again := fingerprint(importer.JSONLines, "", "ab", "c"); again != same {
+		t.Errorf("the same content elsewhere: got %s, want %s", again, same)
+	}
+	for name, other := range map[string]string{
+		"another kind":    fingerprint(importer.JSONLines, "product", "ab", "c"),
+		"another content": fingerprint(importer.JSONLines, "", "ab", "d"),
+		"another cut":     fingerprint(importer.JSONLines, "", "a", "bc"),
+		"another order":   fingerprint(importer.JSONLines, "", "c", "ab"),
+	} {
+		if other == same {
+			t.Errorf("%s: got the same fingerprint", name)
+		}
+	}
+}
+
+func TestStateIsReadAsItWasSaved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "state.json")
+	if err := (importer.State{Fingerprint: "a", Rows: 7}).Save(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		fingerprint string
+		want        int
+	}{{"a", 7}, {"b", 0}} {
+		got, err := importer.LoadState(path, c.fingerprint)
+		if err != nil || got.Rows != c.want || got.Fingerprint != c.fingerprint {
+			t.Errorf("LoadState(%q): got %+v and %v, want row %d", c.fingerprint, got, err, c.want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := importer.LoadState(path, "a"); err == nil {
+		t.Error("a torn state: got no error, want one")
+	}
+	for range 2 {
+		if err := importer.RemoveState(path); err != nil {
+			t.Errorf("remove the state: %v", err)
+		}
+	}
+}
