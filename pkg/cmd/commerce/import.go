@@ -9,11 +9,9 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -59,10 +57,7 @@ without events unless --events is given. Give records a version where a file
 holds several states of the same one: the queue does not keep their order.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cmd.SilenceUsage = true
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return c.run(ctx, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return c.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	c.target.flags(cmd)
@@ -215,11 +210,11 @@ func (p *importPosition) remove() error {
 }
 
 func (p *importPosition) explain(err error) error {
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
 	if p.path == "" || p.state.Rows == 0 {
 		return err
-	}
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("interrupted after row %d; give the same command again to go on", p.state.Rows)
 	}
 	return fmt.Errorf("%w; give the same command again to go on after row %d", err, p.state.Rows)
 }

@@ -9,10 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/listener"
@@ -44,10 +41,7 @@ makes an endpoint of its own at the local service, takes the secret from there
 and deletes the endpoint at the end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SilenceUsage = true
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return c.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/google/go-cmp/cmp"
+)
+
+// writeProducts writes n products as JSON Lines, each of about 2 KiB, and
+// returns the file.
+func writeProducts(t testing.TB, n int) string {
+	t.Helper()
+	var text bytes.Buffer
+	filler := strings.Repeat("a mug of stoneware ", 100)
+	for i := range n {
+		id := value.DeriveID(value.MustID(testOrganization), fmt.Sprint(i))
+		fmt.Fprintf(&text, `{"kind":"product","record":{"id":"%s","name":"Mug %d","description":"%s"}}`+"\n", id, i, filler)
+	}
+	path := filepath.Join(t.TempDir(), "products.jsonl")
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestImportGoesOnAfterAnInterrupt(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t)
+	const products = 2_000
+	path := writeProducts(t, products)
+	state := filepath.Join(t.TempDir(), "state.json")
+
+	// The queue takes two batches; during the third the user interrupts.
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var calls atomic.Int32
+	direct, err := url.Parse(q.file.SQSEndpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(direct)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 3 {
+			interrupt()
+			_, _ = io.Copy(io.Discard, r.Body) // the server sees a closed connection only behind the body
+			<-r.Context().Done()
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	_, stderr, err := runCommand(ctx, "import", "--data", q.data, "--state", state, "--endpoint", front.URL, path)
+	if err == nil || !strings.Contains(stderr, "give the same command again to go on") {
+		t.Fatalf("interrupted import: got %v and %q, want a hint to go on", err, stderr)
+	}
+	first, err := q.sent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first) == 0 || len(first) == products {
+		t.Fatalf("the interrupted import sent %d of %d records, want a part", len(first), products)
+	}
+
+	stdout, stderr, err := runCommand(t.Context(), "import", "--data", q.data, "--state", state, path)
+	if err != nil {
+		t.Fatalf("second import: %v", err)
+	}
+	second, err := q.sent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first)+len(second) != products {
+		t.Errorf("sent %d and %d records, want %d in all", len(first), len(second), products)
+	}
+	want := fmt.Sprintf("accepted  %d\nbefore    %d (sent by the interrupted import)\nrejected  0\n", len(second), len(first))
+	if stdout != want {
+		t.Errorf("summary: got %q, want %q", stdout, want)
+	}
+	if !strings.Contains(stderr, fmt.Sprintf("going on after row %d", len(first))) {
+		t.Errorf("stderr: got %q, want the row after which it goes on", stderr)
+	}
+	if _, err := os.Stat(state); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the state of a finished import: got %v, want it gone", err)
+	}
+}
+
+func TestImportStartsOverWhenTheFileHasChanged(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t)
+	path := writeProducts(t, 3)
+	state := filepath.Join(t.TempDir(), "state.json")
+	if err := (importer.State{Fingerprint: "another import", Rows: 2}).Save(state); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, err := runCommand(t.Context(), "import", "--data", q.data, "--state", state, path)
+	if err != nil || stdout != "accepted  3\nrejected  0\n" {
+		t.Errorf("got %q and %v, want all three records accepted", stdout, err)
+	}
+}
+
+func TestImportOfTheSamples(t *testing.T) {
+	t.Parallel()
+	samples := filepath.Join("..", "..", "..", "..", "shared", "data")
+	if _, err := os.Stat(samples); err != nil {
+		t.Skipf("the sample data is not here: %v", err)
+	}
+	shopify, err := filepath.Glob(filepath.Join(samples, "shopify", "*.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{filepath.Join(samples, "northwind")}, 1006},
+		{append([]string{"--format", "shopify"}, shopify...), 66},
+	} {
+		q := newQueues(t)
+		stdout, _, err := runCommand(t.Context(), append([]string{"import", "--data", q.data}, c.args...)...)
+		if err != nil {
+			t.Fatalf("import %q: %v\n%s", c.args, err, stdout)
+		}
+		records, err := q.sent(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) != c.want {
+			t.Errorf("import %q: got %d records in the queue, want %d", c.args, len(records), c.want)
+		}
+		for _, r := range records {
+			if !r.Silent {
+				t.Fatalf("import %q: %s is not silent", c.args, r.Record)
+			}
+		}
+	}
+}
+
+// scriptedQueue answers batches with what the test says.
+type scriptedQueue struct {
+	answers []*sqs.SendMessageBatchOutput
+	ids     [][]string // of the entries of each call
+}
+
+func (q *scriptedQueue) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	var ids []string
+	for _, e := range in.Entries {
+		ids = append(ids, aws.ToString(e.Id))
+	}
+	q.ids = append(q.ids, ids)
+	if len(q.ids) > len(q.answers) {
+		return &sqs.SendMessageBatchOutput{}, nil
+	}
+	return q.answers[len(q.ids)-1], nil
+}
+
+func failedEntry(id string, sender bool) *sqs.SendMessageBatchOutput {
+	return &sqs.SendMessageBatchOutput{Failed: []types.BatchResultErrorEntry{{
+		Id: aws.String(id), SenderFault: sender, Code: aws.String("Code"), Message: aws.String("why"),
+	}}}
+}
+
+func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
+	t.Parallel()
+	busy := failedEntry("1", false)
+	for _, c := range []struct {
+		name    string
+		answers []*sqs.SendMessageBatchOutput
+		calls   [][]string
+		fails   string
+	}{
+		{"all taken", nil, [][]string{{"0", "1"}}, ""},
+		{"one too many", []*sqs.SendMessageBatchOutput{busy}, [][]string{{"0", "1"}, {"1"}}, ""},
+		{"one refused", []*sqs.SendMessageBatchOutput{failedEntry("0", true)}, [][]string{{"0", "1"}}, "refused: Code: why"},
+		{"never", []*sqs.SendMessageBatchOutput{busy, busy, busy, busy, busy}, [][]string{{"0", "1"}, {"1"}, {"1"}, {"1"}, {"1"}}, "Code: why"},
+	} {
+		api := &scriptedQueue{answers: c.answers}
+		sender := &queueSender{api: api, queueURL: "q", group: "g", pause: func(context.Context, time.Duration) error { return nil }}
+		err := sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
+		if diff := cmp.Diff(c.calls, api.ids); diff != "" {
+			t.Errorf("%s: entries of each call (-want +got):\n%s", c.name, diff)
+		}
+		if got := fmt.Sprint(err); (c.fails == "") != (err == nil) || !strings.Contains(got, c.fails) {
+			t.Errorf("%s: got error %v, want %q", c.name, err, c.fails)
+		}
+	}
+}
+
+func TestImportGuessesTheFormatByTheName(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path string
+		want importer.Format
+	}{
+		{"records.jsonl", importer.JSONLines}, {"records.NDJSON", importer.JSONLines}, {"x/products.csv", importer.CSV}, {"records.xml", ""}, {"-", ""},
+	} {
+		got, err := guessFormat([]string{c.path})
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: got %q and %v, want %q", c.path, got, err, c.want)
+		}
+	}
+}
+
+func TestImportAsksForWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t)
+	path := writeProducts(t, 1)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--data", t.TempDir(), path}, "name a queue with --queue-url"},
+		{[]string{"--data", t.TempDir(), "--queue-url", q.file.RecordsQueueURL, path}, "--organization is required"},
+		{[]string{"--data", q.data, "--organization", "acme", path}, "--organization must be a UUID"},
+		{[]string{"--data", q.data, "--site", "north", path}, "--site must be a UUID"},
+		{[]string{"--data", q.data, "--kind", "gadget", path}, "--kind must be one of product"},
+		{[]string{"--data", q.data, "--format", "xml", path}, `format "xml" is none of`},
+		{[]string{"--data", q.data, path + ".gone.jsonl"}, "no such file"},
+	} {
+		_, stderr, err := runCommand(t.Context(), append([]string{"import"}, c.args...)...)
+		if err == nil || !strings.Contains(stderr, c.want) {
+			t.Errorf("import %q: got %q, want %q", c.args, stderr, c.want)
+		}
+	}
+}
+
+func TestSentRecordsAreWhatTheServiceTakes(t *testing.T) {
+	t.Parallel()
+	q := newQueues(t)
+	if _, _, err := runCommand(t.Context(), "import", "--data", q.data, writeProducts(t, 250)); err != nil {
+		t.Fatal(err)
+	}
+	messages, err := q.drain(t.Context(), q.file.RecordsQueueURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := 0
+	for _, m := range messages {
+		parsed, refused := commerce.ParseMessage([]byte(*m.Body))
+		if len(refused) > 0 {
+			t.Errorf("message refused: %s", refused[0].Message)
+		}
+		changes += len(parsed)
+	}
+	if len(messages) != 3 || changes != 250 {
+		t.Errorf("got %d records in %d messages, want 250 in 3", changes, len(messages))
+	}
+}

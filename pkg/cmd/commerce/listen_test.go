@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// lines is an output that a test can wait on.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (l *lines) await(t *testing.T, want string) string {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		l.mu.Lock()
+		text := l.text.String()
+		l.mu.Unlock()
+		if strings.Contains(text, want) {
+			return text
+		}
+		select {
+		case <-l.more:
+		case <-deadline:
+			t.Fatalf("waited for %q, got %q", want, text)
+		}
+	}
+}
+
+// deliver sends a webhook as the service does.
+func deliver(t *testing.T, target, id, body string) int {
+	t.Helper()
+	webhook, err := standardwebhooks.NewWebhook(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	signature, err := webhook.Sign(id, now, []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("webhook-id", id)
+	request.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+	request.Header.Set("webhook-signature", signature)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+// fakeService is the part of the API that listen uses.
+type fakeService struct {
+	mu      sync.Mutex
+	calls   []string
+	target  string
+	events  []string
+	refuses bool
+}
+
+func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization"))
+	switch {
+	case s.refuses:
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"statusCode":401,"code":"token_expired","message":"the token has expired"}`)
+	case r.Method == http.MethodPost:
+		var body struct {
+			URL    string   `json:"url"`
+			Events []string `json:"events"`
+		}
+		if err := json.UnmarshalRead(r.Body, &body); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		s.target, s.events = body.URL, body.Events
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, `{"id":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f42","secret":"`+testSecret+`","status":"ACTIVE"}`)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func newService(t *testing.T) (*fakeService, string) {
+	t.Helper()
+	service := &fakeService{}
+	front := httptest.NewServer(service)
+	t.Cleanup(front.Close)
+	data := t.TempDir()
+	err := WriteRunFile(data, &RunFile{BaseURL: front.URL, ApplicationID: "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f41", JWT: "token"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service, data
+}
+
+func TestListenSubscribesShowsEventsAndLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	service, data := newService(t)
+	c := &listenCommand{addr: "127.0.0.1:0", path: "/hooks", data: data, events: []string{"order.*", "payment.completed"}, json: true}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, errOut := newLines(), newLines()
+	ended := make(chan error, 1)
+	go func() { ended <- c.run(ctx, out, errOut) }()
+	errOut.await(t, "listening on http://127.0.0.1:")
+
+	service.mu.Lock()
+	target, events := service.target, service.events
+	service.mu.Unlock()
+	if strings.Join(events, " ") != "order.* payment.completed" {
+		t.Errorf("subscribed to %q, want both events", events)
+	}
+	body := `{"type":"order.created","data":{"object":{"id":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f01"}}}`
+	for _, want := range []int{204, 204} {
+		if got := deliver(t, target, "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f02", body); got != want {
+			t.Errorf("delivery to %s: got %d, want %d", target, got, want)
+		}
+	}
+	text := out.await(t, "repeat")
+	for _, want := range []string{"  order.created ", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f01  verified\n", "verified  repeat\n", body + "\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("output: got %q, want it to hold %q", text, want)
+		}
+	}
+
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("listen ended with %v", err)
+	}
+	service.mu.Lock()
+	defer service.mu.Unlock()
+	query := "?applicationId=0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f41 Bearer token"
+	want := []string{
+		"POST /developers/webhooks/endpoints" + query,
+		"DELETE /developers/webhooks/endpoints/0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f42" + query,
+	}
+	if strings.Join(service.calls, "\n") != strings.Join(want, "\n") {
+		t.Errorf("calls of the service: got %q, want %q", service.calls, want)
+	}
+}
+
+func TestListenRefusesWhatIsNotSignedByTheSecret(t *testing.T) {
+	t.Parallel()
+	c := &listenCommand{addr: "127.0.0.1:0", path: "/", secrets: []string{"whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"}}
+	ctx, stop := context.WithCancel(t.Context())
+	out, errOut := newLines(), newLines()
+	ended := make(chan error, 1)
+	go func() { ended <- c.run(ctx, out, errOut) }()
+	_, rest, _ := strings.Cut(errOut.await(t, "\n"), "listening on ")
+	if got := deliver(t, strings.TrimSpace(rest), "a", "{}"); got != http.StatusUnauthorized {
+		t.Errorf("got %d, want 401", got)
+	}
+	out.await(t, "invalid: no signature matches the secret")
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("listen ended with %v", err)
+	}
+}
+
+func TestListenSaysWhyItCannotSubscribe(t *testing.T) {
+	t.Parallel()
+	service, data := newService(t)
+	service.refuses = true
+	_, stderr, err := runCommand(t.Context(), "listen", "--addr", "127.0.0.1:0", "--data", data, "--subscribe", "order.*")
+	if err == nil || !strings.Contains(stderr, "the service answered 401 token_expired: the token has expired") {
+		t.Errorf("got %q, want what the service says", stderr)
+	}
+}
+
+func TestListenChecksItsFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--fail-rate", "1.5"}, "--fail-rate must lie between 0 and 1"},
+		{[]string{"--path", "hooks"}, "--path must begin with /"},
+		{[]string{"--secret", "whsec_"}, "the secret is empty"},
+		{[]string{"--secret", testSecret, "--subscribe", "*"}, "leave --secret out"},
+		{[]string{"--addr", "nowhere"}, "listen on nowhere"},
+	} {
+		_, stderr, err := runCommand(t.Context(), append([]string{"listen"}, c.args...)...)
+		if err == nil || !strings.Contains(stderr, c.want) {
+			t.Errorf("listen %q: got %q, want %q", c.args, stderr, c.want)
+		}
+	}
+}
