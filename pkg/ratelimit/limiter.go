@@ -1,7 +1,7 @@
 // Package ratelimit admits requests per subject (an application, or a user)
 // over any number of instances that share a table. It promises that no 60 s
 // hold more admissions than the limit, as long as the instances' clocks differ
-// by less than 0.3 s; that an instance which met a refusal asks the table no
+// by less than 0.6 s; that an instance which met a refusal asks the table no
 // more until the window allows; and that an admission from a lease costs no
 // input or output and no memory. Who the subject is and what its limit is are
 // left to the caller, where the window is kept to the store.
@@ -209,10 +209,15 @@ func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
 	return fault.Busy(errContended)
 }
 
+// misplaced reports whether the window's head is the trace of a clock that
+// was wrong. It is then moved to the current bucket, whether there is a place
+// or not: otherwise nobody had one until time has caught up.
+func (s *subject) misplaced() bool { return s.window.Head > s.bucket+window.MaxAhead }
+
 // full reports whether the window, as last seen, has no place at the current
 // bucket.
 func (s *subject) full() bool {
-	if s.window.Version == 0 {
+	if s.window.Version == 0 || s.misplaced() {
 		return false
 	}
 	w := s.window
@@ -253,7 +258,8 @@ func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64
 		s.unused = 0 // the window it was leased in is gone
 	}
 	next.Add(s.from, -s.unused)
-	if want = min(want, int64(s.limit)-next.Total); want < 1 {
+	want = max(0, min(want, int64(s.limit)-next.Total))
+	if want == 0 && !s.misplaced() {
 		return false, nil
 	}
 	next.Add(s.bucket, want)

@@ -2,11 +2,11 @@
 // counted in short buckets over a little more than 60 seconds. It promises
 // that, while the total stays within the limit, no span of 60 s holds more
 // than the limit, as long as the clocks of those who count differ by less
-// than 0.3 s. Who may count how much at a time, and where the state is kept,
+// than 0.6 s. Who may count how much at a time, and where the state is kept,
 // is left to others.
 //
-// A span of 60 s plus twice the clock difference, 60.6 s, touches at most 61
-// buckets of 1.01 s; so the window is 61 buckets long, 61.6 s. An evenly
+// A span of 60 s plus the clock difference, 60.6 s, touches at most 61 buckets
+// of 1.01 s; so the window is 61 buckets long, 61.6 s. An evenly
 // spread load of up to 97.4% of the limit fits.
 package window
 

@@ -1,0 +1,378 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sort"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/ratelimit/window"
+)
+
+// shelf is the store's contract in memory. The table's own tests hold the
+// table to the same behaviour.
+type shelf struct {
+	mu      sync.Mutex
+	windows map[string]window.Window
+	writes  int
+	err     error
+}
+
+func newShelf() *shelf { return &shelf{windows: map[string]window.Window{}} }
+
+func (s *shelf) ExtendWindow(_ context.Context, subject string, e window.Extension) (window.Window, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	w := s.windows[subject]
+	if s.err != nil || w.Version == 0 || w.Head != e.Head || w.Total > e.Limit-e.Lease+e.Unused {
+		return w, false, s.err
+	}
+	w.Add(e.Head, e.Lease)
+	w.Add(e.From, -e.Unused)
+	w.Version++
+	s.windows[subject] = w
+	return w, true, nil
+}
+
+func (s *shelf) ReplaceWindow(_ context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	if w := s.windows[subject]; s.err != nil || w.Version != version {
+		return w, false, s.err
+	}
+	s.windows[subject] = next
+	return next, true, nil
+}
+
+// fleet is several instances that share a store, each with a clock of its
+// own, and the times at which requests were admitted.
+type fleet struct {
+	now       time.Time
+	store     *shelf
+	instances []*Limiter
+	admitted  []time.Time
+	refused   int
+}
+
+func newFleet(offsets ...time.Duration) *fleet {
+	f := &fleet{now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), store: newShelf()}
+	for _, offset := range offsets {
+		f.instances = append(f.instances, New(f.store, func() time.Time { return f.now.Add(offset) }))
+	}
+	return f
+}
+
+func (f *fleet) request(t interface{ Fatal(...any) }, instance, limit int) bool {
+	d, err := f.instances[instance].Admit(context.Background(), "subject", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Allowed {
+		f.refused++
+		return false
+	}
+	f.admitted = append(f.admitted, f.now)
+	return true
+}
+
+// most returns the most admissions in any 60 s.
+func (f *fleet) most() int {
+	most, first := 0, 0
+	for i, at := range f.admitted {
+		for at.Sub(f.admitted[first]) >= time.Minute {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+func TestNoSpanOf60SecondsHoldsMoreThanTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(100, 3000)).Draw(t, "limit")
+		offsets := rapid.SliceOfN(rapid.IntRange(-299, 300), 1, 12).Draw(t, "clock offsets (ms)")
+		skews := make([]time.Duration, len(offsets))
+		for i, ms := range offsets {
+			skews[i] = time.Duration(ms) * time.Millisecond
+		}
+		f := newFleet(skews...)
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)) //nolint:gosec // a simulation
+		// The load alternates between bursts, pauses and steady spells.
+		for range rapid.IntRange(1, 12).Draw(t, "spells") {
+			rate := float64(limit) / 60 * []float64{0, 0.5, 1, 3, 30}[random.IntN(5)]
+			until := f.now.Add(time.Duration(random.IntN(40_000)) * time.Millisecond)
+			if rate == 0 {
+				f.now = until
+			}
+			for f.now.Before(until) {
+				f.now = f.now.Add(time.Duration(random.ExpFloat64() / rate * float64(time.Second)))
+				f.request(t, random.IntN(len(f.instances)), limit)
+			}
+		}
+		if got := f.most(); got > limit {
+			t.Fatalf("most admissions in 60 s: got %d, want at most %d", got, limit)
+		}
+	})
+}
+
+func TestLoadBelowTheLimitIsAdmittedNearlyWhole(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		limit     int
+		instances int
+		share     float64 // of the limit
+		even      bool    // evenly spread, or with random arrival
+		want      float64 // least part admitted
+	}{
+		{"one instance, even", 600, 1, 0.95, true, 1},
+		{"ten instances, even", 600, 10, 0.95, true, 0.99},
+		{"one instance, random", 600, 1, 0.95, false, 0.96},
+		{"ten instances, random", 600, 10, 0.95, false, 0.96},
+		{"hundred instances, random", 6000, 100, 0.95, false, 0.98},
+		{"small limit, even", 20, 3, 0.95, true, 0.99},
+		{"half of the limit, random", 600, 5, 0.5, false, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFleet(make([]time.Duration, tc.instances)...)
+			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a simulation
+			mean := float64(time.Minute) / (float64(tc.limit) * tc.share)
+			asked := 0
+			for end := f.now.Add(10 * time.Minute); f.now.Before(end); asked++ {
+				step := mean
+				if !tc.even {
+					step *= random.ExpFloat64()
+				}
+				f.now = f.now.Add(time.Duration(step))
+				f.request(t, random.IntN(tc.instances), tc.limit)
+			}
+			part := float64(len(f.admitted)) / float64(asked)
+			t.Logf("admitted %.2f%% of %d with %d writes, most in 60 s %d of %d", 100*part, asked, f.store.writes, f.most(), tc.limit)
+			if part < tc.want {
+				t.Errorf("part admitted: got %.4f, want at least %.4f", part, tc.want)
+			}
+			if f.most() > tc.limit {
+				t.Errorf("most admissions in 60 s: got %d, want at most %d", f.most(), tc.limit)
+			}
+		})
+	}
+}
+
+func TestABurstIsAdmittedUpToTheLimitExactly(t *testing.T) {
+	for _, limit := range []int{1, 2, 59, 600, 5000} {
+		f := newFleet(0, 0, 0)
+		for i := range limit + limit/2 + 3 {
+			f.request(t, i%3, limit)
+		}
+		// Instances may hold admissions that others would have wanted, at
+		// most a hundredth each.
+		least := limit - 2*max(1, limit/leaseShare)
+		if got := len(f.admitted); got > limit || got < least {
+			t.Errorf("limit %d: got %d admitted, want %d to %d", limit, got, least, limit)
+		}
+	}
+}
+
+func TestTheAnswerCountsDownAndTellsWhenToComeBack(t *testing.T) {
+	f := newFleet(0)
+	for want := 4; want >= 0; want-- {
+		d, err := f.instances[0].Admit(t.Context(), "subject", 5)
+		if err != nil || !d.Allowed || d.Limit != 5 || d.Remaining != want {
+			t.Fatalf("got %+v, %v, want allowed with %d remaining of 5", d, err, want)
+		}
+		f.now = f.now.Add(2 * time.Second)
+	}
+	d, err := f.instances[0].Admit(t.Context(), "subject", 5)
+	if err != nil || d.Allowed || d.Remaining != 0 {
+		t.Fatalf("sixth request: got %+v, %v, want a refusal", d, err)
+	}
+	if d.RetryAfter <= 0 || d.RetryAfter > time.Minute {
+		t.Errorf("RetryAfter: got %v, want within a minute: the first came 10 s ago", d.RetryAfter)
+	}
+	if d.Reset.Nanosecond() != 0 || d.Reset.Before(f.now.Add(d.RetryAfter)) {
+		t.Errorf("Reset: got %v, want a whole second not before %v", d.Reset, f.now.Add(d.RetryAfter))
+	}
+	early := f.now.Add(d.RetryAfter - 10*time.Millisecond)
+	f.now = early
+	if f.request(t, 0, 5) {
+		t.Errorf("a request before RetryAfter was over was admitted at %v", early)
+	}
+	f.now = early.Add(10 * time.Millisecond)
+	if !f.request(t, 0, 5) {
+		t.Errorf("a request after RetryAfter was refused at %v", f.now)
+	}
+}
+
+func TestAnInstanceThatWasRefusedAsksTheTableNoMore(t *testing.T) {
+	f := newFleet(0)
+	for f.request(t, 0, 10) {
+		f.now = f.now.Add(time.Millisecond)
+	}
+	before := f.store.writes
+	for range 1000 {
+		f.now = f.now.Add(30 * time.Millisecond)
+		f.request(t, 0, 10)
+	}
+	if f.store.writes != before {
+		t.Errorf("writes while refused: got %d, want none", f.store.writes-before)
+	}
+}
+
+func TestARaisedLimitEndsARefusal(t *testing.T) {
+	f := newFleet(0)
+	for f.request(t, 0, 3) {
+	}
+	if !f.request(t, 0, 4) {
+		t.Error("a request under a raised limit was refused")
+	}
+	if f.request(t, 0, 2) {
+		t.Error("a request under a lowered limit was admitted")
+	}
+}
+
+func TestSubjectsDoNotShareAWindow(t *testing.T) {
+	f := newFleet(0)
+	for f.request(t, 0, 3) {
+	}
+	d, err := f.instances[0].Admit(t.Context(), "another", 3)
+	if err != nil || !d.Allowed {
+		t.Errorf("another subject: got %+v, %v, want it admitted", d, err)
+	}
+}
+
+func TestABusyInstanceWritesLessThanItAdmits(t *testing.T) {
+	f := newFleet(0)
+	for range 60_000 {
+		f.now = f.now.Add(time.Millisecond)
+		f.request(t, 0, 100_000)
+	}
+	if got := len(f.admitted); got != 60_000 {
+		t.Fatalf("admitted: got %d, want all 60000", got)
+	}
+	if f.store.writes > 150 {
+		t.Errorf("writes for a minute of 1000 a second: got %d, want about one a second", f.store.writes)
+	}
+}
+
+func TestAWindowFromAClockThatRanAheadHoldsNobodyUpForLong(t *testing.T) {
+	f := newFleet(0, time.Hour)
+	for f.request(t, 1, 10) {
+	}
+	f.request(t, 0, 10)
+	f.now = f.now.Add(62 * time.Second)
+	if !f.request(t, 0, 10) {
+		t.Error("an hour ahead: a request is still refused after a window's length")
+	}
+	f.now = f.now.Add(-time.Hour)
+	f.request(t, 0, 10)
+	f.now = f.now.Add(62 * time.Second)
+	if !f.request(t, 0, 10) {
+		t.Error("a clock set back: a request is still refused after a window's length")
+	}
+}
+
+func TestATableThatDoesNotAnswerIsAnErrorAndNoAdmission(t *testing.T) {
+	f := newFleet(0)
+	f.store.err = fault.Busy(errors.New("no answer"))
+	d, err := f.instances[0].Admit(t.Context(), "subject", 5)
+	if !fault.Is(err, fault.Unavailable) || d.Allowed {
+		t.Errorf("got %+v, %v, want a fault of kind Unavailable", d, err)
+	}
+	f.store.err = nil
+	if !f.request(t, 0, 5) {
+		t.Error("after the table came back: refused")
+	}
+}
+
+func TestWaitingForAnotherRequestEndsWithTheCaller(t *testing.T) {
+	l := New(newShelf(), time.Now)
+	l.subject("subject").lock <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Admit(ctx, "subject", 5); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func TestConcurrentRequestsOfManyInstancesKeepTheLimit(t *testing.T) {
+	const limit, workers = 500, 8
+	store := newShelf()
+	var mu sync.Mutex
+	var admitted []time.Time
+	var group sync.WaitGroup
+	for range 3 {
+		l := New(store, time.Now)
+		for range workers {
+			group.Go(func() {
+				for range 100 {
+					d, err := l.Admit(context.Background(), "subject", limit)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if d.Allowed {
+						mu.Lock()
+						admitted = append(admitted, time.Now())
+						mu.Unlock()
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	sort.Slice(admitted, func(i, j int) bool { return admitted[i].Before(admitted[j]) })
+	if n := len(admitted); n > limit || n < limit-3*limit/leaseShare {
+		t.Errorf("admitted: got %d of 2400, want about %d and no more", n, limit)
+	}
+}
+
+func TestIdleSubjectsAreForgotten(t *testing.T) {
+	f := newFleet(0)
+	for i := range 3 * maxSubjects {
+		if _, err := f.instances[0].Admit(t.Context(), string(rune(i+1)), 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(f.instances[0].young) + len(f.instances[0].old); n > 2*maxSubjects {
+		t.Errorf("subjects kept: got %d, want at most %d", n, 2*maxSubjects)
+	}
+}
+
+func BenchmarkAdmitFromALease(b *testing.B) {
+	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	l := New(newShelf(), func() time.Time { return now })
+	ctx := b.Context()
+	if _, err := l.Admit(ctx, "subject", 600); err != nil {
+		b.Fatal(err)
+	}
+	s := l.subject("subject")
+	b.ReportAllocs()
+	for b.Loop() {
+		s.left = 10
+		if d, err := l.Admit(ctx, "subject", 600); err != nil || !d.Allowed {
+			b.Fatal(d, err)
+		}
+	}
+}
+
+func TestAnAdmissionFromALeaseAllocatesNothing(t *testing.T) {
+	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	l := New(newShelf(), func() time.Time { return now })
+	admit := func() {
+		if d, err := l.Admit(t.Context(), "subject", 600); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+	}
+	admit()
+	s := l.subject("subject")
+	if n := testing.AllocsPerRun(100, func() { s.left = 10; admit() }); n != 0 {
+		t.Errorf("allocations: got %v, want none", n)
+	}
+}
