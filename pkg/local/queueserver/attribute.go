@@ -61,7 +61,8 @@ func checkAttributeNameSyntax(name string) error {
 		return errParameter("Message (user) attribute name must be 1 to %d characters long.", maxAttributeName)
 	case !onlyNameCharacters(strings.ReplaceAll(name, ".", "")),
 		strings.HasPrefix(name, "."), strings.HasSuffix(name, "."), strings.Contains(name, ".."):
-		return errParameter("Message (user) attribute name can only include alphanumeric characters, hyphens, underscores and single inner periods: %q.", name)
+		return errParameter("Message (user) attribute name can only include alphanumeric characters, hyphens, underscores"+
+			" and single inner periods: %q.", name)
 	case strings.HasPrefix(lower, "aws."), strings.HasPrefix(lower, "amazon."):
 		return errParameter("Message (user) attribute name must not start with a reserved prefix: %q.", name)
 	}
@@ -72,7 +73,8 @@ func parseAttribute(name string, v attributeValue) (attribute, error) {
 	a := attribute{name: name, dataType: v.DataType}
 	kind, _, _ := strings.Cut(v.DataType, ".")
 	if len(v.DataType) > maxAttributeName || kind != "String" && kind != "Number" && kind != "Binary" {
-		return a, errParameter("The type of message (user) attribute '%s' is invalid. You must use only the following supported type prefixes: Binary, Number, String.", name)
+		return a, errParameter("The type of message (user) attribute '%s' is invalid."+
+			" You must use only the following supported type prefixes: Binary, Number, String.", name)
 	}
 	if kind == "Binary" {
 		a.value, a.binary = string(v.BinaryValue), true

@@ -56,7 +56,8 @@ func checkBatch[T any](entries []T, id func(*T) string) error {
 	for i := range entries {
 		name := id(&entries[i])
 		if name == "" || len(name) > 80 || !onlyNameCharacters(name) {
-			return modelled("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
+			return modelled("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores."+
+				" It can be at most 80 letters long.")
 		}
 		if seen[name] {
 			return modelled("BatchEntryIdsNotDistinct", "Id %s repeated.", name)

@@ -39,7 +39,8 @@ func bind[In, Out any](method func(call, *In) (Out, error)) operation {
 }
 
 // Handler returns the server's endpoint. It takes every path: queues are named by their URL in the request's body, and
-// the URLs it gives out are http://<Host of the request>/<account>/<name>.
+// the URLs it gives out are http://<Host of the request>/<account>/<name>. A long poll holds its request for up to 20
+// seconds, which a WriteTimeout must allow.
 func (s *Server) Handler() http.Handler {
 	operations := map[string]operation{
 		"CreateQueue":                  bind(s.createQueue),
@@ -81,10 +82,10 @@ func serve(operations map[string]operation, w http.ResponseWriter, r *http.Reque
 	if target == "" {
 		return nil, modelled("UnsupportedOperation", "This server speaks the AWS JSON 1.0 protocol only: the request has no X-Amz-Target header.")
 	}
-	name := strings.TrimPrefix(target, targetPrefix)
+	name, _ := strings.CutPrefix(target, targetPrefix)
 	op := operations[name]
-	if op == nil {
-		return nil, errOperation(name)
+	if op == nil || name == target {
+		return nil, errOperation(target)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
@@ -111,7 +112,9 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, id string, err e
 		fault = "Receiver"
 	}
 	w.Header().Set("X-Amzn-Query-Error", refusal.code+";"+fault)
-	answer(w, refusal.status, map[string]string{"__type": refusal.shape, "message": refusal.message})
+	// A message may quote what the client sent, which need not be text.
+	message := strings.ToValidUTF8(refusal.message, "\uFFFD")
+	answer(w, refusal.status, map[string]string{"__type": refusal.shape, "message": message})
 }
 
 // answer writes a response. What fails here is the connection, and the client sees that.

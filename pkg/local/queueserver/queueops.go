@@ -5,14 +5,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 const (
 	maxPage       = 1000
 	purgeInterval = 60_000 // milliseconds between purges, and before a deleted queue's name is free
-	maxTags       = 50
 )
 
 // Output of operations that answer nothing.
@@ -85,7 +83,8 @@ func (s *Server) createQueue(req call, in *createQueueInput) (queueURLOutput, er
 			return err
 		}
 		if freed, ok := c.freed[in.QueueName]; ok && c.now < freed+purgeInterval {
-			return modelled("QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+			return modelled("QueueDeletedRecently",
+				"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 		}
 		return c.write(&queuePut{
 			queue: c.lastQueue + 1, name: in.QueueName, created: c.now, modified: c.now,
@@ -122,48 +121,6 @@ func sameQueue(q *queue, attributes map[string]string) error {
 		if !sameAttribute(name, attributes[name], effective(q.attributes, name)) {
 			return errQueueExists(name)
 		}
-	}
-	return nil
-}
-
-// compactAttributes returns the attributes after a change. An empty value takes an attribute away.
-func compactAttributes(old, changes map[string]string) map[string]string {
-	merged := maps.Clone(old)
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	for name, value := range changes {
-		if value == "" && (name == attrRedrive || name == attrRedriveAllow || name == attrPolicy || name == attrKMSKey) {
-			delete(merged, name)
-		} else {
-			merged[name] = value
-		}
-	}
-	return merged
-}
-
-// checkAttributes checks a queue's attributes, also against the other queues.
-func (c *change) checkAttributes(name string, attributes map[string]string) error {
-	set, err := settingsOf(attributes)
-	if err != nil {
-		return err
-	}
-	if attributes[attrKMSKey] != "" && attributes[attrManagedSSE] == "true" {
-		return plain(http.StatusBadRequest, "InvalidAttributeName",
-			"You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
-	}
-	if set.redrive == nil {
-		return nil
-	}
-	policy, self := attributes[attrRedrive], c.server.arn(name)
-	target := c.byARN(set.redrive.target)
-	switch {
-	case set.redrive.target == self:
-		return errValue(policy, attrRedrive, "A queue cannot be its own dead-letter queue.")
-	case target == nil:
-		return errValue(policy, attrRedrive, "Dead letter target does not exist.")
-	case !target.settings.allow.allows(self):
-		return errValue(policy, attrRedrive, "The dead-letter queue's RedriveAllowPolicy does not allow this source.")
 	}
 	return nil
 }
@@ -253,185 +210,4 @@ func (s *Server) purgeQueue(_ call, in *queueRef) (out nothing, err error) {
 		}
 		return c.write(&queuePurged{queue: q.id, at: c.now})
 	})
-}
-
-type getQueueAttributesInput struct {
-	queueRef
-	AttributeNames []string
-}
-
-type attributesOutput struct {
-	Attributes map[string]string `json:",omitempty"`
-}
-
-func (s *Server) getQueueAttributes(_ call, in *getQueueAttributesInput) (attributesOutput, error) {
-	out := attributesOutput{Attributes: map[string]string{}}
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		all := s.queueAttributes(q)
-		for _, name := range in.AttributeNames {
-			if name == "All" {
-				maps.Copy(out.Attributes, all)
-				continue
-			}
-			if !knownAttribute(name) {
-				return errAttributeName(name)
-			}
-			if value, ok := all[name]; ok {
-				out.Attributes[name] = value
-			}
-		}
-		return nil
-	})
-}
-
-// knownAttribute reports whether queues can have an attribute. Those of FIFO queues are known, and never there.
-func knownAttribute(name string) bool {
-	switch name {
-	case attrVisibility, attrDelay, attrMaxSize, attrRetention, attrWait, attrRedrive, attrRedriveAllow, attrPolicy,
-		attrKMSKey, attrKMSReuse, attrManagedSSE, attrARN, attrCreated, attrModified, attrReady, attrInFlight, attrDelayed,
-		attrFIFO, "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit":
-		return true
-	}
-	return false
-}
-
-// queueAttributes returns every attribute that a queue has, times in seconds.
-func (s *Server) queueAttributes(q *queue) map[string]string {
-	all := maps.Clone(q.attributes)
-	for _, name := range []string{attrVisibility, attrDelay, attrMaxSize, attrRetention, attrWait, attrManagedSSE} {
-		all[name] = effective(q.attributes, name)
-	}
-	all[attrARN] = s.arn(q.name)
-	all[attrCreated] = strconv.FormatInt(q.created/1000, 10)
-	all[attrModified] = strconv.FormatInt(q.modified/1000, 10)
-	all[attrReady] = strconv.Itoa(q.ready)
-	all[attrInFlight] = strconv.Itoa(q.inFlight)
-	all[attrDelayed] = strconv.Itoa(q.delayed)
-	return all
-}
-
-type setQueueAttributesInput struct {
-	queueRef
-	Attributes map[string]string
-}
-
-func (s *Server) setQueueAttributes(_ call, in *setQueueAttributesInput) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		merged := compactAttributes(q.attributes, in.Attributes)
-		if err := c.checkAttributes(q.name, merged); err != nil {
-			return err
-		}
-		return c.redefine(q, merged, q.tags)
-	})
-}
-
-// redefine gives a queue other attributes and tags.
-func (c *change) redefine(q *queue, attributes, tags map[string]string) error {
-	return c.write(&queuePut{
-		queue: q.id, name: q.name, created: q.created, modified: c.now, purged: q.purged,
-		attributes: attributes, tags: tags,
-	})
-}
-
-type tagQueueInput struct {
-	queueRef
-	Tags map[string]string
-}
-
-func (s *Server) tagQueue(_ call, in *tagQueueInput) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		tags := map[string]string{}
-		maps.Copy(tags, q.tags)
-		maps.Copy(tags, in.Tags)
-		if len(tags) > maxTags {
-			return errParameter("Too many tags added for queue %s.", q.name)
-		}
-		return c.redefine(q, q.attributes, tags)
-	})
-}
-
-type untagQueueInput struct {
-	queueRef
-	TagKeys []string
-}
-
-func (s *Server) untagQueue(_ call, in *untagQueueInput) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		tags := map[string]string{}
-		maps.Copy(tags, q.tags)
-		for _, key := range in.TagKeys {
-			delete(tags, key)
-		}
-		return c.redefine(q, q.attributes, tags)
-	})
-}
-
-type tagsOutput struct {
-	Tags map[string]string `json:",omitempty"`
-}
-
-func (s *Server) listQueueTags(_ call, in *queueRef) (out tagsOutput, err error) {
-	err = s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err == nil {
-			out.Tags = q.tags
-		}
-		return err
-	})
-	return out, err
-}
-
-type listSourcesInput struct {
-	queueRef
-	MaxResults int
-	NextToken  string
-}
-
-type listSourcesOutput struct {
-	QueueURLs []string `json:"queueUrls"`
-	NextToken string   `json:",omitzero"`
-}
-
-func (s *Server) listDeadLetterSourceQueues(req call, in *listSourcesInput) (listSourcesOutput, error) {
-	var names []string
-	err := s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		names = c.sourcesOf(q)
-		return nil
-	})
-	if err != nil {
-		return listSourcesOutput{}, err
-	}
-	urls, token, err := s.page(req, names, in.MaxResults, in.NextToken)
-	return listSourcesOutput{urls, token}, err
-}
-
-// sourcesOf returns the names of the queues whose dead letters go to q, in order.
-func (c *change) sourcesOf(q *queue) []string {
-	var names []string
-	for _, name := range c.sortedNames() {
-		if p := c.names[name].settings.redrive; p != nil && p.target == c.server.arn(q.name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

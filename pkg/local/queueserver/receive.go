@@ -109,7 +109,8 @@ func (s *Server) sleep(req call, pause time.Duration, wakeup <-chan struct{}) bo
 func (c *change) receive(q *queue, in *receiveMessageInput, wait int64) ([]received, error) {
 	free := q.maxInFlight - q.inFlight
 	if free <= 0 && wait == 0 {
-		return nil, plain(http.StatusForbidden, "OverLimit", "Too many messages are in flight in queue %s: the limit is %d.", q.name, q.maxInFlight)
+		return nil, plain(http.StatusForbidden, "OverLimit",
+			"Too many messages are in flight in queue %s: the limit is %d.", q.name, q.maxInFlight)
 	}
 	limit := 1
 	if in.MaxNumberOfMessages != nil {
@@ -139,19 +140,6 @@ func (c *change) receive(q *queue, in *receiveMessageInput, wait int64) ([]recei
 	}
 	q.show(c.now)
 	return out, nil
-}
-
-// redrive moves a message to its dead-letter queue when it is due. A dead-letter queue that was deleted keeps it here.
-func (c *change) redrive(q *queue, m *message) (bool, error) {
-	policy := q.settings.redrive
-	if policy == nil || m.count-m.arrived < policy.maxReceives {
-		return false, nil
-	}
-	target := c.byARN(policy.target)
-	if target == nil {
-		return false, nil
-	}
-	return true, c.write(&messageMoved{from: q.id, seq: m.seq, to: target.id, arrival: c.lastSeq + 1, source: c.server.arn(q.name)})
 }
 
 // describe returns a message as its receiver sees it.

@@ -3,6 +3,7 @@ package queueserver
 import (
 	"crypto/md5"
 	"encoding/hex"
+	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
@@ -44,10 +45,12 @@ func newDraft(e *sendEntry) (*draft, error) {
 		return nil, errMissing("MessageBody")
 	}
 	if !validText(e.MessageBody) {
-		return nil, plain(400, "InvalidMessageContents", "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
+		return nil, plain(http.StatusBadRequest, "InvalidMessageContents", "Invalid characters found. Valid unicode characters are"+
+			" #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
 	}
 	if e.MessageDeduplicationID != "" {
-		return nil, errValue(e.MessageDeduplicationID, "MessageDeduplicationId", "The request includes a parameter that is not valid for this queue type.")
+		return nil, errValue(e.MessageDeduplicationID, "MessageDeduplicationId",
+			"The request includes a parameter that is not valid for this queue type.")
 	}
 	if err := checkGroup(e.MessageGroupID); err != nil {
 		return nil, err
@@ -76,7 +79,8 @@ func newDraft(e *sendEntry) (*draft, error) {
 func checkGroup(name string) error {
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(name) > 128 || strings.IndexFunc(name, invisible) >= 0 {
-		return errValue(name, "MessageGroupId", "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+		return errValue(name, "MessageGroupId",
+			"MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ const (
 
 // Config holds what has a usable default. The zero value is one.
 type Config struct {
-	// Clock is the time that deadlines and timestamps are taken from. Default time.Now.
+	// Clock is the time that deadlines and timestamps are taken from; between two looks at it long polls and move tasks
+	// sleep by the system's timers. Default time.Now.
 	Clock func() time.Time
 	// Region and AccountID are the parts of the queues' ARNs. Default us-east-1 and 000000000000.
 	Region, AccountID string
@@ -94,7 +95,8 @@ func Open(dir string, cfg *Config) (*Server, error) {
 }
 
 // Close ends open long polls at once, with no messages, waits for what is being written and closes the files. Requests
-// that come later are answered 503.
+// that come later are answered 503. An http.Server that serves the Handler should be shut down after this, or its
+// shutdown waits for the long polls.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -122,6 +124,15 @@ func (c *change) write(r record) error {
 		return fmt.Errorf("apply %T: %w", r, err)
 	}
 	return nil
+}
+
+func (s *Server) closing() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // update runs f alone and returns when everything that it wrote, or saw, is in the journal.
@@ -175,7 +186,7 @@ func (s *Server) compact() {
 		s.config.Logger.Error("queue journal was not compacted", "error", err)
 		return
 	}
-	number, records := s.store.number, s.state.snapshot()
+	number, records := s.store.number, s.state.snapshot(c.now)
 	s.compacting = true
 	s.work.Go(func() {
 		size, err := s.store.writeSnapshot(number, records, s.stop)

@@ -176,7 +176,8 @@ func parseRedrive(value string) (*redrivePolicy, error) {
 	// Both 5 and "5" are in use.
 	count, err := strconv.Atoi(strings.Trim(string(raw.Max), `"`))
 	if err != nil || count < 1 || count > maxReceiveCeiling {
-		return nil, errValue(value, attrRedrive, "Invalid value for maxReceiveCount, valid values are from 1 to 1000 both inclusive.")
+		return nil, errValue(value, attrRedrive,
+			"Invalid value for maxReceiveCount, valid values are from 1 to 1000 both inclusive.")
 	}
 	return &redrivePolicy{target: raw.Target, maxReceives: count}, nil
 }

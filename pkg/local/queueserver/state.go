@@ -53,11 +53,13 @@ func (s *state) sortedNames() []string {
 }
 
 // snapshot returns the records that recreate the state. They share the messages' contents, which never change, and copy
-// everything else.
-func (s *state) snapshot() []record {
+// everything else. Names that are free by now are left out.
+func (s *state) snapshot(now int64) []record {
 	var records []record
 	for name, at := range s.freed {
-		records = append(records, &nameFreed{name: name, at: at})
+		if now < at+purgeInterval {
+			records = append(records, &nameFreed{name: name, at: at})
+		}
 	}
 	for _, q := range s.queues {
 		records = append(records, &queuePut{

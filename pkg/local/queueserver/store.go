@@ -19,6 +19,8 @@ const (
 	journalSuffix  = ".journal"
 	snapshotSuffix = ".snapshot"
 	lockName       = "lock"
+	// temporarySuffix marks a snapshot that is being written.
+	temporarySuffix = ".tmp"
 )
 
 func journalName(n uint64) string  { return fmt.Sprintf("%016d%s", n, journalSuffix) }
@@ -62,7 +64,28 @@ func openStore(dir string, fsync bool, log *slog.Logger, s *state) (*store, erro
 	if len(journals) > 0 {
 		st.number = journals[len(journals)-1]
 	}
-	return st, st.resume(fsync, s)
+	if err := st.resume(fsync, s); err != nil {
+		return nil, err
+	}
+	return st, st.removeLeftovers(snapshots)
+}
+
+// removeLeftovers removes what an interrupted compaction left: a snapshot that was not finished, or files that the newest
+// snapshot has replaced.
+func (st *store) removeLeftovers(snapshots []uint64) error {
+	unfinished, err := filepath.Glob(filepath.Join(st.dir, "*"+snapshotSuffix+temporarySuffix))
+	if err != nil {
+		return fmt.Errorf("find unfinished snapshots: %w", err)
+	}
+	for _, path := range unfinished {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("remove unfinished snapshot: %w", err)
+		}
+	}
+	if len(snapshots) == 0 {
+		return nil
+	}
+	return st.removeBefore(slices.Max(snapshots))
 }
 
 // check reports a journal that is missing: that of the snapshot, or one before another.
@@ -180,7 +203,7 @@ func (st *store) rotate() error {
 // stop is closed.
 func (st *store) writeSnapshot(n uint64, records []record, stop <-chan struct{}) (int64, error) {
 	path := filepath.Join(st.dir, snapshotName(n))
-	temporary := path + ".tmp"
+	temporary := path + temporarySuffix
 	size, err := writeRecords(temporary, records, stop)
 	if err == nil {
 		err = os.Rename(temporary, path)

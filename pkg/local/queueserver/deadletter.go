@@ -1,0 +1,53 @@
+package queueserver
+
+type listSourcesInput struct {
+	queueRef
+	MaxResults int
+	NextToken  string
+}
+
+type listSourcesOutput struct {
+	QueueURLs []string `json:"queueUrls"`
+	NextToken string   `json:",omitzero"`
+}
+
+func (s *Server) listDeadLetterSourceQueues(req call, in *listSourcesInput) (listSourcesOutput, error) {
+	var names []string
+	err := s.update(func(c *change) error {
+		q, err := c.find(in.QueueURL)
+		if err != nil {
+			return err
+		}
+		names = c.sourcesOf(q)
+		return nil
+	})
+	if err != nil {
+		return listSourcesOutput{}, err
+	}
+	urls, token, err := s.page(req, names, in.MaxResults, in.NextToken)
+	return listSourcesOutput{urls, token}, err
+}
+
+// sourcesOf returns the names of the queues whose dead letters go to q, in order.
+func (c *change) sourcesOf(q *queue) []string {
+	var names []string
+	for _, name := range c.sortedNames() {
+		if p := c.names[name].settings.redrive; p != nil && p.target == c.server.arn(q.name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// redrive moves a message to its dead-letter queue when it is due. A dead-letter queue that was deleted keeps it here.
+func (c *change) redrive(q *queue, m *message) (bool, error) {
+	policy := q.settings.redrive
+	if policy == nil || m.count-m.arrived < policy.maxReceives {
+		return false, nil
+	}
+	target := c.byARN(policy.target)
+	if target == nil {
+		return false, nil
+	}
+	return true, c.write(&messageMoved{from: q.id, seq: m.seq, to: target.id, arrival: c.lastSeq + 1, source: c.server.arn(q.name)})
+}

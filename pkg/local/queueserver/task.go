@@ -1,0 +1,192 @@
+package queueserver
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The states of a move task.
+const (
+	taskRunning   = "RUNNING"
+	taskCompleted = "COMPLETED"
+	taskCancelled = "CANCELLED"
+	taskFailed    = "FAILED"
+)
+
+const (
+	maxTasks = 10 // kept for a source
+	// taskSlice is how many messages a task without a rate moves while requests wait.
+	taskSlice = 200
+)
+
+// task moves the messages that were visible in a dead-letter queue when it was started to another queue, or each back to
+// the queue it came from.
+type task struct {
+	id          uint64 // from the same sequence as the messages, so that none comes twice
+	uuid        string
+	source      string // the queue's name
+	destination string // an ARN; empty: each message's source
+	rate        int64  // messages per second, 0 for as fast as possible
+	status      string
+	failure     string
+	started     int64
+	lastSeq     uint64 // messages that arrived later are not the task's
+	toMove      int64
+	moved       int64
+}
+
+// taskPut makes a task or changes its status.
+type taskPut struct {
+	task task
+}
+
+func (r *taskPut) encode(b []byte) []byte {
+	t := &r.task
+	b = append(b, kindTaskPut)
+	b = binary.AppendUvarint(b, t.id)
+	b = binary.AppendUvarint(b, t.lastSeq)
+	for _, s := range [...]string{t.uuid, t.source, t.destination, t.status, t.failure} {
+		b = appendString(b, s)
+	}
+	for _, n := range [...]int64{t.rate, t.started, t.toMove, t.moved} {
+		b = binary.AppendVarint(b, n)
+	}
+	return b
+}
+
+func decodeTaskPut(d *decoder) *taskPut {
+	return &taskPut{task{
+		id: d.uint(), lastSeq: d.uint(),
+		uuid: d.string(), source: d.string(), destination: d.string(), status: d.string(), failure: d.string(),
+		rate: d.int(), started: d.int(), toMove: d.int(), moved: d.int(),
+	}}
+}
+
+func (r *taskPut) apply(s *state) error {
+	t := r.task
+	s.tasks[t.id] = &t
+	s.lastSeq = max(s.lastSeq, t.id)
+	if of := s.tasksOf(t.source); len(of) > maxTasks {
+		delete(s.tasks, of[len(of)-1].id)
+	}
+	return nil
+}
+
+// tasksOf returns the tasks of a source, the newest first.
+func (s *state) tasksOf(source string) []*task {
+	newest := func(a, b *task) int { return cmp.Compare(b.id, a.id) }
+	of := slices.SortedFunc(maps.Values(s.tasks), newest)
+	return slices.DeleteFunc(of, func(t *task) bool { return t.source != source })
+}
+
+// visibleUpTo returns the sequence numbers of the visible messages that arrived not after last, the oldest first.
+func (q *queue) visibleUpTo(last uint64) []uint64 {
+	var seqs []uint64
+	for seq, m := range q.messages {
+		if m.place == placeReady && seq <= last {
+			seqs = append(seqs, seq)
+		}
+	}
+	slices.Sort(seqs)
+	return seqs
+}
+
+// resumeTasks goes on with the tasks that were running when the server last ended.
+func (s *Server) resumeTasks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.config.Clock().UnixMilli()
+	for _, t := range s.state.tasks {
+		if q := s.state.names[t.source]; q != nil && t.status == taskRunning {
+			q.show(now)
+			s.run(t.id, t.rate, q.visibleUpTo(t.lastSeq))
+		}
+	}
+}
+
+// run moves the messages in the background, at the task's rate.
+func (s *Server) run(id uint64, rate int64, seqs []uint64) {
+	pause, slice := time.Duration(0), taskSlice
+	if rate > 0 {
+		pause, slice = time.Second/time.Duration(rate), 1
+	}
+	s.work.Go(func() {
+		for {
+			timer := time.NewTimer(pause)
+			select {
+			case <-s.stop:
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
+			n := min(slice, len(seqs))
+			running := false
+			err := s.update(func(c *change) (err error) {
+				running, err = c.step(id, seqs[:n], n == len(seqs))
+				return err
+			})
+			if err != nil && !s.closing() {
+				s.config.Logger.Error("move task stopped", "error", err)
+			}
+			if seqs = seqs[n:]; !running || err != nil {
+				return
+			}
+		}
+	})
+}
+
+// step moves the messages that are still visible and reports whether the task goes on.
+func (c *change) step(id uint64, seqs []uint64, last bool) (bool, error) {
+	t := c.tasks[id]
+	if t == nil || t.status != taskRunning {
+		return false, nil
+	}
+	source := c.names[t.source]
+	if err := c.refresh(source); err != nil {
+		return false, err
+	}
+	for _, seq := range seqs {
+		m := source.messages[seq]
+		if m == nil || m.place != placeReady {
+			continue
+		}
+		to, failure := c.destination(t, m)
+		if failure != "" {
+			return false, c.end(t, taskFailed, failure)
+		}
+		moved := &messageMoved{from: source.id, seq: seq, to: to.id, arrival: c.lastSeq + 1, id: uuid.NewString(), sent: c.now, task: id}
+		if err := c.write(moved); err != nil {
+			return false, err
+		}
+	}
+	if last {
+		return false, c.end(t, taskCompleted, "")
+	}
+	return true, nil
+}
+
+// destination returns where a message goes, or why it cannot.
+func (c *change) destination(t *task, m *message) (to *queue, failure string) {
+	arn := t.destination
+	if arn == "" {
+		arn = m.source
+	}
+	if arn == "" {
+		return nil, "CouldNotDetermineMessageSource"
+	}
+	if to = c.byARN(arn); to == nil {
+		return nil, errNoQueue().code
+	}
+	return to, ""
+}
+
+func (c *change) end(t *task, status, failure string) error {
+	ended := *t
+	ended.status, ended.failure = status, failure
+	return c.write(&taskPut{ended})
+}
