@@ -1,0 +1,60 @@
+package commerce
+
+import (
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Deletion is one entry of the list of deletions.
+type Deletion struct {
+	ID        value.ID   `json:"id"`
+	Kind      Kind       `json:"kind"`
+	DeletedAt value.Time `json:"deletedAt"`
+}
+
+var deletionSchema = index.MustSchema("deletions",
+	index.Column{Name: "kind", Type: index.Keyword},
+	index.Column{Name: "deletedAt", Type: index.Time, Sort: true},
+)
+
+// DeletionList is the declaration of the list of deletions. It is shared: do
+// not change it.
+func DeletionList() *listing.List { return deletionList }
+
+var deletionList = &listing.List{
+	Name: "deletions", Schema: deletionSchema,
+	Orders: []listing.Order{listing.By("deletedAt")},
+	Filters: []listing.Filter{
+		oneOfThese("kind", "The kind of the deleted record.", Kind("").Values()),
+		within("deleted", "deletedAt", "When the record was deleted."),
+	},
+}
+
+// DeletionDocument is what the index of deletions knows of a stored record:
+// an entry for a tombstone, and a tombstone of the entry for a record that
+// lives (again). Records of two kinds may share an identifier: the kind is
+// the document's Sub.
+func DeletionDocument(s *Stored, visible value.Time) index.Document {
+	sub := uint8(slices.Index(Kinds(), s.Kind) + 1) //nolint:gosec // one of five
+	if !s.Deleted {
+		return deletionSchema.Tombstone(s.ID, sub, int64(s.Revision), int64(visible))
+	}
+	b := columns{deletionSchema, deletionSchema.Build(s.ID, sub)}
+	b.keyword("kind", string(s.Kind))
+	b.time("deletedAt", &s.Revision)
+	return b.Document(int64(s.Revision), int64(visible))
+}
+
+// DeletionOf reads the entry that a hit of the deletions' index stands for.
+// The revision of a tombstone is the time of the deletion. A hit whose Sub
+// names no kind gives false.
+func DeletionOf(hit index.Hit) (Deletion, bool) {
+	kinds := Kinds()
+	if hit.Sub < 1 || int(hit.Sub) > len(kinds) {
+		return Deletion{}, false
+	}
+	return Deletion{ID: hit.ID, Kind: kinds[hit.Sub-1], DeletedAt: value.Time(hit.Revision)}, true
+}
