@@ -172,3 +172,23 @@ func TestReopenedServerHasTheSameState(t *testing.T) {
 		})
 	}
 }
+
+func TestDeletedQueueKeepsItsNameOverASnapshotForAMinute(t *testing.T) {
+	f := newFixture(t, t.TempDir(), 1)
+	f.queue("q", nil)
+	_, err := f.deleteQueue(f.call(), new(ref("q")))
+	f.must(err)
+	f.work.Wait()
+	f.queue("other", nil)
+	f.work.Wait()
+	f.reopen()
+	create := func() error {
+		_, err := f.createQueue(f.call(), &createQueueInput{QueueName: "q"})
+		return err
+	}
+	if err := create(); err == nil {
+		t.Error("the name was free at once")
+	}
+	f.now = f.now.Add(time.Minute)
+	f.must(create())
+}

@@ -356,3 +356,25 @@ func TestClockIsTheConfigured(t *testing.T) {
 	now = now.Add(30 * time.Second)
 	h.wantCounts(queue, "1/0/0")
 }
+
+func TestVisibilityChangesInBatches(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q")
+		h.send(queue, "", "back", "later")
+		held := h.receive(queue, 2, 0)
+		out, err := h.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{
+			QueueUrl: &queue, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+				{Id: aws.String("a"), ReceiptHandle: held[0].ReceiptHandle, VisibilityTimeout: 0},
+				{Id: aws.String("b"), ReceiptHandle: held[1].ReceiptHandle, VisibilityTimeout: 100},
+				{Id: aws.String("c"), ReceiptHandle: held[1].ReceiptHandle, VisibilityTimeout: 43201},
+			},
+		})
+		if err != nil || len(out.Successful) != 2 || len(out.Failed) != 1 || *out.Failed[0].Code != "InvalidParameterValue" {
+			t.Fatalf("got %v, %+v; want a and b to succeed and c to fail", err, out)
+		}
+		time.Sleep(99 * time.Second)
+		h.wantCounts(queue, "1/1/0")
+		time.Sleep(time.Second)
+		h.wantCounts(queue, "2/0/0")
+	})
+}
