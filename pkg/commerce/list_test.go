@@ -1,0 +1,594 @@
+package commerce
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+)
+
+var (
+	siteA = value.MustID("aaaaaaaa-0000-4000-8000-000000000001")
+	siteB = value.MustID("bbbbbbbb-0000-4000-8000-000000000002")
+	siteC = value.MustID("cccccccc-0000-4000-8000-000000000003")
+)
+
+// shelf is an index of stored records beside the records themselves.
+type shelf struct {
+	kind   Kind
+	view   *index.View
+	stored map[value.ID]*Stored
+	names  map[value.ID]string
+}
+
+func newShelf(kind Kind) *shelf {
+	return &shelf{kind: kind, view: index.NewView(ListOf(kind).Schema), stored: map[value.ID]*Stored{}, names: map[value.ID]string{}}
+}
+
+// add stores a record under a name; its JSON has no id.
+func (s *shelf) add(t testing.TB, name, fields string, sites ...value.ID) value.ID {
+	t.Helper()
+	id := value.DeriveID(testOrg, name)
+	required := map[Kind]string{
+		KindProduct: `"name":"n"`, KindCategory: `"name":"n"`, KindOrder: `"orderNumber":"1","currency":"EUR"`,
+		KindCustomer: `"notes":null`, KindInvoice: `"currency":"EUR"`,
+	}[s.kind]
+	record := overlay([]byte(`{"id":"`+id.String()+`",`+required+`}`), `{`+fields+`}`)
+	c := put(s.kind, string(record))
+	if s.kind == KindProduct {
+		c.Sites = Sites{Given: true, IDs: sites}
+	}
+	s.put(t, store(t, nil, c, testNow+value.Time(len(s.stored))), name)
+	return id
+}
+
+func (s *shelf) put(t testing.TB, stored *Stored, name string) {
+	t.Helper()
+	doc, err := Document(stored, stored.Revision+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.view.Apply([]index.Document{doc})
+	s.stored[stored.ID], s.names[stored.ID] = stored, name
+}
+
+// list returns the names on the page that a query string asks for.
+func (s *shelf) list(t testing.TB, query string, reach Reach) string {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := ListOf(s.kind).Parse(values)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	if id, ok := q.ID("siteId"); ok {
+		reach.Site = &id
+	}
+	in, err := IndexQuery(s.kind, q, reach, DescendantsIn(s.view), testNow)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	var names []string
+	for _, hit := range s.view.Query(in).Hits {
+		names = append(names, s.names[hit.ID])
+	}
+	return strings.Join(names, " ")
+}
+
+type listCase struct {
+	query string
+	reach Reach
+	want  string
+}
+
+func (s *shelf) check(t *testing.T, cases []listCase) {
+	t.Helper()
+	for _, tt := range cases {
+		if got := s.list(t, tt.query, tt.reach); got != tt.want {
+			t.Errorf("%s ?%s as %v:\n got %s\nwant %s", s.kind.Plural(), tt.query, tt.reach.Sites, got, tt.want)
+		}
+	}
+}
+
+func limitedTo(sites ...value.ID) Reach { return Reach{Sites: sites} }
+
+func TestTheListOfProducts(t *testing.T) {
+	s := newShelf(KindProduct)
+	category, brand := value.DeriveID(testOrg, "category"), value.DeriveID(testOrg, "brand")
+	s.add(t, "everywhere", `"name":"Élan Mug","sku":"M-1","tags":["red cup","blue"],"sellingPrice":5`)
+	s.add(t, "inA", `"name":"beer mug","sku":"m-2","barcode":"400","categoryId":"`+category.String()+`","type":"DIGITAL","sellingPrice":10`, siteA)
+	s.add(t, "inAB", `"name":"Bowl","brandId":"`+brand.String()+`","isActive":false,"trackInventory":true,"purchasePrice":-1`, siteA, siteB)
+	s.check(t, []listCase{
+		{"orderDirection=asc", Reach{}, "everywhere inA inAB"},
+		{"", Reach{}, "inAB inA everywhere"},
+		{"orderBy=name", Reach{}, "inA inAB everywhere"},
+		{"orderBy=sku", Reach{}, "everywhere inA inAB"},
+		{"orderBy=sellingPrice", Reach{}, "inA everywhere inAB"},
+		{"orderBy=purchasePrice&orderDirection=asc&limit=1", Reach{}, "inAB"},
+		{"siteId=" + siteA.String(), Reach{}, "inAB inA everywhere"},
+		{"siteId=" + siteB.String(), Reach{}, "inAB everywhere"},
+		{"siteId=" + siteC.String(), Reach{}, "everywhere"},
+		{"", limitedTo(siteB, siteC), "inAB everywhere"},
+		{"siteId=" + siteB.String(), limitedTo(siteA, siteB), "inAB everywhere"},
+		{"categoryId=" + category.String(), Reach{}, "inA"},
+		{"brandId=" + brand.String(), Reach{}, "inAB"},
+		{"isActive=false", Reach{}, "inAB"},
+		{"trackInventory=false", Reach{}, "inA everywhere"},
+		{"type=DIGITAL,SERVICE", Reach{}, "inA"},
+		{"type=PHYSICAL", Reach{}, "inAB everywhere"},
+		{"sku=M-2", Reach{}, "inA"},
+		{"sku=m", Reach{}, ""},
+		{"barcode=400", Reach{}, "inA"},
+		{"search=MUG", Reach{}, "inA everywhere"},
+		{"search=elan+m-1", Reach{}, "everywhere"},
+		{"search=cup+blue", Reach{}, "everywhere"},
+		{"search=cupblue", Reach{}, ""},
+		{"search=400", Reach{}, "inA"},
+		{"externalRef=x", Reach{}, ""},
+		{"ids=" + s.idOf("inA").String() + "," + siteA.String(), Reach{}, "inA"},
+		{"createdFrom=2026-11-21T06:35:41.243Z", Reach{}, "inAB inA"},
+		{"updatedTo=2026-11-21T06:35:41.244Z", Reach{}, "everywhere"}, // visible a millisecond after the change
+		{"afterId=00000000-0000-0000-0000-000000000000&limit=3", limitedTo(siteC), "everywhere"},
+	})
+}
+
+func (s *shelf) idOf(name string) value.ID { return value.DeriveID(testOrg, name) }
+
+func TestTheListOfCategories(t *testing.T) {
+	s := newShelf(KindCategory)
+	root := s.add(t, "root", `"name":"Root","order":2`)
+	s.add(t, "child", `"name":"A child","order":1,"parentId":"`+root.String()+`","siteId":"`+siteA.String()+`"`)
+	s.add(t, "other", `"name":"Other","order":3,"isActive":false,"siteId":"`+siteB.String()+`"`)
+	s.check(t, []listCase{
+		{"", Reach{}, "child root other"},
+		{"orderBy=order&orderDirection=desc", Reach{}, "other root child"},
+		{"orderBy=name", Reach{}, "child other root"},
+		{"includeGlobal=true", Reach{}, "child root other"},
+		{"includeGlobal=false", Reach{}, "child other"},
+		{"siteId=" + siteA.String(), Reach{}, "child"},
+		{"siteId=" + siteA.String() + "&includeGlobal=true", Reach{}, "child root"},
+		{"siteId=" + siteA.String() + "&includeGlobal=false", Reach{}, "child"},
+		{"siteId=" + siteC.String(), Reach{}, ""},
+		{"", limitedTo(siteB), "root other"},
+		{"includeGlobal=false", limitedTo(siteB), "other"},
+		{"siteId=" + siteB.String(), limitedTo(siteA, siteB), "other"},
+		{"parentId=root", Reach{}, "root other"},
+		{"parentId=" + root.String(), Reach{}, "child"},
+		{"isActive=true", Reach{}, "child root"},
+		{"slug=A-Child", Reach{}, "child"},
+		{"search=child", Reach{}, "child"},
+		{"externalRef=x", Reach{}, ""},
+	})
+}
+
+func TestTheListOfOrders(t *testing.T) {
+	s := newShelf(KindOrder)
+	s.add(t, "none", `"orderNumber":"N-1","externalRef":"ERP 1","placedAt":"2026-01-03","total":5`)
+	s.add(t, "inA", `"orderNumber":"n-2","siteId":"`+siteA.String()+`","status":"COMPLETED","paymentStatus":"PAID","fulfillmentStatus":"SHIPPED",`+
+		`"customerId":"`+testID.String()+`","customerName":"Zoë","customerEmail":"Zoe@x.test","currency":"USD","placedAt":"2026-01-01","total":7`)
+	s.check(t, []listCase{
+		{"", Reach{}, "none inA"},
+		{"orderBy=total", Reach{}, "inA none"},
+		{"orderBy=orderNumber", Reach{}, "none inA"},
+		{"siteId=" + siteA.String(), Reach{}, "inA"},
+		{"", limitedTo(siteA, siteB), "inA"},
+		{"", limitedTo(siteB), ""},
+		{"status=COMPLETED,CANCELLED", Reach{}, "inA"},
+		{"paymentStatus=UNPAID", Reach{}, "none"},
+		{"fulfillmentStatus=SHIPPED", Reach{}, "inA"},
+		{"customerId=" + testID.String(), Reach{}, "inA"},
+		{"currency=EUR", Reach{}, "none"},
+		{"currency=EUR,USD", Reach{}, "none inA"},
+		{"orderNumber=N-2", Reach{}, "inA"},
+		{"externalRef=erp+1", Reach{}, "none"},
+		{"placedFrom=2026-01-01&placedTo=2026-01-03", Reach{}, "inA"},
+		{"search=zoe", Reach{}, "inA"},
+		{"search=zoe%40x.test", Reach{}, "inA"},
+		{"search=n-+zo", Reach{}, "inA"},
+	})
+}
+
+func TestTheListOfCustomers(t *testing.T) {
+	s := newShelf(KindCustomer)
+	s.add(t, "ada", `"firstName":"Ada","lastName":"Ångström","email":"Ada@X.test","phone":"+49 30","customerNumber":"C1","totalSpent":9.5,"ordersCount":2`)
+	s.add(t, "acme", `"type":"BUSINESS","companyName":"ACME","lastName":"Zeta","isActive":false,"siteId":"`+siteA.String()+`","externalRef":"e"`)
+	s.check(t, []listCase{
+		{"", Reach{}, "acme ada"},
+		{"orderBy=lastName", Reach{}, "ada acme"},
+		{"orderBy=totalSpent", Reach{}, "ada acme"},
+		{"orderBy=ordersCount&orderDirection=asc", Reach{}, "acme ada"},
+		{"type=BUSINESS", Reach{}, "acme"},
+		{"isActive=true", Reach{}, "ada"},
+		{"email=ada%40x.TEST", Reach{}, "ada"},
+		{"customerNumber=c1", Reach{}, "ada"},
+		{"externalRef=E", Reach{}, "acme"},
+		{"siteId=" + siteA.String(), Reach{}, "acme"},
+		{"search=angstrom+ada", Reach{}, "ada"},
+		{"search=acme", Reach{}, "acme"},
+		{"search=%2B49", Reach{}, "ada"},
+	})
+}
+
+func TestTheListOfInvoices(t *testing.T) {
+	s := newShelf(KindInvoice)
+	s.add(t, "draft", `"customerId":"`+testID.String()+`"`)
+	s.add(t, "late", `"status":"ISSUED","invoiceNumber":"R-1","total":5,"issuedAt":"2026-01-01","dueAt":"2026-02-01","customerName":"Zoë"`)
+	s.add(t, "open", `"status":"PARTIALLY_PAID","invoiceNumber":"R-2","total":7,"amountPaid":1,"issuedAt":"2026-03-01","dueAt":"2027-02-01","externalRef":"x"`)
+	s.add(t, "paid", `"status":"PAID","invoiceNumber":"R-3","total":6,"amountPaid":6,"issuedAt":"2026-02-01","dueAt":"2026-02-01","orderId":"`+testID.String()+`"`)
+	s.add(t, "credit", `"type":"CREDIT_NOTE","status":"ISSUED","invoiceNumber":"R-4","currency":"USD","total":1,"issuedAt":"2026-01-15","dueAt":"2026-02-01"`)
+	s.check(t, []listCase{
+		{"", Reach{}, "open paid credit late draft"},
+		{"orderDirection=asc", Reach{}, "late credit paid open draft"},
+		{"orderBy=total", Reach{}, "open paid late credit draft"},
+		{"orderBy=dueAt&limit=1", Reach{}, "open"},
+		{"orderBy=invoiceNumber", Reach{}, "late open paid credit draft"},
+		{"isOverdue=true", Reach{}, "late"},
+		{"isOverdue=false", Reach{}, "open paid credit draft"},
+		{"status=ISSUED,PARTIALLY_PAID", Reach{}, "open credit late"},
+		{"type=CREDIT_NOTE", Reach{}, "credit"},
+		{"customerId=" + testID.String(), Reach{}, "draft"},
+		{"orderId=" + testID.String(), Reach{}, "paid"},
+		{"currency=USD", Reach{}, "credit"},
+		{"invoiceNumber=r-2", Reach{}, "open"},
+		{"externalRef=X", Reach{}, "open"},
+		{"issuedFrom=2026-01-15&issuedTo=2026-02-01", Reach{}, "credit"},
+		{"dueTo=2026-02-01T00:00:00.001Z", Reach{}, "paid credit late"},
+		{"search=zoe+r-1", Reach{}, "late"},
+	})
+}
+
+func TestProductsOfCategoriesBelow(t *testing.T) {
+	categories, products := newShelf(KindCategory), newShelf(KindProduct)
+	parent := ""
+	for _, name := range []string{"top", "middle", "bottom"} {
+		id := categories.add(t, name, `"name":"n"`+parent)
+		parent = `,"parentId":"` + id.String() + `"`
+		products.add(t, "in-"+name, `"categoryId":"`+id.String()+`"`)
+	}
+	// a cycle: the top below the bottom
+	top := store(t, categories.stored[categories.idOf("top")],
+		put(KindCategory, `{"id":"`+categories.idOf("top").String()+`","name":"n"`+parent+`}`), testNow)
+	for range 2 {
+		for from, want := range map[string]string{"top": "in-top in-middle in-bottom", "middle": "in-middle in-bottom", "bottom": "in-bottom"} {
+			if categories.stored[top.ID].Revision == top.Revision {
+				want = "in-top in-middle in-bottom"
+			}
+			values := url.Values{"categoryId": {categories.idOf(from).String()}, "includeDescendants": {"true"}, "orderDirection": {"asc"}}
+			q, err := ListOf(KindProduct).Parse(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := IndexQuery(KindProduct, q, Reach{}, DescendantsIn(categories.view), testNow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, hit := range products.view.Query(in).Hits {
+				got = append(got, products.names[hit.ID])
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("below %s: %v, want %s", from, got, want)
+			}
+		}
+		categories.put(t, top, "top")
+	}
+
+	failed := errors.New("no view")
+	q, err := ListOf(KindProduct).Parse(url.Values{"categoryId": {testID.String()}, "includeDescendants": {"true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = IndexQuery(KindProduct, q, Reach{}, func(value.ID) ([]value.ID, error) { return nil, failed }, testNow)
+	if !errors.Is(err, failed) {
+		t.Errorf("the tree cannot be read: %v", err)
+	}
+}
+
+func TestWhatAListShowsIsShownByIdentifier(t *testing.T) {
+	for _, kind := range Kinds() {
+		s := newShelf(kind)
+		if kind == KindProduct {
+			s.add(t, "none", `"name":"n"`)
+			s.add(t, "inA", `"name":"n"`, siteA)
+			s.add(t, "inAB", `"name":"n"`, siteA, siteB)
+		} else {
+			s.add(t, "none", `"siteId":null`)
+			s.add(t, "inA", `"siteId":"`+siteA.String()+`"`)
+			s.add(t, "inB", `"siteId":"`+siteB.String()+`"`)
+		}
+		for _, reach := range []Reach{
+			{}, limitedTo(siteA), limitedTo(siteB, siteC), limitedTo(siteC), {Site: &siteA}, {Site: &siteC}, {Site: &siteB, Sites: []value.ID{siteA, siteB}},
+		} {
+			query := ""
+			if kind == KindCategory { // globals are hidden from a site's list, but not from its readers
+				query = "includeGlobal=true"
+			}
+			listed := strings.Fields(s.list(t, query, reach))
+			for id, stored := range s.stored {
+				shown, err := reach.Shows(stored)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if shown != slices.Contains(listed, s.names[id]) {
+					t.Errorf("%s %s for %+v: shown %v, listed %v", kind, s.names[id], reach, shown, listed)
+				}
+			}
+		}
+	}
+}
+
+func TestOverdueInTheIndexIsOverdueInTheShape(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		stored, err := Apply(nil, put(KindInvoice, string(drawMessage(t, KindInvoice))), testNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := Document(stored, testNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := value.Time(rapid.Int64Range(0, 4_000_000_000_000).Draw(t, "now"))
+		for _, want := range []bool{true, false} {
+			q, err := ListOf(KindInvoice).Parse(url.Values{"isOverdue": {fmt.Sprint(want)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := IndexQuery(KindInvoice, q, Reach{}, nil, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed := index.Match(ListOf(KindInvoice).Schema, in, doc)
+			shown := strings.Contains(string(stored.shape(now)), `,"isOverdue":true,"orderId"`)
+			if listed != (shown == want) {
+				t.Fatalf("isOverdue=%v at %s lists %v, shown %v: %s", want, now, listed, shown, stored.Doc)
+			}
+		}
+	})
+}
+
+// TestOrdersFollowTheShape compares every orderBy with a sort of the shapes.
+func TestOrdersFollowTheShape(t *testing.T) {
+	for _, kind := range Kinds() {
+		t.Run(string(kind), func(t *testing.T) { checkOrders(t, kind) })
+	}
+}
+
+func checkOrders(t *testing.T, kind Kind) {
+	s := newShelf(kind)
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRecord(t, kind)
+		v := reflect.ValueOf(r).Elem()
+		id := value.ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
+		id[0] |= 1
+		v.FieldByName("ID").Set(reflect.ValueOf(id))
+		doc, err := Encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := &Stored{Kind: kind, ID: id, OrganizationID: testOrg, Doc: doc, Revision: 1}
+		document, err := Document(stored, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.view.Apply([]index.Document{document})
+		if s.stored[id] == nil {
+			s.stored[id] = stored
+		}
+	})
+	for _, order := range ListOf(kind).Orders {
+		for _, direction := range []string{"asc", "desc"} {
+			q, err := ListOf(kind).Parse(url.Values{"orderBy": {order.Name}, "orderDirection": {direction}, "limit": {"100"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := IndexQuery(kind, q, Reach{}, nil, testNow)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in.Limit = len(s.stored)
+			hits := s.view.Query(in).Hits
+			if len(hits) != len(s.stored) {
+				t.Fatalf("%s by %s: %d hits of %d", kind, order.Name, len(hits), len(s.stored))
+			}
+			for i := 1; i < len(hits); i++ {
+				a, b := s.sortKey(t, hits[i-1].ID, order.Name), s.sortKey(t, hits[i].ID, order.Name)
+				if !inOrder(a, b, hits[i-1].ID, hits[i].ID, direction == "desc") {
+					t.Errorf("%s by %s %s: %v before %v", kind, order.Name, direction, a, b)
+				}
+			}
+		}
+	}
+}
+
+// sortKey is the value of a field as lists order it: nil, a number or folded text.
+func (s *shelf) sortKey(t testing.TB, id value.ID, field string) any {
+	t.Helper()
+	members, err := splitObject(s.stored[id].Doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := members.get(field)
+	switch {
+	case raw.Kind() == 'n':
+		return nil
+	case raw.Kind() == '0':
+		n, ok := new(big.Rat).SetString(string(raw))
+		if !ok {
+			t.Fatalf("%s: %s", field, raw)
+		}
+		return n
+	}
+	var r struct{ S string }
+	if err := json.Unmarshal([]byte(`{"S":`+string(raw)+`}`), &r); err != nil {
+		t.Fatal(err)
+	}
+	return fold.String(r.S)
+}
+
+func inOrder(a, b any, idA, idB value.ID, desc bool) bool {
+	byID := idA.Compare(idB)
+	switch {
+	case a == nil && b == nil:
+		return (byID < 0) != desc
+	case a == nil || b == nil:
+		return b == nil // nulls last in both directions
+	}
+	c := 0
+	switch a := a.(type) {
+	case *big.Rat:
+		c = a.Cmp(b.(*big.Rat))
+	case string:
+		c = strings.Compare(a, b.(string))
+	}
+	if c == 0 {
+		c = byID
+	}
+	return (c < 0) != desc
+}
+
+func TestDeletionsAreListedWhileTheyLast(t *testing.T) {
+	view := index.NewView(DeletionList().Schema)
+	apply := func(s *Stored) { view.Apply([]index.Document{DeletionDocument(s, s.Revision)}) }
+	list := func(query string) []Deletion {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := DeletionList().Parse(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deletions []Deletion
+		for _, hit := range view.Query(q.Index()).Hits {
+			d, ok := DeletionOf(hit)
+			if !ok {
+				t.Fatalf("hit %+v is no deletion", hit)
+			}
+			deletions = append(deletions, d)
+		}
+		return deletions
+	}
+	gone := func(kind Kind, at value.Time) *Stored {
+		return &Stored{Kind: kind, ID: testID, OrganizationID: testOrg, Deleted: true, Revision: at}
+	}
+	apply(gone(KindOrder, testNow))
+	apply(gone(KindInvoice, testNow+1))
+	if got := list(""); len(got) != 2 || got[0] != (Deletion{testID, KindInvoice, testNow + 1}) || got[1].Kind != KindOrder {
+		t.Errorf("both: %+v", got)
+	}
+	if got := list("kind=order,product"); len(got) != 1 || got[0].Kind != KindOrder {
+		t.Errorf("orders: %+v", got)
+	}
+	if got := list("deletedFrom=2026-11-21T06:35:41.243Z"); len(got) != 1 || got[0].Kind != KindInvoice {
+		t.Errorf("from: %+v", got)
+	}
+	apply(&Stored{Kind: KindOrder, ID: testID, OrganizationID: testOrg, Revision: testNow + 5})
+	if got := list(""); len(got) != 1 || got[0].Kind != KindInvoice {
+		t.Errorf("after it was created again: %+v", got)
+	}
+	if _, ok := DeletionOf(index.Hit{Sub: 9}); ok {
+		t.Error("a hit of no kind is a deletion")
+	}
+}
+
+func TestADeletedRecordIsATombstoneOfTheIndex(t *testing.T) {
+	doc, err := Document(&Stored{Kind: KindProduct, ID: testID, Deleted: true, Revision: 5}, 7)
+	if err != nil || !doc.Deleted || doc.ID != [16]byte(testID) || doc.Revision != 5 || doc.Visible != 7 {
+		t.Errorf("%+v, %v", doc, err)
+	}
+	if _, err := Document(&Stored{Kind: KindProduct, ID: testID, Doc: []byte(`{`)}, 7); err == nil {
+		t.Error("a broken document is indexed")
+	}
+}
+
+// TestEveryFilterOfTheTableIsThere holds the declarations against the
+// documented table of lists.
+func TestEveryFilterOfTheTableIsThere(t *testing.T) {
+	const all = "page limit orderBy orderDirection afterId search"
+	const shared = "ids externalRef createdFrom createdTo updatedFrom updatedTo"
+	for kind, want := range map[Kind][2]string{
+		KindProduct: {
+			"siteId categoryId includeDescendants brandId isActive trackInventory type sku barcode",
+			"createdAt- updatedAt- name sku sellingPrice- purchasePrice-",
+		},
+		KindCategory: {"siteId isActive parentId includeGlobal slug", "order name createdAt- updatedAt-"},
+		KindOrder: {
+			"siteId status paymentStatus fulfillmentStatus customerId currency orderNumber placedFrom placedTo",
+			"placedAt- createdAt- updatedAt- total- orderNumber",
+		},
+		KindCustomer: {"siteId type isActive email customerNumber", "createdAt- updatedAt- lastName totalSpent- ordersCount-"},
+		KindInvoice: {
+			"siteId type status customerId orderId isOverdue currency invoiceNumber issuedFrom issuedTo dueFrom dueTo",
+			"issuedAt- createdAt- updatedAt- dueAt- total- invoiceNumber",
+		},
+	} {
+		l := ListOf(kind)
+		var names []string
+		for _, p := range l.Parameters() {
+			names = append(names, p.Name)
+			if p.Description == "" || p.Type == "" {
+				t.Errorf("%s %s is not described: %+v", kind, p.Name, p)
+			}
+		}
+		if got := strings.Join(names, " "); got != all+" "+want[0]+" "+shared {
+			t.Errorf("%s:\n got %s\nwant %s %s %s", kind, got, all, want[0], shared)
+		}
+		var orders []string
+		for _, o := range l.Orders {
+			orders = append(orders, o.Name+map[bool]string{true: "-"}[o.Desc])
+		}
+		if got := strings.Join(orders, " "); got != want[1] {
+			t.Errorf("%s orders: got %s, want %s", kind, got, want[1])
+		}
+		if l.Name != kind.Plural() {
+			t.Errorf("list %s of %s", l.Name, kind.Plural())
+		}
+		checkColumns(t, l)
+	}
+	checkColumns(t, DeletionList())
+}
+
+// checkColumns asks the schema for every column that the list names.
+func checkColumns(t *testing.T, l *listing.List) {
+	t.Helper()
+	columns := map[string]index.Column{}
+	for _, c := range l.Schema.Columns() {
+		columns[c.Name] = c
+	}
+	for _, o := range l.Orders {
+		if !columns[o.Name].Sort {
+			t.Errorf("%s: no order by %s", l.Name, o.Name)
+		}
+	}
+	var searched []string
+	for _, c := range l.Schema.Columns() {
+		if c.Search {
+			searched = append(searched, c.Name)
+		}
+	}
+	documented := slices.Sorted(slices.Values(l.Search))
+	if !slices.Equal(slices.Sorted(slices.Values(searched)), documented) {
+		t.Errorf("%s: searched %v, documented %v", l.Name, searched, l.Search)
+	}
+	for _, f := range l.Filters {
+		if f.Column == "" {
+			continue
+		}
+		if c, ok := columns[f.Column]; !ok || c.Type == index.Text && !c.Match {
+			t.Errorf("%s: no filter by %s", l.Name, f.Column)
+		}
+	}
+}
