@@ -12,7 +12,6 @@ import (
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -207,7 +206,9 @@ func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
 			err = body.set(c.path, v)
 		}
 		if err != nil {
-			return Record{}, rejectField(sh.place(), c.name, "%s", err)
+			bad := reject(sh.place(), err)
+			bad.Field = c.name
+			return Record{}, bad
 		}
 	}
 	encoded, err := body.appendJSON(nil)
@@ -224,9 +225,9 @@ func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
 func (r *Record) setEnvelope(name string, v jsontext.Value) error {
 	switch name {
 	case "op":
-		return json.Unmarshal(v, &r.Op)
+		return strictjson.Unmarshal(v, &r.Op)
 	case "version":
-		return json.Unmarshal(v, &r.Version)
+		return strictjson.Unmarshal(v, &r.Version)
 	default:
 		r.SiteIDs = v
 		return nil

@@ -81,9 +81,12 @@ func TestCSVColumnsOfTheEnvelope(t *testing.T) {
 			t.Errorf("sites of row %d: got %s, want %s", i+2, got, want)
 		}
 	}
-	for i, want := range []string{"x.csv:5", "x.csv:6"} {
-		if got := rejected[i].Place.String(); got != want {
-			t.Errorf("place of rejection %d: got %s, want %s", i, got, want)
+	for i, want := range []string{
+		"x.csv:5: validation_failed: op must be one of put, delete",
+		"x.csv:6: validation_failed: version must be a whole number of at most 64 bits",
+	} {
+		if got := rejected[i].Error(); got != want {
+			t.Errorf("rejection %d: got %s, want %s", i, got, want)
 		}
 	}
 }

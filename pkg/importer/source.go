@@ -31,15 +31,16 @@ func Formats() []Format { return []Format{JSONLines, CSV, Northwind, Shopify} }
 const Stdin = "-"
 
 // Source is a set of files to import. It is read any number of times, by one
-// goroutine at a time; the standard input only once.
+// goroutine at a time; the standard input and a pipe only once.
 type Source struct {
 	Format Format
 	Kind   commerce.Kind // of every record: required by CSV, optional for JSON Lines
 	Input  io.Reader
 
-	paths []string
-	size  int64
-	read  int64
+	paths  []string
+	stream bool // can be read only once
+	size   int64
+	read   int64
 }
 
 // Open checks that the paths can be read. Northwind takes one directory, the
@@ -54,6 +55,7 @@ func Open(format Format, kind commerce.Kind, paths []string, input io.Reader) (*
 	}
 	for _, path := range s.paths {
 		if path == Stdin {
+			s.stream = true
 			continue
 		}
 		info, err := os.Stat(path)
@@ -63,6 +65,7 @@ func Open(format Format, kind commerce.Kind, paths []string, input io.Reader) (*
 		if info.IsDir() {
 			return nil, fmt.Errorf("open source: %s is a directory; name its files", path)
 		}
+		s.stream = s.stream || !info.Mode().IsRegular()
 		s.size += info.Size()
 	}
 	return s, nil
@@ -94,9 +97,10 @@ func (s *Source) Read() int64 { return s.read }
 
 // Fingerprint names the source by format, kind and the content of its files,
 // so that two sources with one fingerprint give the same records in the same
-// order. It is empty for the standard input.
+// order. It is empty when the source can be read only once, as the standard
+// input and a pipe can.
 func (s *Source) Fingerprint() (string, error) {
-	if slices.Contains(s.paths, Stdin) {
+	if s.stream {
 		return "", nil
 	}
 	total := sha256.New()

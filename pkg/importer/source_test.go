@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,39 @@ func TestSourceFingerprintIsOfTheContent(t *testing.T) {
 		if other == same {
 			t.Errorf("%s: got the same fingerprint", name)
 		}
+	}
+}
+
+func TestSourceDoesNotReadAPipeBeforeItsTime(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		defer w.Close()
+		_, _ = w.WriteString("{\"kind\":\"product\",\"record\":{}}\n")
+	}()
+	path := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("open files have no names here: %v", err)
+	}
+	source, err := importer.Open(importer.JSONLines, "", []string{path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fingerprint, err := source.Fingerprint(); fingerprint != "" || err != nil {
+		t.Errorf("fingerprint: got %q and %v, want none", fingerprint, err)
+	}
+	n := 0
+	for _, err := range source.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("got %d records, want 1", n)
 	}
 }
 
