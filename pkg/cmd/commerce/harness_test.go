@@ -15,7 +15,6 @@ import (
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/spf13/cobra"
 )
 
 const testOrganization = "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00"
@@ -138,8 +137,7 @@ func (q *queues) sent(ctx context.Context) ([]sentRecord, error) {
 
 // runCommand runs a command line as the program does.
 func runCommand(ctx context.Context, args ...string) (stdout, stderr string, err error) {
-	root := &cobra.Command{Use: "commerce", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(newImportCommand(), newListenCommand(), newRedriveCommand())
+	root := newRootCommand()
 	var out, errOut bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&errOut)
