@@ -177,12 +177,12 @@ func (t *Table) deletion(ctx context.Context, org, id value.ID, it item) ([]writ
 		ConditionExpression:       aws.String("itemVersion = :read"),
 		ExpressionAttributeValues: item{":read": it[attrItemVersion]},
 	}}}
-	endpoints, err := t.endpointKeys(ctx, org, id)
+	endpoints, err := t.endpointsOf(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range endpoints {
-		writes = append(writes, remove(k))
+	for _, e := range endpoints {
+		writes = append(writes, t.buryEndpoint(org, e))
 	}
 	for textID := range activeKeys(it) {
 		writes = append(writes, remove(credentialKey(textID)))
@@ -192,19 +192,6 @@ func (t *Table) deletion(ctx context.Context, org, id value.ID, it item) ([]writ
 		UpdateExpression:          aws.String("ADD applications :app, endpoints :endpoints"),
 		ExpressionAttributeValues: item{":app": num(-1), ":endpoints": num(int64(-len(endpoints)))},
 	}}), nil
-}
-
-func (t *Table) endpointKeys(ctx context.Context, org, application value.ID) ([]key, error) {
-	in := partition(developerPartition(org), endpointPrefix)
-	in.FilterExpression = aws.String(attrApplication + " = :application")
-	in.ExpressionAttributeValues[":application"] = str(application.String())
-	in.ProjectionExpression = aws.String("PK, SK")
-	var keys []key
-	err := t.query(ctx, in, func(it item) (bool, error) {
-		keys = append(keys, key{getString(it, attrPK), getString(it, attrSK)})
-		return true, nil
-	})
-	return keys, err
 }
 
 // deleteKeys removes the list of a deleted application's keys, and what is

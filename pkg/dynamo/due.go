@@ -1,0 +1,162 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// DueShards is the number of partitions that due marks are spread over.
+const DueShards = shards
+
+// markDue puts an item under a due mark.
+func markDue(it item, id value.ID, at value.Time) {
+	it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(id))), str(timedSort(at, id))
+}
+
+// Due reads up to limit due marks of a shard whose time lies before the
+// given one, the oldest first. The index follows the table within a moment:
+// a mark may already have moved.
+func (t *Table) Due(ctx context.Context, shard int, before value.Time, limit int) ([]webhook.Due, error) {
+	var found []webhook.Due
+	in := timed(duePartition(shard), "", before.String(), limit)
+	err := t.query(ctx, in, func(it item) (bool, error) {
+		d, err := decodeDue(it)
+		if err == nil {
+			found = append(found, d)
+		}
+		return len(found) < limit, err
+	})
+	return found, err
+}
+
+// timed is the query of a GSI1 partition in the order of time, behind the
+// sort key after (or from the start) and before the sort key before.
+func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
+	// Sort keys are times and compare as text; "!" stands before every
+	// character of one, so that the range is never empty by its bounds.
+	if after == "" {
+		after = "!"
+	}
+	return &dynamodb.QueryInput{
+		IndexName:              aws.String(gsi1),
+		KeyConditionExpression: aws.String("GSI1PK = :pk AND GSI1SK BETWEEN :after AND :before"),
+		ExpressionAttributeValues: item{
+			":pk": str(pk), ":after": str(after), ":before": str(before),
+		},
+		Limit: aws.Int32(int32(min(limit, 1000))), //nolint:gosec // bounded
+	}
+}
+
+func decodeDue(it item) (webhook.Due, error) {
+	pk, sk := getString(it, attrPK), getString(it, attrSK)
+	d := webhook.Due{Mark: getString(it, attrGSI1SK)}
+	parts := strings.Split(pk, "#")
+	if len(parts) < 3 || parts[0] != "ORG" {
+		return d, fmt.Errorf("a due mark of the unknown item %s %s", pk, sk)
+	}
+	var err error
+	if d.OrganizationID, err = value.ParseID(parts[1]); err != nil {
+		return d, fmt.Errorf("a due mark of %s: %w", pk, err)
+	}
+	text := sk
+	switch {
+	case parts[2] == eventKind:
+		d.Kind = webhook.DueRow
+	case strings.HasPrefix(sk, endpointPrefix):
+		d.Kind, text = webhook.DueDeletion, strings.TrimPrefix(sk, endpointPrefix)
+	case strings.HasPrefix(sk, recoveryPrefix):
+		endpoint, id, _ := strings.Cut(strings.TrimPrefix(sk, recoveryPrefix), "#")
+		d.Kind, text = webhook.DueRecovery, id
+		if d.EndpointID, err = value.ParseID(endpoint); err != nil {
+			return d, fmt.Errorf("a due mark of %s %s: %w", pk, sk, err)
+		}
+	default:
+		return d, fmt.Errorf("a due mark of the unknown item %s %s", pk, sk)
+	}
+	if d.ID, err = value.ParseID(text); err != nil {
+		return d, fmt.Errorf("a due mark of %s %s: %w", pk, sk, err)
+	}
+	return d, nil
+}
+
+// Postpone moves a due mark to the given time and reports whether it stood
+// as it was found. Of a row it returns the row.
+func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (*webhook.Row, bool, error) {
+	in := &dynamodb.UpdateItemInput{
+		TableName: &t.name, Key: dueKey(d).item(),
+		UpdateExpression:    aws.String("SET GSI1SK = :next"),
+		ConditionExpression: aws.String("GSI1SK = :found"),
+		ExpressionAttributeValues: item{
+			":next": str(timedSort(until, d.ID)), ":found": str(d.Mark),
+		},
+		ReturnValues: types.ReturnValueAllNew,
+	}
+	out, err := t.client.UpdateItem(ctx, in)
+	if _, failed := conditionFailed(err); failed {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, wrap("move a due mark", err)
+	}
+	if d.Kind != webhook.DueRow || t.expired(out.Attributes) {
+		return nil, true, nil
+	}
+	r, err := decodeRow(out.Attributes)
+	return r, true, err
+}
+
+func dueKey(d webhook.Due) key {
+	switch d.Kind {
+	case webhook.DueRecovery:
+		return recoveryKey(d.OrganizationID, d.EndpointID, d.ID)
+	case webhook.DueDeletion:
+		return endpointKey(d.OrganizationID, d.ID)
+	default:
+		return eventKey(d.OrganizationID, d.ID)
+	}
+}
+
+// ForgetEndpoint removes what is left of a deleted endpoint: the mark of its
+// deletion and its counters.
+func (t *Table) ForgetEndpoint(ctx context.Context, org, id value.ID) error {
+	for _, k := range []key{countersKey(org, id), endpointKey(org, id)} {
+		in := &dynamodb.DeleteItemInput{TableName: &t.name, Key: k.item()}
+		if k == endpointKey(org, id) {
+			in.ConditionExpression = aws.String("attribute_exists(del)")
+		}
+		_, err := t.client.DeleteItem(ctx, in)
+		if _, failed := conditionFailed(err); err != nil && !failed {
+			return wrap("remove a deleted endpoint", err)
+		}
+	}
+	return nil
+}
+
+// Unsent reads up to limit HELD and FAILED rows of the endpoint, created in
+// [since, until), the oldest first, behind the cursor unless it is "".
+func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.Unsent, error) {
+	after := since.String()
+	if cursor != "" {
+		after = cursor + "~" // behind the row itself
+	}
+	var found []webhook.Unsent
+	err := t.query(ctx, timed(unsentPartition(endpoint), after, until.String(), limit), func(it item) (bool, error) {
+		d, err := decodeDue(it)
+		if err != nil {
+			return false, err
+		}
+		if d.OrganizationID == org {
+			found = append(found, webhook.Unsent{OrganizationID: org, RowID: d.ID, Cursor: d.Mark})
+		}
+		return len(found) < limit, nil
+	})
+	return found, err
+}

@@ -1,0 +1,282 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// Attributes of an endpoint, beside its doc, its applicationId and rev, which
+// is its updatedAt: attrStatus repeats the status for conditions, and
+// attrRecovery is the recovery that runs. A deleted endpoint's item stays as
+// a mark, without them, until its rows are cancelled. attrEndpointCount of an
+// application is the number of its endpoints; it changes, with the item's
+// version, in the transaction that makes or deletes one.
+const (
+	attrStatus        = "status"
+	attrRecovery      = "recovery"
+	attrEndpointCount = "endpointCount"
+)
+
+// StreamEndpoint is the item type of endpoints in the stream.
+const StreamEndpoint = typeEndpoint
+
+// CreateEndpoint stores a new endpoint with its counters. Faults: not_found
+// when its application is absent, limit_reached when the application or the
+// organization has all the endpoints that it can have.
+func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
+	it, err := encodeEndpoint(e)
+	if err != nil {
+		return err
+	}
+	org := e.OrganizationID
+	counters := countersKey(org, e.ID).item()
+	counters[attrType] = str(typeCounters)
+	err = t.transact(ctx, "create an endpoint",
+		write{Put: &types.Put{TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)")}},
+		write{Update: &types.Update{
+			TableName: &t.name, Key: applicationKey(org, e.ApplicationID).item(),
+			UpdateExpression:          aws.String("ADD itemVersion :one, endpointCount :one"),
+			ConditionExpression:       aws.String("attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)"),
+			ExpressionAttributeValues: item{":one": num(1), ":max": num(webhook.MaxEndpointsPerApplication)},
+		}},
+		write{Update: &types.Update{
+			TableName: &t.name, Key: countKey(org).item(),
+			UpdateExpression:          aws.String("SET t = :type ADD endpoints :one"),
+			ConditionExpression:       aws.String("attribute_not_exists(endpoints) OR endpoints < :max"),
+			ExpressionAttributeValues: item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)},
+		}},
+		write{Put: &types.Put{TableName: &t.name, Item: counters}},
+	)
+	var failed refused
+	switch {
+	case !errors.As(err, &failed):
+		return err
+	case failed.has(1):
+		return t.refusedEndpoint(ctx, e)
+	case failed.has(2):
+		return fault.New(fault.Conflict, fault.CodeLimitReached,
+			"an organization can have %d endpoints: delete one first", webhook.MaxEndpoints)
+	}
+	return fmt.Errorf("create endpoint %s: %w", e.ID, err)
+}
+
+// refusedEndpoint tells an absent application from a full one.
+func (t *Table) refusedEndpoint(ctx context.Context, e *webhook.Endpoint) error {
+	app, err := t.Application(ctx, e.OrganizationID, e.ApplicationID)
+	if err != nil {
+		return err
+	}
+	if app == nil {
+		return fault.Missing("application")
+	}
+	return fault.New(fault.Conflict, fault.CodeLimitReached,
+		"an application can have %d endpoints: delete one first", webhook.MaxEndpointsPerApplication)
+}
+
+// Endpoint reads one endpoint, strongly consistent; nil when the
+// organization has none with the id.
+func (t *Table) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error) {
+	it, err := t.get(ctx, endpointKey(org, id))
+	if err != nil {
+		return nil, err
+	}
+	return decodeEndpoint(it)
+}
+
+// Endpoints reads every endpoint of the organization, in the order of their
+// ids.
+func (t *Table) Endpoints(ctx context.Context, org value.ID) ([]*webhook.Endpoint, error) {
+	var found []*webhook.Endpoint
+	err := t.query(ctx, partition(developerPartition(org), endpointPrefix), func(it item) (bool, error) {
+		e, err := decodeEndpoint(it)
+		if e != nil {
+			found = append(found, e)
+		}
+		return true, err
+	})
+	return found, err
+}
+
+// Directory reads the organization's endpoints and the state of its
+// applications in one query, strongly consistent.
+func (t *Table) Directory(ctx context.Context, org value.ID) (*webhook.Directory, error) {
+	in := partition(developerPartition(org), "")
+	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
+	in.ExpressionAttributeValues[":first"] = str(applicationPrefix)
+	in.ExpressionAttributeValues[":last"] = str(endpointPrefix + "g") // behind every id
+	d := &webhook.Directory{Applications: map[value.ID]webhook.ApplicationState{}}
+	err := t.query(ctx, in, func(it item) (bool, error) {
+		switch getString(it, attrType) {
+		case typeApplication:
+			app, err := decodeApplication(it)
+			if err != nil {
+				return false, err
+			}
+			d.Applications[app.ID] = stateOf(app)
+		case typeEndpoint:
+			e, err := decodeEndpoint(it)
+			if err != nil {
+				return false, err
+			}
+			if e != nil {
+				d.Endpoints = append(d.Endpoints, e)
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func stateOf(app *account.Application) webhook.ApplicationState {
+	if app.Status == account.Suspended {
+		return webhook.ApplicationSuspended
+	}
+	return webhook.ApplicationActive
+}
+
+// ChangeEndpoint stores what change makes of the endpoint, unless that is the
+// endpoint itself, and returns it as it is then; nil when there is none.
+// Change may be called again with a fresher endpoint; an error of its own
+// ends the attempt.
+func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
+	for range changeAttempts {
+		e, err := t.Endpoint(ctx, org, id)
+		if err != nil || e == nil {
+			return nil, err
+		}
+		next, err := change(e)
+		if err != nil || next == e {
+			return e, err
+		}
+		doc, err := json.Marshal(next)
+		if err != nil {
+			return nil, fmt.Errorf("encode endpoint %s: %w", id, err)
+		}
+		err = t.transact(ctx, "change an endpoint", write{Update: &types.Update{
+			TableName: &t.name, Key: endpointKey(org, id).item(),
+			UpdateExpression:         aws.String("SET doc = :doc, #status = :status, rev = :next"),
+			ConditionExpression:      aws.String("rev = :read"),
+			ExpressionAttributeNames: map[string]string{"#status": attrStatus},
+			ExpressionAttributeValues: item{
+				":doc": str(string(doc)), ":status": str(string(next.Status)),
+				":next": num(int64(next.UpdatedAt)), ":read": num(int64(e.UpdatedAt)),
+			},
+		}})
+		if failed := (refused)(nil); !errors.As(err, &failed) {
+			return next, err
+		}
+	}
+	return nil, errEndpointContended
+}
+
+var errEndpointContended = fault.New(fault.Conflict, fault.CodeConflict,
+	"others are changing the endpoint at the same time: read it again and repeat the request")
+
+// DeleteEndpoint deletes the endpoint and reports whether there was one. Its
+// rows are cancelled by the sweeper, which finds the mark that stays. An
+// error of check, which sees the endpoint first, ends the attempt.
+func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
+	for range changeAttempts {
+		e, err := t.Endpoint(ctx, org, id)
+		if err != nil || e == nil {
+			return false, err
+		}
+		if err := check(e); err != nil {
+			return false, err
+		}
+		bury := t.buryEndpoint(org, id)
+		bury.Put.ConditionExpression = aws.String("rev = :read")
+		bury.Put.ExpressionAttributeValues = item{":read": num(int64(e.UpdatedAt))}
+		err = t.transact(ctx, "delete an endpoint", bury,
+			write{Update: &types.Update{
+				TableName: &t.name, Key: applicationKey(org, e.ApplicationID).item(),
+				UpdateExpression:          aws.String("ADD itemVersion :one, endpointCount :less"),
+				ConditionExpression:       aws.String("attribute_exists(PK)"),
+				ExpressionAttributeValues: item{":one": num(1), ":less": num(-1)},
+			}},
+			write{Update: &types.Update{
+				TableName: &t.name, Key: countKey(org).item(),
+				UpdateExpression:          aws.String("ADD endpoints :less"),
+				ExpressionAttributeValues: item{":less": num(-1)},
+			}},
+		)
+		if failed := (refused)(nil); errors.As(err, &failed) {
+			continue // changed, or deleted with its application
+		}
+		return err == nil, err
+	}
+	return false, errEndpointContended
+}
+
+// endpointsOf lists the application's endpoints.
+func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]value.ID, error) {
+	in := partition(developerPartition(org), endpointPrefix)
+	in.FilterExpression = aws.String(attrApplication + " = :application")
+	in.ExpressionAttributeValues[":application"] = str(application.String())
+	in.ProjectionExpression = aws.String("SK")
+	var ids []value.ID
+	err := t.query(ctx, in, func(it item) (bool, error) {
+		id, err := value.ParseID(strings.TrimPrefix(getString(it, attrSK), endpointPrefix))
+		ids = append(ids, id)
+		return true, err
+	})
+	return ids, err
+}
+
+// buryEndpoint is the write that replaces an endpoint by the mark of its
+// deletion, due at once.
+func (t *Table) buryEndpoint(org, id value.ID) write {
+	now := value.TimeOf(t.now())
+	it := endpointKey(org, id).item()
+	it[attrType], it[attrDeleted], it[attrRevision] = str(typeEndpoint), boolean(true), num(int64(now))
+	markDue(it, id, now)
+	return write{Put: &types.Put{TableName: &t.name, Item: it}}
+}
+
+func encodeEndpoint(e *webhook.Endpoint) (item, error) {
+	doc, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode endpoint %s: %w", e.ID, err)
+	}
+	it := endpointKey(e.OrganizationID, e.ID).item()
+	it[attrType], it[attrDoc], it[attrApplication] = str(typeEndpoint), str(string(doc)), str(e.ApplicationID.String())
+	it[attrStatus], it[attrRevision] = str(string(e.Status)), num(int64(e.UpdatedAt))
+	return it, nil
+}
+
+// decodeEndpoint returns nil for what is absent or deleted.
+func decodeEndpoint(it item) (*webhook.Endpoint, error) {
+	if it == nil || getBool(it, attrDeleted) {
+		return nil, nil
+	}
+	var e webhook.Endpoint
+	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &e); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", getString(it, attrSK), err)
+	}
+	return &e, nil
+}
+
+// DecodeEndpointChange reads a stream record of an endpoint: what it was and
+// what it is, nil when there was none or it was deleted.
+func DecodeEndpointChange(r *events.DynamoDBEventRecord) (old, next *webhook.Endpoint, err error) {
+	if old, err = decodeEndpoint(imageItem(r.Change.OldImage)); err != nil {
+		return nil, nil, err
+	}
+	next, err = decodeEndpoint(imageItem(r.Change.NewImage))
+	return old, next, err
+}

@@ -1,0 +1,338 @@
+package dynamo_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// tableAt returns a table whose clock the test sets.
+func tableAt(t *testing.T, now *value.Time) *dynamo.Table {
+	client, name := dynamotest.Client(t)
+	return dynamo.New(client, name, func() time.Time { return now.Std() })
+}
+
+func makeRow(org value.ID, e *webhook.Endpoint, hold webhook.HeldReason, at value.Time) *webhook.Row {
+	return webhook.NewRow(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, e, hold, at)
+}
+
+func createRow(t *testing.T, table *dynamo.Table, r *webhook.Row) *webhook.Row {
+	t.Helper()
+	if existing, err := table.CreateRow(t.Context(), r); existing != nil || err != nil {
+		t.Fatalf("CreateRow: %+v, %v", existing, err)
+	}
+	return r
+}
+
+func TestRowIsCreatedOnce(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	first := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
+	second := *first
+	second.CreatedAt++
+	existing, err := table.CreateRow(t.Context(), &second)
+	if err != nil || cmp.Diff(existing, first) != "" {
+		t.Errorf("CreateRow again: %v\n%s", err, cmp.Diff(existing, first))
+	}
+	for owner, want := range map[value.ID]*webhook.Row{org: first, value.NewID(): nil} {
+		if got, err := table.Row(t.Context(), owner, first.ID); err != nil || cmp.Diff(got, want) != "" {
+			t.Errorf("Row of %s: %v\n%s", owner, err, cmp.Diff(got, want))
+		}
+	}
+}
+
+func TestFasterWriterOfARowWins(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
+	held, cancelled := r.Hold(webhook.HeldPaused, r.UpdatedAt+5), r.Cancel(r.UpdatedAt+9)
+	if _, err := table.PutRow(t.Context(), r, held); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.PutRow(t.Context(), r, held); err != nil {
+		t.Errorf("the same write again: %v, want success", err)
+	}
+	current, err := table.PutRow(t.Context(), r, cancelled)
+	if !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {
+		t.Errorf("another write: %v\n%s", err, cmp.Diff(current, held))
+	}
+}
+
+func TestRowIsShownForThirtyDays(t *testing.T) {
+	now := value.TimeOf(time.Now())
+	table, org := tableAt(t, &now), value.NewID()
+	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", now))
+	start := now
+	for _, row := range []struct {
+		after time.Duration
+		shown bool
+	}{{30 * 24 * time.Hour, true}, {31 * 24 * time.Hour, false}} {
+		now = start.Add(row.after)
+		got, err := table.Row(t.Context(), org, r.ID)
+		if err != nil || (got != nil) != row.shown {
+			t.Errorf("after %s: %+v, %v; want shown %t", row.after, got, err, row.shown)
+		}
+	}
+}
+
+func TestPayloadNeverChanges(t *testing.T) {
+	table, org, event := dynamotest.NewTable(t), value.NewID(), value.NewID()
+	for _, body := range []string{`{"first":1}`, `{"second":2}`} {
+		if err := table.PutPayload(t.Context(), org, event, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for owner, want := range map[value.ID]string{org: `{"first":1}`, value.NewID(): ""} {
+		if got, err := table.Payload(t.Context(), owner, event); err != nil || string(got) != want {
+			t.Errorf("Payload of %s: %q, %v; want %q", owner, got, err, want)
+		}
+	}
+}
+
+func TestDeliveriesAreReadTogether(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	e := newEndpoint(t, table, org, newApplication(t, table, org))
+	r := createRow(t, table, makeRow(org, e, "", value.TimeOf(time.Now())))
+	if err := table.PutPayload(t.Context(), org, r.EventID, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	expired := r.Ref()
+	expired.RowID, expired.EventID = value.NewID(), value.NewID()
+	orphan := webhook.Ref{OrganizationID: org, RowID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: value.NewID()}
+	foreign := r.Ref()
+	foreign.OrganizationID = value.NewID()
+	got, err := table.Deliveries(t.Context(), []webhook.Ref{r.Ref(), expired, orphan, foreign, r.Ref()})
+	full := webhook.Delivery{Row: r, Payload: []byte("{}"), Endpoint: e, Application: webhook.ApplicationActive}
+	want := []webhook.Delivery{full, {Endpoint: e, Application: webhook.ApplicationActive}, {}, {}, full}
+	if err != nil || cmp.Diff(got, want) != "" {
+		t.Errorf("Deliveries: %v\n%s", err, cmp.Diff(got, want))
+	}
+	other := r.Ref()
+	other.EndpointID = value.NewID()
+	if _, err := table.Deliveries(t.Context(), []webhook.Ref{other}); err == nil || !strings.Contains(err.Error(), "another event") {
+		t.Errorf("a message that does not fit its row: %v", err)
+	}
+}
+
+func TestRowsAreReadByOrganization(t *testing.T) {
+	table, org, other := dynamotest.NewTable(t), value.NewID(), value.NewID()
+	now := value.TimeOf(time.Now())
+	want := map[value.ID]*webhook.Row{}
+	var ids []value.ID
+	for range 20 {
+		r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", now))
+		want[r.ID] = r
+		ids = append(ids, r.ID)
+	}
+	foreign := createRow(t, table, makeRow(other, makeEndpoint(other, value.NewID()), "", now))
+	got, err := table.Rows(t.Context(), org, append(ids, foreign.ID, value.NewID()))
+	if err != nil || cmp.Diff(got, want) != "" {
+		t.Errorf("Rows: %v\n%s", err, cmp.Diff(got, want))
+	}
+	all := map[value.ID]*webhook.Row{}
+	if err := table.AllRows(t.Context(), org, func(r *webhook.Row) error {
+		all[r.ID] = r
+		return nil
+	}); err != nil || cmp.Diff(all, want) != "" {
+		t.Errorf("AllRows: %v\n%s", err, cmp.Diff(all, want))
+	}
+}
+
+func TestDueMarksComeInTheOrderOfTime(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	now := value.TimeOf(time.Now())
+	for i := range 40 {
+		r := makeRow(org, makeEndpoint(org, value.NewID()), "", now)
+		due := now.Add(time.Duration(40-i) * time.Second)
+		r.DueAt, r.NextAttemptAt = &due, &due
+		createRow(t, table, r)
+	}
+	var before, after int
+	for shard := range dynamo.DueShards {
+		due, err := table.Due(t.Context(), shard, now.Add(21*time.Second), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < len(due); i++ {
+			if due[i-1].Mark > due[i].Mark {
+				t.Errorf("shard %d: %s stands before %s", shard, due[i-1].Mark, due[i].Mark)
+			}
+		}
+		before += len(due)
+		all, err := table.Due(t.Context(), shard, now.Add(time.Hour), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after += len(all)
+		if len(all) > 1 {
+			first, err := table.Due(t.Context(), shard, now.Add(time.Hour), 1)
+			if err != nil || len(first) != 1 || first[0] != all[0] {
+				t.Errorf("shard %d, limit 1: %+v, %v", shard, first, err)
+			}
+		}
+	}
+	if before != 20 || after != 40 {
+		t.Errorf("%d marks before the time and %d in all, want 20 and 40", before, after)
+	}
+}
+
+func TestDueMarkMovesOnce(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	now := value.TimeOf(time.Now())
+	r := makeRow(org, makeEndpoint(org, value.NewID()), "", now)
+	r.DueAt = &now
+	createRow(t, table, r)
+	d := findDue(t, table, now+1)
+	for _, want := range []bool{true, false} {
+		got, moved, err := table.Postpone(t.Context(), d, now.Add(webhook.Lease))
+		if err != nil || moved != want || want && cmp.Diff(got, r) != "" {
+			t.Errorf("Postpone: %t, %v; want %t\n%s", moved, err, want, cmp.Diff(got, r))
+		}
+	}
+	moved := findDue(t, table, now.Add(webhook.Lease)+1)
+	if _, err := table.PutRow(t.Context(), r, r.Cancel(now)); err != nil {
+		t.Fatal(err)
+	}
+	if _, still, err := table.Postpone(t.Context(), moved, now); still || err != nil {
+		t.Errorf("Postpone of a mark that is gone: %t, %v", still, err)
+	}
+}
+
+func findDue(t *testing.T, table *dynamo.Table, before value.Time) webhook.Due {
+	t.Helper()
+	for shard := range dynamo.DueShards {
+		due, err := table.Due(t.Context(), shard, before, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(due) > 0 {
+			return due[0]
+		}
+	}
+	t.Fatal("no due mark")
+	return webhook.Due{}
+}
+
+func TestUnsentRowsAreReadFromTheOldest(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	e, other := makeEndpoint(org, value.NewID()), makeEndpoint(org, value.NewID())
+	now := value.TimeOf(time.Now())
+	var want []value.ID
+	for i := range 9 {
+		at := now.Add(time.Duration(i) * time.Millisecond)
+		r := makeRow(org, e, webhook.HeldPaused, at)
+		if i%2 == 0 {
+			r.Status, r.HeldReason = webhook.RowFailed, ""
+		}
+		createRow(t, table, r)
+		if i >= 2 && i < 8 {
+			want = append(want, r.ID)
+		}
+	}
+	createRow(t, table, makeRow(org, e, "", now.Add(3*time.Millisecond)))
+	createRow(t, table, makeRow(org, other, webhook.HeldPaused, now.Add(3*time.Millisecond)))
+	test := makeRow(org, e, webhook.HeldPaused, now.Add(3*time.Millisecond))
+	test.Status, test.HeldReason, test.Test = webhook.RowFailed, "", true
+	createRow(t, table, test)
+	var got []value.ID
+	for cursor := ""; ; {
+		page, err := table.Unsent(t.Context(), org, e.ID, now+2, now+8, cursor, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, u := range page {
+			got, cursor = append(got, u.RowID), u.Cursor
+		}
+	}
+	if cmp.Diff(got, want) != "" {
+		t.Errorf("Unsent: %s", cmp.Diff(got, want))
+	}
+	if page, err := table.Unsent(t.Context(), value.NewID(), e.ID, now, now+100, "", 4); len(page) > 0 || err != nil {
+		t.Errorf("another organization reads %+v, %v", page, err)
+	}
+}
+
+func makeRecovery(e *webhook.Endpoint) *webhook.Recovery {
+	now := value.TimeOf(time.Now())
+	return &webhook.Recovery{
+		ID: value.NewID(), EndpointID: e.ID, OrganizationID: e.OrganizationID, Status: webhook.RecoveryRunning,
+		Since: hookNow, Until: now, CreatedAt: now, UpdatedAt: now,
+	}
+}
+
+func TestOneRecoveryOfAnEndpointRunsAtATime(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	e := newEndpoint(t, table, org, newApplication(t, table, org))
+	first, second := makeRecovery(e), makeRecovery(e)
+	if err := table.CreateRecovery(t.Context(), first, first.CreatedAt); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.CreateRecovery(t.Context(), second, first.CreatedAt); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a second recovery: %v, want a conflict", err)
+	}
+	step := first.Advance(3, 2, "cursor", first.CreatedAt)
+	if err := table.PutRecovery(t.Context(), first, step, first.CreatedAt); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.PutRecovery(t.Context(), first, step.Advance(1, 1, "x", step.UpdatedAt), first.CreatedAt); !errors.Is(err, dynamo.ErrChanged) {
+		t.Errorf("an outdated step: %v, want ErrChanged", err)
+	}
+	if d := findDue(t, table, first.CreatedAt+1); d.Kind != webhook.DueRecovery || d.ID != first.ID || d.EndpointID != e.ID {
+		t.Errorf("due: %+v", d)
+	}
+	done := step.End(webhook.RecoveryCompleted, step.UpdatedAt)
+	if err := table.PutRecovery(t.Context(), step, done, 0); err != nil {
+		t.Fatal(err)
+	}
+	got, err := table.Recovery(t.Context(), org, e.ID, first.ID)
+	if err != nil || cmp.Diff(got, done) != "" {
+		t.Errorf("Recovery: %v\n%s", err, cmp.Diff(got, done))
+	}
+	if got, err := table.Recovery(t.Context(), value.NewID(), e.ID, first.ID); got != nil || err != nil {
+		t.Errorf("another organization reads %+v, %v", got, err)
+	}
+	if due := allDue(t, table); len(due) > 0 {
+		t.Errorf("due after the end: %+v", due)
+	}
+	if err := table.CreateRecovery(t.Context(), second, first.CreatedAt); err != nil {
+		t.Errorf("after the first ended: %v", err)
+	}
+}
+
+func TestRecoveryNeedsAnActiveEndpoint(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	e := newEndpoint(t, table, org, newApplication(t, table, org))
+	running := makeRecovery(e)
+	if err := table.CreateRecovery(t.Context(), running, running.CreatedAt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.DeleteEndpoint(t.Context(), org, e.ID, always); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.PutRecovery(t.Context(), running, running.End(webhook.RecoveryCancelled, running.CreatedAt), 0); err != nil {
+		t.Errorf("ending the recovery of a deleted endpoint: %v", err)
+	}
+	paused := newEndpoint(t, table, org, newApplication(t, table, org))
+	if _, err := table.ChangeEndpoint(t.Context(), org, paused.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+		return e.Disable("410", hookNow), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, endpoint := range map[string]*webhook.Endpoint{"deleted": e, "disabled": paused, "absent": makeEndpoint(org, value.NewID())} {
+		r := makeRecovery(endpoint)
+		if err := table.CreateRecovery(t.Context(), r, r.CreatedAt); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s endpoint: %v, want a conflict", name, err)
+		}
+	}
+}
