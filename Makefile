@@ -62,6 +62,11 @@ validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check temp
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml --lint
 
+.PHONY: sam-local
+sam-local: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local start-api beside a run that is under way (needs Docker; PORT=3000)
+	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
+	@exec .build/sam/bin/python .tools/sam_local.py --port $(or $(PORT),3000)
+
 .PHONY: package
 package: build .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## upload the functions and write the template to deploy
 	$(SAM) package -t template.yaml --output-template-file .build/packaged.yaml

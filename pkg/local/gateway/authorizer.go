@@ -130,7 +130,7 @@ func readDecision(answer []byte) (decision, error) {
 	return d, nil
 }
 
-// maxPolicies bounds the cache. Past it, what is oldest in time to live goes.
+// maxPolicies bounds the cache.
 const maxPolicies = 10_000
 
 // policyCache keeps answers of authorizers, allowing and denying ones.

@@ -98,6 +98,11 @@ type rig struct {
 
 func newRig(t *testing.T, binary string) *rig {
 	t.Helper()
+	return newRigWithin(t, binary, time.Minute)
+}
+
+func newRigWithin(t *testing.T, binary string, timeout time.Duration) *rig {
+	t.Helper()
 	model, err := template.Resolve(fmt.Appendf(nil, stack, binary), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +120,7 @@ func newRig(t *testing.T, binary string) *rig {
 	handler := gateway.New(model, g.invoke, &gateway.Config{
 		Clock:   func() time.Time { g.mu.Lock(); defer g.mu.Unlock(); return g.now },
 		Logger:  slog.New(slog.DiscardHandler),
-		Timeout: 50 * time.Millisecond,
+		Timeout: timeout,
 	})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -503,7 +508,7 @@ func TestPoliciesAreCachedByIdentitySource(t *testing.T) {
 }
 
 func TestSlowFunctionTimesOut(t *testing.T) {
-	g := newRig(t, "'*~1*'")
+	g := newRigWithin(t, "'*~1*'", time.Millisecond)
 	g.web = func(ctx context.Context, _ events.APIGatewayProxyRequest) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()

@@ -1,0 +1,192 @@
+"""Starts `sam local start-api` on the functions in dist, with the table and
+queues of a `make run` that is under way. Run by the Python of the SAM CLI's
+own environment, from the root of the repository.
+
+It makes what that takes: an image with the SAM CLI's runtime emulator and
+nothing else, ways for containers to servers that listen on loopback only, the
+functions' environment, and a copy of the template that the SAM CLI reads as
+API Gateway reads the original.
+"""
+
+import argparse
+import base64
+import io
+import json
+import os
+import pathlib
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import threading
+import urllib.parse
+
+import samcli
+from samcli.yamlhelper import yaml_dump, yaml_parse
+
+BUILD = pathlib.Path(".build")
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
+ANY = "x-amazon-apigateway-any-method"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="sam local start-api beside a local run")
+    parser.add_argument("--data", default=".local", help="data folder of the run")
+    parser.add_argument("--port", default="3000", help="port of the API")
+    options = parser.parse_args()
+    arch = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+
+    make_image(arch)
+    environment, issuer, audience = settings(pathlib.Path(options.data))
+    variables = BUILD / "sam-local-env.json"
+    write_private(variables, json.dumps({"Parameters": environment}))
+    template = BUILD / "sam-local.yaml"
+    template.write_text(local_template(pathlib.Path("template.yaml").read_text()))
+
+    command = [
+        str(pathlib.Path(sys.executable).parent / "sam"), "local", "start-api", "-t", str(template),
+        "--port", options.port, "--env-vars", str(variables), "--skip-pull-image", "--warm-containers", "LAZY",
+        "--parameter-overrides", f"Architecture={arch} JwtIssuer={issuer} JwtAudience={audience}",
+    ]
+    own = {
+        "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "",
+    }
+    with subprocess.Popen(command, env=os.environ | own) as sam:
+        # The terminal's interrupt reaches sam, too, which then ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: sam.terminate())
+        sys.exit(sam.wait())
+
+
+def make_image(arch):
+    """Makes the image that the SAM CLI would build on one that it would pull:
+    the functions are static binaries and need nothing of it."""
+    image = f"public.ecr.aws/lambda/provided:al2023-rapid-{arch}"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    if subprocess.run(["docker", "image", "inspect", image], **quiet).returncode == 0:
+        return
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        scratch = tarfile.TarInfo("tmp")
+        scratch.type, scratch.mode = tarfile.DIRTYPE, 0o1777
+        tar.addfile(scratch)
+        emulator = pathlib.Path(samcli.__file__).parent / "local" / "rapid" / f"aws-lambda-rie-{arch}"
+        add(tar, emulator, "var/rapid/aws-lambda-rie", 0o755)
+        certificates = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+        if certificates.exists():
+            add(tar, certificates, "etc/ssl/certs/ca-certificates.crt", 0o644)
+    if subprocess.run(["docker", "import", "-", image], input=archive.getvalue(), stdout=subprocess.DEVNULL).returncode:
+        sys.exit("docker import failed; is Docker running?")
+
+
+def add(tar, file, name, mode):
+    content = file.read_bytes()
+    member = tarfile.TarInfo(name)
+    member.mode, member.size = mode, len(content)
+    tar.addfile(member, io.BytesIO(content))
+
+
+def settings(data):
+    """Returns the functions' environment, and issuer and audience of the
+    run's tokens, from what the run tells of itself."""
+    try:
+        run = json.loads((data / "run.json").read_text())
+        state = json.loads((data / "state.json").read_text())
+    except FileNotFoundError as missing:
+        sys.exit(f"{missing.filename} is not there; start make run first")
+    payload = run["jwt"].split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    audience = claims["aud"] if isinstance(claims["aud"], str) else claims["aud"][0]
+    queues = reachable(run["sqsEndpoint"])
+    beside = run["recordsQueueUrl"].rpartition("/")[0]
+    return {
+        "TABLE_NAME": run["tableName"],
+        "RECORDS_QUEUE_URL": run["recordsQueueUrl"],
+        "RECORDS_DLQ_URL": f"{beside}/RecordsDLQ",
+        "DELIVERIES_QUEUE_URL": run["deliveriesQueueUrl"],
+        "PARK_QUEUE_URL": f"{beside}/ParkQueue",
+        "JWKS_URL": f"{queues}/.well-known/jwks.json",
+        "SERVICE_KEY": state["serviceKey"],
+        "AWS_ENDPOINT_URL_DYNAMODB": reachable(run["dynamodbEndpoint"]),
+        "AWS_ENDPOINT_URL_SQS": queues,
+    }, claims["iss"], audience
+
+
+def write_private(file, text):
+    file.touch(mode=0o600)
+    file.write_text(text)
+
+
+def local_template(text):
+    """Returns the template with every any-method spelt out.
+
+    The SAM CLI merges the methods of a path that lead to one function and
+    have no operationId, and gives them all the authorizer of whichever comes
+    last out of a set; and it lets ANY take the declared methods, too. With
+    methods of their own and operationIds, each keeps what it declares."""
+    template = yaml_parse(text)
+    resources = template["Resources"]
+    for path, methods in resources["Api"]["Properties"]["DefinitionBody"]["paths"].items():
+        others = methods.pop(ANY, None)
+        for method in METHODS:
+            operation = methods.get(method, others)
+            if operation is not None:
+                methods[method] = dict(operation, operationId=f"{method} {path}")
+    for resource in resources.values():
+        if resource["Type"] == "AWS::Serverless::Function":
+            resource["Properties"]["CodeUri"] = str(pathlib.Path(resource["Properties"]["CodeUri"]).absolute())
+    return yaml_dump(template)
+
+
+def reachable(endpoint):
+    """Returns a URL at which containers reach a server of this machine. On
+    Linux its loopback is out of their reach, so connections are passed on from
+    the address of Docker's bridge; elsewhere Docker does that itself."""
+    port = urllib.parse.urlsplit(endpoint).port
+    if sys.platform != "linux":
+        return f"http://host.docker.internal:{port}"
+    listener = socket.create_server((bridge_address(), 0))
+    threading.Thread(target=serve, args=(listener, port), daemon=True).start()
+    host, own_port = listener.getsockname()
+    return f"http://{host}:{own_port}"
+
+
+def bridge_address():
+    import fcntl  # pylint: disable=import-outside-toplevel # Linux only
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = b"docker0".ljust(256, b"\0")
+        siocgifaddr = 0x8915
+        try:
+            return socket.inet_ntoa(fcntl.ioctl(any_socket.fileno(), siocgifaddr, request)[20:24])
+        except OSError as fault:
+            sys.exit(f"docker0 has no address ({fault}); is Docker running?")
+
+
+def serve(listener, port):
+    while True:
+        client, _ = listener.accept()
+        try:
+            server = socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            client.close()
+            continue
+        for source, sink in ((client, server), (server, client)):
+            threading.Thread(target=passing, args=(source, sink), daemon=True).start()
+
+
+def passing(source, sink):
+    try:
+        while chunk := source.recv(1 << 16):
+            sink.sendall(chunk)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        source.close()
+        sink.close()
+
+
+if __name__ == "__main__":
+    main()

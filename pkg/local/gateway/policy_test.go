@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestWildcardsMatchAsTheirRegularExpression(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := rapid.StringOfN(rapid.RuneFrom([]rune("ab/*?")), 0, 8, -1).Draw(t, "pattern")
+		name := rapid.StringOfN(rapid.RuneFrom([]rune("ab/")), 0, 8, -1).Draw(t, "name")
+		expression := strings.NewReplacer("*", ".*", "?", ".").Replace(pattern)
+		want := regexp.MustCompile(`\A(?:` + expression + `)\z`).MatchString(name)
+		if got := wildcard(pattern, name); got != want {
+			t.Fatalf("wildcard(%q, %q) = %t, want %t", pattern, name, got, want)
+		}
+	})
+}
+
+func TestPolicyCacheIsBounded(t *testing.T) {
+	now := time.Unix(0, 0)
+	cache := newPolicyCache(func() time.Time { return now })
+	cache.put("short", decision{}, time.Second)
+	for i := range maxPolicies - 1 {
+		cache.put(fmt.Sprint(i), decision{}, time.Minute)
+	}
+	now = now.Add(2 * time.Second)
+	cache.put("one more", decision{}, time.Minute)
+	if _, ok := cache.get("0"); !ok || len(cache.entries) != maxPolicies {
+		t.Errorf("live entries were dropped while expired ones could go: %d entries", len(cache.entries))
+	}
+	cache.put("and another", decision{}, time.Minute)
+	if _, ok := cache.get("and another"); !ok || len(cache.entries) > maxPolicies {
+		t.Errorf("a full cache has %d entries, the newest kept: %t", len(cache.entries), ok)
+	}
+}
