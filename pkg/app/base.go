@@ -12,8 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // Base is what every function is made from.
@@ -80,4 +82,23 @@ func start(ctx context.Context, maker Maker, logger *slog.Logger) (any, error) {
 		return nil, fmt.Errorf("reach the table: %w", err)
 	}
 	return maker(ctx, base)
+}
+
+// queue returns the queue at the URL.
+func (b *Base) queue(url string) *queue.Queue {
+	client := sqs.NewFromConfig(b.AWS, func(o *sqs.Options) {
+		if b.endpoints.SQS != "" {
+			o.BaseEndpoint = &b.endpoints.SQS
+		}
+	})
+	return queue.New(client, url)
+}
+
+// viewBytes is what views may take of the function's memory: half, which
+// leaves room for filling one beside them.
+func (b *Base) viewBytes() int64 {
+	if memory := int64(lambdacontext.MemoryLimitInMB); memory > 0 {
+		return memory << 20 / 2
+	}
+	return 1 << 30
 }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,13 +37,14 @@ const (
 type builder struct {
 	registry huma.Registry
 	api      *huma.OpenAPI
+	refined  map[reflect.Type]bool
 }
 
 // Build returns the document of the operations, indented, with a final line
 // feed. The same operations give the same bytes.
 func Build(operations []rest.Operation) ([]byte, error) {
 	huma.DefaultArrayNullable = false
-	b := &builder{registry: newRegistry()}
+	b := &builder{registry: newRegistry(), refined: map[reflect.Type]bool{}}
 	b.api = &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info:    &huma.Info{Title: "Commerce Integration Service", Version: Version, Description: description},

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -17,7 +18,70 @@ func (b *builder) schema(v any) *huma.Schema {
 	if s, ok := v.(*huma.Schema); ok {
 		return s
 	}
-	return b.registry.Schema(reflect.TypeOf(v), true, "")
+	t := reflect.TypeOf(v)
+	s := b.registry.Schema(t, true, "")
+	b.refine(t)
+	return s
+}
+
+// enumeration is a type that lists what it accepts.
+type enumeration interface{ Values() []string }
+
+// refine adds to the schemas of a struct, and of those in it, what the
+// library does not see: enumerations, and that a pointer may be null.
+func (b *builder) refine(t reflect.Type) {
+	t = elem(t)
+	if t.Kind() != reflect.Struct || b.refined[t] || t.PkgPath() == "" {
+		return
+	}
+	b.refined[t] = true
+	s := b.registry.SchemaFromRef(b.registry.Schema(t, true, "").Ref)
+	if s == nil {
+		return
+	}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		property := s.Properties[name]
+		if property == nil {
+			continue
+		}
+		if e, ok := reflect.New(elem(field.Type)).Elem().Interface().(enumeration); ok {
+			at := property
+			if property.Items != nil {
+				at = property.Items
+			}
+			at.Enum = nil
+			for _, v := range e.Values() {
+				at.Enum = append(at.Enum, v)
+			}
+		}
+		b.refine(field.Type)
+		if field.Type.Kind() == reflect.Pointer {
+			s.Properties[name] = nullable(property)
+		}
+	}
+}
+
+// elem is what a pointer points to and a slice holds.
+func elem(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t != reflect.TypeFor[jsontext.Value]() {
+		t = t.Elem()
+	}
+	return t
+}
+
+// nullable is the schema that also takes null.
+func nullable(s *huma.Schema) *huma.Schema {
+	if s.Ref != "" {
+		return &huma.Schema{OneOf: []*huma.Schema{s, {Type: "null"}}}
+	}
+	copied := *s
+	copied.Nullable = true
+	if copied.Enum != nil {
+		copied.Enum = append(slices.Clone(copied.Enum), nil)
+	}
+	return &copied
 }
 
 func newRegistry() huma.Registry {
@@ -30,19 +94,34 @@ func newRegistry() huma.Registry {
 	return registry
 }
 
-// schemaName is the type's name; a generic type's arguments precede it:
-// Page[commerce.Product] is ProductPage.
-func schemaName(t reflect.Type, hint string) string {
-	name := huma.DefaultSchemaNamer(t, hint)
-	if base, args, generic := strings.Cut(t.Name(), "["); generic {
-		arg := strings.TrimSuffix(args, "]")
-		name = arg[strings.LastIndexByte(arg, '.')+1:] + base
+// published are the names of resources where they differ from the code's.
+func published() map[string]string {
+	return map[string]string{
+		"APIKey": "ApiKey", "CreatedKey": "CreatedApiKey", "Application": "DeveloperApplication",
+		"Endpoint": "WebhookEndpoint", "CreatedEndpoint": "CreatedWebhookEndpoint", "Problem": "Error", "Detail": "ErrorDetail",
 	}
-	r := []rune(name)
+}
+
+// schemaName is the type's published name. A page is named by what it lists:
+// listing.Page[commerce.Product] is ProductPage.
+func schemaName(t reflect.Type, hint string) string {
+	name, suffix := t.Name(), ""
+	if base, args, generic := strings.Cut(name, "["); generic {
+		arg := strings.TrimSuffix(args, "]")
+		name, suffix = arg[strings.LastIndexByte(arg, '.')+1:], base
+	}
+	if other, ok := published()[name]; ok {
+		name = other
+	}
+	if name == "" {
+		return huma.DefaultSchemaNamer(t, hint)
+	}
+	r := []rune(name + suffix)
 	r[0] = unicode.ToUpper(r[0])
 	return string(r)
 }
 
+// These stand for the scalar types in the library's eyes.
 type (
 	idSchema     string
 	timeSchema   string
@@ -55,7 +134,7 @@ func (idSchema) Schema(huma.Registry) *huma.Schema {
 }
 
 func (timeSchema) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-11-21T06:35:41.242Z"}}
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
 
 func (amountSchema) Schema(huma.Registry) *huma.Schema {

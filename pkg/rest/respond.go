@@ -83,7 +83,6 @@ func (x *exchange) write(status int, body []byte, mediaType string) {
 			h.Set("ETag", gzipTag(tag))
 		}
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(status)
 	if x.r.Method != http.MethodHead {
 		// A client that went away is no error of ours.

@@ -130,11 +130,16 @@ func (x *exchange) authorize() error {
 		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a user's token only")
 	}
 	if x.op.Scope != "" && !p.Scopes.Has(x.op.Scope) {
-		f := fault.New(fault.Forbidden, "insufficient_scope", "the credential lacks the scope %s", x.op.Scope)
-		f.Details = []fault.Detail{{Field: string(x.op.Scope), In: fault.InHeader, Code: "insufficient_scope", Message: "the credential lacks this scope"}}
-		return f
+		return MissingScope(x.op.Scope)
 	}
 	return x.checkSites(p)
+}
+
+// MissingScope is the fault of a credential that lacks the scope.
+func MissingScope(scope auth.Scope) error {
+	f := fault.New(fault.Forbidden, "insufficient_scope", "the credential lacks the scope %s", scope)
+	f.Details = []fault.Detail{{Field: string(scope), In: fault.InHeader, Code: "insufficient_scope", Message: "the credential lacks this scope"}}
+	return f
 }
 
 func (x *exchange) admit(p *auth.Principal) error {

@@ -33,7 +33,7 @@ var endpoint = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the cache folder: %w", err)
 	}
-	binary, err := tableserver.Install(ctx, filepath.Join(cache, "commerce-integration"))
+	binary, err := tableserver.Install(ctx, filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version))
 	if err != nil {
 		return "", err
 	}

@@ -8,12 +8,13 @@ package read
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/listing"
 	"github.com/commerce-integration/service/pkg/rest"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -46,7 +47,7 @@ func (a *area) item(kind commerce.Kind) rest.Operation {
 			if stored == nil {
 				return nil, fault.Missing(string(kind))
 			}
-			visible, err := visible(stored, &r.Principal, site)
+			visible, err := commerce.Reach{Site: site, Sites: r.Principal.SiteIDs}.Shows(stored)
 			if err != nil {
 				return nil, err
 			}
@@ -57,29 +58,6 @@ func (a *area) item(kind commerce.Kind) rest.Operation {
 			return &rest.Response{Raw: shape}, nil
 		},
 	}
-}
-
-// visible reports whether the principal may see the record, and the site
-// asked for, if one is, shows it.
-func visible(s *commerce.Stored, p *auth.Principal, site *value.ID) (bool, error) {
-	if p.SiteIDs == nil && site == nil {
-		return true, nil
-	}
-	record, err := s.Record()
-	if err != nil {
-		return false, err
-	}
-	own := record.Head().SiteID
-	covered := func(sites []value.ID) bool {
-		switch {
-		case s.Kind == commerce.KindProduct:
-			return s.SiteIDs == nil || slices.ContainsFunc(s.SiteIDs, func(id value.ID) bool { return slices.Contains(sites, id) })
-		case own == nil:
-			return s.Kind == commerce.KindCategory
-		}
-		return slices.Contains(sites, *own)
-	}
-	return (p.SiteIDs == nil || covered(p.SiteIDs)) && (site == nil || covered([]value.ID{*site})), nil
 }
 
 func siteHeader() rest.Param {
@@ -117,15 +95,54 @@ type area struct {
 	store  Store
 	views  Views
 	clock  func() time.Time
-	lists  Lists
+	lists  map[commerce.Kind]*indexing.List
+	gone   *indexing.List // the deletions
 	cached *recordCache
 }
 
-func title(kind commerce.Kind) string {
-	return string(kind[0]-'a'+'A') + string(kind[1:])
+// Config is what the operations need of their surroundings.
+type Config struct {
+	Clock      func() time.Time
+	Lists      map[commerce.Kind]*indexing.List
+	Deletions  *indexing.List
+	CacheBytes int // of records; 0 is 32 MiB
 }
 
-func tagOf(kind commerce.Kind) string {
-	plural := kind.Plural()
-	return string(plural[0]-'a'+'A') + plural[1:]
+// Operations returns every operation of the read API.
+func Operations(store Store, views Views, cfg Config) []rest.Operation {
+	if cfg.CacheBytes == 0 {
+		cfg.CacheBytes = 32 << 20
+	}
+	a := &area{
+		store: store, views: views, clock: cfg.Clock, lists: cfg.Lists, gone: cfg.Deletions,
+		cached: newRecordCache(cfg.CacheBytes),
+	}
+	operations := []rest.Operation{me(), a.deletions()}
+	for _, kind := range commerce.Kinds() {
+		operations = append(operations, a.list(kind), a.item(kind))
+	}
+	return operations
+}
+
+func title(kind commerce.Kind) string { return capital(string(kind)) }
+
+func tagOf(kind commerce.Kind) string { return capital(kind.Plural()) }
+
+func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }
+
+// pageOf is the result of a kind's list, for the documentation.
+func pageOf(kind commerce.Kind) any {
+	switch kind {
+	case commerce.KindProduct:
+		return listing.Page[commerce.Product]{}
+	case commerce.KindCategory:
+		return listing.Page[commerce.Category]{}
+	case commerce.KindOrder:
+		return listing.Page[commerce.Order]{}
+	case commerce.KindCustomer:
+		return listing.Page[commerce.Customer]{}
+	case commerce.KindInvoice:
+		return listing.Page[commerce.Invoice]{}
+	}
+	panic("read: no kind " + string(kind))
 }

@@ -1,0 +1,166 @@
+// Package pkg_test holds the tests about the tree as a whole.
+package pkg_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/commerce-integration/service/"
+
+// layers lists, for each package of the service, which others it may import.
+// What is not listed here may import nothing of ours. "..." covers a folder.
+var layers = map[string][]string{
+	"pkg/value":      {},
+	"pkg/fault":      {},
+	"pkg/fold":       {},
+	"pkg/strictjson": {"pkg/fault"},
+	"pkg/sealed":     {},
+	"pkg/index":      {"pkg/fold"},
+	"pkg/outbound":   {},
+
+	"pkg/listing":  {"pkg/value", "pkg/fault", "pkg/fold", "pkg/index"},
+	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/index", "pkg/fold", "pkg/listing"},
+	"pkg/account":  {"pkg/value", "pkg/fault", "pkg/strictjson"},
+	"pkg/webhook":  {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/listing", "pkg/index"},
+	"pkg/auth":     {"pkg/value", "pkg/fault", "pkg/account"},
+
+	"pkg/ratelimit":        {"pkg/fault", "pkg/rest", "pkg/ratelimit/window"},
+	"pkg/ratelimit/window": {},
+
+	"pkg/rest":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth"},
+	"pkg/rest/about":      {"pkg/fault", "pkg/rest"},
+	"pkg/rest/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/listing", "pkg/rest"},
+	"pkg/rest/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/listing", "pkg/index", "pkg/rest"},
+	"pkg/rest/read":       {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/listing", "pkg/index", "pkg/indexing", "pkg/rest"},
+
+	"pkg/dynamo":   {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/ratelimit/window"},
+	"pkg/queue":    {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook"},
+	"pkg/ingest":   {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/dynamo"},
+	"pkg/indexing": {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo"},
+	"pkg/dispatch": {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/queue"},
+	"pkg/delivery": {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/dynamo", "pkg/queue"},
+	"pkg/sweep":    {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/queue"},
+
+	"pkg/importer": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/commerce"},
+	"pkg/listener": {"pkg/value", "pkg/webhook", "pkg/commerce"},
+	"pkg/openapi":  {"pkg/value", "pkg/fault", "pkg/rest"},
+
+	"pkg/local/template":    {},
+	"pkg/local/gateway":     {"pkg/local/template"},
+	"pkg/local/tableserver": {},
+	"pkg/local/queueserver": {},
+	"pkg/local/eventsource": {},
+	"pkg/local/provision":   {"pkg/local/template"},
+
+	"pkg/app":               {"..."},
+	"pkg/local/runner":      {"..."},
+	"pkg/dynamo/dynamotest": {"..."},
+	"pkg/cmd/commerce":      {"..."},
+	"functions/authorizer":  {"pkg/app"},
+	"functions/developers":  {"pkg/app"},
+	"functions/webhooks":    {"pkg/app"},
+	"functions/api":         {"pkg/app"},
+	"functions/ingest":      {"pkg/app"},
+	"functions/dispatcher":  {"pkg/app"},
+	"functions/indexer":     {"pkg/app"},
+	"functions/worker":      {"pkg/app"},
+	"functions/sweeper":     {"pkg/app"},
+}
+
+// awsUsers are the only packages that may import AWS modules.
+var awsUsers = []string{
+	"pkg/dynamo", "pkg/queue", "pkg/app", "pkg/local/", "pkg/cmd/", "functions/",
+	// These take the event types of aws-lambda-go, and no client.
+	"pkg/ingest", "pkg/indexing", "pkg/dispatch", "pkg/delivery", "pkg/sweep",
+}
+
+// imports lists each package of the module with what it imports, tests apart.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "../...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		found[strings.TrimPrefix(fields[0], module)] = fields[1:]
+	}
+	if len(found) < 20 {
+		t.Fatalf("go list found %d packages, want the whole module", len(found))
+	}
+	return found
+}
+
+func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
+	for name, imported := range imports(t) {
+		allowed, known := layers[name]
+		if !known {
+			t.Errorf("%s has no place in the layers", name)
+			continue
+		}
+		for _, path := range imported {
+			ours, isOurs := strings.CutPrefix(path, module)
+			if isOurs && !slices.Contains(allowed, ours) && !slices.Contains(allowed, "...") {
+				t.Errorf("%s imports %s, which is not below it", name, ours)
+			}
+		}
+	}
+}
+
+func TestOnlyTheOuterPackagesImportAWS(t *testing.T) {
+	for name, imported := range imports(t) {
+		if slices.ContainsFunc(awsUsers, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			continue
+		}
+		for _, path := range imported {
+			if strings.HasPrefix(path, "github.com/aws") {
+				t.Errorf("%s imports %s", name, path)
+			}
+		}
+	}
+}
+
+func TestOnlyOnePackageSpeaksToEachService(t *testing.T) {
+	owners := map[string][]string{
+		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/local/", "pkg/cmd/"},
+		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/queue", "pkg/app", "pkg/local/", "pkg/cmd/"},
+	}
+	for name, imported := range imports(t) {
+		for _, path := range imported {
+			if allowed, owned := owners[path]; owned &&
+				!slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+				t.Errorf("%s imports %s", name, path)
+			}
+		}
+	}
+}
+
+func TestTheTopLevelIsTheCards(t *testing.T) {
+	want := []string{"Makefile", "README.md", "events", "functions", "go.mod", "go.sum", "pkg", "samconfig.toml", "template.yaml"}
+	tracked, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files").Output()
+	if err != nil {
+		t.Skip("not a git checkout")
+	}
+	got := map[string]bool{}
+	for line := range strings.Lines(string(tracked)) {
+		top, _, _ := strings.Cut(strings.TrimSpace(line), "/")
+		if !strings.HasPrefix(top, ".") {
+			got[top] = true
+		}
+	}
+	for _, name := range want {
+		if _, err := os.Stat(filepath.Join("..", name)); err != nil {
+			t.Errorf("%s is missing", name)
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("%s is no top-level entry of this project", name)
+	}
+}

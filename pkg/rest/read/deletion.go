@@ -1,0 +1,68 @@
+package read
+
+import (
+	"net/http"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/rest"
+)
+
+// deletions is the operation that lists what was deleted, for clients that
+// keep a copy.
+func (a *area) deletions() rest.Operation {
+	l := commerce.DeletionList()
+	return rest.Operation{
+		ID: "listDeletions", Method: http.MethodGet, Path: "/api/deletions", Tag: "Deletions", Access: rest.Reader,
+		Status: http.StatusOK, Result: listing.Page[commerce.Deletion]{}, Params: parameters(l),
+		Summary: "List deleted records",
+		Description: "Deletions of the last 90 days, of the kinds that the credential may read and of every site. " +
+			"A record that was put again is not in the list.",
+		Handle: func(r *rest.Request) (*rest.Response, error) {
+			q, err := l.Parse(r.Query)
+			if err != nil {
+				return nil, err
+			}
+			kinds, err := readable(r, q)
+			if err != nil {
+				return nil, err
+			}
+			view, err := a.views.View(r.Context(), r.Organization(), a.gone)
+			if err != nil {
+				return nil, err
+			}
+			result := view.Query(q.Index(index.In(l.Schema.Col("kind"), kinds...)))
+			page := listing.Page[commerce.Deletion]{Meta: q.Meta(result.Total)}
+			for _, hit := range result.Hits {
+				if deletion, ok := commerce.DeletionOf(hit); ok {
+					page.Data = append(page.Data, deletion)
+				}
+			}
+			links := q.Links(r.BaseURL+"/api/deletions", result.Total, lastOf(q, result.Hits))
+			return &rest.Response{JSON: page, Header: http.Header{"Link": {links}}}, nil
+		},
+	}
+}
+
+// readable returns the kinds that the credential may read. One that is asked
+// for by name and may not be read is refused.
+func readable(r *rest.Request, q *listing.Query) ([]string, error) {
+	var kinds []string
+	for _, kind := range commerce.Kinds() {
+		if r.Principal.Scopes.Has(scopeOf(kind)) {
+			kinds = append(kinds, string(kind))
+		}
+	}
+	for _, asked := range q.Texts("kind") {
+		if scope := scopeOf(commerce.Kind(asked)); !r.Principal.Scopes.Has(scope) {
+			return nil, rest.MissingScope(scope)
+		}
+	}
+	if len(kinds) == 0 {
+		f := fault.New(fault.Forbidden, "insufficient_scope", "the credential may read no kind of record")
+		return nil, f
+	}
+	return kinds, nil
+}

@@ -1,0 +1,196 @@
+package read
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Views gives an organization's view of a list.
+type Views interface {
+	View(ctx context.Context, org value.ID, list *indexing.List) (*index.View, error)
+}
+
+// maxPage bounds a page in bytes: Lambda answers at most 6 MB, in which the
+// text of a page may grow by its escapes.
+const maxPage = 5632 << 10
+
+// list is the operation that lists a kind.
+func (a *area) list(kind commerce.Kind) rest.Operation {
+	l := commerce.ListOf(kind)
+	return rest.Operation{
+		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
+		Summary: "List " + kind.Plural(), Access: rest.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: pageOf(kind),
+		Description: "A change is in the list about two seconds after it was stored.",
+		Params:      append([]rest.Param{siteHeader()}, parameters(l)...),
+		Handle: func(r *rest.Request) (*rest.Response, error) {
+			site, err := siteOf(r)
+			if err != nil {
+				return nil, err
+			}
+			q, err := l.Parse(r.Query)
+			if err != nil {
+				return nil, err
+			}
+			reach := commerce.Reach{Site: site, Sites: r.Principal.SiteIDs}
+			indexed, err := commerce.IndexQuery(kind, q, reach, a.descendants(r), value.TimeOf(a.clock()))
+			if err != nil {
+				return nil, err
+			}
+			return a.answer(r, kind, q, indexed)
+		},
+	}
+}
+
+// descendants follows the organization's tree of categories, when a query
+// asks for it.
+func (a *area) descendants(r *rest.Request) commerce.Descendants {
+	return func(category value.ID) ([]value.ID, error) {
+		categories, err := a.views.View(r.Context(), r.Organization(), a.lists[commerce.KindCategory])
+		if err != nil {
+			return nil, err
+		}
+		return commerce.DescendantsIn(categories)(category)
+	}
+}
+
+// answer finds the page in the view and reads its records.
+func (a *area) answer(r *rest.Request, kind commerce.Kind, q *listing.Query, indexed index.Query) (*rest.Response, error) {
+	view, err := a.views.View(r.Context(), r.Organization(), a.lists[kind])
+	if err != nil {
+		return nil, err
+	}
+	result := view.Query(indexed)
+	documents, err := a.documents(r, kind, indexed, result.Hits)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSize(documents); err != nil {
+		return nil, err
+	}
+	links := q.Links(r.BaseURL+"/api/"+kind.Plural(), result.Total, lastOf(q, result.Hits))
+	body := page(kind, documents, q.Meta(result.Total), value.TimeOf(a.clock()))
+	return &rest.Response{Raw: body, Header: http.Header{"Link": {links}}}, nil
+}
+
+// lastOf is the id from which a walk goes on; nil when the page was the last.
+func lastOf(q *listing.Query, hits []index.Hit) *value.ID {
+	if len(hits) < q.Limit {
+		return nil
+	}
+	id := value.ID(hits[len(hits)-1].ID)
+	return &id
+}
+
+// documents returns the stored JSON of the hits, in their order. A record
+// that was changed after the view saw it is checked against the query again,
+// and left out when it is no longer an answer to it or no longer visible.
+func (a *area) documents(r *rest.Request, kind commerce.Kind, q index.Query, hits []index.Hit) ([][]byte, error) {
+	documents := make([][]byte, len(hits))
+	var missing []value.ID
+	for i, hit := range hits {
+		key := cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}
+		if documents[i] = a.cached.get(key); documents[i] == nil {
+			missing = append(missing, hit.ID)
+		}
+	}
+	if len(missing) == 0 {
+		return documents, nil
+	}
+	stored, err := a.store.Records(r.Context(), r.Organization(), kind, missing)
+	if err != nil {
+		return nil, err
+	}
+	found := documents[:0]
+	for i, hit := range hits {
+		document := documents[i]
+		if document == nil {
+			if document, err = a.document(stored[hit.ID], kind, q, hit); err != nil {
+				return nil, err
+			}
+		}
+		if document != nil {
+			found = append(found, document)
+		}
+	}
+	return found, nil
+}
+
+// document returns the JSON of a record that was read for a hit, nil when it
+// does not belong into the answer any more.
+func (a *area) document(s *commerce.Stored, kind commerce.Kind, q index.Query, hit index.Hit) ([]byte, error) {
+	if s == nil || s.Deleted {
+		return nil, nil
+	}
+	if s.Revision != value.Time(hit.Revision) {
+		now, err := commerce.Document(s, value.Time(hit.Visible))
+		if err != nil {
+			return nil, err
+		}
+		if !index.Match(a.lists[kind].Schema, q, now) {
+			return nil, nil
+		}
+	}
+	a.cached.put(cacheKey{s.OrganizationID, kind, s.ID, s.Revision}, s.Doc)
+	return s.Doc, nil
+}
+
+// checkSize refuses a page that could not be answered, naming the limit that
+// fits for sure.
+func checkSize(documents [][]byte) error {
+	total, largest := 0, 1
+	for _, d := range documents {
+		total += len(d) + 1
+		largest = max(largest, len(d)+1)
+	}
+	if total <= maxPage {
+		return nil
+	}
+	fits := max(1, maxPage/largest)
+	f := fault.New(fault.Invalid, "page_too_large", "the page is larger than %d bytes; ask with limit=%d", maxPage, fits)
+	f.Details = []fault.Detail{{Field: "limit", In: fault.InQuery, Code: fault.DetailOutOfRange, Message: "must be at most " + strconv.Itoa(fits) + " for this page"}}
+	return f
+}
+
+// page writes a page's JSON around the stored documents.
+func page(kind commerce.Kind, documents [][]byte, meta listing.Meta, now value.Time) []byte {
+	size := 128
+	for _, d := range documents {
+		size += len(d) + 1
+	}
+	body := append(make([]byte, 0, size), `{"data":[`...)
+	for i, d := range documents {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = commerce.AppendShape(body, kind, d, now)
+	}
+	for _, part := range []struct {
+		before string
+		n      int
+	}{{`],"meta":{"page":`, meta.Page}, {`,"limit":`, meta.Limit}, {`,"total":`, meta.Total}, {`,"totalPages":`, meta.TotalPages}} {
+		body = append(body, part.before...)
+		body = strconv.AppendInt(body, int64(part.n), 10)
+	}
+	return append(body, "}}"...)
+}
+
+// parameters documents a list's parameters for the operation.
+func parameters(l *listing.List) []rest.Param {
+	var params []rest.Param
+	for _, p := range l.Parameters() {
+		params = append(params, rest.Param{
+			Name: p.Name, In: fault.InQuery, Description: p.Description, Type: p.Type, Format: p.Format,
+			Enum: p.Enum, Multi: p.Multi, Default: p.Default, Min: p.Min, Max: p.Max,
+		})
+	}
+	return params
+}
