@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -39,11 +40,46 @@ func AmountOf(n int64) Amount {
 // ParseAmount accepts a JSON number, exponent included. A fifth decimal is
 // refused, never rounded; trailing zeros do not count as decimals.
 func ParseAmount(s string) (Amount, error) {
+	if a, ok := plainAmount(s); ok {
+		return a, nil
+	}
 	n, err := scanNumber(s)
 	if err != nil {
 		return 0, err
 	}
 	return n.amount()
+}
+
+// plainAmount reads the form that amounts are written in, which is nearly
+// every number: without an exponent and within every bound.
+func plainAmount(s string) (a Amount, ok bool) {
+	const most = len("99999999999.9999")
+	digits := strings.TrimPrefix(s, "-")
+	if digits == "" || len(digits) > most || digits[0] == '0' && len(digits) > 1 && digits[1] != '.' {
+		return 0, false
+	}
+	point := len(digits)
+	for i, c := range []byte(digits) {
+		switch {
+		case c >= '0' && c <= '9':
+			a = a*10 + Amount(c-'0')
+		case c == '.' && i > 0 && point == len(digits):
+			point = i
+		default:
+			return 0, false
+		}
+	}
+	decimals := max(0, len(digits)-point-1)
+	if point > len("99999999999") || decimals > amountDecimals || point < len(digits) && decimals == 0 {
+		return 0, false
+	}
+	for range amountDecimals - decimals {
+		a *= 10
+	}
+	if len(digits) < len(s) {
+		a = -a
+	}
+	return a, true
 }
 
 // number is a scanned JSON number: digits without leading or trailing zeros

@@ -2,6 +2,7 @@ package value
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 
 	"github.com/google/uuid"
@@ -27,14 +28,9 @@ func DeriveID(namespace ID, name string) ID {
 
 // ParseID accepts the 36-character form in any case, and nothing else.
 func ParseID(s string) (ID, error) {
-	if len(s) != 36 {
-		return ID{}, errID
-	}
-	u, err := uuid.Parse(s)
-	if err != nil {
-		return ID{}, errID
-	}
-	return ID(u), nil
+	var id ID
+	err := id.UnmarshalText([]byte(s))
+	return id, err
 }
 
 // MustID is ParseID for constants and tests; it panics on a bad UUID.
@@ -46,7 +42,19 @@ func MustID(s string) ID {
 	return id
 }
 
-func (id ID) String() string { return uuid.UUID(id).String() }
+func (id ID) String() string { return string(id.append(make([]byte, 0, idLength))) }
+
+const idLength = len("0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00")
+
+func (id ID) append(b []byte) []byte {
+	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
+	}
+	return b
+}
 
 // IsZero reports whether id is the nil UUID, which no resource has.
 func (id ID) IsZero() bool { return id == ID{} }
@@ -55,20 +63,20 @@ func (id ID) IsZero() bool { return id == ID{} }
 func (id ID) Compare(other ID) int { return bytes.Compare(id[:], other[:]) }
 
 // AppendText implements [encoding.TextAppender].
-func (id ID) AppendText(b []byte) ([]byte, error) {
-	text, err := uuid.UUID(id).MarshalText()
-	return append(b, text...), err
-}
+func (id ID) AppendText(b []byte) ([]byte, error) { return id.append(b), nil }
 
 // MarshalText implements [encoding.TextMarshaler].
-func (id ID) MarshalText() ([]byte, error) { return uuid.UUID(id).MarshalText() }
+func (id ID) MarshalText() ([]byte, error) { return id.append(make([]byte, 0, idLength)), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler] with the rules of [ParseID].
 func (id *ID) UnmarshalText(b []byte) error {
-	parsed, err := ParseID(string(b))
-	if err != nil {
-		return err
+	if len(b) != idLength {
+		return errID
 	}
-	*id = parsed
+	u, err := uuid.ParseBytes(b)
+	if err != nil {
+		return errID
+	}
+	*id = ID(u)
 	return nil
 }

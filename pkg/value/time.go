@@ -27,32 +27,102 @@ var (
 func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
 // ParseTime accepts RFC 3339 with any offset and at most three decimals, or
-// a plain date, which means midnight UTC.
+// a plain date, which means midnight UTC. The letters T and Z are capitals,
+// and a leap second is refused.
 func ParseTime(s string) (Time, error) {
-	if len(s) == len(time.DateOnly) {
-		t, err := time.Parse(time.DateOnly, s)
-		if err != nil {
-			return 0, errTime
-		}
-		return rangedTime(t)
+	c := clockText{rest: s}
+	year, month, day := c.number(4, 9999), c.after('-', 2, 12), c.after('-', 2, 31)
+	if month == 0 || day == 0 || day > daysIn(year, time.Month(month)) {
+		c.bad = true
+	}
+	if c.rest == "" && !c.bad {
+		return rangedTime(time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC))
 	}
 	if strings.ContainsRune(s, ' ') {
 		return 0, errTimeSpace
 	}
-	if len(s) < len("2006-01-02T15:04:05Z") || s[10] != 'T' || strings.ContainsRune(s, ',') {
+	hour, minute, second := c.after('T', 2, 23), c.after(':', 2, 59), c.after(':', 2, 59)
+	milliseconds, fine := c.fraction()
+	offset := c.offset()
+	switch {
+	case c.bad || c.rest != "":
 		return 0, errTime
+	case fine:
+		return 0, errTimeFine
 	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		return 0, errTime
+	return rangedTime(time.Date(year, time.Month(month), day, hour, minute-offset, second, milliseconds*1e6, time.UTC))
+}
+
+func daysIn(year int, month time.Month) int {
+	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}
+
+// clockText reads a time from the front of a text; bad stays once it is set.
+type clockText struct {
+	rest string
+	bad  bool
+}
+
+// number reads exactly so many digits, at most the most.
+func (c *clockText) number(digits, most int) (n int) {
+	if len(c.rest) < digits {
+		c.bad = true
+		return 0
 	}
-	if fraction := strings.IndexByte(s, '.'); fraction >= 0 {
-		digits := strings.IndexAny(s[fraction:], "Zz+-") - 1
-		if digits > 3 {
-			return 0, errTimeFine
+	for _, d := range []byte(c.rest[:digits]) {
+		if d < '0' || d > '9' {
+			c.bad = true
 		}
+		n = n*10 + int(d-'0')
 	}
-	return rangedTime(t)
+	c.rest = c.rest[digits:]
+	c.bad = c.bad || n > most
+	return n
+}
+
+// after reads a mark and the number behind it.
+func (c *clockText) after(mark byte, digits, most int) int {
+	if c.rest == "" || c.rest[0] != mark {
+		c.bad = true
+		return 0
+	}
+	c.rest = c.rest[1:]
+	return c.number(digits, most)
+}
+
+// fraction reads decimals of a second as milliseconds; fine tells that there
+// are more than three.
+func (c *clockText) fraction() (milliseconds int, fine bool) {
+	if c.rest == "" || c.rest[0] != '.' {
+		return 0, false
+	}
+	digits := len(c.rest) - 1 - len(strings.TrimLeft(c.rest[1:], "0123456789"))
+	c.rest = c.rest[1:]
+	unit := 100
+	for _, d := range []byte(c.rest[:digits]) {
+		milliseconds += int(d-'0') * unit
+		unit /= 10
+	}
+	c.rest = c.rest[digits:]
+	c.bad = c.bad || digits == 0
+	return milliseconds, digits > 3
+}
+
+// offset reads Z or the distance from UTC in minutes.
+func (c *clockText) offset() int {
+	if c.rest == "Z" {
+		c.rest = ""
+		return 0
+	}
+	sign := 1
+	if strings.HasPrefix(c.rest, "-") {
+		sign = -1
+	} else if !strings.HasPrefix(c.rest, "+") {
+		c.bad = true
+		return 0
+	}
+	hours := c.after(c.rest[0], 2, 23)
+	return sign * (hours*60 + c.after(':', 2, 59))
 }
 
 func rangedTime(t time.Time) (Time, error) {
