@@ -6,6 +6,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding"
 	"errors"
 	"io"
@@ -31,8 +32,9 @@ func Unmarshal(data []byte, v any, opts ...json.Options) error {
 	return nil
 }
 
-// TrimText makes Unmarshal trim white space around every value of type
-// string. Raw JSON, names, and types of their own stay as they are.
+// TrimText makes Unmarshal trim white space around everything that becomes a
+// Go string, keys of maps included. Raw JSON and types of their own stay as
+// they are.
 func TrimText() json.Options {
 	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *string) error {
 		if dec.PeekKind() != '"' {
@@ -50,39 +52,24 @@ func TrimText() json.Options {
 // checkText reads the whole document once: syntax, UTF-8, duplicate names,
 // trailing data and control characters.
 func checkText(data []byte) error {
-	if len(strings.TrimSpace(string(data))) == 0 {
+	if len(bytes.TrimSpace(data)) == 0 {
 		return fault.New(fault.Invalid, fault.CodeMalformedJSON, "the body is empty; send a JSON object")
 	}
-	dec := jsontext.NewDecoder(newReader(data))
-	for depth := 0; ; {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
+	for {
 		tok, err := dec.ReadToken()
-		if err == io.EOF && depth == 0 {
-			return nil
-		}
 		if err != nil {
 			return explain(err)
 		}
-		switch tok.Kind() {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		case '"':
-			if hasControl(tok.String()) {
-				return fault.Field(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
-					"must not contain control characters")
-			}
+		if tok.Kind() == '"' && hasControl(tok.String()) {
+			return fault.Field(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
+				"must not contain control characters")
 		}
-		if depth == 0 {
-			if err := atEnd(dec); err != nil {
-				return err
-			}
-			return nil
+		if dec.StackDepth() == 0 {
+			return atEnd(dec)
 		}
 	}
 }
-
-func newReader(data []byte) io.Reader { return strings.NewReader(string(data)) }
 
 func atEnd(dec *jsontext.Decoder) error {
 	if _, err := dec.ReadToken(); err != io.EOF {
@@ -167,6 +154,8 @@ func typeName(t reflect.Type) string {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "a whole number of at most " + strconv.Itoa(t.Bits()) + " bits"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
 	case reflect.Slice, reflect.Array:
 		return "an array"
 	case reflect.Map, reflect.Struct:

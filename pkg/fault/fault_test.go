@@ -1,0 +1,52 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+)
+
+func TestAFaultIsFoundInAChain(t *testing.T) {
+	f := New(NotFound, CodeNotFound, "no such %s", "order")
+	wrapped := fmt.Errorf("read: %w", f)
+	if got, ok := As(wrapped); !ok || got != f {
+		t.Errorf("As(%v) = %v, %v", wrapped, got, ok)
+	}
+	if !Is(wrapped, NotFound) || Is(wrapped, Conflict) {
+		t.Errorf("Is(%v): NotFound %v, Conflict %v", wrapped, Is(wrapped, NotFound), Is(wrapped, Conflict))
+	}
+	for _, err := range []error{nil, io.EOF, fmt.Errorf("wrapped: %w", io.EOF)} {
+		if got, ok := As(err); ok || got != nil || Is(err, Internal) {
+			t.Errorf("As(%v) = %v, %v; want none, and no kind", err, got, ok)
+		}
+	}
+}
+
+func TestTheCauseIsKeptAndNotShown(t *testing.T) {
+	f := Busy(io.ErrUnexpectedEOF)
+	if !errors.Is(f, io.ErrUnexpectedEOF) || f.RetryAfter != time.Second || f.Kind != Unavailable {
+		t.Errorf("Busy = %+v", f)
+	}
+	if want := "unavailable: the service is busy; send the request again: unexpected EOF"; f.Error() != want {
+		t.Errorf("Error() = %q, want %q", f.Error(), want)
+	}
+	if want := "the service is busy; send the request again"; f.Message != want {
+		t.Errorf("Message = %q, want %q", f.Message, want)
+	}
+}
+
+func TestAValidationRepeatsItsFirstDetail(t *testing.T) {
+	first := Detail{Field: "limit", In: InQuery, Code: DetailOutOfRange, Message: "must be between 1 and 100"}
+	f := Validation(first, Detail{Field: "page", In: InQuery, Code: DetailFormat, Message: "must be a number"})
+	if f.Kind != Invalid || f.Code != CodeValidation || f.Message != "limit must be between 1 and 100" || len(f.Details) != 2 {
+		t.Errorf("Validation = %+v", f)
+	}
+	if got := Field(InQuery, "limit", DetailOutOfRange, "must be between %d and %d", 1, 100); got.Message != f.Message || got.Details[0] != first {
+		t.Errorf("Field = %+v", got)
+	}
+	if got := Missing("order"); got.Kind != NotFound || got.Message != "no such order" || got.Error() != "not_found: no such order" {
+		t.Errorf("Missing = %+v", got)
+	}
+}
