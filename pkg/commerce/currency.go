@@ -8,7 +8,7 @@ import (
 // Currency is an ISO 4217 code in capitals.
 type Currency string
 
-// activeCurrencies is list one of ISO 4217 (amendment 179, 2026).
+// activeCurrencies is list one of ISO 4217 as it stood in 2026.
 const activeCurrencies = " AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BOV BRL BSD BTN BWP" +
 	" BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR" +
 	" FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS" +
