@@ -22,11 +22,11 @@ func markDue(it item, id value.ID, at value.Time) {
 }
 
 // Due reads up to limit due marks of a shard whose time lies before the
-// given one, the oldest first. The index follows the table within a moment:
-// a mark may already have moved.
-func (t *Table) Due(ctx context.Context, shard int, before value.Time, limit int) ([]webhook.Due, error) {
+// given one, the oldest first, behind the mark after unless it is "". The
+// index follows the table within a moment: a mark may already have moved.
+func (t *Table) Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error) {
 	var found []webhook.Due
-	in := timed(duePartition(shard), "", before.String(), limit)
+	in := timed(duePartition(shard), behind(after), before.String(), limit)
 	err := t.query(ctx, in, func(it item) (bool, error) {
 		d, err := decodeDue(it)
 		if err == nil {
@@ -37,14 +37,19 @@ func (t *Table) Due(ctx context.Context, shard int, before value.Time, limit int
 	return found, err
 }
 
-// timed is the query of a GSI1 partition in the order of time, behind the
-// sort key after (or from the start) and before the sort key before.
-func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
-	// Sort keys are times and compare as text; "!" stands before every
-	// character of one, so that the range is never empty by its bounds.
-	if after == "" {
-		after = "!"
+// behind is the sort key that follows the given one, or the first of all
+// when there is none: "~" stands behind and "!" before every character of a
+// sort key.
+func behind(sk string) string {
+	if sk == "" {
+		return "!"
 	}
+	return sk + "~"
+}
+
+// timed is the query of a GSI1 partition in the order of time, which is that
+// of the text, from the sort key after to the one before.
+func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		IndexName:              aws.String(gsi1),
 		KeyConditionExpression: aws.String("GSI1PK = :pk AND GSI1SK BETWEEN :after AND :before"),
@@ -145,7 +150,7 @@ func (t *Table) ForgetEndpoint(ctx context.Context, org, id value.ID) error {
 func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.Unsent, error) {
 	after := since.String()
 	if cursor != "" {
-		after = cursor + "~" // behind the row itself
+		after = behind(cursor)
 	}
 	var found []webhook.Unsent
 	err := t.query(ctx, timed(unsentPartition(endpoint), after, until.String(), limit), func(it item) (bool, error) {

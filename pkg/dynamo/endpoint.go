@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -238,13 +239,17 @@ func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]v
 	return ids, err
 }
 
+// buryDelay is when the rows of a deleted endpoint are looked for: after all
+// that read it before its deletion have ended.
+const buryDelay = 2 * time.Minute
+
 // buryEndpoint is the write that replaces an endpoint by the mark of its
-// deletion, due at once.
+// deletion.
 func (t *Table) buryEndpoint(org, id value.ID) write {
 	now := value.TimeOf(t.now())
 	it := endpointKey(org, id).item()
 	it[attrType], it[attrDeleted], it[attrRevision] = str(typeEndpoint), boolean(true), num(int64(now))
-	markDue(it, id, now)
+	markDue(it, id, now.Add(buryDelay))
 	return write{Put: &types.Put{TableName: &t.name, Item: it}}
 }
 

@@ -175,7 +175,7 @@ func allDue(t *testing.T, table *dynamo.Table) []webhook.Due {
 	t.Helper()
 	var found []webhook.Due
 	for shard := range dynamo.DueShards {
-		due, err := table.Due(t.Context(), shard, 1<<50, 100)
+		due, err := table.Due(t.Context(), shard, "", 1<<50, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

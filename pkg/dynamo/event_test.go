@@ -157,7 +157,7 @@ func TestDueMarksComeInTheOrderOfTime(t *testing.T) {
 	}
 	var before, after int
 	for shard := range dynamo.DueShards {
-		due, err := table.Due(t.Context(), shard, now.Add(21*time.Second), 100)
+		due, err := table.Due(t.Context(), shard, "", now.Add(21*time.Second), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,15 +167,19 @@ func TestDueMarksComeInTheOrderOfTime(t *testing.T) {
 			}
 		}
 		before += len(due)
-		all, err := table.Due(t.Context(), shard, now.Add(time.Hour), 100)
+		all, err := table.Due(t.Context(), shard, "", now.Add(time.Hour), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
 		after += len(all)
 		if len(all) > 1 {
-			first, err := table.Due(t.Context(), shard, now.Add(time.Hour), 1)
+			first, err := table.Due(t.Context(), shard, "", now.Add(time.Hour), 1)
 			if err != nil || len(first) != 1 || first[0] != all[0] {
 				t.Errorf("shard %d, limit 1: %+v, %v", shard, first, err)
+			}
+			rest, err := table.Due(t.Context(), shard, all[0].Mark, now.Add(time.Hour), 100)
+			if err != nil || cmp.Diff(rest, all[1:]) != "" {
+				t.Errorf("shard %d, behind the first: %+v, %v", shard, rest, err)
 			}
 		}
 	}
@@ -209,7 +213,7 @@ func TestDueMarkMovesOnce(t *testing.T) {
 func findDue(t *testing.T, table *dynamo.Table, before value.Time) webhook.Due {
 	t.Helper()
 	for shard := range dynamo.DueShards {
-		due, err := table.Due(t.Context(), shard, before, 10)
+		due, err := table.Due(t.Context(), shard, "", before, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

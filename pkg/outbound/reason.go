@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -42,6 +43,10 @@ func (p *progress) trace(ctx context.Context) context.Context {
 // explain turns the transport's error into an outcome. The reason is for the
 // target's owner, so that it never carries the text of an unknown error.
 func explain(ctx context.Context, err error, phase *progress, timeout time.Duration) Outcome {
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		err = withURL.Err // a URL may hold a secret of its owner
+	}
 	var forbidden *forbiddenAddress
 	switch {
 	case errors.As(err, &forbidden):

@@ -101,6 +101,12 @@ func (r *Row) ExpiresAt() value.Time { return r.CreatedAt.Add(Retention) }
 // Pending reports whether an attempt lies ahead.
 func (r *Row) Pending() bool { return r.Status == RowPending }
 
+// Unattempted reports whether the row waits for its very first message,
+// which nothing else stands for.
+func (r *Row) Unattempted() bool {
+	return r.Status == RowPending && r.AttemptCount == 0 && r.DueAt == nil
+}
+
 // Unsent reports whether a recovery may send the row again.
 func (r *Row) Unsent() bool { return !r.Test && (r.Status == RowHeld || r.Status == RowFailed) }
 

@@ -1,0 +1,225 @@
+// Package sweep does what time brings: once a minute it sends the deliveries
+// whose attempt comes near, goes on with recoveries, and cancels the rows of
+// deleted endpoints. Every step is safe to repeat and leaves a mark for the
+// next run before it acts, so that a run that dies loses nothing; a run ends
+// within the time it is given and leaves the rest to the next. Attempts
+// themselves are left to the worker.
+package sweep
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	// horizon is how far ahead a run looks: to the next one.
+	horizon = time.Minute
+	// pageSize is the due marks that are read at a time.
+	pageSize = 100
+	shards   = 4  // due partitions worked on at a time
+	writers  = 16 // rows written at a time, of each partition or job
+	jobs     = 4  // recoveries and deletions worked on at a time
+	// jobLease is for how long a job is left to the run that took it.
+	jobLease = time.Minute
+	// spare is left of the time for what is under way, and budget is the time
+	// of a run that is given none.
+	spare  = 5 * time.Second
+	budget = 50 * time.Second
+)
+
+// Marks finds due marks and moves them. Postpone reports whether the mark
+// stood as it was found.
+type Marks interface {
+	Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error)
+	Postpone(ctx context.Context, d webhook.Due, until value.Time) (row *webhook.Row, moved bool, err error)
+	ForgetEndpoint(ctx context.Context, org, id value.ID) error
+}
+
+// Store is what a sweeper keeps its state in.
+type Store interface {
+	Marks
+	BacklogStore
+}
+
+// Queue sends messages to the worker.
+type Queue interface {
+	Send(ctx context.Context, messages ...queue.Message) error
+}
+
+// Sweeper runs once a minute. Runs may overlap.
+type Sweeper struct {
+	store   Store
+	queue   Queue
+	backlog *Backlog
+	clock   func() time.Time
+	logger  *slog.Logger
+}
+
+// New returns a sweeper.
+func New(store Store, q Queue, clock func() time.Time, logger *slog.Logger) *Sweeper {
+	return &Sweeper{store: store, queue: q, backlog: NewBacklog(store, q, clock), clock: clock, logger: logger}
+}
+
+// Handle is a run, as the schedule's event asks for it. An error is logged
+// where it occurs and does not stop the rest; the last one is returned.
+func (s *Sweeper) Handle(ctx context.Context, _ events.CloudWatchEvent) error {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	found := &findings{}
+	var group errgroup.Group
+	group.SetLimit(shards)
+	for shard := range dynamo.DueShards {
+		group.Go(func() error {
+			if err := s.shard(ctx, shard, found); err != nil {
+				return s.failed(ctx, err, "shard", shard)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	if jobErr := s.jobs(ctx, found.jobs); jobErr != nil {
+		err = jobErr
+	}
+	s.logger.InfoContext(ctx, "swept", "sent", found.sent, "jobs", len(found.jobs))
+	return err
+}
+
+// within bounds a run a little tighter than its function.
+func (s *Sweeper) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, limited := ctx.Deadline(); limited {
+		return context.WithDeadline(ctx, deadline.Add(-spare))
+	}
+	return context.WithTimeout(ctx, budget)
+}
+
+// failed logs an error, unless it is only that time is up, and returns it.
+func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
+	if ctx.Err() != nil {
+		s.logger.WarnContext(ctx, "a run ended with work left", what...)
+		return nil
+	}
+	s.logger.ErrorContext(ctx, "sweeping failed", append(what, "error", err)...)
+	return err
+}
+
+// findings are what the shards of a run came upon.
+type findings struct {
+	mu   sync.Mutex
+	sent int
+	jobs []webhook.Due
+}
+
+// shard sends the deliveries of one due partition.
+func (s *Sweeper) shard(ctx context.Context, shard int, found *findings) error {
+	for after := ""; ; {
+		now := value.TimeOf(s.clock())
+		page, err := s.store.Due(ctx, shard, after, now.Add(horizon), pageSize)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		after = page[len(page)-1].Mark
+		isRow := func(d webhook.Due) bool { return d.Kind == webhook.DueRow }
+		sent, err := s.send(ctx, slices.Collect(filter(page, isRow)), now)
+		if err != nil {
+			return err
+		}
+		found.mu.Lock()
+		found.sent += sent
+		for _, d := range page {
+			if !isRow(d) && d.Mark <= now.String()+"~" { // a job has no use for being early
+				found.jobs = append(found.jobs, d)
+			}
+		}
+		found.mu.Unlock()
+	}
+}
+
+func filter(page []webhook.Due, keep func(webhook.Due) bool) func(yield func(webhook.Due) bool) {
+	return func(yield func(webhook.Due) bool) {
+		for _, d := range page {
+			if keep(d) && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
+// send moves the marks of rows ahead by the lease and then sends their
+// messages, each for its time. Should the sending fail, the mark brings the
+// row again.
+func (s *Sweeper) send(ctx context.Context, due []webhook.Due, now value.Time) (int, error) {
+	rows := make([]*webhook.Row, len(due))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i, d := range due {
+		group.Go(func() (err error) {
+			rows[i], _, err = s.store.Postpone(inner, d, now.Add(webhook.Lease))
+			return err
+		})
+	}
+	postponed := group.Wait()
+	var messages []queue.Message
+	for _, r := range rows {
+		if r != nil && r.Pending() {
+			messages = append(messages, messageOf(r, now))
+		}
+	}
+	if err := s.queue.Send(ctx, messages...); err != nil {
+		return 0, err
+	}
+	return len(messages), postponed
+}
+
+// messageOf is the message that brings a row's attempt at its time.
+func messageOf(r *webhook.Row, now value.Time) queue.Message {
+	return queue.Message{
+		Body: r.Ref().Body(), Group: r.EndpointID.String(),
+		Delay: max(0, r.NextAttemptAt.Std().Sub(now.Std())),
+	}
+}
+
+// jobs takes each job that no other run has taken, and works on it as far as
+// time allows.
+func (s *Sweeper) jobs(ctx context.Context, due []webhook.Due) error {
+	var group errgroup.Group
+	group.SetLimit(jobs)
+	for _, d := range due {
+		group.Go(func() error {
+			_, taken, err := s.store.Postpone(ctx, d, value.TimeOf(s.clock()).Add(jobLease))
+			if err == nil && taken {
+				err = s.job(ctx, d)
+			}
+			if err != nil {
+				return s.failed(ctx, err, "organizationId", d.OrganizationID, "job", d.ID)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (s *Sweeper) job(ctx context.Context, d webhook.Due) error {
+	if d.Kind == webhook.DueDeletion {
+		if err := s.backlog.Cancel(ctx, d.OrganizationID, d.ID, everything); err != nil {
+			return err
+		}
+		return s.store.ForgetEndpoint(ctx, d.OrganizationID, d.ID)
+	}
+	r, err := s.backlog.store.Recovery(ctx, d.OrganizationID, d.EndpointID, d.ID)
+	if err != nil || r == nil {
+		return err
+	}
+	_, err = s.backlog.Recover(ctx, r, everything)
+	return err
+}
