@@ -1,0 +1,370 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// keyShelf is a key store in memory that counts.
+type keyShelf struct {
+	mu          sync.Mutex
+	credentials map[string]account.Credential
+	apps        map[value.ID]account.Application
+	lookups     int
+	touches     []value.ID
+	err         error
+	touchErr    error
+	block       chan struct{} // closed to let look-ups go on; nil: they do
+}
+
+func newKeyShelf() *keyShelf {
+	return &keyShelf{credentials: map[string]account.Credential{}, apps: map[value.ID]account.Application{}}
+}
+
+func (s *keyShelf) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
+	s.mu.Lock()
+	s.lookups++
+	block := s.block
+	s.mu.Unlock()
+	if block != nil {
+		select {
+		case <-block:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.credentials[textID]
+	if s.err != nil || !ok {
+		return nil, nil, s.err
+	}
+	app, ok := s.apps[c.ApplicationID]
+	if !ok {
+		return &c, nil, nil
+	}
+	return &c, &app, nil
+}
+
+func (s *keyShelf) TouchKey(_ context.Context, _, _, key value.ID, _ time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touches = append(s.touches, key)
+	return s.touchErr
+}
+
+// change alters what the shelf holds, as another instance would.
+func (s *keyShelf) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// bench is an authorizer with one application and a key of it.
+type bench struct {
+	*Authorizer
+	*clock
+	shelf      *keyShelf
+	app        account.Application
+	key        account.CreatedKey
+	credential account.Credential
+	token      string
+	log        bytes.Buffer
+}
+
+func newBench(t *testing.T, dto account.CreateApiKeyDto) *bench {
+	t.Helper()
+	b := &bench{clock: &clock{}, shelf: newKeyShelf()}
+	name := "shop"
+	dto.Name = &name
+	b.app = account.NewApplication(org, user, account.CreateApplicationDto{Name: &name}, value.TimeOf(start))
+	b.app.RateLimit = 1234
+	b.key, b.credential = account.NewKey(&b.app, user, dto, value.TimeOf(start))
+	b.shelf.apps[b.app.ID], b.shelf.credentials[b.credential.KeyText] = b.app, b.credential
+	b.token = hs256(t, nil)
+	verifier := newTestVerifier(t, func(cfg *VerifierConfig) { cfg.Clock = b.now })
+	b.Authorizer = NewAuthorizer(verifier, b.shelf, AuthorizerConfig{Clock: b.now, Logger: slog.New(slog.NewTextHandler(&b.log, nil))})
+	return b
+}
+
+func (b *bench) withKey(t *testing.T, key string) string {
+	t.Helper()
+	_, denial, err := b.Authorize(t.Context(), Request{Read: true, Headers: map[string][]string{"X-API-Key": {key}}})
+	return outcomeOf(t, denial, err)
+}
+
+func TestWhichHeadersCount(t *testing.T) {
+	b := newBench(t, account.CreateApiKeyDto{})
+	bearer, key := "Bearer "+b.token, b.key.Key
+	const none = "unauthenticated: send a"
+	for _, tc := range []struct {
+		name            string
+		headers         map[string][]string
+		developer, read string // outcomes: the principal's kind, or the beginning of a denial
+	}{
+		{"nothing", nil, none, none},
+		{"a token", map[string][]string{"Authorization": {bearer}}, "user", "user"},
+		{"names in lower case", map[string][]string{"authorization": {bearer}}, "user", "user"},
+		{"the scheme in any case", map[string][]string{"Authorization": {"bEARER  " + b.token + " "}}, "user", "user"},
+		{"a key", map[string][]string{"X-API-Key": {key}}, none, "key"},
+		{"a key in lower case", map[string][]string{"x-api-key": {" " + key + " "}}, none, "key"},
+		{"both", map[string][]string{"Authorization": {bearer}, "x-api-key": {key}}, "user", "unauthenticated: send an API key or a bearer token, not both"},
+		{"both, the token bad", map[string][]string{"Authorization": {"Bearer x"}, "X-Api-Key": {key}}, "unauthenticated: the bearer token is not a JWT", "unauthenticated: send an API key or a bearer token, not both"},
+		{"both, the token missing", map[string][]string{"Authorization": {"Bearer"}, "X-Api-Key": {key}}, "unauthenticated: the Authorization header must be", "unauthenticated: send an API key or a bearer token, not both"},
+		{"a blank key beside a token", map[string][]string{"Authorization": {bearer}, "X-API-Key": {" "}}, "user", "user"},
+		{"another scheme beside a key", map[string][]string{"Authorization": {"Basic eDp5"}, "X-API-Key": {key}}, none, "key"},
+		{"another scheme", map[string][]string{"Authorization": {"Basic eDp5"}}, none, none},
+		{"a token without scheme", map[string][]string{"Authorization": {b.token}}, none, none},
+		{"two tokens", map[string][]string{"Authorization": {bearer, bearer}}, "unauthenticated: send one Authorization header", "unauthenticated: send one Authorization header"},
+		{"two keys", map[string][]string{"X-API-Key": {key, key}}, none, "unauthenticated: send one X-API-Key header"},
+		{"two tokens in one", map[string][]string{"Authorization": {bearer + ", " + bearer}}, "unauthenticated: the Authorization header must be", "unauthenticated: the Authorization header must be"},
+		{"a token that is a key", map[string][]string{"Authorization": {"Bearer " + key}}, "unauthenticated: the bearer token is not a JWT", "unauthenticated: the bearer token is not a JWT"},
+	} {
+		for _, area := range []struct {
+			read bool
+			want string
+		}{{false, tc.developer}, {true, tc.read}} {
+			p, denial, err := b.Authorize(t.Context(), Request{Headers: tc.headers, Read: area.read})
+			got := outcomeOf(t, denial, err)
+			if got == "ok" {
+				got = string(p.Kind)
+			}
+			if !strings.HasPrefix(got, area.want) {
+				t.Errorf("%s (read %v): got %s, want %s", tc.name, area.read, got, area.want)
+			}
+		}
+	}
+}
+
+func TestAKeysPrincipal(t *testing.T) {
+	expires := value.TimeOf(start.Add(time.Hour))
+	b := newBench(t, account.CreateApiKeyDto{Scopes: &[]string{"orders:read"}, SiteIDs: &[]value.ID{siteA}, ExpiresAt: &expires})
+	got, denial, err := b.Authorize(t.Context(), Request{Read: true, Headers: map[string][]string{"X-API-Key": {b.key.Key}}})
+	if denial != nil || err != nil {
+		t.Fatal(denial, err)
+	}
+	want := Principal{
+		Kind: KindKey, OrganizationID: org, ApplicationID: b.app.ID, KeyID: b.key.ID, Scopes: Scopes{OrdersRead},
+		SiteIDs: []value.ID{siteA}, RateLimit: 1234, ExpiresAt: start.Add(time.Hour),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("principal (-want +got):\n%s", diff)
+	}
+}
+
+func TestKeysHoldTheReadScopes(t *testing.T) {
+	if diff := cmp.Diff(ReadScopes().String(), strings.Join(account.ReadScopes(), " ")); diff != "" {
+		t.Errorf("the scopes of keys and those of the read API (-auth +account):\n%s", diff)
+	}
+}
+
+func TestAKeyIsRefusedForWhatItIs(t *testing.T) {
+	expires := value.TimeOf(start.Add(time.Hour))
+	for _, tc := range []struct {
+		name   string
+		change func(*bench)
+		want   string
+	}{
+		{"nothing wrong", func(*bench) {}, "ok"},
+		{"just before it expires", func(b *bench) { b.forward(time.Hour - time.Millisecond) }, "ok"},
+		{"expired", func(b *bench) { b.forward(time.Hour) }, "api_key_expired: "},
+		{"revoked", func(b *bench) {
+			b.credential.Revoked = true
+			b.shelf.credentials[b.credential.KeyText] = b.credential
+		}, "api_key_revoked: "},
+		{"suspended", func(b *bench) {
+			b.app.Status = account.Suspended
+			b.shelf.apps[b.app.ID] = b.app
+		}, "application_suspended: "},
+		{"its application deleted", func(b *bench) { delete(b.shelf.apps, b.app.ID) }, "unauthenticated: "},
+		{"its credential gone", func(b *bench) { clear(b.shelf.credentials) }, "unauthenticated: "},
+		{"revoked, but another key with its id", func(b *bench) {
+			b.credential.Revoked, b.credential.Hash = true, account.HashSecret("another")
+			b.shelf.credentials[b.credential.KeyText] = b.credential
+		}, "unauthenticated: the API key is not known"},
+		{"the table out of reach", func(b *bench) { b.shelf.err = errors.New("no answer") }, "error"},
+	} {
+		b := newBench(t, account.CreateApiKeyDto{ExpiresAt: &expires})
+		tc.change(b)
+		if got := b.withKey(t, b.key.Key); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestAKeyWithABadChecksumIsNotLookedUp(t *testing.T) {
+	b := newBench(t, account.CreateApiKeyDto{})
+	for _, key := range []string{"x", "cis_live_", b.key.Key[:54], b.key.Key + "x", b.key.Key[:30] + "-" + b.key.Key[31:], strings.ToUpper(b.key.Key)} {
+		if got := b.withKey(t, key); !strings.HasPrefix(got, "unauthenticated: the API key is not well formed") {
+			t.Errorf("%q: got %s", key, got)
+		}
+	}
+	if b.shelf.lookups != 0 {
+		t.Errorf("look-ups: got %d, want none", b.shelf.lookups)
+	}
+}
+
+func TestRevocationAndSuspensionActWithinFiveSeconds(t *testing.T) {
+	for name, change := range map[string]func(*bench){
+		"revocation": func(b *bench) {
+			b.credential.Revoked = true
+			b.shelf.credentials[b.credential.KeyText] = b.credential
+		},
+		"suspension": func(b *bench) {
+			b.app.Status = account.Suspended
+			b.shelf.apps[b.app.ID] = b.app
+		},
+		"deletion": func(b *bench) { delete(b.shelf.apps, b.app.ID) },
+	} {
+		b := newBench(t, account.CreateApiKeyDto{})
+		for range 10 {
+			if got := b.withKey(t, b.key.Key); got != "ok" {
+				t.Fatalf("%s: before: got %s", name, got)
+			}
+			b.forward(300 * time.Millisecond)
+		}
+		if b.shelf.lookups != 1 {
+			t.Errorf("%s: look-ups in 3 s: got %d, want 1", name, b.shelf.lookups)
+		}
+		b.shelf.change(func() { change(b) })
+		b.forward(5*time.Second - 10*time.Millisecond)
+		if got := b.withKey(t, b.key.Key); got == "ok" {
+			t.Errorf("%s: the key is still accepted after 5 s", name)
+		}
+	}
+}
+
+func TestANewKeyWorksAfterItWasUnknown(t *testing.T) {
+	b := newBench(t, account.CreateApiKeyDto{})
+	kept := b.shelf.credentials
+	b.shelf.credentials = map[string]account.Credential{}
+	if got := b.withKey(t, b.key.Key); got == "ok" {
+		t.Fatal("an unknown key was accepted")
+	}
+	b.shelf.change(func() { b.shelf.credentials = kept })
+	b.forward(keyFresh)
+	if got := b.withKey(t, b.key.Key); got != "ok" {
+		t.Errorf("got %s, want ok", got)
+	}
+}
+
+func TestAFailedLookUpIsNotRemembered(t *testing.T) {
+	b := newBench(t, account.CreateApiKeyDto{})
+	b.shelf.err = errors.New("no answer")
+	if got := b.withKey(t, b.key.Key); got != "error" {
+		t.Fatalf("got %s, want an error", got)
+	}
+	b.shelf.err = nil
+	if got := b.withKey(t, b.key.Key); got != "ok" {
+		t.Errorf("got %s, want ok", got)
+	}
+}
+
+func TestOneLookUpServesAllWhoWait(t *testing.T) {
+	b := newBench(t, account.CreateApiKeyDto{})
+	b.shelf.block = make(chan struct{})
+	cancelled, cancel := context.WithCancel(t.Context())
+	request := Request{Read: true, Headers: map[string][]string{"X-API-Key": {b.key.Key}}}
+	var group sync.WaitGroup
+	group.Go(func() {
+		// The first to come does the look-up, and goes away meanwhile.
+		if _, _, err := b.Authorize(cancelled, request); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		b.shelf.mu.Lock()
+		started := b.shelf.lookups == 1
+		b.shelf.mu.Unlock()
+		if started {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no look-up")
+		}
+		runtime.Gosched()
+	}
+	cancel()
+	for range 20 {
+		group.Go(func() {
+			if _, denial, err := b.Authorize(t.Context(), request); denial != nil || err != nil {
+				t.Error(denial, err)
+			}
+		})
+	}
+	gone, goneCancel := context.WithCancel(t.Context())
+	goneCancel()
+	if _, _, err := b.Authorize(gone, request); !errors.Is(err, context.Canceled) {
+		t.Errorf("who waits no longer: got %v, want context.Canceled", err)
+	}
+	close(b.shelf.block)
+	group.Wait()
+	if b.shelf.lookups != 1 {
+		t.Errorf("look-ups: got %d, want 1", b.shelf.lookups)
+	}
+}
+
+func TestTheLastUseIsWrittenOnceAMinuteAndNeverFailsARequest(t *testing.T) {
+	b := newBench(t, account.CreateApiKeyDto{})
+	b.shelf.touchErr = errors.New("no answer")
+	for range 61 {
+		if got := b.withKey(t, b.key.Key); got != "ok" {
+			t.Fatalf("got %s, want ok", got)
+		}
+		b.forward(3 * time.Second)
+	}
+	if want := []value.ID{b.key.ID, b.key.ID, b.key.ID, b.key.ID}; cmp.Diff(want, b.shelf.touches) != "" {
+		t.Errorf("last uses written in 3 minutes: got %v, want %v", b.shelf.touches, want)
+	}
+	if log := b.log.String(); strings.Count(log, "last use") != 4 || strings.Contains(log, b.key.Key) {
+		t.Errorf("log: got %s, want four warnings without the key", log)
+	}
+	if got := newBench(t, account.CreateApiKeyDto{}); got.withKey(t, b.key.Key) == "ok" || len(got.shelf.touches) != 0 {
+		t.Error("a refused key was touched")
+	}
+}
+
+func TestTheCacheOfKeysIsBounded(t *testing.T) {
+	shelf := newKeyShelf()
+	c := newKeyCache(shelf, func() time.Time { return start })
+	for i := range 3 * keyCacheSize {
+		if _, err := c.get(t.Context(), string(rune(i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(c.young) + len(c.old); n > 2*keyCacheSize {
+		t.Errorf("entries: got %d, want at most %d", n, 2*keyCacheSize)
+	}
+	before := shelf.lookups
+	if _, err := c.get(t.Context(), string(rune(3*keyCacheSize))); err != nil || shelf.lookups != before {
+		t.Errorf("the latest key: %d more look-ups, %v, want none", shelf.lookups-before, err)
+	}
+}
+
+func BenchmarkAuthorizeKey(b *testing.B) {
+	name := "x"
+	shelf := newKeyShelf()
+	app := account.NewApplication(org, user, account.CreateApplicationDto{Name: &name}, value.TimeOf(start))
+	key, credential := account.NewKey(&app, user, account.CreateApiKeyDto{Name: &name}, value.TimeOf(start))
+	shelf.apps[app.ID], shelf.credentials[credential.KeyText] = app, credential
+	a := NewAuthorizer(nil, shelf, AuthorizerConfig{Clock: func() time.Time { return start }})
+	request := Request{Read: true, Headers: map[string][]string{"Host": {"x"}, "X-API-Key": {key.Key}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, denial, err := a.Authorize(b.Context(), request); denial != nil || err != nil {
+			b.Fatal(denial, err)
+		}
+	}
+}
