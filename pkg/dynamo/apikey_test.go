@@ -1,0 +1,204 @@
+package dynamo_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+func TestAKeyIsStoredAsItsHashOnly(t *testing.T) {
+	a := newAccounts(t)
+	app := a.application(t, "shop")
+	dto := account.CreateApiKeyDto{
+		Name: ptr("till"), Scopes: &[]string{"orders:read"}, SiteIDs: &[]value.ID{value.NewID(), value.NewID()},
+		ExpiresAt: ptr(value.TimeOf(a.now.Add(time.Hour))),
+	}
+	key, credential := account.NewKey(&app, value.NewID(), dto, value.TimeOf(a.now))
+	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := a.Keys(t.Context(), a.org, app.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]account.APIKey{key.APIKey}, keys); diff != "" {
+		t.Errorf("stored key (-want +got):\n%s", diff)
+	}
+	got, owner, err := a.Credential(t.Context(), credential.KeyText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&credential, got); diff != "" {
+		t.Errorf("stored credential (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ptr(app.Masked()), owner); diff != "" {
+		t.Errorf("its application (-want +got):\n%s", diff)
+	}
+	a.dump(t, "", key.Key)
+}
+
+func TestAnUnknownKeyHasNoCredential(t *testing.T) {
+	a := newAccounts(t)
+	if c, app, err := a.Credential(t.Context(), "AAAAAAAA"); c != nil || app != nil || err != nil {
+		t.Errorf("got %v, %v, %v, want nothing", c, app, err)
+	}
+}
+
+func TestExactlyTheLimitOfActiveKeysIsCreatedWhenManyTryAtOnce(t *testing.T) {
+	a := newAccounts(t)
+	app := a.application(t, "shop")
+	create := func() error {
+		key, credential := a.key(&app, nil)
+		return a.CreateKey(context.Background(), a.org, key.APIKey, credential)
+	}
+	var created, refused atomic.Int64
+	var group sync.WaitGroup
+	for range 5 {
+		group.Go(func() {
+			for range 6 {
+				err := create()
+				f, _ := fault.As(err)
+				switch {
+				case err == nil:
+					created.Add(1)
+				case f != nil && f.Kind == fault.Conflict && f.Code == fault.CodeLimitReached:
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if created.Load() != account.MaxActiveKeys || refused.Load() != 30-account.MaxActiveKeys {
+		t.Errorf("created %d and refused %d of 30, want %d and %d", created.Load(), refused.Load(), account.MaxActiveKeys, 30-account.MaxActiveKeys)
+	}
+	keys, err := a.Keys(t.Context(), a.org, app.ID)
+	if err != nil || len(keys) != account.MaxActiveKeys {
+		t.Fatalf("stored: got %d, %v", len(keys), err)
+	}
+	if _, err := a.RevokeKey(t.Context(), a.org, app.ID, keys[7].ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(); err != nil {
+		t.Errorf("in the place of a revoked key: %v", err)
+	}
+	if err := create(); !fault.Is(err, fault.Conflict) {
+		t.Errorf("one more: got %v, want limit_reached", err)
+	}
+}
+
+func TestExpiredKeysGiveTheirPlaceBack(t *testing.T) {
+	a := newAccounts(t)
+	app := a.application(t, "shop")
+	for i := range account.MaxActiveKeys {
+		var expires *value.Time
+		if i%2 == 0 {
+			expires = ptr(value.TimeOf(a.now.Add(time.Minute)))
+		}
+		key, credential := a.key(&app, expires)
+		if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.now = a.now.Add(time.Minute)
+	created := 0
+	for range account.MaxActiveKeys {
+		key, credential := a.key(&app, nil)
+		err := a.CreateKey(t.Context(), a.org, key.APIKey, credential)
+		if err == nil {
+			created++
+		} else if !fault.Is(err, fault.Conflict) {
+			t.Fatal(err)
+		}
+	}
+	if created != account.MaxActiveKeys/2 {
+		t.Errorf("created after half of the keys expired: got %d, want %d", created, account.MaxActiveKeys/2)
+	}
+	keys, err := a.Keys(t.Context(), a.org, app.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired := 0
+	for _, k := range keys {
+		if k.Status == account.KeyExpired {
+			expired++
+		}
+	}
+	if len(keys) != 30 || expired != 10 {
+		t.Errorf("listed %d keys, %d of them expired, want 30 and 10", len(keys), expired)
+	}
+}
+
+func TestRevokingTwiceChangesNothing(t *testing.T) {
+	a := newAccounts(t)
+	app := a.application(t, "shop")
+	key, credential := a.key(&app, nil)
+	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
+		t.Fatal(err)
+	}
+	a.now = a.now.Add(time.Second)
+	first, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
+	if err != nil || first.Status != account.KeyRevoked || first.RevokedAt == nil || *first.RevokedAt != value.TimeOf(a.now) {
+		t.Fatalf("revoke: got %+v, %v", first, err)
+	}
+	a.now = a.now.Add(time.Hour)
+	second, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("revoked again (-first +second):\n%s", diff)
+	}
+	if c, _, err := a.Credential(t.Context(), credential.KeyText); err != nil || !c.Revoked {
+		t.Errorf("credential: got %+v, %v, want it revoked", c, err)
+	}
+	if got, err := a.RevokeKey(t.Context(), a.org, app.ID, value.NewID()); got != nil || err != nil {
+		t.Errorf("an unknown key: got %v, %v, want nothing", got, err)
+	}
+}
+
+func TestTheLastUseIsWrittenAtMostOnceAnInterval(t *testing.T) {
+	a := newAccounts(t)
+	app := a.application(t, "shop")
+	key, credential := a.key(&app, nil)
+	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
+		t.Fatal(err)
+	}
+	start := a.now
+	var seen []time.Duration
+	for range 6 {
+		if err := a.TouchKey(t.Context(), a.org, app.ID, key.ID, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := a.Keys(t.Context(), a.org, app.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, keys[0].LastUsedAt.Std().Sub(start))
+		a.now = a.now.Add(20 * time.Second)
+	}
+	want := []time.Duration{0, 0, 0, time.Minute, time.Minute, time.Minute}
+	if !slices.Equal(seen, want) {
+		t.Errorf("last use: got %v, want %v", seen, want)
+	}
+	revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
+	if err != nil || revoked.LastUsedAt == nil || revoked.UpdatedAt == key.UpdatedAt {
+		t.Errorf("revoked: got %+v, %v, want the last use kept", revoked, err)
+	}
+	if err := a.TouchKey(t.Context(), a.org, app.ID, value.NewID(), time.Minute); err != nil {
+		t.Errorf("a key that is gone: got %v, want no error", err)
+	}
+	if left := a.dump(t, "KEYS"); len(left) != 1 {
+		t.Errorf("touching a key that is gone made an item: %v", left)
+	}
+}
