@@ -18,10 +18,23 @@ func Makers() map[string]Maker {
 	}
 }
 
-// Operations returns every operation of the service as it is declared. Its
-// handlers have nothing behind them: it is for reading, not for calling.
-func Operations() []rest.Operation {
+// Areas returns the operations of each function that the API reaches, as
+// they are declared. Their handlers have nothing behind them: they are for
+// reading, not for calling.
+func Areas() map[string][]rest.Operation {
 	base := &Base{Clock: time.Now}
-	operations := append(developerOperations(base), readOperations(base)...)
-	return append(operations, about.Operations()...)
+	return map[string][]rest.Operation{
+		"developers": developerOperations(base),
+		"api":        append(readOperations(base), about.Operations()...),
+	}
+}
+
+// Operations returns every operation of the service, as [Areas] does.
+func Operations() []rest.Operation {
+	areas := Areas()
+	var all []rest.Operation
+	for _, name := range []string{"developers", "webhooks", "api"} {
+		all = append(all, areas[name]...)
+	}
+	return all
 }
