@@ -39,7 +39,7 @@ func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, c
 		{Put: &types.Put{TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)")}},
 		{Put: &types.Put{TableName: &t.name, Item: encodeCredential(credential), ConditionExpression: aws.String("attribute_not_exists(PK)")}},
 	}
-	for range changeAttempts {
+	for attempt := 0; ; attempt++ {
 		err = t.transact(ctx, "create an API key", writes...)
 		if failed := (refused)(nil); !errors.As(err, &failed) || !failed.has(0) {
 			return err
@@ -47,8 +47,10 @@ func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, c
 		if err := t.dropExpiredKeys(ctx, org, k.ApplicationID); err != nil {
 			return err
 		}
+		if err := retry(ctx, attempt, errContended); err != nil {
+			return err
+		}
 	}
-	return errContended
 }
 
 // claimKey takes one of the application's places for active keys.
@@ -150,7 +152,7 @@ func decodeKey(it item) (*account.APIKey, error) {
 // application has none with the id. A key that is revoked already stays as
 // it is.
 func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (*account.APIKey, error) {
-	for range changeAttempts {
+	for attempt := 0; ; attempt++ {
 		it, err := t.get(ctx, apiKeyKey(org, application, id))
 		if err != nil || it == nil {
 			return nil, err
@@ -176,8 +178,10 @@ func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (*
 		case failed.has(0):
 			return nil, nil // the application was deleted meanwhile
 		}
+		if err := retry(ctx, attempt, errContended); err != nil {
+			return nil, err
+		}
 	}
-	return nil, errContended
 }
 
 func (t *Table) revocation(org, application value.ID, k *account.APIKey) ([]write, error) {

@@ -96,12 +96,23 @@ func decodeApplication(it item) (*account.Application, error) {
 // else wrote the item meanwhile.
 const changeAttempts = 8
 
+// retry waits before a change is tried once more, or gives up.
+func retry(ctx context.Context, attempt int, giveUp error) error {
+	if attempt+1 == changeAttempts {
+		return giveUp
+	}
+	if err := backOff(ctx, attempt); err != nil {
+		return wrap("wait to try again", err)
+	}
+	return nil
+}
+
 // ChangeApplication applies change to the application and stores it when
 // change reports that something differs. It returns the application as it is
 // then, or nil when there is none. Change may be called again, with a fresher
 // application; an error of its own ends the attempt.
 func (t *Table) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
-	for range changeAttempts {
+	for attempt := 0; ; attempt++ {
 		it, err := t.get(ctx, applicationKey(org, id))
 		if err != nil || it == nil {
 			return nil, err
@@ -126,8 +137,10 @@ func (t *Table) ChangeApplication(ctx context.Context, org, id value.ID, change 
 		if failed := (refused)(nil); !errors.As(err, &failed) {
 			return app, err
 		}
+		if err := retry(ctx, attempt, errContended); err != nil {
+			return nil, err
+		}
 	}
-	return nil, errContended
 }
 
 var errContended = fault.New(fault.Conflict, fault.CodeConflict,
@@ -138,7 +151,7 @@ var errContended = fault.New(fault.Conflict, fault.CodeConflict,
 // left of it. It reports whether there was one. An error of check, which sees
 // the application first, ends the attempt.
 func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check func(*account.Application) error) (bool, error) {
-	for range changeAttempts {
+	for attempt := 0; ; attempt++ {
 		it, err := t.get(ctx, applicationKey(org, id))
 		if err != nil || it == nil {
 			return false, err
@@ -155,15 +168,16 @@ func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check f
 			return false, err
 		}
 		err = t.transact(ctx, "delete an application", writes...)
-		if failed := (refused)(nil); errors.As(err, &failed) {
-			continue
+		if err == nil {
+			return true, t.deleteKeys(ctx, org, id)
 		}
-		if err != nil {
+		if failed := (refused)(nil); !errors.As(err, &failed) {
 			return false, err
 		}
-		return true, t.deleteKeys(ctx, org, id)
+		if err := retry(ctx, attempt, errContended); err != nil {
+			return false, err
+		}
 	}
-	return false, errContended
 }
 
 // deletion lists the writes that delete an application as it was read: at

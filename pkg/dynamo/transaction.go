@@ -50,11 +50,17 @@ func (t *Table) transact(ctx context.Context, tried string, writes ...write) err
 		case attempt == transactionAttempts:
 			return fault.Busy(wrap(tried, err))
 		}
-		pause := min(10*time.Millisecond<<attempt, 250*time.Millisecond)
-		if err := wait(ctx, rand.N(pause)); err != nil { //nolint:gosec // jitter is no secret
+		if err := backOff(ctx, attempt); err != nil {
 			return wrap(tried, err)
 		}
 	}
+}
+
+// backOff waits before another attempt at what others are busy with: a random
+// time, longer from attempt to attempt, at most a quarter of a second.
+func backOff(ctx context.Context, attempt int) error {
+	longest := min(10*time.Millisecond<<attempt, 250*time.Millisecond)
+	return wait(ctx, rand.N(longest)) //nolint:gosec // jitter is no secret
 }
 
 // cancellation reads why a transaction was cancelled: the writes whose
