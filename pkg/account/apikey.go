@@ -80,7 +80,7 @@ type CreatedKey struct {
 
 // CreateApiKeyDto is the input of a new key. Absent scopes are all five read
 // scopes, absent siteIds every site, an absent expiresAt never.
-type CreateApiKeyDto struct { //nolint:revive,staticcheck // the contract's name
+type CreateApiKeyDto struct { //nolint:revive,staticcheck // clients know it by this name
 	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120"`
 	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"categories:read, customers:read, invoices:read, orders:read, products:read; absent: all of them."`
 	SiteIDs   *[]value.ID `json:"siteIds" required:"false" minItems:"1" maxItems:"100" doc:"Absent: every site."`

@@ -52,7 +52,7 @@ func TestAKeysCreationChecksItsFields(t *testing.T) {
 	}
 }
 
-func TestAKeyHasTheContractsShape(t *testing.T) {
+func TestAKeysShape(t *testing.T) {
 	app := newTestApplication(t)
 	a, b := value.MustID("018f0000-0000-7000-8000-0000000000a1"), value.MustID("018f0000-0000-7000-8000-0000000000a2")
 	dto, err := ParseCreateKey(fmt.Appendf(nil, `{"name":" till ","scopes":["products:read","orders:read","orders:read"],"siteIds":["%s","%s","%s"]}`, b, a, b), now)

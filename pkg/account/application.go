@@ -105,8 +105,10 @@ func ParseUpdateApplication(body []byte) (ApplicationChange, error) {
 		patch *Patch[string]
 		check func(*string)
 	}{
-		{&change.Name, c.name}, {&change.Description, c.description},
-		{&change.Website, c.website}, {&change.RedirectURI, c.redirectURI},
+		{&change.Name, c.name},
+		{&change.Description, c.description},
+		{&change.Website, c.website},
+		{&change.RedirectURI, c.redirectURI},
 	} {
 		if field.patch.Given && !field.patch.Null {
 			field.check(&field.patch.Value)

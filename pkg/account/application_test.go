@@ -127,7 +127,7 @@ func newTestApplication(t *testing.T) Application {
 	return NewApplication(org, user, dto, now)
 }
 
-func TestAnApplicationHasTheContractsShape(t *testing.T) {
+func TestAnApplicationsShape(t *testing.T) {
 	app := newTestApplication(t)
 	body, err := json.Marshal(app.Masked())
 	if err != nil {

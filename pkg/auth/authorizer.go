@@ -134,7 +134,7 @@ const touchTimeout = 500 * time.Millisecond
 func (a *Authorizer) key(ctx context.Context, text string) (Principal, *Denial, error) {
 	parsed, err := account.ParseKeyText(text)
 	if err != nil {
-		return Principal{}, deny("the API key is not well formed: copy it again, it starts with cis_live_ and has 55 characters"), nil
+		return Principal{}, deny("the API key is not well formed: copy it again, it starts with cis_live_ and has 55 characters"), nil //nolint:nilerr // the denial is the answer
 	}
 	found, err := a.keys.get(ctx, parsed.ID())
 	if err != nil {

@@ -41,7 +41,7 @@ func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, c
 	}
 	for attempt := 0; ; attempt++ {
 		err = t.transact(ctx, "create an API key", writes...)
-		if failed := (refused)(nil); !errors.As(err, &failed) || !failed.has(0) {
+		if failed := refused(nil); !errors.As(err, &failed) || !failed.has(0) {
 			return err
 		}
 		if err := t.dropExpiredKeys(ctx, org, k.ApplicationID); err != nil {
@@ -105,7 +105,7 @@ func (t *Table) dropExpiredKeys(ctx context.Context, org, application value.ID) 
 		ExpressionAttributeNames:  names,
 		ExpressionAttributeValues: item{":one": num(1)},
 	}})
-	if failed := (refused)(nil); errors.As(err, &failed) {
+	if failed := refused(nil); errors.As(err, &failed) {
 		return fault.Missing("application")
 	}
 	return err
@@ -169,7 +169,7 @@ func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (*
 			return nil, err
 		}
 		err = t.transact(ctx, "revoke an API key", writes...)
-		failed := (refused)(nil)
+		failed := refused(nil)
 		switch {
 		case err == nil:
 			return k, nil

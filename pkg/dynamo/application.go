@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
@@ -53,7 +54,7 @@ func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account
 			ExpressionAttributeValues: item{":type": str(typeCount), ":one": num(1), ":max": num(account.MaxApplications)},
 		}},
 	)
-	if failed := (refused)(nil); errors.As(err, &failed) && failed.has(1) {
+	if failed := refused(nil); errors.As(err, &failed) && failed.has(1) {
 		return fault.New(fault.Conflict, fault.CodeLimitReached,
 			"an organization can have %d applications: delete one first", account.MaxApplications)
 	}
@@ -134,7 +135,7 @@ func (t *Table) ChangeApplication(ctx context.Context, org, id value.ID, change 
 			ConditionExpression:       aws.String("itemVersion = :read"),
 			ExpressionAttributeValues: item{":doc": str(string(doc)), ":one": num(1), ":read": it[attrItemVersion]},
 		}})
-		if failed := (refused)(nil); !errors.As(err, &failed) {
+		if failed := refused(nil); !errors.As(err, &failed) {
 			return app, err
 		}
 		if err := retry(ctx, attempt, errContended); err != nil {
@@ -171,7 +172,7 @@ func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check f
 		if err == nil {
 			return true, t.deleteKeys(ctx, org, id)
 		}
-		if failed := (refused)(nil); !errors.As(err, &failed) {
+		if failed := refused(nil); !errors.As(err, &failed) {
 			return false, err
 		}
 		if err := retry(ctx, attempt, errContended); err != nil {
@@ -223,10 +224,18 @@ func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error
 	if err != nil {
 		return err
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(deletesAtOnce)
 	for _, k := range gone {
-		if _, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.name, Key: k.item()}); err != nil {
-			return wrap("delete the keys of a deleted application", err)
-		}
+		group.Go(func() error {
+			if _, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.name, Key: k.item()}); err != nil {
+				return wrap("delete the keys of a deleted application", err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
+
+// deletesAtOnce is how many keys of a deleted application go at a time.
+const deletesAtOnce = 8

@@ -179,8 +179,10 @@ func TestSuspendingAndActivating(t *testing.T) {
 		want    account.Status
 		changes bool
 	}{
-		{"activate", account.Active, false}, {"suspend", account.Suspended, true},
-		{"suspend", account.Suspended, false}, {"activate", account.Active, true},
+		{"activate", account.Active, false},
+		{"suspend", account.Suspended, true},
+		{"suspend", account.Suspended, false},
+		{"activate", account.Active, true},
 	} {
 		before := decode[account.Application](t, s.want(200, "GET", path, ""))
 		got := decode[account.Application](t, s.want(200, "POST", path+"/"+step.action, ""))
