@@ -58,25 +58,38 @@ func (t *Table) ExtendWindow(ctx context.Context, subject string, e window.Exten
 }
 
 // ReplaceWindow implements the store of rate limits: it writes the window if
-// the version is the one in the table, 0 meaning that there is none.
+// the version is the one in the table, 0 meaning that there is none. It is an
+// update, like everything that the functions of the read API write: they may
+// not put items.
 func (t *Table) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
-	it := rateKey(subject).item()
-	it[attrType], it[attrHead], it[attrTotal], it[attrItemVersion] = str(typeRate), num(next.Head), num(next.Total), num(next.Version)
-	it[attrExpires] = num(t.now().Add(rateIdle).Unix())
-	for slot, count := range next.Counts {
-		if count != 0 {
-			it[attrRateBucket+strconv.Itoa(slot)] = num(count)
-		}
+	values := item{
+		":type": str(typeRate), ":head": num(next.Head), ":total": num(next.Total), ":next": num(next.Version),
+		":expires": num(t.now().Add(rateIdle).Unix()),
 	}
-	in := &dynamodb.PutItemInput{
-		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
+	set := "SET t = :type, winHead = :head, winTotal = :total, itemVersion = :next, expiresAtEpoch = :expires"
+	remove := ""
+	for slot, count := range next.Counts {
+		name := attrRateBucket + strconv.Itoa(slot)
+		if count == 0 {
+			remove += ", " + name
+			continue
+		}
+		set += ", " + name + " = :" + name
+		values[":"+name] = num(count)
+	}
+	if remove != "" {
+		set += " REMOVE " + remove[2:]
+	}
+	in := &dynamodb.UpdateItemInput{
+		TableName: &t.name, Key: rateKey(subject).item(), UpdateExpression: &set, ExpressionAttributeValues: values,
+		ConditionExpression:                 aws.String("attribute_not_exists(PK)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if version != 0 {
 		in.ConditionExpression = aws.String("itemVersion = :read")
-		in.ExpressionAttributeValues = item{":read": num(version)}
+		values[":read"] = num(version)
 	}
-	_, err := t.client.PutItem(ctx, in)
+	_, err := t.client.UpdateItem(ctx, in)
 	if current, failed := conditionFailed(err); failed {
 		return decodeWindow(current), false, nil
 	}
