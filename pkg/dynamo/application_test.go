@@ -333,3 +333,26 @@ func TestAnEndpointMadeWhileItsApplicationIsDeletedIsDeletedToo(t *testing.T) {
 		t.Errorf("endpoint: got %v, %v, want none", e, err)
 	}
 }
+
+func TestTheLargestApplicationIsDeletedAtOnce(t *testing.T) {
+	a := newAccounts(t)
+	app := a.application(t, "shop")
+	for range webhook.MaxEndpointsPerApplication {
+		a.endpoint(t, &app)
+	}
+	for range account.MaxActiveKeys {
+		key, credential := a.key(&app, nil)
+		if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := a.DeleteApplication(t.Context(), a.org, app.ID, func(*account.Application) error { return nil }); !found || err != nil {
+		t.Fatalf("got %v, %v, want a deletion", found, err)
+	}
+	if left, err := a.Endpoints(t.Context(), a.org); len(left) != 0 || err != nil {
+		t.Errorf("endpoints: got %d, %v, want none", len(left), err)
+	}
+	if left := a.dump(t, "KEY"); len(left) != 0 {
+		t.Errorf("keys and credentials left: %v", left)
+	}
+}
