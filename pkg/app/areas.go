@@ -3,12 +3,17 @@ package app
 import (
 	"context"
 
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/indexing"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/rest"
 	"github.com/commerce-integration/service/pkg/rest/about"
 	"github.com/commerce-integration/service/pkg/rest/developers"
 	"github.com/commerce-integration/service/pkg/rest/read"
+	"github.com/commerce-integration/service/pkg/rest/webhooks"
+	"github.com/commerce-integration/service/pkg/sweep"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // API makes the function of the read API, which also answers every path that
@@ -18,8 +23,7 @@ func API(_ context.Context, base *Base) (any, error) {
 }
 
 func readOperations(base *Base) []rest.Operation {
-	views := indexing.NewViews(base.Table, indexing.Config{MaxBytes: base.viewBytes(), Clock: base.Clock})
-	return read.Operations(base.Table, views, read.Config{
+	return read.Operations(base.Table, base.views(), read.Config{
 		Clock: base.Clock, Lists: indexing.RecordLists(base.Table), Deletions: indexing.DeletionList(base.Table),
 	})
 }
@@ -31,6 +35,38 @@ func Developers(_ context.Context, base *Base) (any, error) {
 
 func developerOperations(base *Base) []rest.Operation {
 	return developers.Operations(base.Table, developers.Config{Clock: base.Clock})
+}
+
+// Webhooks makes the function of webhook endpoints and the history.
+func Webhooks(ctx context.Context, base *Base) (any, error) {
+	secrets, err := base.secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return base.serve(webhookOperations(base, secrets.Seal)), nil
+}
+
+func webhookOperations(base *Base, seal func(plain []byte, purpose string) string) []rest.Operation {
+	sender := base.deliveries()
+	return webhooks.Operations(base.Table, webhooks.Config{
+		Clock: base.Clock, Sender: sender, Backlog: sweep.NewBacklog(base.Table, sender, base.Clock), Seal: seal,
+		History: history{base.views(), indexing.EventList(base.Table)},
+		Rules:   webhook.Rules{AllowPrivateTargets: base.Config.AllowPrivateTargets},
+	})
+}
+
+// history gives the views of the webhook history.
+type history struct {
+	views *indexing.Views
+	list  *indexing.List
+}
+
+func (h history) View(ctx context.Context, org value.ID) (*index.View, error) {
+	return h.views.View(ctx, org, h.list)
+}
+
+func (b *Base) views() *indexing.Views {
+	return indexing.NewViews(b.Table, indexing.Config{MaxBytes: b.viewBytes(), Clock: b.Clock})
 }
 
 // serve puts operations behind the gateway.

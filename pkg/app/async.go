@@ -3,9 +3,13 @@ package app
 import (
 	"context"
 
+	"github.com/commerce-integration/service/pkg/delivery"
+	"github.com/commerce-integration/service/pkg/dispatch"
 	"github.com/commerce-integration/service/pkg/indexing"
 	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sweep"
 )
 
 // Ingest makes the function that applies what back offices send.
@@ -18,4 +22,31 @@ func Ingest(_ context.Context, base *Base) (any, error) {
 func Indexer(_ context.Context, base *Base) (any, error) {
 	park := queue.NewPark(base.queue(base.Config.ParkQueueURL))
 	return indexing.NewWriter(base.Table, indexing.Decode, park, base.Logger).Handle, nil
+}
+
+// Dispatcher makes the function that turns changes into deliveries.
+func Dispatcher(_ context.Context, base *Base) (any, error) {
+	park := queue.NewPark(base.queue(base.Config.ParkQueueURL))
+	return dispatch.New(base.Table, base.deliveries(), park, base.Clock, base.Logger).Handle, nil
+}
+
+// Worker makes the function that delivers.
+func Worker(ctx context.Context, base *Base) (any, error) {
+	secrets, err := base.secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client := outbound.New(outbound.Config{AllowPrivateTargets: base.Config.AllowPrivateTargets, Clock: base.Clock})
+	cfg := delivery.Config{Clock: base.Clock, Logger: base.Logger}
+	return delivery.New(base.Table, base.queue(base.Config.DeliveriesQueueURL), client, secrets, cfg).Handle, nil
+}
+
+// Sweeper makes the function that the schedule calls.
+func Sweeper(_ context.Context, base *Base) (any, error) {
+	return sweep.New(base.Table, base.deliveries(), base.Clock, base.Logger).Handle, nil
+}
+
+// deliveries is the queue that feeds the worker.
+func (b *Base) deliveries() queue.Deliveries {
+	return queue.NewDeliveries(b.queue(b.Config.DeliveriesQueueURL))
 }

@@ -12,9 +12,13 @@ func Makers() map[string]Maker {
 	return map[string]Maker{
 		"authorizer": Authorizer,
 		"developers": Developers,
+		"webhooks":   Webhooks,
 		"api":        API,
 		"ingest":     Ingest,
+		"dispatcher": Dispatcher,
 		"indexer":    Indexer,
+		"worker":     Worker,
+		"sweeper":    Sweeper,
 	}
 }
 
@@ -25,6 +29,7 @@ func Areas() map[string][]rest.Operation {
 	base := &Base{Clock: time.Now}
 	return map[string][]rest.Operation{
 		"developers": developerOperations(base),
+		"webhooks":   webhookOperations(base, nil),
 		"api":        append(readOperations(base), about.Operations()...),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // Records reads all records of a kind, tombstones included.
@@ -57,6 +58,27 @@ func DeletionList(records Records) *List {
 	}
 }
 
+// eventList names the list of the webhook history in the change log.
+const eventList = "webhook-events"
+
+// Rows reads all rows of the webhook history.
+type Rows interface {
+	AllRows(ctx context.Context, org value.ID, each func(*webhook.Row) error) error
+}
+
+// EventList returns the list of the webhook history.
+func EventList(rows Rows) *List {
+	return &List{
+		Name: eventList, Schema: webhook.EventList().Schema,
+		Load: func(ctx context.Context, org value.ID, each func(index.Document)) error {
+			return rows.AllRows(ctx, org, func(r *webhook.Row) error {
+				each(webhook.EventDocument(r, 0))
+				return nil
+			})
+		},
+	}
+}
+
 // decodeRecord turns a stream record of a record into its documents: of its
 // kind's list, and of the deletions where it enters or leaves them.
 func decodeRecord(r *events.DynamoDBEventRecord) ([]Entry, error) {
@@ -70,7 +92,7 @@ func decodeRecord(r *events.DynamoDBEventRecord) ([]Entry, error) {
 	}
 	found := []Entry{{OrganizationID: change.OrganizationID, List: change.New.Kind.Plural(), Document: document}}
 	wasDeleted := change.Old != nil && change.Old.Deleted
-	if change.New.Deleted != wasDeleted {
+	if change.New.Deleted || wasDeleted {
 		found = append(found, Entry{
 			OrganizationID: change.OrganizationID, List: commerce.DeletionList().Name,
 			Document: commerce.DeletionDocument(change.New, 0),
@@ -84,6 +106,12 @@ func Decode(r *events.DynamoDBEventRecord) ([]Entry, error) {
 	switch dynamo.StreamType(r) {
 	case dynamo.StreamRecord:
 		return decodeRecord(r)
+	case dynamo.StreamEvent:
+		row, err := dynamo.DecodeRowChange(r)
+		if err != nil {
+			return nil, err
+		}
+		return []Entry{{OrganizationID: row.OrganizationID, List: eventList, Document: webhook.EventDocument(row, 0)}}, nil
 	default:
 		return nil, nil
 	}

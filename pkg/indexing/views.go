@@ -87,7 +87,7 @@ func NewViews(log Log, cfg Config) *Views {
 // view takes longer than its budget to fill.
 func (v *Views) View(ctx context.Context, org value.ID, list *List) (*index.View, error) {
 	key := viewKey{org, list.Name}
-	if e := v.get(key); e != nil {
+	if e := v.get(key); e != nil && !v.lapsed(e) {
 		return e.view, v.refresh(ctx, e, org, list)
 	}
 	filled := v.flight.DoChan(org.String()+list.Name, func() (any, error) {
@@ -122,6 +122,14 @@ func (v *Views) get(key viewKey) *entry {
 		e.used = v.cfg.Clock()
 	}
 	return e
+}
+
+// lapsed reports whether the log may have dropped what the view has not read:
+// a view that nobody asked for so long is filled again.
+func (v *Views) lapsed(e *entry) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return v.cfg.Clock().Sub(e.refreshed) > dynamo.TailRetention/2
 }
 
 // put adds an entry and drops those used longest ago while the views take

@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -24,7 +23,8 @@ func (b *builder) schema(v any) *huma.Schema {
 	return s
 }
 
-// enumeration is a type that lists what it accepts.
+// enumeration is a type that lists its values. They are written as an open
+// enumeration: later versions may answer others.
 type enumeration interface{ Values() []string }
 
 // refine adds to the schemas of a struct, and of those in it, what the
@@ -51,13 +51,10 @@ func (b *builder) refine(t reflect.Type) {
 			if property.Items != nil {
 				at = property.Items
 			}
-			at.Enum = nil
-			for _, v := range e.Values() {
-				at.Enum = append(at.Enum, v)
-			}
+			at.Extensions = map[string]any{"x-extensible-enum": e.Values()}
 		}
 		b.refine(field.Type)
-		if field.Type.Kind() == reflect.Pointer {
+		if field.Type.Kind() == reflect.Pointer && field.Tag.Get("nullable") != "false" {
 			s.Properties[name] = nullable(property)
 		}
 	}
@@ -78,9 +75,6 @@ func nullable(s *huma.Schema) *huma.Schema {
 	}
 	copied := *s
 	copied.Nullable = true
-	if copied.Enum != nil {
-		copied.Enum = append(slices.Clone(copied.Enum), nil)
-	}
 	return &copied
 }
 

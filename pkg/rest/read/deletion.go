@@ -1,6 +1,7 @@
 package read
 
 import (
+	"math"
 	"net/http"
 
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -8,6 +9,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/listing"
 	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // deletions is the operation that lists what was deleted, for clients that
@@ -33,7 +35,8 @@ func (a *area) deletions() rest.Operation {
 			if err != nil {
 				return nil, err
 			}
-			result := view.Query(q.Index(index.In(l.Schema.Col("kind"), kinds...)))
+			kept := value.TimeOf(a.clock()).Add(-commerce.TombstoneAge)
+			result := view.Query(q.Index(index.In(l.Schema.Col("kind"), kinds...), index.Within(l.Schema.Col("deletedAt"), int64(kept), math.MaxInt64)))
 			page := listing.Page[commerce.Deletion]{Meta: q.Meta(result.Total)}
 			for _, hit := range result.Hits {
 				if deletion, ok := commerce.DeletionOf(hit); ok {
@@ -61,8 +64,7 @@ func readable(r *rest.Request, q *listing.Query) ([]string, error) {
 		}
 	}
 	if len(kinds) == 0 {
-		f := fault.New(fault.Forbidden, "insufficient_scope", "the credential may read no kind of record")
-		return nil, f
+		return nil, fault.New(fault.Forbidden, "insufficient_scope", "the credential may read no kind of record")
 	}
 	return kinds, nil
 }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// receiver is a real receiver of webhooks with the secret of its endpoint.
+type receiver struct {
+	*listener.Listener
+	*httptest.Server
+	endpoint string
+}
+
+// subscribe makes an endpoint of the service's application for the events.
+func (s *service) subscribe(t *testing.T, events string) *receiver {
+	t.Helper()
+	l, err := listener.New(nil, listener.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{Listener: l, Server: httptest.NewServer(l)}
+	t.Cleanup(r.Server.Close)
+	body := fmt.Sprintf(`{"url":%q,"events":[%q]}`, r.Server.URL+"/hooks", events)
+	resp, answer := s.user(t, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID, body)
+	if resp.StatusCode != http.StatusCreated {
+		t.Fatalf("create an endpoint: got %d %s", resp.StatusCode, answer)
+	}
+	var created map[string]any
+	if err := json.Unmarshal(answer, &created); err != nil {
+		t.Fatal(err)
+	}
+	r.endpoint = created["id"].(string)
+	if err := l.SetSecrets(created["secret"].(string)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// send puts a message on the records queue.
+func (s *service) send(t *testing.T, body string) {
+	t.Helper()
+	client, err := newSQSClient(t.Context(), s.SQSEndpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &s.RecordsQueueURL, MessageBody: aws.String(body)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *service) order(id value.ID, status string) string {
+	return fmt.Sprintf(`{"organizationId":%q,"kind":"order","op":"put","record":{"id":%q,"orderNumber":"A-1","currency":"EUR","status":%q,
+		"items":[{"name":"Tea","quantity":2,"unitPrice":9.9}]}}`, s.OrganizationID, id, status)
+}
+
+func TestAnOrderReachesItsEndpointSignedAndTheHistoryShowsIt(t *testing.T) {
+	s := startService(t, "--no-demo", "--log-level", "error")
+	r, id := s.subscribe(t, "order.*"), value.NewID()
+	sent := time.Now()
+	s.send(t, s.order(id, "CONFIRMED"))
+	await(t, "order.created and order.confirmed", 10*time.Second, func() bool { return len(r.Events()) == 2 })
+	t.Logf("received %s after the order was sent", time.Since(sent).Round(time.Millisecond))
+	types := map[string]bool{}
+	for _, e := range r.Events() {
+		types[e.Type] = true
+		if e.Verdict != listener.Verified || e.ObjectID != id.String() {
+			t.Errorf("received %s of %s: verdict %v; want a verified event of %s", e.Type, e.ObjectID, e.Verdict, id)
+		}
+	}
+	if !types["order.created"] || !types["order.confirmed"] {
+		t.Errorf("types: got %v, want order.created and order.confirmed", types)
+	}
+
+	var history page
+	await(t, "two delivered rows", 10*time.Second, func() bool {
+		resp, body := s.user(t, http.MethodGet, "/developers/webhooks/events?status=DELIVERED&endpointId="+r.endpoint, "")
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("history: got %d %s", resp.StatusCode, body)
+		}
+		if err := json.Unmarshal(body, &history); err != nil {
+			t.Fatal(err)
+		}
+		return history.Meta.Total == 2
+	})
+	_, body := s.user(t, http.MethodGet, "/developers/webhooks/events/"+history.Data[0]["id"].(string), "")
+	var row map[string]any
+	if err := json.Unmarshal(body, &row); err != nil {
+		t.Fatal(err)
+	}
+	attempts := row["attempts"].([]any)
+	if len(attempts) != 1 || attempts[0].(map[string]any)["responseStatus"] != float64(http.StatusNoContent) || row["payload"] == nil {
+		t.Errorf("row: got %s, want one attempt answered 204, and the payload", body)
+	}
+}
+
+func TestAFailedAttemptIsTriedAgain(t *testing.T) {
+	s := startService(t, "--no-demo", "--log-level", "error")
+	r := s.subscribe(t, "product.created")
+	good := r.Config.Handler
+	failures := 0
+	r.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if failures++; failures == 1 {
+			http.Error(w, "come again", http.StatusServiceUnavailable)
+			return
+		}
+		good.ServeHTTP(w, req)
+	})
+	s.send(t, fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"Tea"}}`, s.OrganizationID, value.NewID()))
+	// The first retry comes after 5 s, a fifth more or less.
+	await(t, "the second attempt", 15*time.Second, func() bool { return len(r.Events()) == 1 })
+	var endpoint map[string]any
+	await(t, "its counters", 5*time.Second, func() bool {
+		_, body := s.user(t, http.MethodGet, "/developers/webhooks/endpoints/"+r.endpoint, "")
+		if err := json.Unmarshal(body, &endpoint); err != nil {
+			t.Fatal(err)
+		}
+		return endpoint["successCount"] == 1.0
+	})
+	if endpoint["failureCount"] != 1.0 || endpoint["lastFailureReason"] == nil {
+		t.Errorf("endpoint: got %v failures for the reason %v, want 1 and a reason", endpoint["failureCount"], endpoint["lastFailureReason"])
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// tenant is another organization of the same service.
+type tenant struct{ jwt, apiKey string }
+
+// newTenant makes an organization with a user, an application and a key.
+func (s *service) newTenant(t *testing.T) tenant {
+	t.Helper()
+	lines := strings.Fields(s.commerce(t, "token", "--organization", value.NewID().String()))
+	own := *s
+	own.RunFile = &RunFile{BaseURL: s.BaseURL, JWT: lines[len(lines)-1]}
+	application := own.create(t, "/developers/applications", `{"name":"other"}`)
+	key := own.create(t, "/developers/applications/"+application["id"].(string)+"/api-keys", `{"name":"other"}`)
+	return tenant{own.JWT, key["key"].(string)}
+}
+
+// create posts and returns what was created.
+func (s *service) create(t *testing.T, path, body string) map[string]any {
+	t.Helper()
+	resp, answer := s.user(t, http.MethodPost, path, body)
+	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusAccepted {
+		t.Fatalf("POST %s: got %d %s", path, resp.StatusCode, answer)
+	}
+	var created map[string]any
+	if err := json.Unmarshal(answer, &created); err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// belongings are one identifier of every kind of resource that the demo
+// organization has, by the prefix of the path that takes it.
+func (s *service) belongings(t *testing.T) map[string]string {
+	t.Helper()
+	first := func(path string) string {
+		var p page
+		await(t, path, 10*time.Second, func() bool {
+			s.get(t, path, &p)
+			return len(p.Data) > 0
+		})
+		return p.Data[0]["id"].(string)
+	}
+	ids := map[string]string{"/developers/applications/{id}": s.ApplicationID}
+	for _, plural := range []string{"products", "categories", "orders", "customers", "invoices"} {
+		ids["/api/"+plural+"/{id}"] = first("/api/" + plural)
+	}
+	key := s.create(t, "/developers/applications/"+s.ApplicationID+"/api-keys", `{"name":"theirs"}`)
+	ids["{keyId}"] = key["id"].(string)
+	r := s.subscribe(t, "*")
+	ids["/developers/webhooks/endpoints/{id}"] = r.endpoint
+	recovery := s.create(t, "/developers/webhooks/endpoints/"+r.endpoint+"/recover", `{"since":"2026-01-01"}`)
+	ids["{recoveryId}"] = recovery["id"].(string)
+	event := s.create(t, "/developers/webhooks/endpoints/"+r.endpoint+"/test", `{}`)
+	ids["/developers/webhooks/events/{id}"] = event["id"].(string)
+	return ids
+}
+
+// fill puts the identifiers into the operation's path.
+func fill(op *rest.Operation, ids map[string]string) string {
+	path := op.Path
+	for prefix, id := range ids {
+		if strings.HasPrefix(op.Path, prefix) {
+			path = strings.Replace(path, "{id}", id, 1)
+		}
+	}
+	return strings.NewReplacer("{keyId}", ids["{keyId}"], "{recoveryId}", ids["{recoveryId}"]).Replace(path)
+}
+
+var unstable = regexp.MustCompile(`"requestId":"[^"]*"`)
+
+func TestAnotherOrganizationsIDIsAsGoodAsAbsent(t *testing.T) {
+	s := startService(t, "--log-level", "error")
+	s.commerce(t, "application", "set", s.ApplicationID, "--rate-limit", "1000000")
+	theirs, other := s.belongings(t), s.newTenant(t)
+	absent := map[string]string{}
+	for prefix := range theirs {
+		absent[prefix] = value.NewID().String()
+	}
+	tried := 0
+	for _, op := range app.Operations() {
+		if !strings.Contains(op.Path, "{") || op.Access == rest.Public {
+			continue
+		}
+		if strings.Contains(fill(&op, theirs), "{") {
+			t.Errorf("%s %s: the test has no identifier for it", op.Method, op.Path)
+			continue
+		}
+		for _, header := range []map[string]string{{"Authorization": "Bearer " + other.jwt}, {"X-API-Key": other.apiKey}} {
+			body := ""
+			if op.Body != nil {
+				body = bodyFor(op.Path)
+			}
+			got, gotBody := s.do(t, op.Method, fill(&op, theirs), body, header)
+			want, wantBody := s.do(t, op.Method, fill(&op, absent), body, header)
+			normal := func(answer []byte, ids map[string]string) string {
+				text := unstable.ReplaceAllString(string(answer), "")
+				for _, id := range ids {
+					text = strings.ReplaceAll(text, id, "ID")
+				}
+				return text
+			}
+			if got.StatusCode != want.StatusCode || normal(gotBody, theirs) != normal(wantBody, absent) {
+				t.Errorf("%s %s with %v: their id %d %s, an absent one %d %s", op.Method, op.Path, header, got.StatusCode, gotBody, want.StatusCode, wantBody)
+			}
+			if want.StatusCode != http.StatusNotFound && want.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s %s: an absent id answers %d %s, want 404", op.Method, op.Path, want.StatusCode, wantBody)
+			}
+			tried++
+		}
+	}
+	if tried < 30 {
+		t.Errorf("only %d requests were tried", tried)
+	}
+	s.lists(t, other, theirs)
+}
+
+// bodyFor is a good body of the operations that take one.
+func bodyFor(path string) string {
+	switch {
+	case strings.HasSuffix(path, "/recover"):
+		return `{"since":"2026-01-01"}`
+	case strings.HasSuffix(path, "/test"), strings.Contains(path, "/webhooks/"):
+		return `{}`
+	}
+	return `{"name":"mine now"}`
+}
+
+// lists checks that no list or filter shows another organization's records.
+func (s *service) lists(t *testing.T, other tenant, theirs map[string]string) {
+	t.Helper()
+	endpoint := theirs["/developers/webhooks/endpoints/{id}"]
+	for _, path := range []string{
+		"/api/products?ids=" + theirs["/api/products/{id}"], "/api/products", "/api/categories", "/api/orders", "/api/customers", "/api/invoices",
+		"/api/deletions", "/developers/webhooks/endpoints", "/developers/webhooks/endpoints?applicationId=" + s.ApplicationID,
+		"/developers/webhooks/events", "/developers/webhooks/events?endpointId=" + endpoint,
+	} {
+		resp, body := s.do(t, http.MethodGet, path, "", map[string]string{"Authorization": "Bearer " + other.jwt})
+		var p page
+		if err := json.Unmarshal(body, &p); err != nil || resp.StatusCode != http.StatusOK || p.Meta.Total != 0 || len(p.Data) != 0 {
+			t.Errorf("GET %s as another organization: got %d %s, %v; want an empty page", path, resp.StatusCode, body, err)
+		}
+	}
+	resp, body := s.do(t, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID,
+		fmt.Sprintf(`{"url":%q,"events":["*"]}`, "https://example.com/"), map[string]string{"Authorization": "Bearer " + other.jwt})
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("an endpoint for their application: got %d %s, want 404", resp.StatusCode, body)
+	}
+}
+
+func TestAForgedContextHeaderChangesNothing(t *testing.T) {
+	s := startService(t, "--log-level", "error")
+	forged := fmt.Sprintf(`{"authorizer":{"principalKind":"user","organizationId":%q,"userId":%q,"scopes":"products:read developers:read","rateLimit":"600"}}`,
+		s.OrganizationID, value.NewID())
+	header := map[string]string{"X-GoLambdaProxy-ApiGw-Context": forged, "X-GoLambdaProxy-ApiGw-StageVars": "{}"}
+	for _, path := range []string{"/api/products", "/developers/applications", "/api/products/"} {
+		if resp, body := s.do(t, http.MethodGet, path, "", header); resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("GET %s with a forged header alone: got %d %s, want 401", path, resp.StatusCode, body)
+		}
+	}
+	other := s.newTenant(t)
+	header["X-API-Key"] = other.apiKey
+	resp, body := s.do(t, http.MethodGet, "/api/me", "", header)
+	if resp.StatusCode != http.StatusOK || strings.Contains(string(body), s.OrganizationID) {
+		t.Errorf("GET /api/me with another's key and a forged header: got %d %s, want the key's own organization", resp.StatusCode, body)
+	}
+}
