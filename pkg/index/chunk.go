@@ -1,9 +1,6 @@
 package index
 
-import (
-	"bytes"
-	"math/bits"
-)
+import "math/bits"
 
 // chunk is up to chunkRows documents in columns. Rows are only added, at its end;
 // a document that changes or goes stays as a row that is not live, until the
@@ -24,10 +21,9 @@ type chunk struct {
 
 // column is one column of a chunk; which fields it uses depends on its type.
 type column struct {
-	ints   ints    // Keyword: codes; Number, Time: values
+	ints   ints    // Keyword: codes; Number, Time: values; Text with Match: fingerprints
 	absent *rowset // Bool, Number, Time: rows that are null; nil when there is none
 	truth  *rowset // Bool: rows that are true; nil when there is none
-	prints []uint8 // Text with Match: fingerprints of the first values, 0 for none
 }
 
 func newChunk(s *Schema) *chunk {
@@ -83,7 +79,7 @@ func (c *chunk) append(d *Document, visible int64, cells []cell, dictionaries []
 			col.appendNumber(row, cell.col != 0, cell.number)
 		case Text:
 			if declared.Match {
-				col.prints = append(col.prints, printOf(cell))
+				col.ints.append(fingerprint(cell))
 			}
 		}
 	}
@@ -94,14 +90,6 @@ func (c *chunk) append(d *Document, visible int64, cells []cell, dictionaries []
 		}
 		t.close()
 	}
-}
-
-func printOf(c cell) uint8 {
-	if c.count == 0 {
-		return 0
-	}
-	v, _ := nextString(c.list)
-	return fingerprint(v)
 }
 
 func (c *column) appendBool(row int, set, v bool) {
@@ -145,7 +133,7 @@ func (c *chunk) adopt(from *chunk, row int) {
 			col.appendNumber(to, set, old.ints.at(row))
 		case Text:
 			if declared.Match {
-				col.prints = append(col.prints, old.prints[row])
+				col.ints.append(old.ints.at(row))
 			}
 		}
 	}
@@ -160,8 +148,7 @@ func (c *chunk) seal() {
 	c.revision.pack()
 	c.visible.pack()
 	for i, declared := range c.schema.columns {
-		switch declared.Type {
-		case Keyword, Number, Time:
+		if declared.Type != Bool && (declared.Type != Text || declared.Match) {
 			c.columns[i+1].ints.pack()
 		}
 	}
@@ -198,10 +185,8 @@ func (c *chunk) text(col Col, row int) ([]byte, bool) {
 func (c *chunk) nulls(col Col, rows *rowset) {
 	column := &c.columns[col]
 	switch c.schema.column(col).Type {
-	case Keyword:
+	case Keyword, Text:
 		column.ints.within(0, 0, rows)
-	case Text:
-		equal8(column.prints, 0, rows)
 	default:
 		rows.and(column.absent)
 	}
@@ -229,7 +214,8 @@ func (c *chunk) matches(col Col, values []string, rows *rowset) {
 	var found rowset
 	for _, value := range values {
 		candidates := *rows
-		equal8(c.columns[col].prints, fingerprint([]byte(value)), &candidates)
+		h := hash8([]byte(value))
+		c.columns[col].ints.within(h, h, &candidates)
 		for w, word := range candidates {
 			for ; word != 0; word &= word - 1 {
 				row := w<<6 + bits.TrailingZeros64(word)
@@ -245,31 +231,16 @@ func (c *chunk) matches(col Col, values []string, rows *rowset) {
 // search keeps the rows in which every token occurs in a searched value.
 func (c *chunk) search(tokens [][]byte, grams []uint32, rows *rowset) {
 	c.signature.pass(grams, rows)
-	t := &c.texts[searched]
-	for w, word := range rows {
-		for ; word != 0; word &= word - 1 {
-			row := w<<6 + bits.TrailingZeros64(word)
-			if !holds(t.row(row), tokens) {
-				rows.drop(row)
-			}
-		}
+	for _, token := range tokens {
+		c.texts[searched].holding(token, rows)
 	}
-}
-
-func holds(row []byte, tokens [][]byte) bool {
-	for _, t := range tokens {
-		if !bytes.Contains(row, t) {
-			return false
-		}
-	}
-	return true
 }
 
 func (c *chunk) bytes() int {
 	n := 16*cap(c.ids) + cap(c.subs) + c.revision.bytes() + c.visible.bytes()
 	for i := range c.columns {
 		col := &c.columns[i]
-		n += 160 + col.ints.bytes() + cap(col.prints)
+		n += 96 + col.ints.bytes()
 		if col.absent != nil {
 			n += 8 * chunkWords
 		}

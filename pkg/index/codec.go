@@ -272,12 +272,12 @@ func nextString(list []byte) (v, rest []byte) {
 	return v, r.data
 }
 
-// cell returns the value of a column, or false when it is null.
+// cell returns the value of a column, or false and an empty cell when it is null.
 func (d *Document) cell(col Col) (cell, bool) {
 	for values := d.values; len(values) > 0; {
 		var c cell
-		if c, values = nextCell(values); c.col >= col {
-			return c, c.col == col
+		if c, values = nextCell(values); c.col == col {
+			return c, true
 		}
 	}
 	return cell{}, false

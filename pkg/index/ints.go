@@ -6,13 +6,14 @@ import (
 	"math/bits"
 )
 
-// ints is a chunk's column of int64. It grows in raw; pack keeps the differences
-// from lo in the least width that holds them, in exactly one of the slices.
+// ints is a chunk's column of int64. It grows in raw; pack, for a full chunk, keeps
+// the differences from lo in the least width that holds them, in exactly one of the
+// slices. Those of one and two bytes are laid out to be compared many at a time.
 type ints struct {
 	lo, hi int64 // bounds of the values, perhaps wider; lo > hi while there is none
 	raw    []int64
-	u8     []uint8
-	u16    []uint16
+	u8     []byte
+	u16    []byte // little endian
 	u32    []uint32
 }
 
@@ -31,81 +32,79 @@ func (x *ints) at(row int) int64 {
 	case x.u8 != nil:
 		return x.lo + int64(x.u8[row])
 	case x.u16 != nil:
-		return x.lo + int64(x.u16[row])
+		return x.lo + int64(binary.LittleEndian.Uint16(x.u16[2*row:]))
 	case x.u32 != nil:
 		return x.lo + int64(x.u32[row])
 	}
 	return x.raw[row]
 }
 
-// span is the distance of the bounds, which int64 may not hold.
-func (x *ints) span() uint64 { return uint64(x.hi) - uint64(x.lo) }
-
 func (x *ints) pack() {
 	if x.lo > x.hi {
 		x.lo, x.hi = 0, 0
 	}
-	switch span := x.span(); {
+	// int64 may not hold the span.
+	switch span := uint64(x.hi) - uint64(x.lo); {
 	case span <= math.MaxUint8:
-		x.u8 = differences[uint8](x.raw, x.lo)
+		x.u8 = make([]byte, len(x.raw))
 	case span <= math.MaxUint16:
-		x.u16 = differences[uint16](x.raw, x.lo)
+		x.u16 = make([]byte, 2*len(x.raw))
 	case span <= math.MaxUint32:
-		x.u32 = differences[uint32](x.raw, x.lo)
+		x.u32 = make([]uint32, len(x.raw))
 	default:
-		x.raw = append([]int64(nil), x.raw...)
+		x.raw = append(make([]int64, 0, len(x.raw)), x.raw...)
 		return
 	}
+	raw := x.raw
 	x.raw = nil
-}
-
-type narrow interface{ uint8 | uint16 | uint32 }
-
-func differences[T narrow](raw []int64, lo int64) []T {
-	d := make([]T, len(raw))
-	for i, v := range raw {
-		d[i] = T(v - lo)
+	for row, v := range raw {
+		x.put(row, uint64(v)-uint64(x.lo))
 	}
-	return d
 }
 
-// set changes a row, unpacking when its width does not hold v.
+// put writes a difference that the width holds, or that is never looked at.
+func (x *ints) put(row int, d uint64) {
+	switch {
+	case x.u8 != nil:
+		x.u8[row] = uint8(d)
+	case x.u16 != nil:
+		binary.LittleEndian.PutUint16(x.u16[2*row:], uint16(d))
+	case x.u32 != nil:
+		x.u32[row] = uint32(d)
+	}
+}
+
+// set changes a row, going back to raw when its width does not hold v.
 func (x *ints) set(row int, v int64) {
-	room := uint64(math.MaxUint64)
+	room := uint64(math.MaxUint32)
 	switch {
 	case x.u8 != nil:
 		room = math.MaxUint8
 	case x.u16 != nil:
 		room = math.MaxUint16
-	case x.u32 != nil:
-		room = math.MaxUint32
 	}
-	if x.raw == nil && (v < x.lo || uint64(v)-uint64(x.lo) > room) {
+	d := uint64(v) - uint64(x.lo)
+	if x.raw == nil && (v < x.lo || d > room) {
 		x.unpack()
 	}
-	switch {
-	case x.u8 != nil:
-		x.u8[row] = uint8(v - x.lo)
-	case x.u16 != nil:
-		x.u16[row] = uint16(v - x.lo)
-	case x.u32 != nil:
-		x.u32[row] = uint32(v - x.lo)
-	default:
+	if x.raw != nil {
 		x.raw[row] = v
+	} else {
+		x.put(row, d)
 	}
 	x.lo, x.hi = min(x.lo, v), max(x.hi, v)
 }
 
 func (x *ints) unpack() {
-	raw := make([]int64, max(len(x.u8), len(x.u16), len(x.u32)))
-	for i := range raw {
-		raw[i] = x.at(i)
+	raw := make([]int64, max(len(x.u8), len(x.u16)/2, len(x.u32)))
+	for row := range raw {
+		raw[row] = x.at(row)
 	}
 	x.raw, x.u8, x.u16, x.u32 = raw, nil, nil, nil
 }
 
 func (x *ints) bytes() int {
-	return 8*cap(x.raw) + cap(x.u8) + 2*cap(x.u16) + 4*cap(x.u32)
+	return 8*cap(x.raw) + cap(x.u8) + cap(x.u16) + 4*cap(x.u32)
 }
 
 // within keeps the rows whose value lies in [lo, hi].
@@ -119,38 +118,67 @@ func (x *ints) within(lo, hi int64, rows *rowset) {
 	}
 	lo, hi = max(lo, x.lo), min(hi, x.hi)
 	from, span := uint64(lo)-uint64(x.lo), uint64(hi)-uint64(lo)
-	switch {
-	case x.u8 != nil && span == 0:
-		equal8(x.u8, uint8(from), rows)
-	case x.u8 != nil:
-		between(x.u8, uint8(from), uint8(span), rows)
-	case x.u16 != nil:
-		between(x.u16, uint16(from), uint16(span), rows)
-	case x.u32 != nil:
-		between(x.u32, uint32(from), uint32(span), rows)
-	default:
+	if x.raw != nil {
 		betweenRaw(x.raw, uint64(lo), span, rows)
+		return
+	}
+	for w := range rows {
+		if rows[w] != 0 {
+			rows[w] &= x.between(w, from, span)
+		}
 	}
 }
 
-// between keeps the rows with from <= x <= from+span. A branch for each row would
-// be guessed wrong for every other one, so the bits are made by arithmetic.
-func between[T narrow](x []T, from, span T, rows *rowset) {
-	for w := range rows {
-		if rows[w] == 0 {
-			continue
-		}
-		part := x[w<<6 : min(w<<6+64, len(x))]
-		var m uint64
-		for _, v := range part {
-			var bit uint64
-			if v-from <= span {
-				bit = 1 << 63
-			}
-			m = m>>1 | bit
-		}
-		rows[w] &= m >> (64 - len(part))
+// between returns which of the w-th 64 rows have from <= difference <= from+span.
+func (x *ints) between(w int, from, span uint64) uint64 {
+	switch {
+	case x.u8 != nil && span == 0:
+		return equal8((*[64]byte)(x.u8[w*64:]), from)
+	case x.u8 != nil:
+		return between8(x.u8[w*64:][:64], uint8(from), uint8(span))
+	case x.u16 != nil && span == 0:
+		return equal16((*[128]byte)(x.u16[w*128:]), from)
+	case x.u16 != nil:
+		return between16(x.u16[w*128:][:128], uint16(from), uint16(span))
 	}
+	return between32(x.u32[w*64:][:64], uint32(from), uint32(span))
+}
+
+// The loops below are written for the compiler to keep all they need in registers
+// and to make the bits without branches, which would be guessed wrong for every
+// other row.
+
+func between8(x []byte, from, span uint8) (m uint64) {
+	for _, v := range x {
+		var bit uint64
+		if v-from <= span {
+			bit = 1 << 63
+		}
+		m = m>>1 | bit
+	}
+	return m
+}
+
+func between16(x []byte, from, span uint16) (m uint64) {
+	for ; len(x) >= 2; x = x[2:] {
+		var bit uint64
+		if binary.LittleEndian.Uint16(x)-from <= span {
+			bit = 1 << 63
+		}
+		m = m>>1 | bit
+	}
+	return m
+}
+
+func between32(x []uint32, from, span uint32) (m uint64) {
+	for _, v := range x {
+		var bit uint64
+		if v-from <= span {
+			bit = 1 << 63
+		}
+		m = m>>1 | bit
+	}
+	return m
 }
 
 func betweenRaw(x []int64, from, span uint64, rows *rowset) {
@@ -161,83 +189,99 @@ func betweenRaw(x []int64, from, span uint64, rows *rowset) {
 		part := x[w<<6 : min(w<<6+64, len(x))]
 		var m uint64
 		for _, v := range part {
-			var bit uint64
-			if uint64(v)-from <= span {
-				bit = 1 << 63
-			}
-			m = m>>1 | bit
+			_, outside := bits.Sub64(span, uint64(v)-from, 0)
+			m = m>>1 | outside<<63
 		}
-		rows[w] &= m >> (64 - len(part))
+		rows[w] &^= m >> (64 - len(part))
 	}
 }
 
-// equal8 keeps the rows with x == v, eight at a time: a byte of (x xor v) is zero
-// where they are equal, and adding 0x7f to its low bits carries into the high bit
-// everywhere else.
-func equal8(x []uint8, v uint8, rows *rowset) {
+// equal8 returns which bytes are v.
+func equal8(x *[64]byte, v uint64) uint64 {
+	v *= 0x0101010101010101
+	return zeros(binary.LittleEndian.Uint64(x[0:])^v) |
+		zeros(binary.LittleEndian.Uint64(x[8:])^v)<<8 |
+		zeros(binary.LittleEndian.Uint64(x[16:])^v)<<16 |
+		zeros(binary.LittleEndian.Uint64(x[24:])^v)<<24 |
+		zeros(binary.LittleEndian.Uint64(x[32:])^v)<<32 |
+		zeros(binary.LittleEndian.Uint64(x[40:])^v)<<40 |
+		zeros(binary.LittleEndian.Uint64(x[48:])^v)<<48 |
+		zeros(binary.LittleEndian.Uint64(x[56:])^v)<<56
+}
+
+// zeros returns which of eight bytes are zero: adding 0x7f to the low bits of a
+// byte carries into its high bit unless they are all zero, and never beyond; the
+// product gathers the high bits in the highest byte.
+func zeros(x uint64) uint64 {
+	const low = 0x7f7f7f7f7f7f7f7f
+	return ^(x&low + low | x | low) >> 7 * 0x0102040810204080 >> 56
+}
+
+// equal16 returns which pairs of bytes are v, four at a time, as zeros does.
+func equal16(x *[128]byte, v uint64) (m uint64) {
 	const (
-		low7   = 0x7f7f7f7f7f7f7f7f
-		ones   = 0x0101010101010101
-		gather = 0x0102040810204080
+		low    = 0x7fff7fff7fff7fff
+		gather = 1<<48 | 1<<33 | 1<<18 | 1<<3
 	)
-	all := uint64(v) * ones
-	for w := range rows {
-		if rows[w] == 0 {
-			continue
-		}
-		part := x[w<<6 : min(w<<6+64, len(x))]
-		var m uint64
-		for i := 0; i+8 <= len(part); i += 8 {
-			d := binary.LittleEndian.Uint64(part[i:]) ^ all
-			zero := ^(d&low7 + low7 | d | low7) >> 7
-			m |= zero * gather >> 56 << i
-		}
-		for i := len(part) &^ 7; i < len(part); i++ {
-			if part[i] == v {
-				m |= 1 << i
-			}
-		}
-		rows[w] &= m
+	v *= 0x0001000100010001
+	for i := 0; i <= 120; i += 8 {
+		d := binary.LittleEndian.Uint64(x[i:i+8]) ^ v
+		zero := ^(d&low + low | d | low) >> 15
+		m = m>>4 | zero*gather>>48<<60
 	}
+	return m
 }
 
-// among keeps the rows whose value is a member of the set: bit v stands for v.
-// Values are not negative.
+// among keeps the rows whose value is a member of the set: bit v stands for v. The
+// set has room for every value of the column, and none is negative.
 func (x *ints) among(set []uint64, rows *rowset) {
-	switch {
-	case x.u8 != nil:
-		member(x.u8, uint64(x.lo), set, rows)
-	case x.u16 != nil:
-		member(x.u16, uint64(x.lo), set, rows)
-	case x.u32 != nil:
-		member(x.u32, uint64(x.lo), set, rows)
-	default:
+	if x.raw != nil {
 		for w, word := range rows {
 			for ; word != 0; word &= word - 1 {
 				row := w<<6 + bits.TrailingZeros64(word)
-				if v := uint64(x.raw[row]); v>>6 >= uint64(len(set)) || set[v>>6]>>(v&63)&1 == 0 {
+				if v := x.raw[row]; set[v>>6]>>(v&63)&1 == 0 {
 					rows.drop(row)
 				}
 			}
 		}
+		return
+	}
+	var block [64]uint32
+	for w := range rows {
+		if rows[w] != 0 {
+			x.block(w, &block)
+			rows[w] &= member(&block, uint64(x.lo), set)
+		}
 	}
 }
 
-func member[T narrow](x []T, lo uint64, set []uint64, rows *rowset) {
-	for w := range rows {
-		if rows[w] == 0 {
-			continue
+// block reads the w-th 64 differences.
+func (x *ints) block(w int, to *[64]uint32) {
+	switch {
+	case x.u8 != nil:
+		for i, d := range (*[64]byte)(x.u8[w*64:]) {
+			to[i] = uint32(d)
 		}
-		part := x[w<<6 : min(w<<6+64, len(x))]
-		var m uint64
-		for _, d := range part {
-			v := lo + uint64(d)
-			var bit uint64
-			if v>>6 < uint64(len(set)) {
-				bit = set[v>>6] >> (v & 63)
-			}
-			m = m>>1 | bit<<63
+	case x.u16 != nil:
+		from := x.u16[w*128:][:128]
+		for i := range to {
+			to[i] = uint32(binary.LittleEndian.Uint16(from))
+			from = from[2:]
 		}
-		rows[w] &= m >> (64 - len(part))
+	default:
+		copy(to[:], x.u32[w*64:])
 	}
+}
+
+func member(x *[64]uint32, lo uint64, set []uint64) (m uint64) {
+	for _, d := range x {
+		v := lo + uint64(d)
+		var bit uint64
+		// This never fails, and costs less than the compiler's own test.
+		if i := v >> 6; i < uint64(len(set)) {
+			bit = set[i] >> (v & 63) << 63
+		}
+		m = m>>1 | bit
+	}
+	return m
 }

@@ -1,8 +1,10 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -24,6 +26,8 @@ func (t *table) key(o uint32) key {
 	c, row := t.chunk(o)
 	return c.key(row)
 }
+
+func (t *table) isText(col Col) bool { return col != ByID && t.schema.column(col).Type == Text }
 
 // half says in which of an ordering's sets a document is.
 func (t *table) half(col Col, o uint32) int {
@@ -50,39 +54,33 @@ func (t *table) compare(col Col, half int, a, b uint32) int {
 }
 
 func (t *table) compareValues(col Col, ca *chunk, ra int, cb *chunk, rb int) int {
-	if t.schema.column(col).Type == Text {
+	if t.isText(col) {
 		a, _ := ca.text(col, ra)
 		b, _ := cb.text(col, rb)
-		return slices.Compare(a, b)
+		return bytes.Compare(a, b)
 	}
 	return cmp.Compare(ca.columns[col].ints.at(ra), cb.columns[col].ints.at(rb))
 }
 
-// newOrdering orders all live documents.
-func (t *table) newOrdering(col Col) *ordering {
+// newOrdering orders the documents whose bits are set.
+func (t *table) newOrdering(col Col, members []uint64) *ordering {
 	o := &ordering{col: col}
-	var entries []entry
-	for slot, c := range t.chunks {
-		if c == nil {
-			continue
-		}
-		for w, word := range c.live {
-			for ; word != 0; word &= word - 1 {
-				row := w<<6 + bits.TrailingZeros64(word)
-				if c.null(col, row) {
-					o.sets[1] = append(o.sets[1], ordinal(slot, row))
-				} else {
-					entries = append(entries, entry{ordinal: ordinal(slot, row)})
-				}
-			}
+	var halves [2][]entry
+	for w, word := range members {
+		for ; word != 0; word &= word - 1 {
+			d := uint32(w<<6 + bits.TrailingZeros64(word))
+			h := t.half(col, d)
+			halves[h] = append(halves[h], entry{ordinal: d})
 		}
 	}
-	t.sortEntries(col, entries, 0)
-	o.sets[0] = make([]uint32, len(entries))
-	for i, e := range entries {
-		o.sets[0][i] = e.ordinal
+	t.sortEntries(col, halves[0], 0)
+	t.sortEntries(ByID, halves[1], 0)
+	for h, entries := range halves {
+		o.sets[h] = make([]uint32, len(entries))
+		for i, e := range entries {
+			o.sets[h][i] = e.ordinal
+		}
 	}
-	o.sets[1] = t.sorted(col, 1, o.sets[1])
 	return o
 }
 
@@ -100,7 +98,7 @@ func (t *table) sortEntries(col Col, entries []entry, depth int) {
 		entries[i].part = t.part(col, entries[i].ordinal, depth)
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.part, b.part) })
-	isText := t.schema.column(col).Type == Text
+	isText := t.isText(col)
 	for i, j := 0, 0; i < len(entries); i = j {
 		for j = i + 1; j < len(entries) && entries[j].part == entries[i].part; j++ {
 		}
@@ -124,7 +122,10 @@ const (
 
 func (t *table) part(col Col, o uint32, depth int) uint64 {
 	c, row := t.chunk(o)
-	if t.schema.column(col).Type != Text {
+	switch {
+	case col == ByID:
+		return binary.BigEndian.Uint64(c.ids[row][:])
+	case !t.isText(col):
 		return uint64(c.columns[col].ints.at(row)) ^ 1<<63
 	}
 	value, _ := c.text(col, row)
@@ -143,21 +144,49 @@ func (t *table) sorted(col Col, half int, ordinals []uint32) []uint32 {
 	return ordinals
 }
 
-// change takes documents out of an ordering and puts others in. The rows of those
-// taken out must still be there.
-func (t *table) change(o *ordering, gone, fresh []uint32) {
-	var halves [2]struct{ gone, fresh []uint32 }
-	for _, d := range gone {
-		h := t.half(o.col, d)
-		halves[h].gone = append(halves[h].gone, d)
+// swap is a change of one document: its old ordinal and its new one, or nowhere.
+type swap struct{ old, new uint32 }
+
+const nowhere = math.MaxUint32
+
+// change follows swaps. The rows of the old ordinals must still be there. Where a
+// document keeps its place, because this column did not change, nothing moves.
+func (t *table) change(o *ordering, swaps []swap) {
+	var stay [2][]swap
+	var gone, fresh [2][]uint32
+	for _, s := range swaps {
+		from, to := -1, -1
+		if s.old != nowhere {
+			from = t.half(o.col, s.old)
+		}
+		if s.new != nowhere {
+			to = t.half(o.col, s.new)
+		}
+		if from >= 0 && from == to && t.compare(o.col, from, s.old, s.new) == 0 {
+			stay[from] = append(stay[from], s)
+			continue
+		}
+		if from >= 0 {
+			gone[from] = append(gone[from], s.old)
+		}
+		if to >= 0 {
+			fresh[to] = append(fresh[to], s.new)
+		}
 	}
-	for _, d := range fresh {
-		h := t.half(o.col, d)
-		halves[h].fresh = append(halves[h].fresh, d)
+	for h, set := range o.sets {
+		t.replace(o.col, h, set, stay[h])
+		set = t.cut(o.col, h, set, t.sorted(o.col, h, gone[h]))
+		o.sets[h] = t.splice(o.col, h, set, t.sorted(o.col, h, fresh[h]))
 	}
-	for h := range halves {
-		set := t.cut(o.col, h, o.sets[h], t.sorted(o.col, h, halves[h].gone))
-		o.sets[h] = t.splice(o.col, h, set, t.sorted(o.col, h, halves[h].fresh))
+}
+
+// replace puts new ordinals in the places of the old.
+func (t *table) replace(col Col, half int, set []uint32, swaps []swap) {
+	slices.SortFunc(swaps, func(a, b swap) int { return t.compare(col, half, a.old, b.old) })
+	from := 0
+	for i, s := range swaps {
+		from = t.seek(col, half, set, from, len(swaps)-i, s.old)
+		set[from] = s.new
 	}
 }
 
@@ -166,13 +195,13 @@ func (t *table) cut(col Col, half int, set, gone []uint32) []uint32 {
 	if len(gone) == 0 {
 		return set
 	}
-	read := t.seek(col, half, set, 0, gone[0])
+	read := t.seek(col, half, set, 0, len(gone), gone[0])
 	write := read
 	for i := range gone {
 		read++
 		next := len(set)
 		if i+1 < len(gone) {
-			next = t.seek(col, half, set, read, gone[i+1])
+			next = t.seek(col, half, set, read, len(gone)-i-1, gone[i+1])
 		}
 		write += copy(set[write:], set[read:next])
 		read = next
@@ -188,7 +217,7 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 	places := make([]int, len(fresh))
 	from := 0
 	for i, d := range fresh {
-		from = t.seek(col, half, set, from, d)
+		from = t.seek(col, half, set, from, len(fresh)-i, d)
 		places[i] = from
 	}
 	old := len(set)
@@ -201,20 +230,47 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 	return set
 }
 
-// seek returns the first place from on whose document is not before d.
-func (t *table) seek(col Col, half int, set []uint32, from int, d uint32) int {
-	return gallop(set, from, func(o uint32) bool { return t.compare(col, half, o, d) < 0 })
+// seek returns the first place from on whose document is not before d; d is the
+// first of as many as left to be sought.
+func (t *table) seek(col Col, half int, set []uint32, from, left int, d uint32) int {
+	c, row := t.chunk(d)
+	k := c.key(row)
+	var order func(c *chunk, row int) int
+	switch {
+	case col == ByID || half == 1:
+		order = func(*chunk, int) int { return 0 }
+	case t.isText(col):
+		value, _ := c.text(col, row)
+		order = func(c *chunk, row int) int {
+			v, _ := c.text(col, row)
+			return bytes.Compare(v, value)
+		}
+	default:
+		value := c.columns[col].ints.at(row)
+		order = func(c *chunk, row int) int { return cmp.Compare(c.columns[col].ints.at(row), value) }
+	}
+	return gallop(set, from, left, func(o uint32) bool {
+		c, row := t.chunk(o)
+		if d := order(c, row); d != 0 {
+			return d < 0
+		}
+		return c.key(row).compare(k) < 0
+	})
 }
 
-// gallop returns the first place from on of which before does not hold. It looks
-// near from first, so that many of them in order cost less than a search each.
-func gallop(set []uint32, from int, before func(o uint32) bool) int {
-	lo, hi := from, from
-	for step := 1; hi < len(set) && before(set[hi]); step *= 2 {
-		lo = hi + 1
-		hi += step
+// gallop returns the first place from on of which before does not hold. The first
+// step is as long as the way to the first of as many as left evenly spread.
+func gallop(set []uint32, from, left int, before func(o uint32) bool) int {
+	lo, hi := from, len(set)
+	step := (hi - lo) / (left + 1)
+	for at := lo + step; at < hi; at += step {
+		if !before(set[at]) {
+			hi = at
+			break
+		}
+		lo = at + 1
+		step = 2*step + 1
 	}
-	hi = min(hi, len(set))
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if before(set[mid]) {

@@ -17,17 +17,21 @@ func (t *table) page(q *Query, hits []uint64, total int) Result {
 	}
 	limit = min(limit, total-offset)
 	o := t.ordering(q.OrderBy)
-	var ordinals []uint32
-	switch {
-	case hits == nil:
-		ordinals = o.slice(q.Desc, offset, limit)
-	case t.gatherIsCheaper(total, offset, limit):
-		ordinals = t.gather(q.OrderBy, hits, total).slice(q.Desc, offset, limit)
-	default:
-		ordinals = o.walk(q.Desc, hits, offset, total-offset-limit, limit)
+	if hits == nil {
+		return Result{Total: total, Hits: t.resolve(o.slice(q.Desc, offset, limit))}
 	}
-	return Result{Total: total, Hits: t.resolve(ordinals)}
+	page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, total*bits.Len(uint(total))*sortSteps)
+	if !ok {
+		page = t.newOrdering(q.OrderBy, hits).slice(q.Desc, offset, limit)
+	}
+	return Result{Total: total, Hits: t.resolve(page)}
 }
+
+// sortSteps is how many steps of a walk take as long as one of sorting the hits.
+// How far a page is to walk cannot be known: hits may lie close together at one
+// end, or far from both. So a walk gives up after as many steps as would have
+// sorted the hits, and they are sorted.
+const sortSteps = 8
 
 func (t *table) resolve(ordinals []uint32) []Hit {
 	hits := make([]Hit, len(ordinals))
@@ -45,7 +49,7 @@ func isHit(hits []uint64, o uint32) bool { return hits[o>>6]>>(o&63)&1 != 0 }
 // the last.
 func (t *table) after(id [16]byte, hits []uint64, limit int) []uint32 {
 	ids := t.orderings[ByID].Load().sets[0]
-	place, _ := t.lookup(0, key{id: id, sub: 255})
+	place, _ := t.lookup(0, 1, key{id: id, sub: 255})
 	var page []uint32
 	for ; place < len(ids) && limit > 0; place++ {
 		o := ids[place]
@@ -77,75 +81,65 @@ func (o *ordering) slice(desc bool, offset, limit int) []uint32 {
 }
 
 // walk returns limit hits of an ordering, with before hits ahead of them and
-// behind after them. It starts from the end that is nearer.
-func (o *ordering) walk(desc bool, hits []uint64, before, behind, limit int) []uint32 {
-	page := make([]uint32, 0, limit)
+// behind after them. It starts from the end that is nearer, and gives up after so
+// many steps.
+func (o *ordering) walk(desc bool, hits []uint64, before, behind, limit, steps int) ([]uint32, bool) {
+	w := walker{hits: hits, page: make([]uint32, 0, limit), skip: before, steps: steps}
 	if before <= behind {
-		page, before = collect(page, o.sets[0], desc, hits, before)
-		page, _ = collect(page, o.sets[1], desc, hits, before)
-		return page
+		done := w.pass(o.sets[0], desc) || w.pass(o.sets[1], desc)
+		return w.page, done
 	}
-	page, behind = collect(page, o.sets[1], !desc, hits, behind)
-	page, _ = collect(page, o.sets[0], !desc, hits, behind)
-	slices.Reverse(page)
-	return page
+	w.skip = behind
+	done := w.pass(o.sets[1], !desc) || w.pass(o.sets[0], !desc)
+	slices.Reverse(w.page)
+	return w.page, done
 }
 
-// collect passes over skip hits of a set and appends those after them while page
-// has room. It returns how many are left to pass over.
-func collect(page, set []uint32, backward bool, hits []uint64, skip int) ([]uint32, int) {
-	for i := 0; i < len(set) && len(page) < cap(page); {
+type walker struct {
+	hits  []uint64
+	page  []uint32 // as many as it has room for
+	skip  int      // hits to pass over first
+	steps int      // left to go
+}
+
+// pass goes through a set, from its end when backward, and says whether the page
+// is full.
+func (w *walker) pass(set []uint32, backward bool) bool {
+	for i := 0; i < len(set) && w.steps > 0; {
 		part := set[i:min(i+64, len(set))]
 		if backward {
 			part = set[max(len(set)-i-64, 0) : len(set)-i]
 		}
 		i += len(part)
+		w.steps -= len(part)
 		n := 0
 		for _, o := range part {
-			n += int(hits[o>>6] >> (o & 63) & 1)
+			n += int(w.hits[o>>6] >> (o & 63) & 1)
 		}
-		if n <= skip {
-			skip -= n
-			continue
-		}
-		for j := range part {
-			o := part[j]
-			if backward {
-				o = part[len(part)-1-j]
-			}
-			if !isHit(hits, o) {
-				continue
-			}
-			if skip > 0 {
-				skip--
-			} else if len(page) < cap(page) {
-				page = append(page, o)
-			}
+		if n <= w.skip {
+			w.skip -= n
+		} else if w.take(part, backward) {
+			return true
 		}
 	}
-	return page, skip
+	return false
 }
 
-// gatherIsCheaper compares a walk along the ordering, whose length depends on how
-// thin the hits lie, with sorting the hits alone.
-func (t *table) gatherIsCheaper(total, offset, limit int) bool {
-	steps := t.live / total * min(offset+limit, total-offset)
-	return total*bits.Len(uint(total))*16 < steps
-}
-
-// gather orders the hits.
-func (t *table) gather(col Col, hits []uint64, total int) *ordering {
-	o := &ordering{col: col}
-	o.sets[0] = make([]uint32, 0, total)
-	for w, word := range hits {
-		for ; word != 0; word &= word - 1 {
-			d := uint32(w<<6 + bits.TrailingZeros64(word))
-			h := t.half(col, d)
-			o.sets[h] = append(o.sets[h], d)
+func (w *walker) take(part []uint32, backward bool) bool {
+	for j := range part {
+		o := part[j]
+		if backward {
+			o = part[len(part)-1-j]
+		}
+		switch {
+		case !isHit(w.hits, o):
+		case w.skip > 0:
+			w.skip--
+		default:
+			if w.page = append(w.page, o); len(w.page) == cap(w.page) {
+				return true
+			}
 		}
 	}
-	for h := range o.sets {
-		o.sets[h] = t.sorted(col, h, o.sets[h])
-	}
-	return o
+	return false
 }

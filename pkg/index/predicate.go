@@ -79,7 +79,7 @@ func (t *table) ordinals(ids [][16]byte) []uint32 {
 	all := t.orderings[ByID].Load().sets[0]
 	var found []uint32
 	for _, id := range ids {
-		for place, _ := t.lookup(0, key{id: id}); place < len(all) && t.key(all[place]).id == id; place++ {
+		for place, _ := t.lookup(0, 1, key{id: id}); place < len(all) && t.key(all[place]).id == id; place++ {
 			found = append(found, all[place])
 		}
 	}
@@ -137,9 +137,9 @@ func (p *predicate) narrow(slot int, c *chunk, rows *rowset) {
 }
 
 func (p *predicate) narrowAny(slot int, c *chunk, rows *rowset) {
-	var found rowset
+	var found, left rowset
 	for i := range p.of {
-		left := *rows
+		left = *rows
 		left.without(&found)
 		p.of[i].narrow(slot, c, &left)
 		found.or(&left)

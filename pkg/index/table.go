@@ -50,16 +50,24 @@ func (t *table) ordering(col Col) *ordering {
 	if o := t.orderings[col].Load(); o != nil {
 		return o
 	}
-	o := t.newOrdering(col)
+	live := make([]uint64, 0, len(t.chunks)*chunkWords)
+	for _, c := range t.chunks {
+		rows := rowset{}
+		if c != nil {
+			rows = c.live
+		}
+		live = append(live, rows[:]...)
+	}
+	o := t.newOrdering(col, live)
 	t.orderings[col].Store(o)
 	return o
 }
 
 // lookup returns the place of a key in the order of ids, from a place at or before
-// it, and whether the document is there.
-func (t *table) lookup(from int, k key) (int, bool) {
+// it, and whether the document is there. It is the first of as many as left.
+func (t *table) lookup(from, left int, k key) (int, bool) {
 	ids := t.orderings[ByID].Load().sets[0]
-	place := gallop(ids, from, func(o uint32) bool { return t.key(o).compare(k) < 0 })
+	place := gallop(ids, from, left, func(o uint32) bool { return t.key(o).compare(k) < 0 })
 	return place, place < len(ids) && t.key(ids[place]) == k
 }
 
@@ -71,27 +79,23 @@ type update struct {
 
 // apply takes updates in the order of their keys.
 func (t *table) apply(updates []update) {
-	var gone []uint32
+	var swaps []swap
 	fresh := updates[:0]
 	from, found := 0, false
-	for _, u := range updates {
-		if from, found = t.lookup(from, u.key()); found {
+	for i, u := range updates {
+		if from, found = t.lookup(from, len(updates)-i, u.key()); found {
 			o := t.orderings[ByID].Load().sets[0][from]
 			if t.supersedes(u, o) {
-				gone = append(gone, o)
+				swaps = append(swaps, swap{o, nowhere})
 				fresh = append(fresh, u)
 			}
 		} else if revision, deleted := t.gone[u.key()]; !deleted || u.Revision > revision {
+			swaps = append(swaps, swap{nowhere, nowhere})
 			fresh = append(fresh, u)
 		}
 	}
-	for _, o := range gone {
-		c, row := t.chunk(o)
-		c.kill(row)
-	}
-	added := t.add(fresh)
-	t.live += len(added) - len(gone)
-	t.reorder(gone, added)
+	t.add(fresh, swaps)
+	t.reorder(swaps)
 	t.evacuate()
 	t.recode()
 }
@@ -107,11 +111,16 @@ func (t *table) supersedes(u update, o uint32) bool {
 	return u.Revision > revision || u.Revision == revision && u.Deleted
 }
 
-// add appends the documents that are not deleted and remembers those that are.
-func (t *table) add(updates []update) []uint32 {
-	added := make([]uint32, 0, len(updates))
+// add appends the documents that are not deleted, remembers those that are, and
+// completes the swaps.
+func (t *table) add(updates []update, swaps []swap) {
 	cells := make([]cell, len(t.schema.columns)+1)
-	for _, u := range updates {
+	for i, u := range updates {
+		if old := swaps[i].old; old != nowhere {
+			c, row := t.chunk(old)
+			c.kill(row)
+			t.live--
+		}
 		if u.Deleted {
 			t.gone[u.key()] = u.Revision
 			continue
@@ -125,10 +134,10 @@ func (t *table) add(updates []update) []uint32 {
 			}
 		}
 		c := t.room()
-		added = append(added, ordinal(t.tail, c.rows()))
+		swaps[i].new = ordinal(t.tail, c.rows())
 		c.append(u.Document, u.visible, cells, t.dictionaries)
+		t.live++
 	}
-	return added
 }
 
 // room returns the tail, a new one when it is full.
@@ -152,15 +161,15 @@ func (t *table) room() *chunk {
 
 // reorder brings the orderings up to date. One that most of the documents are new
 // to is cheaper to make again, when it is asked for.
-func (t *table) reorder(gone, added []uint32) {
+func (t *table) reorder(swaps []swap) {
 	for col := range t.orderings {
 		o := t.orderings[col].Load()
 		switch {
 		case o == nil:
-		case Col(col) != ByID && 2*(len(gone)+len(added)) > t.live:
+		case Col(col) != ByID && 2*len(swaps) > t.live:
 			t.orderings[col].Store(nil)
 		default:
-			t.change(o, gone, added)
+			t.change(o, swaps)
 		}
 	}
 }

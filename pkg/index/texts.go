@@ -1,6 +1,9 @@
 package index
 
-import "bytes"
+import (
+	"bytes"
+	"math/bits"
+)
 
 // The bytes that end a value and a column in a row. Neither occurs in valid UTF-8,
 // so that what is searched never reaches from one value into another.
@@ -19,6 +22,59 @@ type texts struct {
 func newTexts() texts { return texts{starts: []uint32{0}} }
 
 func (t *texts) row(i int) []byte { return t.data[t.starts[i]:t.starts[i+1]] }
+
+// holding drops the rows in which a token does not occur.
+func (t *texts) holding(token []byte, rows *rowset) {
+	if 4*rows.count() > len(t.starts) {
+		if at, rare := t.rarest(token); rare {
+			t.sweep(token, at, rows)
+			return
+		}
+	}
+	for w, word := range rows {
+		for ; word != 0; word &= word - 1 {
+			row := w<<6 + bits.TrailingZeros64(word)
+			if !bytes.Contains(t.row(row), token) {
+				rows.drop(row)
+			}
+		}
+	}
+}
+
+// rarest returns which byte of a token is the rarest in a sample of the text, and
+// whether it is in less than a quarter of the rows.
+func (t *texts) rarest(token []byte) (at int, rare bool) {
+	sample := t.data[:min(len(t.data), 4096)]
+	least := len(sample) + 1
+	for i := range token {
+		if n := bytes.Count(sample, token[i:i+1]); n < least {
+			at, least = i, n
+		}
+	}
+	return at, 4*least*len(t.data) < len(t.starts)*len(sample)
+}
+
+// sweep is holding without going from row to row: it looks for the byte at a place
+// of the token, which is fast where that is rare.
+func (t *texts) sweep(token []byte, at int, rows *rowset) {
+	var found rowset
+	row := 0
+	for pos := at; pos < len(t.data); pos++ {
+		next := bytes.IndexByte(t.data[pos:], token[at])
+		if next < 0 {
+			break
+		}
+		pos += next
+		if !bytes.HasPrefix(t.data[pos-at:], token) {
+			continue
+		}
+		for int(t.starts[row+1]) <= pos {
+			row++
+		}
+		found.add(row)
+	}
+	rows.and(&found)
+}
 
 // close ends the row of what was appended to data.
 func (t *texts) close() { t.starts = append(t.starts, uint32(len(t.data))) }
@@ -49,11 +105,21 @@ func appendColumn(dst []byte, c cell) []byte {
 	return append(dst, endColumn)
 }
 
-// fingerprint is one byte that stands for a value, 1 to 255; 0 stands for null.
-func fingerprint(value []byte) uint8 {
-	h := uint32(2166136261) // FNV-1a
+// fingerprint is one byte that stands for the first value of a cell: 1 to 255, and
+// 0 for no value.
+func fingerprint(c cell) int64 {
+	if c.count == 0 {
+		return 0
+	}
+	v, _ := nextString(c.list)
+	return hash8(v)
+}
+
+// hash8 hashes to 1 to 255, by FNV-1a.
+func hash8(value []byte) int64 {
+	h := uint32(2166136261)
 	for _, b := range value {
 		h = (h ^ uint32(b)) * 16777619
 	}
-	return uint8((uint64(h)*255)>>32) + 1
+	return int64(uint64(h)*255>>32) + 1
 }
