@@ -21,7 +21,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -55,7 +54,7 @@ type Store interface {
 
 // Queue sends messages to the worker.
 type Queue interface {
-	Send(ctx context.Context, messages ...queue.Message) error
+	SendRows(ctx context.Context, now value.Time, rows ...*webhook.Row) error
 }
 
 // Parker takes a stream record that cannot be processed, whole.
@@ -83,8 +82,8 @@ type change struct {
 	events []addressed
 	err    error
 
-	mu       sync.Mutex
-	messages []queue.Message
+	mu   sync.Mutex
+	rows []*webhook.Row // to be sent
 }
 
 // addressed is an event with whom it may go to.
@@ -255,23 +254,23 @@ func (d *Dispatcher) row(ctx context.Context, c *change, ev *addressed, e *webho
 	if row.Unattempted() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.messages = append(c.messages, queue.Message{Body: row.Ref().Body(), Group: e.ID.String()})
+		c.rows = append(c.rows, row)
 	}
 	return nil
 }
 
 // send sends the messages of all changes together, in full batches.
 func (d *Dispatcher) send(ctx context.Context, changes []*change) {
-	var messages []queue.Message
+	var rows []*webhook.Row
 	for _, c := range changes {
-		messages = append(messages, c.messages...)
+		rows = append(rows, c.rows...)
 	}
-	if len(messages) == 0 {
+	if len(rows) == 0 {
 		return
 	}
-	err := d.queue.Send(ctx, messages...)
+	err := d.queue.SendRows(ctx, value.TimeOf(d.clock()), rows...)
 	for _, c := range changes {
-		if len(c.messages) > 0 {
+		if len(c.rows) > 0 {
 			c.fail(err)
 		}
 	}

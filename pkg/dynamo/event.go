@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -65,6 +67,29 @@ func (t *Table) PutRow(ctx context.Context, previous, next *webhook.Row) (curren
 		return nil, wrap("put an event's row", err)
 	}
 	return next, nil
+}
+
+// ChangeRow stores what change makes of the row and returns it; nil when there
+// is none. Change may be called again with a fresher row; an error of its own
+// ends the attempt.
+func (t *Table) ChangeRow(ctx context.Context, org, id value.ID, change func(*webhook.Row) (*webhook.Row, error)) (*webhook.Row, error) {
+	row, err := t.Row(ctx, org, id)
+	for range changeAttempts {
+		if err != nil || row == nil {
+			return nil, err
+		}
+		next, changeErr := change(row)
+		if changeErr != nil {
+			return nil, changeErr
+		}
+		if row, err = t.PutRow(ctx, row, next); err == nil {
+			return row, nil
+		}
+		if errors.Is(err, ErrChanged) {
+			err = nil
+		}
+	}
+	return nil, fault.Busy(fmt.Errorf("change row %s: others were faster %d times", id, changeAttempts))
 }
 
 // Row reads one row, strongly consistent; nil when there is none.

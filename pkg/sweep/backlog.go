@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -112,13 +112,8 @@ func (b *Backlog) requeue(ctx context.Context, org value.ID, page []webhook.Unse
 	if err != nil {
 		return 0, err
 	}
-	var messages []queue.Message
-	for _, r := range changed {
-		if r != nil {
-			messages = append(messages, messageOf(r, now))
-		}
-	}
-	return len(messages), b.queue.Send(ctx, messages...)
+	requeued := slices.DeleteFunc(changed, func(r *webhook.Row) bool { return r == nil })
+	return len(requeued), b.queue.SendRows(ctx, now, requeued...)
 }
 
 // change writes what becomes of each row, nil meaning that it stays, and

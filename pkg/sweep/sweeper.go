@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -54,7 +53,7 @@ type Store interface {
 
 // Queue sends messages to the worker.
 type Queue interface {
-	Send(ctx context.Context, messages ...queue.Message) error
+	SendRows(ctx context.Context, now value.Time, rows ...*webhook.Row) error
 }
 
 // Sweeper runs once a minute. Runs may overlap.
@@ -129,29 +128,23 @@ func (s *Sweeper) shard(ctx context.Context, shard int, found *findings) error {
 			return err
 		}
 		after = page[len(page)-1].Mark
-		isRow := func(d webhook.Due) bool { return d.Kind == webhook.DueRow }
-		sent, err := s.send(ctx, slices.Collect(filter(page, isRow)), now)
+		var rows, others []webhook.Due
+		for _, d := range page {
+			switch {
+			case d.Kind == webhook.DueRow:
+				rows = append(rows, d)
+			case d.Mark < now.String()+"~": // a job has no use for being early
+				others = append(others, d)
+			}
+		}
+		sent, err := s.send(ctx, rows, now)
 		if err != nil {
 			return err
 		}
 		found.mu.Lock()
 		found.sent += sent
-		for _, d := range page {
-			if !isRow(d) && d.Mark <= now.String()+"~" { // a job has no use for being early
-				found.jobs = append(found.jobs, d)
-			}
-		}
+		found.jobs = append(found.jobs, others...)
 		found.mu.Unlock()
-	}
-}
-
-func filter(page []webhook.Due, keep func(webhook.Due) bool) func(yield func(webhook.Due) bool) {
-	return func(yield func(webhook.Due) bool) {
-		for _, d := range page {
-			if keep(d) && !yield(d) {
-				return
-			}
-		}
 	}
 }
 
@@ -169,24 +162,11 @@ func (s *Sweeper) send(ctx context.Context, due []webhook.Due, now value.Time) (
 		})
 	}
 	postponed := group.Wait()
-	var messages []queue.Message
-	for _, r := range rows {
-		if r != nil && r.Pending() {
-			messages = append(messages, messageOf(r, now))
-		}
-	}
-	if err := s.queue.Send(ctx, messages...); err != nil {
+	pending := slices.DeleteFunc(rows, func(r *webhook.Row) bool { return r == nil || !r.Pending() })
+	if err := s.queue.SendRows(ctx, now, pending...); err != nil {
 		return 0, err
 	}
-	return len(messages), postponed
-}
-
-// messageOf is the message that brings a row's attempt at its time.
-func messageOf(r *webhook.Row, now value.Time) queue.Message {
-	return queue.Message{
-		Body: r.Ref().Body(), Group: r.EndpointID.String(),
-		Delay: max(0, r.NextAttemptAt.Std().Sub(now.Std())),
-	}
+	return len(pending), postponed
 }
 
 // jobs takes each job that no other run has taken, and works on it as far as

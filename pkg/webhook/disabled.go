@@ -47,5 +47,5 @@ func Sample() commerce.Sample {
 	if err != nil {
 		panic(err) // a constant
 	}
-	return commerce.Sample{Object: Shape{}, Example: example, Previous: jsontext.Value(`{"status":"ACTIVE"}`)}
+	return commerce.Sample{Object: WebhookEndpoint{}, Example: example, Previous: jsontext.Value(`{"status":"ACTIVE"}`)}
 }

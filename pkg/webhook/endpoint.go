@@ -23,8 +23,8 @@ const (
 	Disabled Status = "DISABLED" // by the service
 )
 
-// Statuses lists every status of an endpoint.
-func Statuses() []Status { return []Status{Active, Paused, Disabled} }
+// Values lists every status of an endpoint.
+func (Status) Values() []string { return []string{string(Active), string(Paused), string(Disabled)} }
 
 // Endpoint is an integrator's URL and what it wants to hear of.
 type Endpoint struct {
@@ -85,8 +85,8 @@ const (
 	ApplicationSuspended
 )
 
-// Shape is an endpoint as the API shows it.
-type Shape struct {
+// WebhookEndpoint is an endpoint as the API shows it.
+type WebhookEndpoint struct { //nolint:revive // the contract's name
 	ID                value.ID    `json:"id"`
 	ApplicationID     value.ID    `json:"applicationId"`
 	OrganizationID    value.ID    `json:"organizationId"`
@@ -107,8 +107,8 @@ type Shape struct {
 }
 
 // Shape joins the endpoint with its counters, the secret masked.
-func (e *Endpoint) Shape(c Counters) Shape {
-	return Shape{
+func (e *Endpoint) Shape(c Counters) WebhookEndpoint {
+	return WebhookEndpoint{
 		ID: e.ID, ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID,
 		URL: e.URL, Description: e.Description, Status: e.Status, SubscribedEvents: e.SubscribedEvents,
 		RetryCount: e.RetryCount, TimeoutSeconds: e.TimeoutSeconds,

@@ -114,7 +114,7 @@ func (r Rules) ParseUpdate(body []byte) (UpdateWebhookEndpointDto, error) {
 	if has(dto.Events) {
 		c.events(dto.Events.Value)
 	}
-	if has(dto.Status) && !slices.Contains(Statuses(), dto.Status.Value) {
+	if has(dto.Status) && !slices.Contains(Status.Values(""), string(dto.Status.Value)) {
 		c.add("status", fault.DetailFormat, "must be ACTIVE or PAUSED")
 	}
 	return dto, c.err()

@@ -12,6 +12,11 @@ const (
 	RecoveryCancelled RecoveryStatus = "CANCELLED" // its endpoint is gone or no longer ACTIVE
 )
 
+// Values lists every status of a recovery.
+func (RecoveryStatus) Values() []string {
+	return []string{string(RecoveryRunning), string(RecoveryCompleted), string(RecoveryCancelled)}
+}
+
 // Recovery sends an endpoint's HELD and FAILED rows again, those created in
 // [Since, Until), oldest first.
 type Recovery struct {

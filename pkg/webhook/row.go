@@ -19,9 +19,9 @@ const (
 	RowCancelled RowStatus = "CANCELLED"
 )
 
-// RowStatuses lists every status of a row.
-func RowStatuses() []RowStatus {
-	return []RowStatus{RowPending, RowDelivered, RowFailed, RowHeld, RowCancelled}
+// Values lists every status of a row.
+func (RowStatus) Values() []string {
+	return []string{string(RowPending), string(RowDelivered), string(RowFailed), string(RowHeld), string(RowCancelled)}
 }
 
 // HeldReason tells why a row is HELD; "" when it is not.
@@ -34,6 +34,11 @@ const (
 	HeldCircuitOpen HeldReason = "CIRCUIT_OPEN"
 	HeldSuspended   HeldReason = "SUSPENDED"
 )
+
+// Values lists every reason to hold a row.
+func (HeldReason) Values() []string {
+	return []string{string(HeldPaused), string(HeldDisabled), string(HeldCircuitOpen), string(HeldSuspended)}
+}
 
 const (
 	// Retention is how long a row is shown: at least 30 and less than 31 days.
@@ -92,6 +97,16 @@ func NewRow(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now value
 	if hold != "" {
 		r.Status, r.HeldReason, r.NextAttemptAt = RowHeld, hold, nil
 	}
+	return r
+}
+
+// NewTest returns the row of a test, to be attempted at once whatever the
+// endpoint's status. A due mark stands for its message until that is sent and
+// handled.
+func NewTest(ev *commerce.WebhookPayload, e *Endpoint, now value.Time) *Row {
+	r := NewRow(ev, e, "", now)
+	due := now.Add(Lease)
+	r.Test, r.DueAt = true, &due
 	return r
 }
 

@@ -1,0 +1,210 @@
+package webhooks
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	eventsPath = "/developers/webhooks/events"
+	eventPath  = eventsPath + "/{id}"
+)
+
+// WebhookEvent is a row of the history as the API shows it: one event for
+// one endpoint. In lists Payload and the attempts' ResponseBody are null.
+type WebhookEvent struct {
+	ID             value.ID                 `json:"id"`
+	EventID        value.ID                 `json:"eventId"`
+	EndpointID     value.ID                 `json:"endpointId"`
+	ApplicationID  value.ID                 `json:"applicationId"`
+	OrganizationID value.ID                 `json:"organizationId"`
+	SiteID         *value.ID                `json:"siteId"`
+	Type           string                   `json:"type"`
+	Status         webhook.RowStatus        `json:"status"`
+	HeldReason     *webhook.HeldReason      `json:"heldReason"`
+	AttemptCount   int                      `json:"attemptCount"`
+	NextAttemptAt  *value.Time              `json:"nextAttemptAt"`
+	LastAttemptAt  *value.Time              `json:"lastAttemptAt"`
+	DeliveredAt    *value.Time              `json:"deliveredAt"`
+	Attempts       []webhook.Attempt        `json:"attempts"`
+	Payload        *commerce.WebhookPayload `json:"payload"`
+	CreatedAt      value.Time               `json:"createdAt"`
+	UpdatedAt      value.Time               `json:"updatedAt"`
+}
+
+// showRow shows a row as lists do.
+func showRow(r *webhook.Row) WebhookEvent {
+	e := WebhookEvent{
+		ID: r.ID, EventID: r.EventID, EndpointID: r.EndpointID, ApplicationID: r.ApplicationID,
+		OrganizationID: r.OrganizationID, SiteID: r.SiteID, Type: r.Type, Status: r.Status,
+		AttemptCount: r.AttemptCount, NextAttemptAt: r.NextAttemptAt, LastAttemptAt: r.LastAttemptAt,
+		DeliveredAt: r.DeliveredAt, Attempts: make([]webhook.Attempt, len(r.Attempts)),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
+	}
+	if r.HeldReason != "" {
+		e.HeldReason = &r.HeldReason
+	}
+	for i, attempt := range r.Attempts {
+		attempt.ResponseBody = nil
+		e.Attempts[i] = attempt
+	}
+	return e
+}
+
+// showEvent shows a row whole. A payload that has expired before its row is
+// null.
+func showEvent(r *webhook.Row, payload []byte) (WebhookEvent, error) {
+	e := showRow(r)
+	copy(e.Attempts, r.Attempts)
+	if payload == nil {
+		return e, nil
+	}
+	if err := json.Unmarshal(payload, &e.Payload); err != nil {
+		return e, fmt.Errorf("payload of event %s: %w", r.EventID, err)
+	}
+	return e, nil
+}
+
+func (a *area) eventOperations() []rest.Operation {
+	return []rest.Operation{
+		{
+			ID: "listWebhookEvents", Method: http.MethodGet, Path: eventsPath,
+			Summary: "List the history of events",
+			Description: "One entry for each event and endpoint, for at least 30 days. payload and the attempts' responseBody are null here; " +
+				"read the single event for them. A change is in the list about two seconds after it happened.",
+			Params: parameters(webhook.EventList()), Result: listing.Page[WebhookEvent]{}, Status: http.StatusOK, Handle: a.listEvents,
+		},
+		{
+			ID: "getWebhookEvent", Method: http.MethodGet, Path: eventPath,
+			Summary: "Read an event of the history", Result: WebhookEvent{}, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound}, Handle: a.getEvent,
+		},
+		{
+			ID: "redeliverWebhookEvent", Method: http.MethodPost, Path: eventPath + "/redeliver",
+			Summary: "Deliver an event again",
+			Description: "The same event with the same webhook-id and a new full schedule. Refused while it is PENDING, and when its endpoint " +
+				"is deleted or not ACTIVE.",
+			Scope: auth.WebhooksWrite, Result: WebhookEvent{}, Status: http.StatusAccepted,
+			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.redeliver,
+		},
+	}
+}
+
+func (a *area) listEvents(r *rest.Request) (*rest.Response, error) {
+	list := webhook.EventList()
+	q, err := list.Parse(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	view, err := a.cfg.History.View(r.Context(), r.Organization())
+	if err != nil {
+		return nil, err
+	}
+	indexed := q.Index()
+	found := view.Query(indexed)
+	rows, err := a.rows(r, list.Schema, indexed, found.Hits)
+	if err != nil {
+		return nil, err
+	}
+	page := listing.Page[WebhookEvent]{Data: make([]WebhookEvent, len(rows)), Meta: q.Meta(found.Total)}
+	for i, row := range rows {
+		page.Data[i] = showRow(row)
+	}
+	links := q.Links(r.BaseURL+eventsPath, found.Total, lastOf(q, found.Hits))
+	return &rest.Response{JSON: page, Header: http.Header{"Link": {links}}}, nil
+}
+
+// rows reads the rows of the hits, in their order. A row that has changed
+// since the view saw it is checked against the query again.
+func (a *area) rows(r *rest.Request, schema *index.Schema, q index.Query, hits []index.Hit) ([]*webhook.Row, error) {
+	ids := make([]value.ID, len(hits))
+	for i, hit := range hits {
+		ids[i] = hit.ID
+	}
+	stored, err := a.store.Rows(r.Context(), r.Organization(), ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*webhook.Row, 0, len(hits))
+	for _, hit := range hits {
+		row := stored[hit.ID]
+		if row == nil || int64(row.UpdatedAt) != hit.Revision &&
+			!index.Match(schema, q, webhook.EventDocument(row, value.Time(hit.Visible))) {
+			continue
+		}
+		found = append(found, row)
+	}
+	return found, nil
+}
+
+func (a *area) getEvent(r *rest.Request) (*rest.Response, error) {
+	row, err := a.row(r)
+	if err != nil {
+		return nil, err
+	}
+	return a.answerEvent(r, row)
+}
+
+func (a *area) row(r *rest.Request) (*webhook.Row, error) {
+	row, err := a.store.Row(r.Context(), r.Organization(), r.PathID("id"))
+	if err == nil && row == nil {
+		err = errNoEvent()
+	}
+	return row, err
+}
+
+func errNoEvent() error { return fault.Missing("webhook event") }
+
+func (a *area) answerEvent(r *rest.Request, row *webhook.Row) (*rest.Response, error) {
+	payload, err := a.store.Payload(r.Context(), r.Organization(), row.EventID)
+	if err != nil {
+		return nil, err
+	}
+	shape, err := showEvent(row, payload)
+	if err != nil {
+		return nil, err
+	}
+	return rest.OK(shape)
+}
+
+func (a *area) redeliver(r *rest.Request) (*rest.Response, error) {
+	row, err := a.row(r)
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.store.Endpoint(r.Context(), r.Organization(), row.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil || e.Status != webhook.Active {
+		return nil, fault.New(fault.Conflict, fault.CodeConflict, "the event's endpoint is deleted or not ACTIVE")
+	}
+	payload, err := a.store.Payload(r.Context(), r.Organization(), row.EventID)
+	if err != nil {
+		return nil, err
+	}
+	row, err = a.store.ChangeRow(r.Context(), r.Organization(), row.ID, func(row *webhook.Row) (*webhook.Row, error) {
+		if row.Pending() {
+			return nil, fault.New(fault.Conflict, fault.CodeConflict, "the event is PENDING: an attempt lies ahead already")
+		}
+		return row.Requeue(a.now()), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if row == nil {
+		return nil, errNoEvent()
+	}
+	return a.sent(r, row, payload)
+}
