@@ -34,7 +34,7 @@ var layers = map[string][]string{
 
 	"pkg/rest":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth"},
 	"pkg/rest/about":      {"pkg/fault", "pkg/rest"},
-	"pkg/rest/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/listing", "pkg/rest"},
+	"pkg/rest/developers": {"pkg/value", "pkg/fault", "pkg/fold", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/listing", "pkg/rest"},
 	"pkg/rest/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/listing", "pkg/index", "pkg/rest"},
 	"pkg/rest/read":       {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/listing", "pkg/index", "pkg/indexing", "pkg/rest"},
 

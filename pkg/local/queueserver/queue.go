@@ -94,13 +94,22 @@ func (q *queue) put(m *message, at place) {
 		q.wake()
 	case placeDelayed:
 		q.delayed++
-		heap.Push(&q.hidden, m)
+		q.hide(m)
 	case placeFlying:
 		q.inFlight++
 		m.group.inFlight++
-		heap.Push(&q.hidden, m)
+		q.hide(m)
 	}
 	q.settle(m.group)
+}
+
+// hide keeps a message out of sight until its time. A long poll sleeps until the earliest of these times as it was when it
+// began, so it has to look again when there is an earlier one.
+func (q *queue) hide(m *message) {
+	heap.Push(&q.hidden, m)
+	if q.hidden.min() == m {
+		q.wake()
+	}
 }
 
 // take removes a message from the list of its place.
