@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,10 @@ import (
 // A row of the webhook history is its doc; rev is its updatedAt, on which
 // writes are conditional, and GSI1 holds it under its due mark while it waits
 // for the sweeper, or under its endpoint while it is HELD or FAILED.
+
+// attrWrite tells a write from another with the same content: of two workers
+// that come to the same outcome in the same millisecond one has written it.
+const attrWrite = "w"
 
 // CreateRow stores a new row. When there is one already nothing is written,
 // and that one is returned.
@@ -48,6 +53,8 @@ func (t *Table) PutRow(ctx context.Context, previous, next *webhook.Row) (curren
 	if err != nil {
 		return nil, err
 	}
+	write := value.NewRandomID()
+	it[attrWrite] = binary(write[:])
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.name, Item: it,
 		ConditionExpression:                 aws.String("rev = :rev"),
@@ -55,7 +62,7 @@ func (t *Table) PutRow(ctx context.Context, previous, next *webhook.Row) (curren
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if found, failed := conditionFailed(err); failed {
-		if getString(found, attrDoc) == getString(it, attrDoc) {
+		if bytes.Equal(getBinary(found, attrWrite), write[:]) {
 			return next, nil
 		}
 		if current, err = decodeRow(found); err != nil {

@@ -57,8 +57,8 @@ func TestFasterWriterOfARowWins(t *testing.T) {
 	if _, err := table.PutRow(t.Context(), r, held); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := table.PutRow(t.Context(), r, held); err != nil {
-		t.Errorf("the same write again: %v, want success", err)
+	if current, err := table.PutRow(t.Context(), r, held); !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {
+		t.Errorf("another writer of the same: %v, want ErrChanged\n%s", err, cmp.Diff(current, held))
 	}
 	current, err := table.PutRow(t.Context(), r, cancelled)
 	if !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {

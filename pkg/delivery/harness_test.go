@@ -1,0 +1,212 @@
+package delivery_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/delivery"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/queue/queuetest"
+	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// bench is a worker on a real table and real queues, with a clock that the
+// test moves and retries at the short end of their span.
+type bench struct {
+	*delivery.Worker
+	table      *dynamo.Table
+	queues     *queuetest.Queues
+	deliveries queue.Deliveries
+	box        *sealed.Box
+	org, app   value.ID
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	b := &bench{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
+	b.table = dynamo.New(client, name, b.clock)
+	b.deliveries = queue.NewDeliveries(b.queues.Queue("DeliveriesQueue"))
+	var err error
+	if b.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
+		t.Fatal(err)
+	}
+	b.Worker = b.worker(b.table, b.deliveries, true)
+	b.app = dynamotest.Application(t, b.table, b.org)
+	return b
+}
+
+func (b *bench) worker(store delivery.Store, q delivery.Queue, allowPrivate bool) *delivery.Worker {
+	return delivery.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate}), b.box, delivery.Config{
+		Clock: b.clock, Random: func() float64 { return 0 }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+}
+
+func (b *bench) clock() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (b *bench) pass(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = b.now.Add(d)
+}
+
+// endpoint makes an endpoint of the bench's application and returns its
+// secret.
+func (b *bench) endpoint(t *testing.T, url string, retries int) (*webhook.Endpoint, string) {
+	t.Helper()
+	subscribed, timeout := []string{"*"}, 1
+	e, secret := webhook.NewEndpoint(b.org, b.app, webhook.CreateWebhookEndpointDto{
+		URL: &url, Events: &subscribed, RetryCount: &retries, TimeoutSeconds: &timeout,
+	}, b.box.Seal, value.TimeOf(b.clock()))
+	if err := b.table.CreateEndpoint(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	return e, secret
+}
+
+// event stores a row of a fresh event for the endpoint and sends it.
+func (b *bench) event(t *testing.T, e *webhook.Endpoint) *webhook.Row {
+	t.Helper()
+	payload := &commerce.WebhookPayload{
+		ID: value.NewID(), Type: "order.created", Timestamp: value.TimeOf(b.clock()), OrganizationID: b.org,
+		Data: commerce.WebhookData{Object: []byte(`{"total":12.5,"name":"caf\u00e9 ☕"}`), PreviousAttributes: []byte("null")},
+	}
+	body, err := payload.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.table.PutPayload(t.Context(), b.org, payload.ID, body); err != nil {
+		t.Fatal(err)
+	}
+	row := webhook.NewRow(payload, e, "", value.TimeOf(b.clock()))
+	b.store(t, row)
+	return row
+}
+
+func (b *bench) store(t *testing.T, row *webhook.Row) {
+	t.Helper()
+	if existing, err := b.table.CreateRow(t.Context(), row); existing != nil || err != nil {
+		t.Fatalf("CreateRow: %+v, %v", existing, err)
+	}
+	if err := b.deliveries.SendRows(t.Context(), value.TimeOf(b.clock()), row); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) receive(t *testing.T) []events.SQSMessage {
+	t.Helper()
+	return b.queues.Await(t, "DeliveriesQueue", 10*time.Second)
+}
+
+// handle gives messages to a worker, deletes those that are done as the event
+// source does, and returns the others.
+func (b *bench) handle(t *testing.T, w *delivery.Worker, messages ...events.SQSMessage) []events.SQSMessage {
+	t.Helper()
+	response, err := w.Handle(t.Context(), events.SQSEvent{Records: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []events.SQSMessage
+	for _, m := range messages {
+		failed := slices.ContainsFunc(response.BatchItemFailures, func(f events.SQSBatchItemFailure) bool { return f.ItemIdentifier == m.MessageId })
+		if failed {
+			left = append(left, m)
+		} else {
+			b.queues.Delete(t, "DeliveriesQueue", m)
+		}
+	}
+	return left
+}
+
+// row reads the row and checks its status and number of attempts.
+func (b *bench) row(t *testing.T, r *webhook.Row, status webhook.RowStatus, attempts int) *webhook.Row {
+	t.Helper()
+	got, err := b.table.Row(t.Context(), b.org, r.ID)
+	if err != nil || got == nil {
+		t.Fatalf("row %s: %v, %v", r.ID, got, err)
+	}
+	if got.Status != status || got.AttemptCount != attempts {
+		t.Fatalf("row is %s after %d attempts, want %s after %d: %+v", got.Status, got.AttemptCount, status, attempts, got)
+	}
+	return got
+}
+
+func (b *bench) counters(t *testing.T, e *webhook.Endpoint, successes, failures int64) webhook.Counters {
+	t.Helper()
+	found, err := b.table.Counters(context.Background(), b.org, e.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := found[e.ID]
+	if got.SuccessCount != successes || got.FailureCount != failures {
+		t.Errorf("counters are %d successes and %d failures, want %d and %d", got.SuccessCount, got.FailureCount, successes, failures)
+	}
+	return got
+}
+
+// received is one request that a receiver got.
+type received struct {
+	header http.Header
+	body   []byte
+}
+
+// receiver answers what answer says for each request, by its number from 1.
+type receiver struct {
+	url string
+
+	mu  sync.Mutex
+	got []received
+}
+
+func newReceiver(t *testing.T, answer func(n int, w http.ResponseWriter)) *receiver {
+	t.Helper()
+	rcv := &receiver{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		rcv.mu.Lock()
+		rcv.got = append(rcv.got, received{r.Header, body})
+		n := len(rcv.got)
+		rcv.mu.Unlock()
+		answer(n, w)
+	}))
+	t.Cleanup(srv.Close)
+	rcv.url = srv.URL + "/hook"
+	return rcv
+}
+
+// always answers every request with the status.
+func always(status int) func(int, http.ResponseWriter) {
+	return func(_ int, w http.ResponseWriter) { w.WriteHeader(status) }
+}
+
+func (r *receiver) requests(t *testing.T, want int) []received {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.got) != want {
+		t.Errorf("the receiver got %d requests, want %d", len(r.got), want)
+	}
+	return r.got
+}

@@ -1,0 +1,80 @@
+package dynamo_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// breaking loses the answer to the next request of an operation, after the
+// server has carried it out, as some broken connections do: the SDK tries
+// again.
+type breaking struct {
+	operation string
+	broken    atomic.Bool
+}
+
+func (b *breaking) Do(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+b.operation) && b.broken.CompareAndSwap(false, true) {
+		resp.Body.Close()
+		resp.Body = io.NopCloser(lost{})
+	}
+	return resp, err
+}
+
+type lost struct{}
+
+func (lost) Read([]byte) (int, error) { return 0, net.ErrClosed }
+
+func breakingTable(t *testing.T, operation string) (*dynamo.Table, *breaking) {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	b := &breaking{operation: operation}
+	b.broken.Store(true)
+	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient = b
+	}), name, time.Now), b
+}
+
+func TestWriteOfARowWhoseAnswerIsLostHasSucceeded(t *testing.T) {
+	table, b := breakingTable(t, "PutItem")
+	org := value.NewID()
+	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
+	b.broken.Store(false)
+	next := r.Hold(webhook.HeldPaused, r.UpdatedAt)
+	if _, err := table.PutRow(t.Context(), r, next); err != nil {
+		t.Errorf("PutRow: %v, want success", err)
+	}
+	if !b.broken.Load() {
+		t.Error("no answer was lost")
+	}
+	b.broken.Store(false)
+	other := makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now()))
+	if existing, err := table.CreateRow(t.Context(), other); err != nil || existing != nil && existing.ID != other.ID {
+		t.Errorf("CreateRow: %+v, %v", existing, err)
+	}
+}
+
+func TestAttemptsWhoseAnswerIsLostAreCountedOnce(t *testing.T) {
+	table, b := breakingTable(t, "UpdateItem")
+	org := value.NewID()
+	e := newEndpoint(t, table, org, newApplication(t, table, org))
+	b.broken.Store(false)
+	at := value.TimeOf(time.Now())
+	if err := table.AddCounters(t.Context(), org, e.ID, webhook.Counters{SuccessCount: 1, LastSuccessAt: &at}); err == nil {
+		t.Error("AddCounters succeeded without an answer")
+	}
+	checkCounters(t, table, org, e.ID, webhook.Counters{SuccessCount: 1, LastSuccessAt: &at})
+}
