@@ -244,7 +244,7 @@ func (r *run) serve(ctx context.Context) error {
 	src := &sources{
 		model: r.model, functions: functions, queues: r.made, dir: filepath.Join(r.cfg.DataDir, "checkpoints"),
 		host: eventsource.Host{Region: region, Grace: grace, Logger: r.cfg.Logger},
-		sqs:  r.sqs(), streamARN: r.streamARN,
+		sqs:  r.sqs(), release: r.queues.Release, streamARN: r.streamARN,
 		streams: dynamodbstreams.NewFromConfig(r.aws, func(o *dynamodbstreams.Options) { o.BaseEndpoint = &r.tableURL }),
 	}
 	if err := os.MkdirAll(src.dir, 0o755); err != nil {

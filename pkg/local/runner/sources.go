@@ -27,6 +27,7 @@ type sources struct {
 	host      eventsource.Host
 	dir       string // of the checkpoints
 	sqs       *sqs.Client
+	release   func(queueURL string) (int, error)
 	streams   *dynamodbstreams.Client
 	streamARN string
 
@@ -72,6 +73,11 @@ func (s *sources) addQueue(function eventsource.Function, source template.QueueS
 	})
 	if err != nil {
 		return err
+	}
+	// What an earlier run's functions had received when they were killed
+	// would else be hidden for minutes.
+	if _, err := s.release(s.queues[source.Queue].URL); err != nil {
+		return fmt.Errorf("release the messages of an earlier run: %w", err)
 	}
 	s.run = append(s.run, func(ctx context.Context) error {
 		queue.Run(ctx)
