@@ -145,6 +145,7 @@ func (c *chunk) adopt(from *chunk, row int) {
 
 // seal packs a full chunk.
 func (c *chunk) seal() {
+	c.ids = append(make([][16]byte, 0, len(c.ids)), c.ids...)
 	c.revision.pack()
 	c.visible.pack()
 	for i, declared := range c.schema.columns {

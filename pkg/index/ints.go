@@ -246,42 +246,38 @@ func (x *ints) among(set []uint64, rows *rowset) {
 		}
 		return
 	}
-	var block [64]uint32
 	for w := range rows {
 		if rows[w] != 0 {
-			x.block(w, &block)
-			rows[w] &= member(&block, uint64(x.lo), set)
+			rows[w] &= x.among64(w, set)
 		}
 	}
 }
 
-// block reads the w-th 64 differences.
-func (x *ints) block(w int, to *[64]uint32) {
+// among64 returns which of the w-th 64 rows have a value in the set.
+func (x *ints) among64(w int, set []uint64) (m uint64) {
+	lo := uint64(x.lo)
 	switch {
 	case x.u8 != nil:
-		for i, d := range (*[64]byte)(x.u8[w*64:]) {
-			to[i] = uint32(d)
+		for _, d := range (*[64]byte)(x.u8[w*64:]) {
+			m = m>>1 | member(set, lo+uint64(d))<<63
 		}
 	case x.u16 != nil:
-		from := x.u16[w*128:][:128]
-		for i := range to {
-			to[i] = uint32(binary.LittleEndian.Uint16(from))
-			from = from[2:]
+		for part := x.u16[w*128:][:128]; len(part) >= 2; part = part[2:] {
+			m = m>>1 | member(set, lo+uint64(binary.LittleEndian.Uint16(part)))<<63
 		}
 	default:
-		copy(to[:], x.u32[w*64:])
-	}
-}
-
-func member(x *[64]uint32, lo uint64, set []uint64) (m uint64) {
-	for _, d := range x {
-		v := lo + uint64(d)
-		var bit uint64
-		// This never fails, and costs less than the compiler's own test.
-		if i := v >> 6; i < uint64(len(set)) {
-			bit = set[i] >> (v & 63) << 63
+		for _, d := range (*[64]uint32)(x.u32[w*64:]) {
+			m = m>>1 | member(set, lo+uint64(d))<<63
 		}
-		m = m>>1 | bit
 	}
 	return m
+}
+
+// member returns the bit of v in its lowest place, above it anything.
+func member(set []uint64, v uint64) uint64 {
+	// This never fails, and costs less than the compiler's own test.
+	if i := v >> 6; i < uint64(len(set)) {
+		return set[i] >> (v & 63)
+	}
+	return 0
 }

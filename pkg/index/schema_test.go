@@ -34,7 +34,7 @@ func TestNewSchemaRefusesWhatDoesNotFit(t *testing.T) {
 			t.Errorf("NewSchema(%q, %v) = %v, want an error with %q", row.name, row.columns, err, row.want)
 		}
 	}
-	if s, err := index.NewSchema("k", many[:64]...); err != nil || s.Col(many[63].Name) != 64 {
+	if s, err := index.NewSchema("k", many[:64]...); err != nil || s.Name() != "k" || s.Col(many[63].Name) != 64 {
 		t.Errorf("64 columns: %v, want the last to be column 64", err)
 	}
 }

@@ -1,0 +1,233 @@
+package index_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/index"
+)
+
+func number(n int) [16]byte { return [16]byte{14: byte(n >> 8), 15: byte(n)} }
+
+// numbers returns the ids of hits that number made.
+func numbers(hits []index.Hit) []int {
+	list := []int{}
+	for _, h := range hits {
+		list = append(list, int(h.ID[14])<<8|int(h.ID[15]))
+	}
+	return list
+}
+
+func TestSearchFindsTokensInsideOneValueOnly(t *testing.T) {
+	v := index.NewView(everything)
+	v.Apply([]index.Document{
+		everything.Build(number(1), 0).Text(name, "Linen shirt").Text(sku, "LS-1").Text(tags, "red", "wine").Text(ref, "hidden").Document(1, 1),
+		everything.Build(number(2), 0).Text(name, "Crème brûlée").Text(tags, "redwine").Text(lastName, "Shirt").Document(1, 1),
+	})
+	for _, row := range []struct {
+		search string
+		want   []int
+	}{
+		{"shirt", []int{1}},
+		{"SHIRT ls-1", []int{1}},
+		{"en sh", []int{1}},
+		{"redwine", []int{2}},
+		{"red wine", []int{1, 2}},
+		{"dw", []int{2}},
+		{"shirtls", nil},
+		{"1red", nil},
+		{"hidden", nil},
+		{"creme", []int{2}},
+		{"ÛLÉE", []int{2}},
+		{"e", []int{1, 2}},
+		{"shirt creme", nil},
+		{"", []int{1, 2}},
+		{"\u0301", []int{1, 2}},
+	} {
+		got := numbers(v.Query(index.Query{Search: fold.Tokens(row.search), Limit: 10}).Hits)
+		if !slices.Equal(got, row.want) {
+			t.Errorf("search %q finds %v, want %v", row.search, got, row.want)
+		}
+	}
+}
+
+func TestTextIsOrderedByCodePointsAndNullsAreLastBothWays(t *testing.T) {
+	v := index.NewView(everything)
+	names := []string{"b", "", "ab", "a", "É", "a\x00", "日本", "z", "𝔘𐀀", "a"}
+	docs := []index.Document{everything.Build(number(90), 0).Document(1, 1), everything.Build(number(91), 0).Document(1, 1)}
+	for i, n := range names {
+		docs = append(docs, everything.Build(number(i), 0).Text(name, n).Document(1, 1))
+	}
+	v.Apply(docs)
+	up := v.Query(index.Query{OrderBy: name, Limit: 100})
+	if got, want := numbers(up.Hits), []int{1, 3, 9, 5, 2, 0, 4, 8, 7, 6, 90, 91}; !slices.Equal(got, want) {
+		t.Errorf("ascending: %v, want %v", got, want)
+	}
+	down := v.Query(index.Query{OrderBy: name, Desc: true, Limit: 100})
+	if got, want := numbers(down.Hits), []int{6, 7, 8, 4, 0, 2, 5, 9, 3, 1, 91, 90}; !slices.Equal(got, want) {
+		t.Errorf("descending: %v, want %v", got, want)
+	}
+}
+
+func TestDeletedDocumentsStayAway(t *testing.T) {
+	v := index.NewView(everything)
+	doc := func(revision, visible int64) index.Document {
+		return everything.Build(number(1), 0).Number(price, revision).Document(revision, visible)
+	}
+	gone := func(revision int64) index.Document { return everything.Tombstone(number(1), 0, revision, 1) }
+	for i, row := range []struct {
+		doc  index.Document
+		want []index.Hit
+	}{
+		{doc(5, 50), []index.Hit{{ID: number(1), Revision: 5, Visible: 50}}},
+		{doc(4, 99), []index.Hit{{ID: number(1), Revision: 5, Visible: 50}}},
+		{doc(5, 70), []index.Hit{{ID: number(1), Revision: 5, Visible: 70}}},
+		{doc(5, 60), []index.Hit{{ID: number(1), Revision: 5, Visible: 70}}},
+		{gone(4), []index.Hit{{ID: number(1), Revision: 5, Visible: 70}}},
+		{gone(7), []index.Hit{}},
+		{doc(6, 80), []index.Hit{}},
+		{doc(7, 80), []index.Hit{}},
+		{doc(8, 90), []index.Hit{{ID: number(1), Revision: 8, Visible: 90}}},
+		{gone(8), []index.Hit{}},
+	} {
+		v.Apply([]index.Document{row.doc})
+		if got := v.Query(index.Query{OrderBy: price, Limit: 10}); !slices.Equal(got.Hits, row.want) || v.Len() != len(row.want) {
+			t.Fatalf("step %d: hits %v of %d, want %v", i, got.Hits, v.Len(), row.want)
+		}
+	}
+}
+
+func TestPagesPastTheEndAreEmptyWithTheTrueTotal(t *testing.T) {
+	v := index.NewView(everything)
+	v.Apply([]index.Document{
+		everything.Build(number(1), 0).Bool(active, true).Document(1, 1),
+		everything.Build(number(2), 0).Bool(active, true).Document(1, 1),
+	})
+	for _, filter := range []index.Filter{{}, index.Is(active, true)} {
+		for _, q := range []index.Query{
+			{Offset: 2, Limit: 20}, {Offset: math.MaxInt, Limit: math.MaxInt}, {Limit: 0}, {Offset: 1, Limit: -1},
+			{AfterID: ptr(number(2)), Limit: 20}, {AfterID: ptr(number(0)), Limit: 0},
+		} {
+			q.Filter = filter
+			if got := v.Query(q); got.Total != 2 || got.Hits == nil || len(got.Hits) != 0 {
+				t.Errorf("%+v: %+v, want an empty page of 2", q, got)
+			}
+		}
+	}
+}
+
+func TestWalkByIDNeverPartsDocumentsOfOneID(t *testing.T) {
+	v := index.NewView(everything)
+	var docs []index.Document
+	for id := 1; id <= 5; id++ {
+		for sub := range id {
+			docs = append(docs, everything.Build(number(id), uint8(sub)).Document(1, 1))
+		}
+	}
+	v.Apply(docs)
+	var got []int
+	after := number(0)
+	for {
+		r := v.Query(index.Query{AfterID: &after, Limit: 2})
+		if len(r.Hits) == 0 {
+			break
+		}
+		got = append(got, len(r.Hits))
+		after = r.Hits[len(r.Hits)-1].ID
+	}
+	if want := []int{3, 3, 4, 5}; !slices.Equal(got, want) {
+		t.Errorf("pages of %v documents, want %v", got, want)
+	}
+}
+
+// Each Apply moves every document from one state to another; a query that saw a
+// part of it would count some in both or in neither.
+func TestQueriesBesideApplySeeOneState(t *testing.T) {
+	const docs, rounds = 300, 60
+	v := index.NewView(everything)
+	all := func(revision int64) []index.Document {
+		batch := make([]index.Document, docs)
+		for i := range batch {
+			batch[i] = everything.Build(number(i), 0).Keyword(state, fmt.Sprint(revision)).Number(price, revision).
+				Text(name, fmt.Sprintf("name %d", (revision*7+int64(i))%docs)).Document(revision, revision)
+		}
+		return batch
+	}
+	v.Apply(all(0))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := oneState(v, docs); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for revision := range int64(rounds) {
+		v.Apply(all(revision + 1))
+	}
+	close(done)
+	readers.Wait()
+}
+
+func oneState(v *index.View, docs int) error {
+	for _, q := range []index.Query{
+		{OrderBy: price, Limit: docs},
+		{OrderBy: name, Limit: docs, Desc: true, Search: []string{"name"}},
+		{Limit: docs, Filter: index.Not(index.Null(state))},
+		{AfterID: &[16]byte{}, Limit: docs - 1},
+	} {
+		r := v.Query(q)
+		for _, h := range r.Hits {
+			if h.Revision != r.Hits[0].Revision {
+				return fmt.Errorf("%+v: revisions %d and %d on one page", q, r.Hits[0].Revision, h.Revision)
+			}
+		}
+		if r.Total != docs || q.AfterID == nil && len(r.Hits) != docs {
+			return fmt.Errorf("%+v: %d hits of %d, want %d", q, len(r.Hits), r.Total, docs)
+		}
+	}
+	if v.Len() != docs || v.Bytes() <= 0 {
+		return fmt.Errorf("%d documents in %d bytes", v.Len(), v.Bytes())
+	}
+	return nil
+}
+
+func TestBytesIsCloseToTheHeapAndWithinBounds(t *testing.T) {
+	const size = 40_000
+	before := heap()
+	v := newProductView(size)
+	took, estimate := heap()-before, v.Bytes()
+	if ratio := float64(estimate) / float64(took); ratio < 0.9 || ratio > 1.1 {
+		t.Errorf("Bytes() = %d, the heap grew by %d", estimate, took)
+	}
+	// 40 MB for 100,000 products.
+	if estimate > 400*size {
+		t.Errorf("%d products take %d bytes, %d each, want at most 400", size, estimate, estimate/size)
+	}
+	runtime.KeepAlive(v)
+}
+
+func TestSmallViewsAreSmall(t *testing.T) {
+	v := index.NewView(products)
+	builder := products.Build([16]byte{}, 0)
+	for revision := range int64(3000) {
+		v.Apply([]index.Document{product(builder, int(revision%10), revision)})
+	}
+	if got := v.Bytes(); v.Len() != 10 || got > 200_000 {
+		t.Errorf("%d products, changed 3,000 times, take %d bytes, want at most 200,000", v.Len(), got)
+	}
+}
