@@ -12,6 +12,7 @@ type Function struct {
 	Timeout     time.Duration
 	MemoryMB    int
 	Environment map[string]string
+	Permissions []Permission
 	Queues      []QueueSource
 	Streams     []StreamSource
 	Schedules   []Schedule
@@ -62,6 +63,7 @@ func (x *extractor) function(id string, properties *node) Function {
 		Timeout:     x.seconds(either("Timeout"), 3),
 		MemoryMB:    x.integer(either("MemorySize"), 128),
 		Environment: map[string]string{},
+		Permissions: x.permissions(properties.get("Policies")),
 	}
 	for _, level := range []*node{globals, properties} {
 		for name, value := range level.get("Environment", "Variables").pairs() {

@@ -60,6 +60,12 @@ Resources:
     Properties:
       CodeUri: dist/web/
       MemorySize: !Ref Size
+      Policies:
+        - Statement:
+            - Effect: Allow
+              Action: [t:Get, t:Put]
+              Resource: !GetAtt Table.Arn
+            - {Effect: Allow, Action: q:Send, Resource: [!Sub '${Queue.Arn}', !Sub '${Dead.Arn}/x']}
       Environment:
         Variables:
           B: own
@@ -122,6 +128,9 @@ func TestModelHoldsWhatTheTemplateDeclares(t *testing.T) {
 		Environment: map[string]string{
 			"A": "global", "B": "own", "REF": "n", "ATT": "Table.Arn", "SUB": "n-real-table-${Literal}-local",
 			"IF": "slowly", "ONE": "yes", "BOTH": "no", "NONE": "", "LONG": "5",
+		},
+		Permissions: []Permission{
+			{"t:Get", "Table.Arn"}, {"t:Put", "Table.Arn"}, {"q:Send", "Queue.Arn"}, {"q:Send", "Dead.Arn/x"},
 		},
 		Queues: []QueueSource{{ID: "FromQueue", Queue: "Queue", BatchSize: 10, MaxConcurrency: 4}},
 		Streams: []StreamSource{{
@@ -224,6 +233,8 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"unknown source", "!GetAtt Queue.Arn", "!GetAtt Api.Arn", "neither the table nor a queue"},
 		{"no stream", "{StreamViewType: NEW_AND_OLD_IMAGES}", "{}", "has no stream"},
 		{"cron schedule", "rate(5 minutes)", "cron(0 * * * ? *)", "only rate(...)"},
+		{"policy by name", "        - Statement:", "        - SomePolicy: {}\n          Statements:", "a policy without statements"},
+		{"denial", "{Effect: Allow, Action: q:Send", "{Effect: Deny, Action: q:Send", `effect "Deny" is not supported`},
 		{"other event", "Type: Schedule", "Type: S3", "only Schedule"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
