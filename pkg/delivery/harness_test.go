@@ -56,7 +56,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) worker(store delivery.Store, q delivery.Queue, allowPrivate bool) *delivery.Worker {
 	return delivery.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate}), b.box, delivery.Config{
-		Clock: b.clock, Random: func() float64 { return 0 }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Clock: b.clock, Random: func() float64 { return 0 }, Logger: slog.New(slog.DiscardHandler),
 	})
 }
 

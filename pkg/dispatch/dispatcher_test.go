@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -44,7 +43,7 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) dispatcher(store dispatch.Store, q dispatch.Queue) *dispatch.Dispatcher {
-	return dispatch.New(store, q, queue.NewPark(b.queues.Queue("ParkQueue")), time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return dispatch.New(store, q, queue.NewPark(b.queues.Queue("ParkQueue")), time.Now, slog.New(slog.DiscardHandler))
 }
 
 func (b *bench) queue() queue.Deliveries {

@@ -178,7 +178,7 @@ func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change fun
 				":next": num(int64(next.UpdatedAt)), ":read": num(int64(e.UpdatedAt)),
 			},
 		}})
-		if failed := (refused)(nil); !errors.As(err, &failed) {
+		if failed := refused(nil); !errors.As(err, &failed) {
 			return next, err
 		}
 	}
@@ -216,7 +216,7 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 				ExpressionAttributeValues: item{":less": num(-1)},
 			}},
 		)
-		if failed := (refused)(nil); errors.As(err, &failed) {
+		if failed := refused(nil); errors.As(err, &failed) {
 			continue // changed, or deleted with its application
 		}
 		return err == nil, err

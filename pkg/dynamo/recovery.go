@@ -42,7 +42,7 @@ func (t *Table) CreateRecovery(ctx context.Context, r *webhook.Recovery, next va
 			},
 		}},
 	)
-	if failed := (refused)(nil); errors.As(err, &failed) {
+	if failed := refused(nil); errors.As(err, &failed) {
 		return fault.New(fault.Conflict, fault.CodeConflict,
 			"the endpoint is not ACTIVE, or a recovery of it runs already: activate it, or wait for the recovery to end")
 	}
@@ -96,7 +96,7 @@ func (t *Table) PutRecovery(ctx context.Context, previous, next *webhook.Recover
 
 func (t *Table) putRecovery(ctx context.Context, put write) error {
 	err := t.transact(ctx, "continue a recovery", put)
-	if failed := (refused)(nil); errors.As(err, &failed) {
+	if failed := refused(nil); errors.As(err, &failed) {
 		return ErrChanged
 	}
 	return err

@@ -237,10 +237,14 @@ func TestCertificatesAreChecked(t *testing.T) {
 		wantDelivered bool
 	}{
 		{"good", now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1", true, tls.VersionTLS13, "", true},
-		{"expired", now.Add(-48 * time.Hour), now.Add(-24 * time.Hour), "127.0.0.1", true, tls.VersionTLS13,
-			"TLS certificate expired on " + now.Add(-24*time.Hour).UTC().Format(time.DateOnly), false},
-		{"not yet valid", now.Add(24 * time.Hour), now.Add(48 * time.Hour), "127.0.0.1", true, tls.VersionTLS13,
-			"TLS certificate is not valid before " + now.Add(24*time.Hour).UTC().Format(time.DateOnly), false},
+		{
+			"expired", now.Add(-48 * time.Hour), now.Add(-24 * time.Hour), "127.0.0.1", true, tls.VersionTLS13,
+			"TLS certificate expired on " + now.Add(-24*time.Hour).UTC().Format(time.DateOnly), false,
+		},
+		{
+			"not yet valid", now.Add(24 * time.Hour), now.Add(48 * time.Hour), "127.0.0.1", true, tls.VersionTLS13,
+			"TLS certificate is not valid before " + now.Add(24*time.Hour).UTC().Format(time.DateOnly), false,
+		},
 		{"another host", now.Add(-time.Hour), now.Add(time.Hour), "10.0.0.1", true, tls.VersionTLS13, "TLS certificate is for another host name", false},
 		{"unknown authority", now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1", false, tls.VersionTLS13, "TLS certificate is signed by an unknown authority", false},
 		{"old protocol", now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1", true, tls.VersionTLS11, "the receiver refused the TLS handshake: protocol version not supported", false},

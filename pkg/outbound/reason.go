@@ -50,8 +50,10 @@ func explain(ctx context.Context, err error, phase *progress, timeout time.Durat
 	var forbidden *forbiddenAddress
 	switch {
 	case errors.As(err, &forbidden):
-		return Outcome{Kind: Forbidden, Err: err,
-			Reason: fmt.Sprintf("the host resolves to %s, which is %s and may not be asked", forbidden.address, article(forbidden.class))}
+		return Outcome{
+			Kind: Forbidden, Err: err,
+			Reason: fmt.Sprintf("the host resolves to %s, which is %s and may not be asked", forbidden.address, article(forbidden.class)),
+		}
 	case ctx.Err() != nil:
 		return Outcome{Kind: Ours, Reason: "the attempt was cut short on our side", Err: err}
 	case isOurs(err):

@@ -80,10 +80,7 @@ func (s *Sweeper) Handle(ctx context.Context, _ events.CloudWatchEvent) error {
 	group.SetLimit(shards)
 	for shard := range dynamo.DueShards {
 		group.Go(func() error {
-			if err := s.shard(ctx, shard, found); err != nil {
-				return s.failed(ctx, err, "shard", shard)
-			}
-			return nil
+			return s.failed(ctx, s.shard(ctx, shard, found), "shard", shard)
 		})
 	}
 	err := group.Wait()
@@ -102,13 +99,17 @@ func (s *Sweeper) within(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, budget)
 }
 
-// failed logs an error, unless it is only that time is up, and returns it.
+// failed logs an error and returns it. That time is up is no error: the next
+// run goes on.
 func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
-	if ctx.Err() != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
 		s.logger.WarnContext(ctx, "a run ended with work left", what...)
-		return nil
+		err = nil
+	default:
+		s.logger.ErrorContext(ctx, "sweeping failed", append(what, "error", err)...)
 	}
-	s.logger.ErrorContext(ctx, "sweeping failed", append(what, "error", err)...)
 	return err
 }
 
@@ -180,10 +181,7 @@ func (s *Sweeper) jobs(ctx context.Context, due []webhook.Due) error {
 			if err == nil && taken {
 				err = s.job(ctx, d)
 			}
-			if err != nil {
-				return s.failed(ctx, err, "organizationId", d.OrganizationID, "job", d.ID)
-			}
-			return nil
+			return s.failed(ctx, err, "organizationId", d.OrganizationID, "job", d.ID)
 		})
 	}
 	return group.Wait()

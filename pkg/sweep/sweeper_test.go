@@ -3,7 +3,6 @@ package sweep_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -72,7 +71,7 @@ func newBench(t *testing.T) *bench {
 	b.table = dynamo.New(client, name, clock)
 	b.app = dynamotest.Application(t, b.table, b.org)
 	b.endpoint = dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
-	b.Sweeper = sweep.New(b.table, b.sent, clock, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	b.Sweeper = sweep.New(b.table, b.sent, clock, slog.New(slog.DiscardHandler))
 	b.backlog = sweep.NewBacklog(b.table, b.sent, clock)
 	return b
 }

@@ -9,6 +9,8 @@ import (
 
 // Documents are stored with the places of their columns: a schema only grows
 // at its end.
+//
+//nolint:gochecknoglobals // declarations that nothing changes
 var (
 	eventSchema = index.MustSchema("webhook-events",
 		index.Column{Name: "applicationId", Type: index.Keyword},

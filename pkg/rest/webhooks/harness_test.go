@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -76,7 +75,7 @@ func newBench(t *testing.T) *bench {
 		Backlog: sweep.NewBacklog(b.table, deliveries, clock),
 	})
 	b.server = rest.NewServer(operations, rest.Config{
-		Caller: caller, Limiter: open{}, Clock: clock, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Caller: caller, Limiter: open{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),
 	})
 	b.app = dynamotest.Application(t, b.table, b.org)
 	return b

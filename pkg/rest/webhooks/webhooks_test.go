@@ -165,8 +165,12 @@ func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
 	b := newBench(t)
 	item := b.endpoint(t, minimal)
 	for _, tt := range []struct{ method, path, body string }{
-		{"GET", item, ""}, {"PATCH", item, `{"description":"x"}`}, {"DELETE", item, ""}, {"POST", item + "/test", "{}"},
-		{"POST", item + "/recover", `{"since":"2020-01-01"}`}, {"GET", item + "/recoveries/" + value.NewID().String(), ""},
+		{"GET", item, ""},
+		{"PATCH", item, `{"description":"x"}`},
+		{"DELETE", item, ""},
+		{"POST", item + "/test", "{}"},
+		{"POST", item + "/recover", `{"since":"2020-01-01"}`},
+		{"GET", item + "/recoveries/" + value.NewID().String(), ""},
 	} {
 		if a := b.do(t, tt.method, tt.path+"?applicationId="+value.NewID().String(), tt.body); a.status != http.StatusNotFound {
 			t.Errorf("%s %s: %d %s, want 404", tt.method, tt.path, a.status, a.body)
