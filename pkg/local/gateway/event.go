@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The account and API that events name.
@@ -216,9 +217,11 @@ func (x *exchange) methodARN() string {
 	return "arn:aws:execute-api:" + region + ":" + accountID + ":" + apiID + "/" + x.api.Stage + "/" + x.r.Method + x.event.Path
 }
 
-// marshal writes absent maps as null, as API Gateway does.
+// marshal writes absent maps as null, as API Gateway does. What a client sent
+// in its headers or query need not be UTF-8, but an event is: the bytes that
+// are not become U+FFFD.
 func marshal(v any) ([]byte, error) {
-	payload, err := json.Marshal(v, json.FormatNilMapAsNull(true))
+	payload, err := json.Marshal(v, json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}

@@ -270,6 +270,21 @@ func TestFunctionGetsTheEventThatLambdaGets(t *testing.T) {
 	}
 }
 
+func TestEventIsUTF8WhateverTheClientSends(t *testing.T) {
+	g := newRig(t, "")
+	var got events.APIGatewayProxyRequest
+	g.web = func(_ context.Context, r events.APIGatewayProxyRequest) (string, error) {
+		got = r
+		return `{"statusCode":200}`, nil
+	}
+	answer := g.send("GET", "/users/7?a=%ff&%fe=b", strings.NewReader("\xfd"), "Authorization", "Bearer t", "X-Odd", "\xfc")
+	want := []string{"\ufffd", "b", "\ufffd", "\ufffd"}
+	is := []string{got.QueryStringParameters["a"], got.QueryStringParameters["\ufffd"], got.Body, got.Headers["X-Odd"]}
+	if diff := cmp.Diff(want, is); answer.status != 200 || diff != "" {
+		t.Errorf("got %d %s, event (-want +got):\n%s", answer.status, answer.body, diff)
+	}
+}
+
 func TestAbsentPartsOfTheEventAreNull(t *testing.T) {
 	g := newRig(t, "'*~1*'")
 	g.send("GET", "/open", nil)
