@@ -206,7 +206,7 @@ func (x *exchange) readBody() ([]byte, error) {
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	if len(body) > MaxBody {
-		return nil, fault.New(fault.TooLarge, "body_too_large", "the body must be at most %d bytes", MaxBody)
+		return nil, fault.New(fault.TooLarge, "payload_too_large", "the body must be at most %d bytes", MaxBody)
 	}
 	if len(body) > 0 || x.op.Body != nil {
 		if err := checkContentType(x.r.Header.Get("Content-Type")); err != nil {
