@@ -1,6 +1,7 @@
 package read
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"strconv"
@@ -19,9 +20,20 @@ type Views interface {
 	View(ctx context.Context, org value.ID, list *indexing.List) (*index.View, error)
 }
 
-// maxPage bounds a page in bytes: Lambda answers at most 6 MB, in which the
-// text of a page may grow by its escapes.
-const maxPage = 5632 << 10
+const (
+	// maxPage bounds a page in bytes.
+	maxPage = 5632 << 10
+	// maxCarried bounds the JSON text that Lambda carries a page in, escapes
+	// included: it answers at most 6 MiB, headers and all.
+	maxCarried = 6_000_000
+	// maxGrowth is how many times longer text can become by its escapes.
+	maxGrowth = 2
+	// alwaysFits is a limit with which no page is too large, whatever its
+	// records are.
+	alwaysFits = maxCarried / maxGrowth / (commerce.MaxRecordBytes + 1)
+	// pageOverhead is more than a page has beside its records.
+	pageOverhead = 256
+)
 
 // list is the operation that lists a kind.
 func (a *area) list(kind commerce.Kind) rest.Operation {
@@ -41,11 +53,12 @@ func (a *area) list(kind commerce.Kind) rest.Operation {
 				return nil, err
 			}
 			reach := commerce.Reach{Site: site, Sites: r.Principal.SiteIDs}
-			indexed, err := commerce.IndexQuery(kind, q, reach, a.descendants(r), value.TimeOf(a.clock()))
+			now := value.TimeOf(a.clock())
+			indexed, err := commerce.IndexQuery(kind, q, reach, a.descendants(r), now)
 			if err != nil {
 				return nil, err
 			}
-			return a.answer(r, kind, q, indexed)
+			return a.answer(r, kind, q, indexed, now)
 		},
 	}
 }
@@ -62,8 +75,9 @@ func (a *area) descendants(r *rest.Request) commerce.Descendants {
 	}
 }
 
-// answer finds the page in the view and reads its records.
-func (a *area) answer(r *rest.Request, kind commerce.Kind, q *listing.Query, indexed index.Query) (*rest.Response, error) {
+// answer finds the page in the view and reads its records, as they are at the
+// time of the query.
+func (a *area) answer(r *rest.Request, kind commerce.Kind, q *listing.Query, indexed index.Query, now value.Time) (*rest.Response, error) {
 	view, err := a.views.View(r.Context(), r.Organization(), a.lists[kind])
 	if err != nil {
 		return nil, err
@@ -73,11 +87,11 @@ func (a *area) answer(r *rest.Request, kind commerce.Kind, q *listing.Query, ind
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(documents); err != nil {
+	if err := checkSize(q, documents); err != nil {
 		return nil, err
 	}
 	links := q.Links(r.BaseURL+"/api/"+kind.Plural(), result.Total, lastOf(q, result.Hits))
-	body := page(kind, documents, q.Meta(result.Total), value.TimeOf(a.clock()))
+	body := page(kind, documents, q.Meta(result.Total), now)
 	return &rest.Response{Raw: body, Header: http.Header{"Link": {links}}}, nil
 }
 
@@ -143,21 +157,47 @@ func (a *area) document(s *commerce.Stored, kind commerce.Kind, q index.Query, h
 	return s.Doc, nil
 }
 
-// checkSize refuses a page that could not be answered, naming the limit that
-// fits for sure.
-func checkSize(documents [][]byte) error {
-	total, largest := 0, 1
-	for _, d := range documents {
-		total += len(d) + 1
-		largest = max(largest, len(d)+1)
-	}
-	if total <= maxPage {
+// checkSize refuses a page that could not be answered, naming a limit that
+// fits. On the first page of a list, and anywhere in a walk by id, that is as
+// many of the same records as fit; further on another limit means other
+// records, and only what always fits is certain.
+func checkSize(q *listing.Query, documents [][]byte) error {
+	fits := fitting(documents)
+	if fits == len(documents) {
 		return nil
 	}
-	fits := max(1, maxPage/largest)
-	f := fault.New(fault.Invalid, "page_too_large", "the page is larger than %d bytes; ask with limit=%d", maxPage, fits)
+	if q.Page > 1 {
+		fits = alwaysFits
+	}
+	f := fault.New(fault.Invalid, "page_too_large", "the page is too large to answer; ask with limit=%d", fits)
 	f.Details = []fault.Detail{{Field: "limit", In: fault.InQuery, Code: fault.DetailOutOfRange, Message: "must be at most " + strconv.Itoa(fits) + " for this page"}}
 	return f
+}
+
+// fitting is how many of the documents, from the first, fit on a page.
+func fitting(documents [][]byte) int {
+	total := pageOverhead
+	for _, d := range documents {
+		total += len(d) + 1
+	}
+	if total*maxGrowth <= maxCarried {
+		return len(documents)
+	}
+	size, carried := pageOverhead, pageOverhead
+	for i, d := range documents {
+		size += len(d) + 1
+		carried += len(d) + 1 + escapes(d)
+		if size > maxPage || carried > maxCarried {
+			return i
+		}
+	}
+	return len(documents)
+}
+
+// escapes is how many bytes longer JSON becomes as a text within JSON.
+func escapes(doc []byte) int {
+	separators := bytes.Count(doc, []byte("\u2028")) + bytes.Count(doc, []byte("\u2029"))
+	return bytes.Count(doc, []byte(`"`)) + bytes.Count(doc, []byte(`\`)) + 3*separators
 }
 
 // page writes a page's JSON around the stored documents.

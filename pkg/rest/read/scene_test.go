@@ -279,7 +279,7 @@ func (s *scene) customer(m map[string]any) {
 func (s *scene) invoice(m map[string]any) {
 	m["currency"], m["invoiceNumber"] = s.pick("EUR", "USD", "JPY"), s.word()
 	m["metadata"] = map[string]any{"isOverdue": true, "dueAt": "x"}
-	s.sometimes(m, "type", s.enum(commerce.InvoiceType("")))
+	m["type"] = s.pick("INVOICE", "INVOICE", "INVOICE", "CREDIT_NOTE")
 	m["status"] = s.pick("DRAFT", "ISSUED", "ISSUED", "PARTIALLY_PAID", "PAID", "VOID")
 	for _, name := range []string{"customerId", "orderId"} {
 		s.orNull(m, name, s.few())
@@ -287,9 +287,9 @@ func (s *scene) invoice(m map[string]any) {
 	s.orNull(m, "customerName", s.word())
 	s.orNull(m, "externalRef", s.word())
 	s.sometimes(m, "total", s.amount())
-	s.sometimes(m, "amountDue", s.amount())
+	m["amountDue"] = s.pick(0, -5, 0.0001, 12.5, 7)
 	s.orNull(m, "issuedAt", s.moment())
-	s.orNull(m, "dueAt", s.moment())
+	s.orNull(m, "dueAt", s.pick(moments[2], moments[3], moments[4], moments[4], moments[5]))
 }
 
 // principals are who asks in a scene.

@@ -1,0 +1,80 @@
+package read_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/rest/read"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// shelf is records in memory instead of the table, with views that show them
+// at once: for what depends on many or large records only.
+type shelf struct {
+	stored map[value.ID]*commerce.Stored
+	views  map[string]*index.View
+	fail   error // of every read
+}
+
+func newShelf() *shelf {
+	s := &shelf{stored: map[value.ID]*commerce.Stored{}, views: map[string]*index.View{}}
+	for _, kind := range commerce.Kinds() {
+		s.views[kind.Plural()] = index.NewView(commerce.ListOf(kind).Schema)
+	}
+	s.views["deletions"] = index.NewView(commerce.DeletionList().Schema)
+	return s
+}
+
+// put adds records of ours; ids are not shared between kinds here.
+func (s *shelf) put(t testing.TB, kind commerce.Kind, records ...map[string]any) {
+	t.Helper()
+	documents := make([]index.Document, 0, len(records))
+	for _, record := range records {
+		doc, err := json.Marshal(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := commerce.Apply(nil, commerce.Change{Kind: kind, Op: commerce.OpPut, OrganizationID: ours, Record: doc}, value.TimeOf(present))
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := commerce.Document(stored, stored.Revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.stored[stored.ID] = stored
+		documents = append(documents, document)
+	}
+	s.views[kind.Plural()].Apply(documents)
+}
+
+func (s *shelf) Record(_ context.Context, _ value.ID, _ commerce.Kind, id value.ID) (*commerce.Stored, error) {
+	return s.stored[id], s.fail
+}
+
+func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
+	found := make(map[value.ID]*commerce.Stored, len(ids))
+	for _, id := range ids {
+		found[id] = s.stored[id]
+	}
+	return found, s.fail
+}
+
+func (s *shelf) View(_ context.Context, _ value.ID, list *indexing.List) (*index.View, error) {
+	return s.views[list.Name], nil
+}
+
+// serve starts an instance of the read API over the shelf.
+func (s *shelf) serve() http.Handler {
+	clock := func() time.Time { return present }
+	return server(read.Operations(s, s, read.Config{
+		Clock: clock, Lists: indexing.RecordLists(nil), Deletions: indexing.DeletionList(nil),
+	}), clock)
+}
