@@ -72,8 +72,9 @@ func (s *shelf) View(_ context.Context, _ value.ID, list *indexing.List) (*index
 }
 
 // serve starts an instance of the read API over the shelf.
-func (s *shelf) serve() http.Handler {
-	clock := func() time.Time { return present }
+func (s *shelf) serve() http.Handler { return s.serveAt(func() time.Time { return present }) }
+
+func (s *shelf) serveAt(clock func() time.Time) http.Handler {
 	return server(read.Operations(s, s, read.Config{
 		Clock: clock, Lists: indexing.RecordLists(nil), Deletions: indexing.DeletionList(nil),
 	}), clock)
