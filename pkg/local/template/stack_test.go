@@ -230,7 +230,10 @@ func TestQueueSourcesLeaveTimeForRetries(t *testing.T) {
 func TestStreamSourcesNeverGiveUpAndFilterByItemType(t *testing.T) {
 	m, _, _ := stack(t)
 	want := map[string][]string{
-		"dispatcher": {`{"dynamodb":{"NewImage":{"t":{"S":["rec"]}}}}`},
+		"dispatcher": {
+			`{"dynamodb":{"NewImage":{"t":{"S":["rec"]}}}}`,
+			`{"dynamodb":{"NewImage":{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}}}`,
+		},
 		"indexer":    {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt"]}}}}`},
 	}
 	got := map[string][]string{}
