@@ -87,7 +87,7 @@ func (b *builder) add(op *rest.Operation) error {
 		out.Security = []map[string][]string{}
 	}
 	if op.Body != nil {
-		out.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: b.schema(op.Body)}}}
+		out.RequestBody = &huma.RequestBody{Required: !op.EmptyBody, Content: map[string]*huma.MediaType{"application/json": {Schema: b.schema(op.Body)}}}
 	}
 	item := b.api.Paths[op.Path]
 	if item == nil {

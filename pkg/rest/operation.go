@@ -32,6 +32,7 @@ type Operation struct {
 	Scope       auth.Scope // "": none beyond the credential
 	Params      []Param    // others in the query are refused
 	Body        any        // zero value of the body's type; nil: no body
+	EmptyBody   bool       // a request may leave its body out
 	Status      int        // of success
 	Result      any        // zero value of the result's type; nil: no content
 	MediaType   string     // of the result; "" is application/json

@@ -208,7 +208,7 @@ func (x *exchange) readBody() ([]byte, error) {
 	if len(body) > MaxBody {
 		return nil, fault.New(fault.TooLarge, "payload_too_large", "the body must be at most %d bytes", MaxBody)
 	}
-	if len(body) > 0 || x.op.Body != nil {
+	if len(body) > 0 || x.op.Body != nil && !x.op.EmptyBody {
 		if err := checkContentType(x.r.Header.Get("Content-Type")); err != nil {
 			return nil, err
 		}

@@ -26,25 +26,33 @@ const (
 // CreateWebhookEndpointDto is the input of a new endpoint; url and events
 // are required, and null is as absent.
 type CreateWebhookEndpointDto struct {
-	URL            *string   `json:"url"`
-	Description    *string   `json:"description"`
-	Events         *[]string `json:"events"`
-	RetryCount     *int      `json:"retryCount"`
-	TimeoutSeconds *int      `json:"timeoutSeconds"`
+	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https."`
+	Description    *string   `json:"description" required:"false" maxLength:"2000"`
+	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is all but webhook.test."`
+	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt; fixed from then on."`
+	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The time that an attempt may take; fixed from then on."`
 }
 
-// UpdateWebhookEndpointDto is the input of a change; an absent field stays,
-// and only the description can be cleared by null.
+// UpdateWebhookEndpointDto is the input of a change, as it is documented.
 type UpdateWebhookEndpointDto struct {
+	URL         *string   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048"`
+	Description *string   `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
+	Events      *[]string `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true"`
+	Status      *Status   `json:"status" required:"false" nullable:"false" doc:"ACTIVE or PAUSED; DISABLED only while it is."`
+}
+
+// EndpointChange is a change of an endpoint; an absent field stays, and only
+// the description can be cleared by null.
+type EndpointChange struct {
 	URL         account.Patch[string]   `json:"url"`
 	Description account.Patch[string]   `json:"description"`
 	Events      account.Patch[[]string] `json:"events"`
 	Status      account.Patch[Status]   `json:"status"`
 }
 
-// updateBody also takes the settings that a change may not have, to say so.
-type updateBody struct {
-	UpdateWebhookEndpointDto
+// changeBody also takes the settings that a change may not have, to say so.
+type changeBody struct {
+	EndpointChange
 	RetryCount     account.Patch[int] `json:"retryCount"`
 	TimeoutSeconds account.Patch[int] `json:"timeoutSeconds"`
 }
@@ -82,10 +90,10 @@ func (r Rules) ParseCreate(body []byte) (CreateWebhookEndpointDto, error) {
 }
 
 // ParseUpdate reads the body of a change.
-func (r Rules) ParseUpdate(body []byte) (UpdateWebhookEndpointDto, error) {
-	var in updateBody
+func (r Rules) ParseUpdate(body []byte) (EndpointChange, error) {
+	var in changeBody
 	if err := strictjson.Unmarshal(body, &in); err != nil {
-		return UpdateWebhookEndpointDto{}, err
+		return EndpointChange{}, err
 	}
 	c := checks{rules: r}
 	for _, fixed := range []struct {
@@ -96,7 +104,7 @@ func (r Rules) ParseUpdate(body []byte) (UpdateWebhookEndpointDto, error) {
 			c.add(fixed.name, fault.DetailNotAllowed, "is set when the endpoint is created and cannot be changed")
 		}
 	}
-	dto := in.UpdateWebhookEndpointDto
+	dto := in.EndpointChange
 	for _, kept := range []struct {
 		name string
 		null bool
@@ -144,7 +152,7 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 
 // Update returns the endpoint after a change; the same endpoint when nothing
 // differs. DISABLED is the service's to set and refused unless it stands.
-func (e *Endpoint) Update(dto UpdateWebhookEndpointDto, now value.Time) (*Endpoint, error) {
+func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error) {
 	next := *e
 	if dto.URL.Given {
 		next.URL = dto.URL.Value

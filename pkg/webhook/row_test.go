@@ -160,17 +160,17 @@ func TestChangeOfAnEndpointIsCompared(t *testing.T) {
 	e := &webhook.Endpoint{URL: "https://a.example", Status: webhook.Active, SubscribedEvents: []string{"*"}, UpdatedAt: now}
 	given := func(s string) account.Patch[string] { return account.Patch[string]{Given: true, Value: s} }
 	for name, tt := range map[string]struct {
-		dto     webhook.UpdateWebhookEndpointDto
+		dto     webhook.EndpointChange
 		changes bool
 	}{
-		"nothing":         {webhook.UpdateWebhookEndpointDto{}, false},
-		"the same url":    {webhook.UpdateWebhookEndpointDto{URL: given("https://a.example")}, false},
-		"cleared already": {webhook.UpdateWebhookEndpointDto{Description: account.Patch[string]{Given: true, Null: true}}, false},
-		"a description":   {webhook.UpdateWebhookEndpointDto{Description: given(description)}, true},
-		"another url":     {webhook.UpdateWebhookEndpointDto{URL: given("https://b.example")}, true},
-		"other events":    {webhook.UpdateWebhookEndpointDto{Events: account.Patch[[]string]{Given: true, Value: []string{"order.*"}}}, true},
-		"the same status": {webhook.UpdateWebhookEndpointDto{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active}}, false},
-		"PAUSED":          {webhook.UpdateWebhookEndpointDto{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Paused}}, true},
+		"nothing":         {webhook.EndpointChange{}, false},
+		"the same url":    {webhook.EndpointChange{URL: given("https://a.example")}, false},
+		"cleared already": {webhook.EndpointChange{Description: account.Patch[string]{Given: true, Null: true}}, false},
+		"a description":   {webhook.EndpointChange{Description: given(description)}, true},
+		"another url":     {webhook.EndpointChange{URL: given("https://b.example")}, true},
+		"other events":    {webhook.EndpointChange{Events: account.Patch[[]string]{Given: true, Value: []string{"order.*"}}}, true},
+		"the same status": {webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active}}, false},
+		"PAUSED":          {webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Paused}}, true},
 	} {
 		got, err := e.Update(tt.dto, now)
 		if err != nil || (got != e) != tt.changes || tt.changes && got.UpdatedAt != now+1 {

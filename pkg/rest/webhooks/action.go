@@ -17,14 +17,14 @@ import (
 
 // TestDto is the input of a test; an absent type is webhook.test.
 type TestDto struct {
-	Type *string `json:"type"`
+	Type *string `json:"type" required:"false" default:"webhook.test" doc:"A type of the catalogue."`
 }
 
 // RecoverDto is the input of a recovery: the time at which its events were
 // created, since inclusive, until exclusive. An absent until is now.
 type RecoverDto struct {
-	Since *value.Time `json:"since"`
-	Until *value.Time `json:"until"`
+	Since *value.Time `json:"since" nullable:"false"`
+	Until *value.Time `json:"until" required:"false" doc:"Absent: now."`
 }
 
 // WebhookRecovery is a recovery as the API shows it.
@@ -58,7 +58,7 @@ func (a *area) actionOperations() []rest.Operation {
 			Summary: "Send a test event",
 			Description: "One attempt, whatever the endpoint subscribes to and also while it is PAUSED; it changes neither the endpoint nor its " +
 				"counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it again for the outcome.",
-			Scope: auth.WebhooksWrite, Params: item, Body: TestDto{}, Result: WebhookEvent{}, Status: http.StatusAccepted,
+			Scope: auth.WebhooksWrite, Params: item, Body: TestDto{}, EmptyBody: true, Result: WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: conflict, Handle: a.test,
 		},
 		{

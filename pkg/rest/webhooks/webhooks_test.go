@@ -369,6 +369,7 @@ func TestTestSendsAnExampleOnce(t *testing.T) {
 	item := b.endpoint(t, minimal)
 	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
 	for _, tt := range []struct{ body, eventType, object string }{
+		{``, "webhook.test", `"object":{"message":`},
 		{`{}`, "webhook.test", `"object":{"message":`},
 		{`{"type":null}`, "webhook.test", `"object":{"message":`},
 		{`{"type":"invoice.paid"}`, "invoice.paid", `"status":"PAID"`},
