@@ -232,9 +232,7 @@ func (c *chunk) matches(col Col, values []string, rows *rowset) {
 // search keeps the rows in which every token occurs in a searched value.
 func (c *chunk) search(tokens [][]byte, grams []uint32, rows *rowset) {
 	c.signature.pass(grams, rows)
-	for _, token := range tokens {
-		c.texts[searched].holding(token, rows)
-	}
+	c.texts[searched].search(tokens, rows)
 }
 
 func (c *chunk) bytes() int {

@@ -62,10 +62,10 @@ func (t *table) compareValues(col Col, ca *chunk, ra int, cb *chunk, rb int) int
 	return cmp.Compare(ca.columns[col].ints.at(ra), cb.columns[col].ints.at(rb))
 }
 
-// newOrdering orders the documents whose bits are set.
-func (t *table) newOrdering(col Col, members []uint64) *ordering {
+// newOrdering orders the documents whose bits are set, of which there are count.
+func (t *table) newOrdering(col Col, members []uint64, count int) *ordering {
 	o := &ordering{col: col}
-	var halves [2][]entry
+	halves := [2][]entry{make([]entry, 0, count)}
 	for w, word := range members {
 		for ; word != 0; word &= word - 1 {
 			d := uint32(w<<6 + bits.TrailingZeros64(word))

@@ -16,15 +16,19 @@ func (t *table) page(q *Query, hits []uint64, total int) Result {
 		return Result{Total: total, Hits: []Hit{}}
 	}
 	limit = min(limit, total-offset)
-	o := t.ordering(q.OrderBy)
 	if hits == nil {
-		return Result{Total: total, Hits: t.resolve(o.slice(q.Desc, offset, limit))}
+		return Result{Total: total, Hits: t.resolve(t.ordering(q.OrderBy).slice(q.Desc, offset, limit))}
 	}
-	page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, total*bits.Len(uint(total))*sortSteps)
-	if !ok {
-		page = t.newOrdering(q.OrderBy, hits).slice(q.Desc, offset, limit)
+	// A few hits do not make it worth ordering all documents for the first time.
+	budget := total * bits.Len(uint(total)) * sortSteps
+	if budget > t.live || t.orderings[q.OrderBy].Load() != nil {
+		o := t.ordering(q.OrderBy)
+		if page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, budget); ok {
+			return Result{Total: total, Hits: t.resolve(page)}
+		}
 	}
-	return Result{Total: total, Hits: t.resolve(page)}
+	o := t.newOrdering(q.OrderBy, hits, total)
+	return Result{Total: total, Hits: t.resolve(o.slice(q.Desc, offset, limit))}
 }
 
 // sortSteps is how many steps of a walk take as long as one of sorting the hits.

@@ -58,7 +58,7 @@ func (t *table) ordering(col Col) *ordering {
 		}
 		live = append(live, rows[:]...)
 	}
-	o := t.newOrdering(col, live)
+	o := t.newOrdering(col, live, t.live)
 	t.orderings[col].Store(o)
 	return o
 }

@@ -23,22 +23,32 @@ func newTexts() texts { return texts{starts: []uint32{0}} }
 
 func (t *texts) row(i int) []byte { return t.data[t.starts[i]:t.starts[i+1]] }
 
-// holding drops the rows in which a token does not occur.
-func (t *texts) holding(token []byte, rows *rowset) {
+// search keeps the rows in which every token occurs.
+func (t *texts) search(tokens [][]byte, rows *rowset) {
 	if 4*rows.count() > len(t.starts) {
-		if at, rare := t.rarest(token); rare {
-			t.sweep(token, at, rows)
-			return
+		for _, token := range tokens {
+			if at, rare := t.rarest(token); rare {
+				t.sweep(token, at, rows)
+			}
 		}
 	}
 	for w, word := range rows {
 		for ; word != 0; word &= word - 1 {
 			row := w<<6 + bits.TrailingZeros64(word)
-			if !bytes.Contains(t.row(row), token) {
+			if !holds(t.row(row), tokens) {
 				rows.drop(row)
 			}
 		}
 	}
+}
+
+func holds(row []byte, tokens [][]byte) bool {
+	for _, token := range tokens {
+		if !bytes.Contains(row, token) {
+			return false
+		}
+	}
+	return true
 }
 
 // rarest returns which byte of a token is the rarest in a sample of the text, and
@@ -54,8 +64,8 @@ func (t *texts) rarest(token []byte) (at int, rare bool) {
 	return at, 4*least*len(t.data) < len(t.starts)*len(sample)
 }
 
-// sweep is holding without going from row to row: it looks for the byte at a place
-// of the token, which is fast where that is rare.
+// sweep keeps the rows in which a token occurs without going from row to row: it
+// looks for the byte at one place of the token, which is fast where that is rare.
 func (t *texts) sweep(token []byte, at int, rows *rowset) {
 	var found rowset
 	row := 0

@@ -56,6 +56,33 @@ func TestSearchFindsTokensInsideOneValueOnly(t *testing.T) {
 	}
 }
 
+func TestInComparesAWholeTextWithItsFirstValueOnly(t *testing.T) {
+	doc := everything.Build(number(1), 0).Text(sku, "LS-1", "LS-2").Text(ref, "").Document(1, 1)
+	v := index.NewView(everything)
+	v.Apply([]index.Document{doc})
+	for _, row := range []struct {
+		name   string
+		filter index.Filter
+		want   bool
+	}{
+		{"first value", index.In(sku, "x", "ls-1"), true},
+		{"second value", index.In(sku, "ls-2"), false},
+		{"a part", index.In(sku, "ls"), false},
+		{"no value asked for", index.In(sku), false},
+		{"empty value", index.In(ref, ""), true},
+		{"empty value is not null", index.Null(ref), false},
+		{"not of a part", index.Not(index.In(sku, "ls")), true},
+	} {
+		q := index.Query{Filter: row.filter}
+		if got := v.Query(q).Total == 1; got != row.want {
+			t.Errorf("%s: the view says %v, want %v", row.name, got, row.want)
+		}
+		if got := index.Match(everything, q, doc); got != row.want {
+			t.Errorf("%s: Match says %v, want %v", row.name, got, row.want)
+		}
+	}
+}
+
 func TestTextIsOrderedByCodePointsAndNullsAreLastBothWays(t *testing.T) {
 	v := index.NewView(everything)
 	names := []string{"b", "", "ab", "a", "É", "a\x00", "日本", "z", "𝔘𐀀", "a"}

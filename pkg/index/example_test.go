@@ -1,0 +1,39 @@
+package index_test
+
+import (
+	"fmt"
+
+	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/index"
+)
+
+func Example() {
+	schema := index.MustSchema("product",
+		index.Column{Name: "categoryId", Type: index.Keyword},
+		index.Column{Name: "isActive", Type: index.Bool},
+		index.Column{Name: "createdAt", Type: index.Time, Sort: true},
+		index.Column{Name: "name", Type: index.Text, Search: true, Sort: true},
+		index.Column{Name: "sku", Type: index.Text, Search: true, Sort: true, Match: true},
+	)
+	name, sku := schema.Col("name"), schema.Col("sku")
+	view := index.NewView(schema)
+	view.Apply([]index.Document{
+		schema.Build([16]byte{15: 1}, 0).Text(name, "Linen shirt").Text(sku, "LS-1").Document(1, 1),
+		schema.Build([16]byte{15: 2}, 0).Text(name, "Wool shirt").Text(sku, "WS-1").Document(1, 1),
+		schema.Build([16]byte{15: 3}, 0).Text(sku, "SHIRT-3").Document(1, 1),
+	})
+	page := view.Query(index.Query{
+		Filter:  index.Not(index.In(sku, "ws-1")),
+		Search:  fold.Tokens("Shirt"),
+		OrderBy: name,
+		Limit:   20,
+	})
+	fmt.Println(page.Total)
+	for _, hit := range page.Hits {
+		fmt.Println(hit.ID[15])
+	}
+	// Output:
+	// 2
+	// 1
+	// 3
+}
