@@ -64,6 +64,10 @@ func Install(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// npm runs in a directory of its own.
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", fmt.Errorf("finding the directory of the table server: %w", err)
+	}
 	binary := filepath.Join(dir, "dynoxide")
 	if verifyBinary(binary, want) == nil {
 		return binary, nil

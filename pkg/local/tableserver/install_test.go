@@ -122,3 +122,11 @@ func TestPlatformsWithoutAPackageAreToldTheAlternative(t *testing.T) {
 		t.Fatalf("pinFor(plan9, mips): got %v, want %v naming AWS_ENDPOINT_URL_DYNAMODB", err, ErrNoPackage)
 	}
 }
+
+func TestInstallTakesARelativeDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	binary, err := Install(t.Context(), filepath.Join(".local", "bin"))
+	if err != nil || !filepath.IsAbs(binary) {
+		t.Errorf("got %q, %v; want an absolute path", binary, err)
+	}
+}
