@@ -419,3 +419,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestEveryDescribedParameterIsTakenAndNoOther(t *testing.T) {
+	bare := things()
+	bare.Walk, bare.Search, bare.Filters = false, nil, nil
+	for _, l := range []*listing.List{things(), bare} {
+		described := map[string]bool{}
+		for _, p := range l.Parameters() {
+			described[p.Name] = true
+		}
+		for _, p := range append(things().Parameters(), listing.Parameter{Name: "created"}, listing.Parameter{Name: "createdfrom"}, listing.Parameter{}) {
+			_, err := l.Parse(url.Values{p.Name: {"?"}})
+			f, ok := fault.As(err)
+			unknown := ok && len(f.Details) > 0 && f.Details[0].Code == fault.DetailUnknown
+			if unknown == described[p.Name] {
+				t.Errorf("parameter %q: described %t, unknown %t (%v)", p.Name, described[p.Name], unknown, err)
+			}
+		}
+	}
+}

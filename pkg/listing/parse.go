@@ -51,18 +51,34 @@ func (p *parser) refuse(name, code, format string, args ...any) {
 
 // checkNames refuses what the list does not take and what is given twice.
 func (p *parser) checkNames() {
-	known := map[string]bool{}
-	for _, param := range p.list.Parameters() {
-		known[param.Name] = true
-	}
 	for name, given := range p.values {
 		switch {
-		case !known[name]:
+		case !p.list.takes(name):
 			p.refuse(name, fault.DetailUnknown, "is not a parameter of this list")
 		case len(given) > 1:
 			p.refuse(name, fault.DetailDuplicate, "must be given once")
 		}
 	}
+}
+
+// takes reports whether the list has a parameter of the name: one of
+// [List.Parameters], without making their descriptions for every query.
+func (l *List) takes(name string) bool {
+	switch name {
+	case paramPage, paramLimit, paramOrderBy, paramDirection:
+		return true
+	case paramAfterID:
+		return l.Walk
+	case paramSearch:
+		return len(l.Search) > 0
+	}
+	return slices.ContainsFunc(l.Filters, func(f Filter) bool {
+		if f.Kind != Range && f.Kind != Visible {
+			return name == f.Name
+		}
+		end, ours := strings.CutPrefix(name, f.Name)
+		return ours && (end == "From" || end == "To")
+	})
 }
 
 // get returns a parameter that is given once and not empty; an empty one is
