@@ -25,11 +25,14 @@ var deletionSchema = index.MustSchema("deletions",
 func DeletionList() *listing.List { return deletionList }
 
 var deletionList = &listing.List{
-	Name: "deletions", Schema: deletionSchema,
+	Name: "deletions", Schema: deletionSchema, Walk: true,
 	Orders: []listing.Order{listing.By("deletedAt")},
 	Filters: []listing.Filter{
 		oneOfThese("kind", "The kind of the deleted record.", Kind("").Values()),
 		within("deleted", "deletedAt", "When the record was deleted."),
+		within("created", "deletedAt", "When the entry was created: the same as deletedFrom and deletedTo."),
+		{Name: "updated", Kind: listing.Visible, Description: "When the deletion became visible in this list: deletedAt or, at most, " +
+			"seconds later. Asking again from the Date of the last first page less 60 s misses nothing."},
 	},
 }
 

@@ -117,3 +117,36 @@ func TestDeletionsAreForgottenAfterNinetyDays(t *testing.T) {
 		t.Errorf("%s: got %s and Link %s, want a total of 1", a.asked, a.body, a.header.Get("Link"))
 	}
 }
+
+func TestAWalkThroughDeletionsMissesNoneThatSharesAnID(t *testing.T) {
+	w := newWorld(t, present)
+	want := map[commerce.Deletion]bool{}
+	for n := range 4 {
+		for i, kind := range commerce.Kinds() {
+			if n == 2 && i > 0 {
+				break
+			}
+			gone := w.remove(kind, numbered(n+1))
+			want[commerce.Deletion{ID: gone.ID, Kind: kind, DeletedAt: gone.Revision}] = true
+		}
+	}
+	api := w.serve()
+	got := 0
+	for target := "/api/deletions?limit=3&afterId=" + (value.ID{}).String(); target != ""; {
+		a := ask(t, api, user(), target)
+		for _, raw := range a.page(t).Data {
+			var d commerce.Deletion
+			if err := json.Unmarshal(raw, &d); err != nil || !want[d] {
+				t.Fatalf("%s: got %s, %v, again or not deleted", a.asked, raw, err)
+			}
+			delete(want, d)
+			got++
+		}
+		if target = strings.TrimPrefix(linkTo(a, "next"), "https://host/prod"); got > 16 {
+			break
+		}
+	}
+	if got != 16 || len(want) > 0 {
+		t.Errorf("walked %d, missed %v; want 16 and none", got, want)
+	}
+}

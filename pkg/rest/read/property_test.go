@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -348,54 +349,84 @@ func (s *scene) drawDeletions(t *rapid.T, p *auth.Principal) url.Values {
 				}
 			}
 			of = append(of, strings.Join(slices.DeleteFunc(slices.Clone(of), func(s string) bool { return strings.Contains(s, ",") }), ","))
-		case "deletedFrom":
-			of = s.deletedTimes()
-		case "deletedTo":
-			of = s.deletedTimes()
+		case "deletedFrom", "createdFrom", "deletedTo", "createdTo":
+			of = s.deletedTimes(func(d plainDeletion) time.Time { return d.deletedAt })
+		case "updatedFrom", "updatedTo":
+			of = s.deletedTimes(func(d plainDeletion) time.Time { return d.visible })
+		case "afterId":
+			of = append(s.references(), strings.ToUpper(s.ids[20].String()))
 		default:
 			t.Fatalf("the parameter %s of the deletions has no plain counterpart", declared.Name)
 		}
 		values.Set(declared.Name, rapid.SampledFrom(of).Draw(t, declared.Name))
 	}
-	if from, to := values.Get("deletedFrom"), values.Get("deletedTo"); from != "" && to != "" && from > to {
-		values.Set("deletedFrom", to)
-		values.Set("deletedTo", from)
+	for _, span := range []string{"deleted", "created", "updated"} {
+		if from, to := values.Get(span+"From"), values.Get(span+"To"); from != "" && to != "" && from > to {
+			values.Set(span+"From", to)
+			values.Set(span+"To", from)
+		}
+	}
+	if values.Has("afterId") {
+		for _, name := range []string{"page", "orderBy", "orderDirection"} {
+			values.Del(name)
+		}
 	}
 	return values
 }
 
-func (s *scene) deletedTimes() []string {
+// deletedTimes are times of deletions and those right after them.
+func (s *scene) deletedTimes(of func(plainDeletion) time.Time) []string {
 	var at []string
 	for _, d := range append(s.plainDeletions(ours), s.plainDeletions(theirs)...) {
-		at = append(at, value.TimeOf(d.deletedAt).String(), (value.TimeOf(d.deletedAt) + 1).String())
+		at = append(at, value.TimeOf(of(d)).String(), (value.TimeOf(of(d)) + 1).String())
 	}
 	slices.Sort(at)
 	return at
 }
 
+// holdsDeletion says whether a deletion is in the answer, on whichever page.
+func holdsDeletion(p *auth.Principal, values url.Values, d plainDeletion) bool {
+	if kinds := values.Get("kind"); kinds != "" && !slices.Contains(strings.Split(kinds, ","), d.kind) {
+		return false
+	}
+	for span, at := range map[string]time.Time{"deleted": d.deletedAt, "created": d.deletedAt, "updated": d.visible} {
+		if from := values.Get(span + "From"); from != "" && at.Before(plainTime(from)) {
+			return false
+		}
+		if to := values.Get(span + "To"); to != "" && !at.Before(plainTime(to)) {
+			return false
+		}
+	}
+	return p.Scopes.Has(auth.Scope(commerce.Kind(d.kind).Plural() + ":read"))
+}
+
 func (s *scene) checkDeletions(t tester, p *auth.Principal, values url.Values) {
 	t.Helper()
 	found := s.plainDeletions(p.OrganizationID)
-	found = slices.DeleteFunc(found, func(d plainDeletion) bool {
-		kinds := values.Get("kind")
-		return !p.Scopes.Has(auth.Scope(commerce.Kind(d.kind).Plural()+":read")) ||
-			kinds != "" && !slices.Contains(strings.Split(kinds, ","), d.kind) ||
-			values.Has("deletedFrom") && d.deletedAt.Before(plainTime(values.Get("deletedFrom"))) ||
-			values.Has("deletedTo") && !d.deletedAt.Before(plainTime(values.Get("deletedTo")))
-	})
-	rank := func(d plainDeletion) int { return slices.Index(commerce.Kinds(), commerce.Kind(d.kind)) }
-	slices.SortFunc(found, func(a, b plainDeletion) int {
-		c := cmp.Or(a.deletedAt.Compare(b.deletedAt), strings.Compare(a.id, b.id), rank(a)-rank(b))
-		if values.Get("orderDirection") == "asc" {
-			return c
-		}
-		return -c
-	})
+	found = slices.DeleteFunc(found, func(d plainDeletion) bool { return !holdsDeletion(p, values, d) })
 	total := len(found)
+	rank := func(d plainDeletion) int { return slices.Index(commerce.Kinds(), commerce.Kind(d.kind)) }
+	after := strings.ToLower(values.Get("afterId"))
+	slices.SortFunc(found, func(a, b plainDeletion) int {
+		byID := cmp.Or(strings.Compare(a.id, b.id), rank(a)-rank(b))
+		switch c := cmp.Or(a.deletedAt.Compare(b.deletedAt), byID); {
+		case after != "":
+			return byID
+		case values.Get("orderDirection") == "asc":
+			return c
+		default:
+			return -c
+		}
+	})
+	found = slices.DeleteFunc(found, func(d plainDeletion) bool { return after != "" && d.id <= after })
 	limit, _ := strconv.Atoi(cmp.Or(values.Get("limit"), "20"))
 	number, _ := strconv.Atoi(cmp.Or(values.Get("page"), "1"))
-	first := min((number-1)*limit, total)
-	found = found[first:min(first+limit, total)]
+	first := min((number-1)*limit, len(found))
+	end := min(first+limit, len(found))
+	for after != "" && end > 0 && end < len(found) && found[end].id == found[end-1].id {
+		end++ // a walk does not part what shares an id
+	}
+	found = found[first:end]
 	for name, instance := range map[string]http.Handler{"warm": s.warm, "cold": s.cold} {
 		a := ask(t, instance, p, "/api/deletions?"+values.Encode())
 		got := a.page(t)

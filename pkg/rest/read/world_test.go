@@ -178,7 +178,7 @@ func (w *world) reindex(changes []change) {
 		}
 		wasDeleted := c.old != nil && c.old.Deleted
 		key.deletions = true
-		if known, ok := newest[key]; wasDeleted != c.next.Deleted && (!ok || known.next.Revision <= c.next.Revision) {
+		if known, ok := newest[key]; (wasDeleted || c.next.Deleted) && (!ok || known.next.Revision <= c.next.Revision) {
 			newest[key] = c
 		}
 	}
