@@ -92,30 +92,29 @@ func decodeDue(it item) (webhook.Due, error) {
 	return d, nil
 }
 
-// Postpone moves a due mark to the given time and reports whether it stood
-// as it was found. Of a row it returns the row.
-func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (*webhook.Row, bool, error) {
-	in := &dynamodb.UpdateItemInput{
+// Postpone moves a due mark to the given time and returns it as it stands
+// then; nil when it no longer stood as it was found. Of a row it returns the
+// row too.
+func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Row, err error) {
+	next := d
+	next.Mark = timedSort(until, d.ID)
+	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.name, Key: dueKey(d).item(),
-		UpdateExpression:    aws.String("SET GSI1SK = :next"),
-		ConditionExpression: aws.String("GSI1SK = :found"),
-		ExpressionAttributeValues: item{
-			":next": str(timedSort(until, d.ID)), ":found": str(d.Mark),
-		},
-		ReturnValues: types.ReturnValueAllNew,
-	}
-	out, err := t.client.UpdateItem(ctx, in)
+		UpdateExpression:          aws.String("SET GSI1SK = :next"),
+		ConditionExpression:       aws.String("GSI1SK = :found"),
+		ExpressionAttributeValues: item{":next": str(next.Mark), ":found": str(d.Mark)},
+		ReturnValues:              types.ReturnValueAllNew,
+	})
 	if _, failed := conditionFailed(err); failed {
-		return nil, false, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, false, wrap("move a due mark", err)
+		return nil, nil, wrap("move a due mark", err)
 	}
-	if d.Kind != webhook.DueRow || t.expired(out.Attributes) {
-		return nil, true, nil
+	if d.Kind == webhook.DueRow && !t.expired(out.Attributes) {
+		row, err = decodeRow(out.Attributes)
 	}
-	r, err := decodeRow(out.Attributes)
-	return r, true, err
+	return &next, row, err
 }
 
 func dueKey(d webhook.Due) key {

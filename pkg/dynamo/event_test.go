@@ -196,17 +196,20 @@ func TestDueMarkMovesOnce(t *testing.T) {
 	createRow(t, table, r)
 	d := findDue(t, table, now+1)
 	for _, want := range []bool{true, false} {
-		got, moved, err := table.Postpone(t.Context(), d, now.Add(webhook.Lease))
-		if err != nil || moved != want || want && cmp.Diff(got, r) != "" {
-			t.Errorf("Postpone: %t, %v; want %t\n%s", moved, err, want, cmp.Diff(got, r))
+		moved, got, err := table.Postpone(t.Context(), d, now.Add(webhook.Lease))
+		if err != nil || (moved != nil) != want || want && cmp.Diff(got, r) != "" {
+			t.Errorf("Postpone: %+v, %v; want it moved %t\n%s", moved, err, want, cmp.Diff(got, r))
+		}
+		if moved != nil && *moved != findDue(t, table, now.Add(webhook.Lease)+1) {
+			t.Errorf("Postpone: %+v, which is not what stands", moved)
 		}
 	}
 	moved := findDue(t, table, now.Add(webhook.Lease)+1)
 	if _, err := table.PutRow(t.Context(), r, r.Cancel(now)); err != nil {
 		t.Fatal(err)
 	}
-	if _, still, err := table.Postpone(t.Context(), moved, now); still || err != nil {
-		t.Errorf("Postpone of a mark that is gone: %t, %v", still, err)
+	if still, _, err := table.Postpone(t.Context(), moved, now); still != nil || err != nil {
+		t.Errorf("Postpone of a mark that is gone: %+v, %v", still, err)
 	}
 }
 

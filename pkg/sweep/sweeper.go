@@ -37,11 +37,11 @@ const (
 	budget = 50 * time.Second
 )
 
-// Marks finds due marks and moves them. Postpone reports whether the mark
-// stood as it was found.
+// Marks finds due marks and moves them. Postpone returns the mark as it is
+// then, nil when it no longer stood as it was found.
 type Marks interface {
 	Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error)
-	Postpone(ctx context.Context, d webhook.Due, until value.Time) (row *webhook.Row, moved bool, err error)
+	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Row, err error)
 	ForgetEndpoint(ctx context.Context, org, id value.ID) error
 }
 
@@ -158,7 +158,7 @@ func (s *Sweeper) send(ctx context.Context, due []webhook.Due, now value.Time) (
 	group.SetLimit(writers)
 	for i, d := range due {
 		group.Go(func() (err error) {
-			rows[i], _, err = s.store.Postpone(inner, d, now.Add(webhook.Lease))
+			rows[i], err = s.lease(inner, d, now)
 			return err
 		})
 	}
@@ -170,6 +170,21 @@ func (s *Sweeper) send(ctx context.Context, due []webhook.Due, now value.Time) (
 	return len(pending), postponed
 }
 
+// lease moves a row's mark ahead and returns the row; nil when another run
+// has it. A row that is late already was sent before and most likely waits in
+// the queue: its lease grows with its lateness, so that a long queue does not
+// fill with messages of the same rows.
+func (s *Sweeper) lease(ctx context.Context, d webhook.Due, now value.Time) (*webhook.Row, error) {
+	moved, row, err := s.store.Postpone(ctx, d, now.Add(webhook.Lease))
+	if err != nil || row == nil || row.NextAttemptAt == nil {
+		return nil, err
+	}
+	if late := now.Std().Sub(row.NextAttemptAt.Std()); late > webhook.Lease {
+		_, _, err = s.store.Postpone(ctx, *moved, now.Add(late))
+	}
+	return row, err
+}
+
 // jobs takes each job that no other run has taken, and works on it as far as
 // time allows.
 func (s *Sweeper) jobs(ctx context.Context, due []webhook.Due) error {
@@ -177,8 +192,8 @@ func (s *Sweeper) jobs(ctx context.Context, due []webhook.Due) error {
 	group.SetLimit(jobs)
 	for _, d := range due {
 		group.Go(func() error {
-			_, taken, err := s.store.Postpone(ctx, d, value.TimeOf(s.clock()).Add(jobLease))
-			if err == nil && taken {
+			taken, _, err := s.store.Postpone(ctx, d, value.TimeOf(s.clock()).Add(jobLease))
+			if err == nil && taken != nil {
 				err = s.job(ctx, d)
 			}
 			return s.failed(ctx, err, "organizationId", d.OrganizationID, "job", d.ID)

@@ -171,6 +171,20 @@ func TestRowWhoseMessageIsLostIsSentAgain(t *testing.T) {
 	}
 }
 
+// Rows that wait in a long queue are sent again ever more rarely.
+func TestLeaseGrowsWithLateness(t *testing.T) {
+	b := newBench(t)
+	b.waiting(t, 0)
+	sends := 0
+	for range 8 * 12 {
+		sends += len(b.sweep(t))
+		b.pass(5 * time.Minute)
+	}
+	if sends < 3 || sends > 8 {
+		t.Errorf("sent %d times in eight hours, want a handful", sends)
+	}
+}
+
 func TestOverlappingRunsSendOnce(t *testing.T) {
 	b := newBench(t)
 	for range 150 {
