@@ -1,17 +1,23 @@
 package template_test
 
 import (
+	"crypto/md5" //nolint:gosec // what SQS sends
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -47,10 +53,15 @@ func sample[T any](t *testing.T, name string) T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(text, &event); err != nil {
+	if err := json.Unmarshal(text, &event, json.RejectUnknownMembers(true)); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return event
+}
+
+// requests are the samples of functions behind the API.
+func requests() map[string]string {
+	return map[string]string{"developers-create": "developers", "developers-list": "developers", "webhooks": "webhooks", "api": "api"}
 }
 
 func TestEveryFunctionHasItsCodeAndASample(t *testing.T) {
@@ -86,9 +97,9 @@ func TestRequestSamplesMatchTheirRoutes(t *testing.T) {
 	m := model(t)
 	type asked struct{ method, resource, function, authorizer string }
 	var all []asked
-	for _, name := range []string{"developers", "webhooks", "api"} {
+	for name, function := range requests() {
 		r := sample[events.APIGatewayProxyRequest](t, name)
-		all = append(all, asked{r.HTTPMethod, r.Resource, name, ""})
+		all = append(all, asked{r.HTTPMethod, r.Resource, function, ""})
 		if r.RequestContext.Path != "/prod"+r.Path || r.RequestContext.Authorizer["principalKind"] == nil {
 			t.Errorf("%s: context %+v", name, r.RequestContext)
 		}
@@ -98,6 +109,11 @@ func TestRequestSamplesMatchTheirRoutes(t *testing.T) {
 		all = append(all, asked{r.HTTPMethod, r.Resource, "", authorizer})
 		if r.Type != "REQUEST" || !strings.HasSuffix(r.MethodArn, "/prod/"+r.HTTPMethod+r.Path) {
 			t.Errorf("%s: type %q, methodArn %q", name, r.Type, r.MethodArn)
+		}
+		if key, given := r.Headers["X-API-Key"]; given {
+			if _, err := account.ParseKeyText(key); err != nil {
+				t.Errorf("%s: the key %s is refused before it is looked up: %v", name, key, err)
+			}
 		}
 	}
 	for _, a := range all {
@@ -120,26 +136,113 @@ func TestQueueSamplesCanBeRead(t *testing.T) {
 			t.Errorf("ingest message %s: %d changes, refusals %+v", message.MessageId, len(changes), refusals)
 		}
 	}
-	for _, message := range sample[events.SQSEvent](t, "worker").Records {
-		if _, err := webhook.ParseRef(message.Body); err != nil {
-			t.Errorf("worker message %s: %v", message.MessageId, err)
+	for _, name := range []string{"ingest", "worker"} {
+		for _, message := range sample[events.SQSEvent](t, name).Records {
+			if sum := fmt.Sprintf("%x", md5.Sum([]byte(message.Body))); sum != message.Md5OfBody {
+				t.Errorf("%s message %s: MD5 %s, its body's is %s", name, message.MessageId, message.Md5OfBody, sum)
+			}
 		}
 	}
 }
 
-func TestStreamSamplesCanBeRead(t *testing.T) {
+func TestSweeperSampleIsItsSchedules(t *testing.T) {
+	if event := sample[events.CloudWatchEvent](t, "sweeper"); event.Source != "aws.events" || event.DetailType != "Scheduled Event" {
+		t.Errorf("got %+v", event)
+	}
+}
+
+// The stream samples hold what the table writes for the records of the ingest
+// sample, so that all of them are of one piece.
+func TestStreamSamplesFollowFromTheIngestSample(t *testing.T) {
+	ingested := map[value.ID]commerce.Change{}
+	for _, message := range sample[events.SQSEvent](t, "ingest").Records {
+		changes, _ := commerce.ParseMessage([]byte(message.Body))
+		for _, c := range changes {
+			id, err := commerce.Identify(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ingested[id] = c
+		}
+	}
 	for _, name := range []string{"dispatcher", "indexer"} {
 		for i, record := range sample[events.DynamoDBEvent](t, name).Records {
-			if kind := dynamo.StreamType(&record); kind != dynamo.StreamRecord {
-				t.Errorf("%s record %d is of type %q", name, i, kind)
+			if dynamo.StreamType(&record) != dynamo.StreamRecord {
 				continue
 			}
 			change, err := dynamo.DecodeRecordChange(&record)
 			if err != nil {
 				t.Errorf("%s record %d: %v", name, i, err)
-			} else if (change.Old == nil) != (record.EventName == "INSERT") {
+				continue
+			}
+			if (change.Old == nil) != (record.EventName == "INSERT") {
 				t.Errorf("%s record %d: %s with old image %t", name, i, record.EventName, change.Old != nil)
 			}
+			if change.Old != nil && !change.New.Deleted {
+				continue
+			}
+			want, err := commerce.Apply(change.Old, ingested[change.New.ID], change.New.Revision)
+			if err != nil {
+				t.Fatalf("%s record %d: apply the ingest sample's change: %v", name, i, err)
+			}
+			if diff := cmp.Diff(want, change.New); diff != "" {
+				t.Errorf("%s record %d (-from the ingest sample +in the image):\n%s", name, i, diff)
+			}
 		}
+	}
+}
+
+func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
+	var delivery webhook.Ref
+	for _, message := range sample[events.SQSEvent](t, "worker").Records {
+		var err error
+		if delivery, err = webhook.ParseRef(message.Body); err != nil {
+			t.Fatal(err)
+		}
+		if group := message.Attributes["MessageGroupId"]; group != delivery.EndpointID.String() {
+			t.Errorf("message group %s, want the endpoint %s", group, delivery.EndpointID)
+		}
+	}
+	var types []string
+	found := false
+	for _, record := range sample[events.DynamoDBEvent](t, "dispatcher").Records {
+		if dynamo.StreamType(&record) != dynamo.StreamRecord {
+			continue
+		}
+		change, err := dynamo.DecodeRecordChange(&record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payloads, err := commerce.Events(change.Old, change.New)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range payloads {
+			types = append(types, p.Type)
+			found = found || p.ID == delivery.EventID && p.OrganizationID == delivery.OrganizationID
+		}
+	}
+	want := []string{"order.created", "order.updated", "order.confirmed", "order.paid", "payment.completed"}
+	if !slices.Equal(types, want) || !found {
+		t.Errorf("events %v, want %v; one of them is the worker's: %t", types, want, found)
+	}
+	if row := webhook.RowID(delivery.EventID, delivery.EndpointID); row != delivery.RowID {
+		t.Errorf("row %s, want %s, which follows from event and endpoint", delivery.RowID, row)
+	}
+	records := sample[events.DynamoDBEvent](t, "indexer").Records
+	row, err := dynamo.DecodeRowChange(&records[len(records)-1])
+	if err != nil || row.Ref() != delivery {
+		t.Errorf("the indexer's last record is %+v (%v), want the worker's row", row, err)
+	}
+}
+
+func TestDispatcherSampleHoldsADisabledEndpoint(t *testing.T) {
+	records := sample[events.DynamoDBEvent](t, "dispatcher").Records
+	old, next, err := dynamo.DecodeEndpointChange(&records[len(records)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if event, err := webhook.DisabledEvent(old, next, webhook.Counters{}); err != nil || event == nil {
+		t.Errorf("event %+v, %v", event, err)
 	}
 }

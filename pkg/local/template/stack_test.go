@@ -234,7 +234,7 @@ func TestStreamSourcesNeverGiveUpAndFilterByItemType(t *testing.T) {
 			`{"dynamodb":{"NewImage":{"t":{"S":["rec"]}}}}`,
 			`{"dynamodb":{"NewImage":{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}}}`,
 		},
-		"indexer":    {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt"]}}}}`},
+		"indexer": {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt"]}}}}`},
 	}
 	got := map[string][]string{}
 	for _, f := range m.Functions {
