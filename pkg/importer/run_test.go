@@ -178,8 +178,12 @@ func TestRunGivesRecordsTheSitesThatTheyDoNotName(t *testing.T) {
 		sites  []value.ID
 		want   string
 	}{
-		{"product", importer.Record{Kind: "product", Op: "put", Body: []byte(`{"id":"` + id + `","name":"x"}`)}, []value.ID{a, b},
-			`"siteIds":["` + a.String() + `","` + b.String() + `"]`},
+		{
+			"product",
+			importer.Record{Kind: "product", Op: "put", Body: []byte(`{"id":"` + id + `","name":"x"}`)},
+			[]value.ID{a, b},
+			`"siteIds":["` + a.String() + `","` + b.String() + `"]`,
+		},
 		{"product with its own", importer.Record{Kind: "product", Op: "put", Body: []byte(`{"id":"` + id + `","name":"x"}`), SiteIDs: []byte(`[]`)}, []value.ID{a}, `"siteIds":[]`},
 		{"customer", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a}, `{"siteId":"` + a.String() + `","id"`},
 		{"customer of none", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `","siteId":null}`)}, []value.ID{a}, `"siteId":null`},

@@ -69,8 +69,10 @@ func (s *sheet) next() error {
 	s.line, _ = s.in.FieldPos(0)
 	s.row = row
 	if len(row) != len(s.header) {
-		return &Rejection{Place: s.place(), Reason: "malformed_csv",
-			Message: fmt.Sprintf("the row has %d fields, the header %d", len(row), len(s.header))}
+		return &Rejection{
+			Place: s.place(), Reason: "malformed_csv",
+			Message: fmt.Sprintf("the row has %d fields, the header %d", len(row), len(s.header)),
+		}
 	}
 	for i, cell := range row {
 		if !utf8.ValidString(cell) {

@@ -61,10 +61,16 @@ func TestShopifyVariantsShareWhatTheFirstRowHas(t *testing.T) {
 		images            []string
 		attributes        string
 	}{
-		{"Mug - Red - L", "PHYSICAL", "9.99", true, []string{"http://x/1.jpg", "http://x/2.jpg", "http://x/3.jpg"},
-			`{"handle":"mug","options":{"Colour":"Red","Size":"L"},"vendor":"Potter"}`},
-		{"Mug - Blue - S", "PHYSICAL", "10.99", true, []string{"http://x/2.jpg", "http://x/1.jpg", "http://x/3.jpg"},
-			`{"handle":"mug","options":{"Colour":"Blue","Size":"S"},"vendor":"Potter"}`},
+		{
+			"Mug - Red - L", "PHYSICAL", "9.99", true,
+			[]string{"http://x/1.jpg", "http://x/2.jpg", "http://x/3.jpg"},
+			`{"handle":"mug","options":{"Colour":"Red","Size":"L"},"vendor":"Potter"}`,
+		},
+		{
+			"Mug - Blue - S", "PHYSICAL", "10.99", true,
+			[]string{"http://x/2.jpg", "http://x/1.jpg", "http://x/3.jpg"},
+			`{"handle":"mug","options":{"Colour":"Blue","Size":"S"},"vendor":"Potter"}`,
+		},
 		{"Card", "GIFT_CARD", "25", false, []string{}, `{"handle":"card"}`},
 	} {
 		p := products[i]

@@ -25,8 +25,17 @@ func TestSearchInAFullChunkFindsWhatTheValuesHold(t *testing.T) {
 	}
 	signature := sign(&texts)
 	for _, tokens := range [][][]byte{
-		{[]byte("zq")}, {[]byte("qz")}, {[]byte("z")}, {[]byte("zq first")}, {[]byte("last qz")}, {[]byte("tz")},
-		{[]byte("shirt")}, {[]byte("0")}, {[]byte("ab-00"), []byte("shirt 1")}, {[]byte("409")}, {[]byte("st"), []byte("qz")},
+		{[]byte("zq")},
+		{[]byte("qz")},
+		{[]byte("z")},
+		{[]byte("zq first")},
+		{[]byte("last qz")},
+		{[]byte("tz")},
+		{[]byte("shirt")},
+		{[]byte("0")},
+		{[]byte("ab-00"), []byte("shirt 1")},
+		{[]byte("409")},
+		{[]byte("st"), []byte("qz")},
 	} {
 		for _, rows := range []rowset{everyRow(), someRows(chunkRows), someRows(100)} {
 			want := rows

@@ -137,8 +137,12 @@ func TestPagesPastTheEndAreEmptyWithTheTrueTotal(t *testing.T) {
 	})
 	for _, filter := range []index.Filter{{}, index.Is(active, true)} {
 		for _, q := range []index.Query{
-			{Offset: 2, Limit: 20}, {Offset: math.MaxInt, Limit: math.MaxInt}, {Limit: 0}, {Offset: 1, Limit: -1},
-			{AfterID: ptr(number(2)), Limit: 20}, {AfterID: ptr(number(0)), Limit: 0},
+			{Offset: 2, Limit: 20},
+			{Offset: math.MaxInt, Limit: math.MaxInt},
+			{Limit: 0},
+			{Offset: 1, Limit: -1},
+			{AfterID: ptr(number(2)), Limit: 20},
+			{AfterID: ptr(number(0)), Limit: 0},
 		} {
 			q.Filter = filter
 			if got := v.Query(q); got.Total != 2 || got.Hits == nil || len(got.Hits) != 0 {

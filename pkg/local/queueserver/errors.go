@@ -33,13 +33,17 @@ func plain(status int, shape, format string, args ...any) *apiError {
 }
 
 func errNoQueue() *apiError {
-	return &apiError{sqsNamespace + "QueueDoesNotExist", codePrefix + "NonExistentQueue",
-		"The specified queue does not exist.", http.StatusBadRequest}
+	return &apiError{
+		sqsNamespace + "QueueDoesNotExist", codePrefix + "NonExistentQueue",
+		"The specified queue does not exist.", http.StatusBadRequest,
+	}
 }
 
 func errQueueExists(attribute string) *apiError {
-	return &apiError{sqsNamespace + "QueueNameExists", "QueueAlreadyExists",
-		"A queue already exists with the same name and a different value for attribute " + attribute, http.StatusBadRequest}
+	return &apiError{
+		sqsNamespace + "QueueNameExists", "QueueAlreadyExists",
+		"A queue already exists with the same name and a different value for attribute " + attribute, http.StatusBadRequest,
+	}
 }
 
 func errPurging(name string) *apiError {
@@ -49,8 +53,10 @@ func errPurging(name string) *apiError {
 }
 
 func errParameter(format string, args ...any) *apiError {
-	return &apiError{coralNamespace + "InvalidParameterValueException", "InvalidParameterValue",
-		fmt.Sprintf(format, args...), http.StatusBadRequest}
+	return &apiError{
+		coralNamespace + "InvalidParameterValueException", "InvalidParameterValue",
+		fmt.Sprintf(format, args...), http.StatusBadRequest,
+	}
 }
 
 // errValue is errParameter in the form that names the value, the parameter and the reason.
@@ -59,8 +65,10 @@ func errValue(value any, parameter, reason string) *apiError {
 }
 
 func errMissing(parameter string) *apiError {
-	return &apiError{coralNamespace + "MissingRequiredParameterException", "MissingParameter",
-		"The request must contain the parameter " + parameter + ".", http.StatusBadRequest}
+	return &apiError{
+		coralNamespace + "MissingRequiredParameterException", "MissingParameter",
+		"The request must contain the parameter " + parameter + ".", http.StatusBadRequest,
+	}
 }
 
 func errAttributeName(name string) *apiError {
@@ -88,17 +96,23 @@ func errSyntax(err error) *apiError {
 }
 
 func errOperation(name string) *apiError {
-	return &apiError{coralNamespace + "UnknownOperationException", "InvalidAction",
-		fmt.Sprintf("The action %q is not valid for this endpoint.", name), http.StatusBadRequest}
+	return &apiError{
+		coralNamespace + "UnknownOperationException", "InvalidAction",
+		fmt.Sprintf("The action %q is not valid for this endpoint.", name), http.StatusBadRequest,
+	}
 }
 
 func errClosed() *apiError {
-	return &apiError{coralNamespace + "ServiceUnavailableException", "ServiceUnavailable",
-		"The queue server is shutting down.", http.StatusServiceUnavailable}
+	return &apiError{
+		coralNamespace + "ServiceUnavailableException", "ServiceUnavailable",
+		"The queue server is shutting down.", http.StatusServiceUnavailable,
+	}
 }
 
 // errInternal is what a client sees of a fault of ours. The fault itself is logged.
 func errInternal() *apiError {
-	return &apiError{coralNamespace + "InternalFailure", "InternalFailure",
-		"The queue server could not record the request.", http.StatusInternalServerError}
+	return &apiError{
+		coralNamespace + "InternalFailure", "InternalFailure",
+		"The queue server could not record the request.", http.StatusInternalServerError,
+	}
 }

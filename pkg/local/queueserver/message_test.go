@@ -129,8 +129,10 @@ func TestSendRefusesWhatAmazonRefuses(t *testing.T) {
 		{"control character", sqs.SendMessageInput{MessageBody: aws.String("a\x01b")}, "InvalidMessageContents"},
 		{"U+FFFE", sqs.SendMessageInput{MessageBody: aws.String("a\uFFFEb")}, "InvalidMessageContents"},
 		{"1 MiB and a byte", sqs.SendMessageInput{MessageBody: aws.String(mib + "x")}, "InvalidParameterValue"},
-		{"1 MiB with its attributes and more", sqs.SendMessageInput{MessageBody: aws.String(mib[:1<<20-7]),
-			MessageAttributes: map[string]types.MessageAttributeValue{"a": text("v")}}, "InvalidParameterValue"},
+		{"1 MiB with its attributes and more", sqs.SendMessageInput{
+			MessageBody:       aws.String(mib[:1<<20-7]),
+			MessageAttributes: map[string]types.MessageAttributeValue{"a": text("v")},
+		}, "InvalidParameterValue"},
 		{"far over the limit", sqs.SendMessageInput{MessageBody: aws.String(strings.Repeat(mib, 9))}, "InvalidParameterValue"},
 		{"over the queue's own limit", sqs.SendMessageInput{QueueUrl: &small, MessageBody: aws.String(mib[:1025])}, "InvalidParameterValue"},
 		{"delay of 901 s", sqs.SendMessageInput{DelaySeconds: 901}, "InvalidParameterValue"},
@@ -143,11 +145,14 @@ func TestSendRefusesWhatAmazonRefuses(t *testing.T) {
 		{"attribute name of AWS", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{"AWS.x": text("v")}}, "InvalidParameterValue"},
 		{"attribute name with two periods", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{"a..x": text("v")}}, "InvalidParameterValue"},
 		{"attribute of no known type", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{
-			"a": {DataType: aws.String("Text"), StringValue: aws.String("v")}}}, "InvalidParameterValue"},
+			"a": {DataType: aws.String("Text"), StringValue: aws.String("v")},
+		}}, "InvalidParameterValue"},
 		{"number that is none", sqs.SendMessageInput{MessageAttributes: map[string]types.MessageAttributeValue{
-			"a": {DataType: aws.String("Number"), StringValue: aws.String("v")}}}, "InvalidParameterValue"},
+			"a": {DataType: aws.String("Number"), StringValue: aws.String("v")},
+		}}, "InvalidParameterValue"},
 		{"unknown system attribute", sqs.SendMessageInput{MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{
-			"SenderId": {DataType: aws.String("String"), StringValue: aws.String("me")}}}, "InvalidParameterValue"},
+			"SenderId": {DataType: aws.String("String"), StringValue: aws.String("me")},
+		}}, "InvalidParameterValue"},
 		{"unknown queue", sqs.SendMessageInput{QueueUrl: aws.String(queue + "x")}, "AWS.SimpleQueueService.NonExistentQueue"},
 		{"queue of another account", sqs.SendMessageInput{QueueUrl: aws.String("http://h/111111111111/q")}, "AWS.SimpleQueueService.NonExistentQueue"},
 	} {

@@ -195,8 +195,12 @@ func TestReceiveParametersAreChecked(t *testing.T) {
 	h := overWire(t, nil)
 	queue := h.queue("q")
 	for _, in := range []sqs.ReceiveMessageInput{
-		{MaxNumberOfMessages: 11}, {MaxNumberOfMessages: -1}, {WaitTimeSeconds: 21}, {WaitTimeSeconds: -1},
-		{VisibilityTimeout: 43201}, {VisibilityTimeout: -1},
+		{MaxNumberOfMessages: 11},
+		{MaxNumberOfMessages: -1},
+		{WaitTimeSeconds: 21},
+		{WaitTimeSeconds: -1},
+		{VisibilityTimeout: 43201},
+		{VisibilityTimeout: -1},
 	} {
 		in.QueueUrl = &queue
 		_, err := h.ReceiveMessage(t.Context(), &in)
@@ -214,24 +218,42 @@ func TestErrorsOnTheWire(t *testing.T) {
 		status             int
 		header, kind       string
 	}{
-		{"unknown queue", "AmazonSQS.GetQueueUrl", `{"QueueName":"x"}`, 400,
-			"AWS.SimpleQueueService.NonExistentQueue;Sender", "com.amazonaws.sqs#QueueDoesNotExist"},
-		{"rubbish handle", "AmazonSQS.DeleteMessage", `{"QueueUrl":"` + queue + `","ReceiptHandle":"AAAA"}`, 404,
-			"ReceiptHandleIsInvalid;Sender", "com.amazonaws.sqs#ReceiptHandleIsInvalid"},
-		{"bad parameter", "AmazonSQS.ReceiveMessage", `{"QueueUrl":"` + queue + `","MaxNumberOfMessages":0}`, 400,
-			"InvalidParameterValue;Sender", "com.amazon.coral.service#InvalidParameterValueException"},
-		{"no queue URL", "AmazonSQS.ReceiveMessage", `{}`, 400,
-			"MissingParameter;Sender", "com.amazon.coral.service#MissingRequiredParameterException"},
-		{"URL that is none", "AmazonSQS.ReceiveMessage", `{"QueueUrl":"http://[/"}`, 404,
-			"InvalidAddress;Sender", "com.amazonaws.sqs#InvalidAddress"},
-		{"no visibility timeout", "AmazonSQS.ChangeMessageVisibility", `{"QueueUrl":"` + queue + `","ReceiptHandle":"AAAA"}`, 400,
-			"MissingParameter;Sender", "com.amazon.coral.service#MissingRequiredParameterException"},
-		{"broken JSON", "AmazonSQS.ListQueues", `{`, 400,
-			"MalformedInput;Sender", "com.amazon.coral.service#SerializationException"},
-		{"unknown operation", "AmazonSQS.Nothing", `{}`, 400,
-			"InvalidAction;Sender", "com.amazon.coral.service#UnknownOperationException"},
-		{"query protocol", "", `Action=ListQueues`, 400,
-			"AWS.SimpleQueueService.UnsupportedOperation;Sender", "com.amazonaws.sqs#UnsupportedOperation"},
+		{
+			"unknown queue", "AmazonSQS.GetQueueUrl", `{"QueueName":"x"}`, 400,
+			"AWS.SimpleQueueService.NonExistentQueue;Sender", "com.amazonaws.sqs#QueueDoesNotExist",
+		},
+		{
+			"rubbish handle", "AmazonSQS.DeleteMessage", `{"QueueUrl":"` + queue + `","ReceiptHandle":"AAAA"}`, 404,
+			"ReceiptHandleIsInvalid;Sender", "com.amazonaws.sqs#ReceiptHandleIsInvalid",
+		},
+		{
+			"bad parameter", "AmazonSQS.ReceiveMessage", `{"QueueUrl":"` + queue + `","MaxNumberOfMessages":0}`, 400,
+			"InvalidParameterValue;Sender", "com.amazon.coral.service#InvalidParameterValueException",
+		},
+		{
+			"no queue URL", "AmazonSQS.ReceiveMessage", `{}`, 400,
+			"MissingParameter;Sender", "com.amazon.coral.service#MissingRequiredParameterException",
+		},
+		{
+			"URL that is none", "AmazonSQS.ReceiveMessage", `{"QueueUrl":"http://[/"}`, 404,
+			"InvalidAddress;Sender", "com.amazonaws.sqs#InvalidAddress",
+		},
+		{
+			"no visibility timeout", "AmazonSQS.ChangeMessageVisibility", `{"QueueUrl":"` + queue + `","ReceiptHandle":"AAAA"}`, 400,
+			"MissingParameter;Sender", "com.amazon.coral.service#MissingRequiredParameterException",
+		},
+		{
+			"broken JSON", "AmazonSQS.ListQueues", `{`, 400,
+			"MalformedInput;Sender", "com.amazon.coral.service#SerializationException",
+		},
+		{
+			"unknown operation", "AmazonSQS.Nothing", `{}`, 400,
+			"InvalidAction;Sender", "com.amazon.coral.service#UnknownOperationException",
+		},
+		{
+			"query protocol", "", `Action=ListQueues`, 400,
+			"AWS.SimpleQueueService.UnsupportedOperation;Sender", "com.amazonaws.sqs#UnsupportedOperation",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint, strings.NewReader(test.body))

@@ -253,15 +253,19 @@ func TestMoveTaskFailsWhereAMessageCannotGo(t *testing.T) {
 		arrange      func(h *harness, source, dead string)
 		moved        int64
 	}{
-		{"message that was sent to the dead-letter queue", "CouldNotDetermineMessageSource",
-			func(h *harness, _, dead string) { h.send(dead, "", "direct") }, 2},
-		{"source that is gone", "AWS.SimpleQueueService.NonExistentQueue",
+		{
+			"message that was sent to the dead-letter queue", "CouldNotDetermineMessageSource",
+			func(h *harness, _, dead string) { h.send(dead, "", "direct") }, 2,
+		},
+		{
+			"source that is gone", "AWS.SimpleQueueService.NonExistentQueue",
 			func(h *harness, source, _ string) {
 				h.queue("other", fmt.Sprintf(`RedrivePolicy={"deadLetterTargetArn":%q,"maxReceiveCount":1}`, arn("dead")))
 				if _, err := h.DeleteQueue(h.Context(), &sqs.DeleteQueueInput{QueueUrl: &source}); err != nil {
 					h.Fatal(err)
 				}
-			}, 0},
+			}, 0,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, h *harness) {
