@@ -187,7 +187,7 @@ func TestAnInvoiceBecomesOverdueWithoutAnyWrite(t *testing.T) {
 func TestAListIsOfOneMoment(t *testing.T) {
 	s := newShelf()
 	s.put(t, commerce.KindInvoice, map[string]any{
-		"id": numbered(1), "currency": "EUR", "invoiceNumber": "R", "status": "ISSUED", "amountDue": 1, "dueAt": value.TimeOf(present) + 5,
+		"id": numbered(1), "currency": "EUR", "invoiceNumber": "R", "status": "ISSUED", "amountDue": 1, "dueAt": value.TimeOf(present) - 5,
 	})
 	for steps := range 12 {
 		now := present.Add(-time.Duration(steps) * time.Millisecond)

@@ -235,18 +235,18 @@ func carried(t *testing.T, body []byte) int {
 func TestAPageThatIsTooLargeNamesALimitThatFits(t *testing.T) {
 	const most, lambda = 5632 << 10, 6 << 20 // bytes of a page, and of what Lambda carries
 	limits := regexp.MustCompile(`limit=\d+`)
-	for name, filler := range map[string]string{"plain text": "xxxx", "escapes": `"\`, "line separators": "x\u2028", "markup": "<p>x"} {
+	for name, filler := range map[string]string{"plain text": "xxxx", "escapes": `"\`, "line separators": "x\u2028"} {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf()
-			for i := range 100 {
-				size := 60 << 10
-				if i < 50 { // on the later pages are the largest records
+			for i := range 160 {
+				size := 100 << 10
+				if i >= 60 { // on the first page are the largest records
 					size = 127 << 10
 				}
 				s.put(t, commerce.KindProduct, map[string]any{"id": numbered(i), "name": "p", "description": strings.Repeat(filler, size/4)})
 			}
 			api := s.serve()
-			for _, query := range []string{"limit=100", "limit=50&page=2", "limit=99&afterId=" + value.ID{}.String(), "limit=100&orderDirection=asc"} {
+			for _, query := range []string{"limit=100", "limit=100&page=2", "limit=99&afterId=" + value.ID{}.String(), "limit=100&orderDirection=asc"} {
 				a := ask(t, api, user(), "/api/products?"+query)
 				named := namedLimit.FindSubmatch(a.body)
 				if p := a.problem(t); a.status != 400 || p.Code != "page_too_large" || named == nil || p.Details[0].Field != "limit" {
