@@ -47,7 +47,7 @@ func (t *Table) TailEnd(ctx context.Context, org value.ID, list string) (uint64,
 }
 
 // tailEnd also tells whether the log has an entry at all.
-func (t *Table) tailEnd(ctx context.Context, org value.ID, list string) (end uint64, any bool, err error) {
+func (t *Table) tailEnd(ctx context.Context, org value.ID, list string) (end uint64, found bool, err error) {
 	in := partition(tailPartition(org, list), tailPrefix)
 	in.TableName, in.Limit, in.ScanIndexForward = &t.name, aws.Int32(1), aws.Bool(false)
 	in.ProjectionExpression = aws.String("SK")

@@ -65,7 +65,7 @@ const (
 
 func classify(s string) class {
 	c := folded
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		b := s[i]
 		if b >= utf8.RuneSelf {
 			return other

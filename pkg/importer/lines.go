@@ -28,7 +28,7 @@ func lines(name string, r io.Reader, kind commerce.Kind) iter.Seq2[Record, error
 			text, err := readLine(in)
 			place := Place{File: name, Line: number}
 			if err != nil && !errors.Is(err, errLongLine) {
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					yield(Record{}, fmt.Errorf("read %s: %w", place, err))
 				}
 				return
@@ -60,9 +60,9 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 			line = append(line, part...)
 		}
 		switch {
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case err == io.EOF && len(line) == 0 && !long:
+		case errors.Is(err, io.EOF) && len(line) == 0 && !long:
 			return nil, io.EOF
 		case err != nil && err != io.EOF:
 			return nil, err

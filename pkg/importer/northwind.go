@@ -131,7 +131,7 @@ func (t *traders) eachRow(s *Source, file int, columns []string, row func(*nulls
 	}
 	for {
 		err := sh.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {

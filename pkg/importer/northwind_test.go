@@ -163,7 +163,7 @@ func TestNorthwindOrderRefersToItsCustomerAndProducts(t *testing.T) {
 		}
 	}
 	for id, c := range customers {
-		if int64(c.OrdersCount) != counted[id] {
+		if c.OrdersCount != counted[id] {
 			t.Errorf("customer %s: ordersCount %d, but %d orders", *c.CustomerNumber, c.OrdersCount, counted[id])
 		}
 	}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -35,7 +36,7 @@ func rows(name string, r io.Reader, kind commerce.Kind) iter.Seq2[Record, error]
 		}
 		for {
 			err := sh.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			var record Record

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"io"
 	"iter"
 	"slices"
@@ -23,7 +24,7 @@ func shopifyProducts(name string, r io.Reader) iter.Seq2[Record, error] {
 		var group *listing
 		for {
 			err := sh.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				group.emit(yield)
 				return
 			}

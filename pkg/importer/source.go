@@ -3,6 +3,7 @@ package importer
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -180,8 +181,8 @@ func forward(seq iter.Seq2[Record, error], yield func(Record, error) bool) bool 
 
 // ends reports whether err ends a source, as a rejection does not.
 func ends(err error) bool {
-	_, rejected := err.(*Rejection)
-	return err != nil && !rejected
+	var rejected *Rejection
+	return err != nil && !errors.As(err, &rejected)
 }
 
 func (s *Source) open(path string) (io.ReadCloser, error) {

@@ -56,7 +56,7 @@ func (v *View) Query(q Query) Result {
 	if p.op == opAll && len(p.of) == 0 && len(tokens) == 0 {
 		return t.page(&q, nil, t.live)
 	}
-	scratch := v.scratch.Get().(*[]uint64)
+	scratch := v.scratch.Get().(*[]uint64) //nolint:forcetypeassert // the pool holds nothing else
 	defer v.scratch.Put(scratch)
 	hits := slices.Grow((*scratch)[:0], len(t.chunks)*chunkWords)[:len(t.chunks)*chunkWords]
 	*scratch = hits

@@ -105,11 +105,11 @@ func (c Column) check() error {
 	case c.Type < Keyword || c.Type > Text:
 		return fmt.Errorf("unknown type %d", c.Type)
 	case (c.Search || c.Match) && c.Type != Text:
-		return errors.New("Search and Match are for Text")
+		return errors.New("the flags Search and Match are for Text")
 	case c.Fold && c.Type != Keyword:
-		return errors.New("Fold is for Keyword")
+		return errors.New("the flag Fold is for Keyword")
 	case c.Sort && (c.Type == Keyword || c.Type == Bool):
-		return errors.New("Sort is for Number, Time and Text")
+		return errors.New("the flag Sort is for Number, Time and Text")
 	}
 	return nil
 }

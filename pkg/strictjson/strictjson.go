@@ -72,7 +72,7 @@ func checkText(data []byte) error {
 }
 
 func atEnd(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != io.EOF {
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return fault.New(fault.Invalid, fault.CodeMalformedJSON, "the body must hold one JSON value and nothing after it")
 	}
 	return nil

@@ -31,7 +31,7 @@ func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 // and a leap second is refused.
 func ParseTime(s string) (Time, error) {
 	c := clockText{rest: s}
-	year, month, day := c.number(4, 9999), c.after('-', 2, 12), c.after('-', 2, 31)
+	year, month, day := c.number(4, 9999), c.after('-', 12), c.after('-', 31)
 	if month == 0 || day == 0 || day > daysIn(year, time.Month(month)) {
 		c.bad = true
 	}
@@ -41,7 +41,7 @@ func ParseTime(s string) (Time, error) {
 	if strings.ContainsRune(s, ' ') {
 		return 0, errTimeSpace
 	}
-	hour, minute, second := c.after('T', 2, 23), c.after(':', 2, 59), c.after(':', 2, 59)
+	hour, minute, second := c.after('T', 23), c.after(':', 59), c.after(':', 59)
 	milliseconds, fine := c.fraction()
 	offset := c.offset()
 	switch {
@@ -80,14 +80,14 @@ func (c *clockText) number(digits, most int) (n int) {
 	return n
 }
 
-// after reads a mark and the number behind it.
-func (c *clockText) after(mark byte, digits, most int) int {
+// after reads a mark and the two digits behind it.
+func (c *clockText) after(mark byte, most int) int {
 	if c.rest == "" || c.rest[0] != mark {
 		c.bad = true
 		return 0
 	}
 	c.rest = c.rest[1:]
-	return c.number(digits, most)
+	return c.number(2, most)
 }
 
 // fraction reads decimals of a second as milliseconds; fine tells that there
@@ -121,8 +121,8 @@ func (c *clockText) offset() int {
 		c.bad = true
 		return 0
 	}
-	hours := c.after(c.rest[0], 2, 23)
-	return sign * (hours*60 + c.after(':', 2, 59))
+	hours := c.after(c.rest[0], 23)
+	return sign * (hours*60 + c.after(':', 59))
 }
 
 func rangedTime(t time.Time) (Time, error) {

@@ -58,7 +58,7 @@ func (t turns) Swap(i, j int) {
 }
 
 func (t *turns) Push(x any) {
-	g := x.(*group)
+	g := x.(*group) //nolint:forcetypeassert // container/heap hands on what was pushed
 	g.slot = len(*t)
 	*t = append(*t, g)
 }

@@ -85,7 +85,7 @@ func (d *deadlines) Swap(i, j int) {
 }
 
 func (d *deadlines) Push(x any) {
-	m := x.(*message)
+	m := x.(*message) //nolint:forcetypeassert // container/heap hands on what was pushed
 	*d.slot(m) = len(d.messages)
 	d.messages = append(d.messages, m)
 }
