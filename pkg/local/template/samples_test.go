@@ -61,7 +61,10 @@ func sample[T any](t *testing.T, name string) T {
 
 // requests are the samples of functions behind the API.
 func requests() map[string]string {
-	return map[string]string{"developers-create": "developers", "developers-list": "developers", "webhooks": "webhooks", "api": "api"}
+	return map[string]string{
+		"developers-create": "developers", "developers-list": "developers",
+		"webhooks-create": "webhooks", "webhooks-event-types": "webhooks", "api": "api",
+	}
 }
 
 func TestEveryFunctionHasItsCodeAndASample(t *testing.T) {

@@ -1,0 +1,147 @@
+//go:build emulate
+
+package emulator_test
+
+import (
+	"debug/elf"
+	"debug/gosym"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/local/template"
+)
+
+// The linker leaves out what a program cannot reach, so that the operations
+// of the SDK's clients that are in a binary are those that it may call. From
+// them follows what its function must be allowed to do, and no more.
+
+// operation is the name of a client's method.
+var operation = regexp.MustCompile(`^github\.com/aws/aws-sdk-go-v2/service/(dynamodb|sqs|secretsmanager)\.\(\*Client\)\.([A-Z]\w+)$`)
+
+// allowances are the actions that each operation needs. One that is not here
+// is none that the service means to use.
+func allowances() map[string][]string {
+	return map[string][]string{
+		"dynamodb.GetItem":      {"dynamodb:GetItem"},
+		"dynamodb.BatchGetItem": {"dynamodb:BatchGetItem"},
+		"dynamodb.Query":        {"dynamodb:Query"},
+		"dynamodb.PutItem":      {"dynamodb:PutItem"},
+		"dynamodb.UpdateItem":   {"dynamodb:UpdateItem"},
+		"dynamodb.DeleteItem":   {"dynamodb:DeleteItem"},
+		"dynamodb.TransactWriteItems": {
+			"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem",
+		},
+		"dynamodb.DescribeEndpoints":    {}, // linked with every operation, called for none of ours
+		"sqs.SendMessageBatch":          {"sqs:SendMessage"},
+		"sqs.ChangeMessageVisibility":   {"sqs:ChangeMessageVisibility"},
+		"sqs.GetQueueAttributes":        {"sqs:GetQueueAttributes"},
+		"secretsmanager.GetSecretValue": {"secretsmanager:GetSecretValue"},
+	}
+}
+
+// linkedOnly are operations that are in a binary although nothing in it leads
+// to them: the linker keeps the methods of a type by their name where it cannot
+// tell which of them an interface calls.
+func linkedOnly() map[string][]string {
+	return map[string][]string{"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"}}
+}
+
+func TestEveryFunctionMayDoWhatItCallsAndNothingElse(t *testing.T) {
+	w := newWorld(t)
+	for name, declared := range w.model.Functions {
+		want := map[string]bool{}
+		for _, op := range operations(t, name) {
+			needed, known := allowances()[op]
+			if !known {
+				t.Errorf("%s calls %s, for which no permission is known here", name, op)
+			}
+			if slices.Contains(linkedOnly()[name], op) {
+				continue
+			}
+			for _, action := range needed {
+				want[action] = true
+			}
+		}
+		for _, action := range sourceActions(declared) {
+			want[action] = true
+		}
+		got := map[string]bool{}
+		for _, p := range declared.Permissions {
+			got[p.Action] = true
+			if !want[p.Action] {
+				t.Errorf("%s may %s and never does", name, p.Action)
+			}
+		}
+		for action := range want {
+			if !got[action] {
+				t.Errorf("%s must be allowed %s", name, action)
+			}
+		}
+	}
+}
+
+// sourceActions is what Lambda does on behalf of a function.
+func sourceActions(f template.Function) []string {
+	var actions []string
+	if len(f.Queues) > 0 {
+		actions = append(actions, "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+	}
+	if len(f.Streams) > 0 {
+		actions = append(actions, "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
+	}
+	return actions
+}
+
+func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
+	w := newWorld(t)
+	const index = "Table.Arn/index/GSI1"
+	for name, declared := range w.model.Functions {
+		reads := slices.ContainsFunc(symbols(t, name), func(symbol string) bool {
+			return strings.HasSuffix(symbol, "/pkg/dynamo.(*Table).Due") || strings.HasSuffix(symbol, "/pkg/dynamo.(*Table).Unsent")
+		})
+		if may := slices.Contains(declared.Permissions, template.Permission{Action: "dynamodb:Query", Resource: index}); may != reads {
+			t.Errorf("%s reads the index: %t, may do so: %t", name, reads, may)
+		}
+	}
+}
+
+// operations lists the operations of AWS clients in a function's binary.
+func operations(t *testing.T, name string) []string {
+	t.Helper()
+	var found []string
+	for _, symbol := range symbols(t, name) {
+		if match := operation.FindStringSubmatch(symbol); match != nil {
+			found = append(found, match[1]+"."+match[2])
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("%s calls nothing of AWS: the names of its functions cannot be read", name)
+	}
+	return found
+}
+
+// symbols lists the functions in a binary. Their names stay in it when it is
+// stripped, for stack traces.
+func symbols(t *testing.T, name string) []string {
+	t.Helper()
+	file, err := elf.Open(functionBinary(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := file.Section(".gopclntab").Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := gosym.NewTable(nil, gosym.NewLineTable(lines, file.Section(".text").Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(table.Funcs))
+	for i, f := range table.Funcs {
+		names[i] = f.Name
+	}
+	return names
+}
