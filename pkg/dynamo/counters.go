@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 
+	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -56,7 +57,7 @@ func (t *Table) AddCounters(ctx context.Context, org, endpoint value.ID, c webho
 }
 
 func (t *Table) addOnce(ctx context.Context, in *dynamodb.UpdateItemInput) error {
-	for attempt, pause := 1, 20*time.Millisecond; ; attempt, pause = attempt+1, 2*pause {
+	for attempt, delay := 1, 20*time.Millisecond; ; attempt, delay = attempt+1, 2*delay {
 		_, err := t.client.UpdateItem(ctx, in, func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
 		if _, failed := conditionFailed(err); failed || err == nil {
 			return nil
@@ -65,7 +66,7 @@ func (t *Table) addOnce(ctx context.Context, in *dynamodb.UpdateItemInput) error
 		if !errors.As(err, &api) || !throttles[api.ErrorCode()] || attempt == counterAttempts {
 			return wrap("add to an endpoint's counters", err)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := pause.For(ctx, delay); err != nil {
 			return wrap("add to an endpoint's counters", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // Table is the service's one table. It is safe for concurrent use.
@@ -127,7 +128,7 @@ func (t *Table) batchGetChunk(ctx context.Context, keys []key) ([]item, error) {
 	}
 	request := map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: aws.Bool(true)}}
 	var found []item
-	for pause := 10 * time.Millisecond; len(request) > 0; pause = min(2*pause, time.Second) {
+	for delay := 10 * time.Millisecond; len(request) > 0; delay = min(2*delay, time.Second) {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
 		if err != nil {
 			return nil, wrap("batch get", err)
@@ -140,22 +141,11 @@ func (t *Table) batchGetChunk(ctx context.Context, keys []key) ([]item, error) {
 		if request = out.UnprocessedKeys; len(request) == 0 {
 			break
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := pause.For(ctx, delay); err != nil {
 			return nil, wrap("batch get", err)
 		}
 	}
 	return found, nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // throttles are the error codes that mean: try again a little later.

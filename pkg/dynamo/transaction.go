@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // write is one write of a transaction.
@@ -60,7 +61,7 @@ func (t *Table) transact(ctx context.Context, tried string, writes ...write) err
 // time, longer from attempt to attempt, at most a quarter of a second.
 func backOff(ctx context.Context, attempt int) error {
 	longest := min(10*time.Millisecond<<attempt, 250*time.Millisecond)
-	return wait(ctx, rand.N(longest)) //nolint:gosec // jitter is no secret
+	return pause.For(ctx, rand.N(longest)) //nolint:gosec // jitter is no secret
 }
 
 // cancellation reads why a transaction was cancelled: the writes whose

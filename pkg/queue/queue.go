@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // Limits of SQS.
@@ -120,7 +121,7 @@ func (q *Queue) sendBatch(ctx context.Context, batch []Message) error {
 	for i := range batch {
 		entries[i] = batch[i].entry(i)
 	}
-	pause := firstPause
+	delay := firstPause
 	for attempt := 1; ; attempt++ {
 		out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries})
 		if err != nil {
@@ -135,10 +136,10 @@ func (q *Queue) sendBatch(ctx context.Context, batch []Message) error {
 		if attempt == sendAttempts {
 			return fault.Busy(fmt.Errorf("send messages: %d were not accepted: %s", len(entries), aws.ToString(out.Failed[0].Code)))
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := pause.For(ctx, delay); err != nil {
 			return wrap("send messages", err)
 		}
-		pause *= 2
+		delay *= 2
 	}
 }
 
@@ -171,17 +172,6 @@ func (q *Queue) Hide(ctx context.Context, receipt string, d time.Duration) error
 		return wrap("hide a message", err)
 	}
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // wrap names what was tried. What SQS refuses as wrong is an internal error;

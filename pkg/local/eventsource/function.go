@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // maxPayload is the size of an event at which Lambda closes a batch, in bytes.
@@ -51,20 +53,9 @@ func (h Host) withDefaults() Host {
 		h.Now = time.Now
 	}
 	if h.Wait == nil {
-		h.Wait = wait
+		h.Wait = pause.For
 	}
 	return h
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 func (f Function) check() (Function, error) {
@@ -86,7 +77,7 @@ func (f Function) call(ctx context.Context, host Host, payload []byte) ([]byte, 
 	run, end := context.WithCancelCause(run)
 	defer end(nil)
 	stop := context.AfterFunc(ctx, func() {
-		if wait(run, host.Grace) == nil {
+		if pause.For(run, host.Grace) == nil {
 			end(errors.New("the runner ended"))
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 func TestTheDeadlineIsTheFunctionsTimeout(t *testing.T) {
@@ -52,7 +54,7 @@ func TestAnInvocationOutlivesTheEndByTheGraceOnly(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			f := Function{Name: "worker", Timeout: 5 * time.Minute, Invoke: func(ctx context.Context, _ []byte) ([]byte, error) {
 				cancel()
-				return nil, wait(ctx, test.takes)
+				return nil, pause.For(ctx, test.takes)
 			}}
 			_, err := f.call(ctx, Host{Grace: 5 * time.Second}.withDefaults(), nil)
 			switch {
