@@ -13,6 +13,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -42,7 +43,7 @@ func (t *tableTarget) open(ctx context.Context) (*dynamo.Table, value.ID, error)
 		}
 		client = dynamodb.NewFromConfig(cfg)
 	} else {
-		file, err := ReadRunFile(t.data)
+		file, err := runner.ReadInfo(t.data)
 		if err != nil {
 			return nil, value.ID{}, fmt.Errorf("%w, or name a table with --table", err)
 		}

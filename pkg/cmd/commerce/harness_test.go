@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -24,7 +25,7 @@ const testOrganization = "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00"
 type queues struct {
 	client *sqs.Client
 	data   string
-	file   RunFile
+	file   runner.Info
 	dlqs   map[string]string // queue name to URL
 }
 
@@ -46,11 +47,11 @@ func newQueues(t testing.TB) *queues {
 		t.Fatal(err)
 	}
 	q := &queues{client: client, data: t.TempDir(), dlqs: map[string]string{}}
-	q.file = RunFile{
+	q.file = runner.Info{
 		OrganizationID: testOrganization, SQSEndpoint: front.URL,
 		RecordsQueueURL: q.create(t, "Records"), DeliveriesQueueURL: q.create(t, "Deliveries"),
 	}
-	if err := WriteRunFile(q.data, &q.file); err != nil {
+	if err := runner.WriteInfo(q.data, &q.file); err != nil {
 		t.Fatal(err)
 	}
 	return q

@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -76,7 +77,7 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 	if err != nil {
 		return err
 	}
-	client, err := c.target.resolve(ctx, func(f *RunFile) string { return f.RecordsQueueURL })
+	client, err := c.target.resolve(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func guessFormat(paths []string) (importer.Format, error) {
 
 func (c *importCommand) parseIDs() error {
 	if c.organization == "" {
-		file, err := ReadRunFile(c.target.data)
+		file, err := runner.ReadInfo(c.target.data)
 		if err != nil {
 			return fmt.Errorf("--organization is required: %w", err)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -80,9 +81,9 @@ func (p *process) start(t *testing.T) {
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		file, err := ReadRunFile(p.data)
+		file, err := runner.ReadInfo(p.data)
 		if err == nil {
-			p.RunFile = file
+			p.Info = file
 			return
 		}
 		if time.Now().After(deadline) {
@@ -104,7 +105,7 @@ func (p *process) kill(t *testing.T) {
 	_ = p.cmd.Wait()
 	p.cmd = nil
 	// The next start is over when there is a new one.
-	if err := os.Remove(runFilePath(p.data)); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(filepath.Join(p.data, "run.json")); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 }

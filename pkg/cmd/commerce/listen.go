@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 )
@@ -139,7 +140,7 @@ func serve(ctx context.Context, socket net.Listener, handler http.Handler) error
 
 // subscribe makes an endpoint for the listener and returns what deletes it.
 func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listener, target string, errOut io.Writer) (func(), error) {
-	file, err := ReadRunFile(c.data)
+	file, err := runner.ReadInfo(c.data)
 	if err != nil {
 		return nil, err
 	}

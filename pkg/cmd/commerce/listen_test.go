@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/go-json-experiment/json"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -123,7 +124,7 @@ func newService(t *testing.T) (*fakeService, string) {
 	front := httptest.NewServer(service)
 	t.Cleanup(front.Close)
 	data := t.TempDir()
-	err := WriteRunFile(data, &RunFile{BaseURL: front.URL, ApplicationID: "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f41", JWT: "token"})
+	err := runner.WriteInfo(data, &runner.Info{BaseURL: front.URL, ApplicationID: "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f41", JWT: "token"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal is not caught any more and ends the process at once.
+	context.AfterFunc(ctx, stop)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()
 	if err != nil && !errors.Is(err, context.Canceled) {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/go-json-experiment/json"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ command stops the moving; what has been moved stays moved.`,
 }
 
 func (c *redriveCommand) run(ctx context.Context, queue string, out, errOut io.Writer) error {
-	client, err := c.target.resolve(ctx, func(f *RunFile) string {
+	client, err := c.target.resolve(ctx, func(f *runner.Info) string {
 		if queue == "deliveries" {
 			return f.DeliveriesQueueURL
 		}

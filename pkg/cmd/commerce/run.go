@@ -5,12 +5,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/local/runner"
 )
+
+// defaultData is the folder in which the local runner keeps its data.
+const defaultData = ".local"
 
 type runOptions struct {
 	addr, data, template, logLevel  string
@@ -22,13 +24,15 @@ func newRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run the whole service on this machine", Args: cobra.NoArgs,
 		Long: `Run starts a table server, a queue server, the gateway and every function, as
-template.yaml declares them, with demo data. Data persists in the data folder.
-AWS_ENDPOINT_URL_DYNAMODB names a table server to use instead of starting one.
-Ctrl-C ends everything.`,
+template.yaml declares them, with demo data. Data persists in the data folder,
+which only one run uses at a time; its file run.json is there while the service
+answers and says where it is. AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_SQS
+name servers to use instead of starting them. Ctrl-C ends everything within
+15 s, a second one at once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:3000", "address of the API, host:port")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:3000", "address of the API, host:port; the queues get the next port")
 	flags.StringVar(&o.data, "data", defaultData, "data folder")
 	flags.StringVar(&o.template, "template", "template.yaml", "the stack's template")
 	flags.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
@@ -44,22 +48,12 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("--log-level %s: must be debug, info, warn or error", o.logLevel)
 	}
 	out := cmd.OutOrStdout()
-	// A file of an earlier run must not be taken for this one's.
-	if err := os.Remove(runFilePath(o.data)); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("remove the old run file: %w", err)
-	}
 	cfg := runner.Config{
-		Addr: o.addr, DataDir: o.data, BinDir: filepath.Join(o.data, "bin"), Template: o.template,
+		Addr: o.addr, DataDir: o.data, Template: o.template,
 		Fresh: o.fresh, NoDemo: o.noDemo, PrivateTargets: !o.noPrivateTargets,
-		TableEndpoint: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"),
-		Logger:        slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})),
-		Ready: func(info runner.Info) error {
-			if err := WriteRunFile(o.data, (*RunFile)(&info)); err != nil {
-				return err
-			}
-			greet(out, &info)
-			return nil
-		},
+		TableEndpoint: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), QueueEndpoint: os.Getenv("AWS_ENDPOINT_URL_SQS"),
+		Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})),
+		Ready:  func(info *runner.Info) { greet(out, info) },
 	}
 	fmt.Fprintln(out, "Starting …")
 	if err := runner.Run(cmd.Context(), cfg); err != nil {

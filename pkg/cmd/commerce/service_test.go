@@ -17,12 +17,13 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
 // service is the whole service, run by the command.
 type service struct {
-	*RunFile
+	*runner.Info
 	data string
 	log  *lockedBuffer
 }
@@ -77,9 +78,9 @@ func startServiceIn(t *testing.T, data string, flags ...string) *service {
 	})
 	deadline := time.Now().Add(time.Minute)
 	for {
-		file, err := ReadRunFile(data)
+		file, err := runner.ReadInfo(data)
 		if err == nil {
-			s.RunFile = file
+			s.Info = file
 			return s
 		}
 		select {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/spf13/cobra"
 )
 
@@ -34,9 +35,9 @@ func (t *queueTarget) flags(cmd *cobra.Command) {
 // resolve settles where the queue is. With neither a queue URL nor a local
 // runner there is none; a queue URL that is not the local runner's means AWS,
 // whose region and credentials come from the environment.
-func (t *queueTarget) resolve(ctx context.Context, queue func(*RunFile) string) (*sqs.Client, error) {
-	file, err := ReadRunFile(t.data)
-	if err != nil && !(errors.Is(err, errNoRunFile) && t.queueURL != "") {
+func (t *queueTarget) resolve(ctx context.Context, queue func(*runner.Info) string) (*sqs.Client, error) {
+	file, err := runner.ReadInfo(t.data)
+	if err != nil && !(errors.Is(err, runner.ErrNotRunning) && t.queueURL != "") {
 		return nil, fmt.Errorf("%w, or name a queue with --queue-url", err)
 	}
 	if file != nil {

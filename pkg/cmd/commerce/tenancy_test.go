@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/rest"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -23,7 +24,7 @@ func (s *service) newTenant(t *testing.T) tenant {
 	t.Helper()
 	lines := strings.Fields(s.commerce(t, "token", "--organization", value.NewID().String()))
 	own := *s
-	own.RunFile = &RunFile{BaseURL: s.BaseURL, JWT: lines[len(lines)-1]}
+	own.Info = &runner.Info{BaseURL: s.BaseURL, JWT: lines[len(lines)-1]}
 	application := own.create(t, "/developers/applications", `{"name":"other"}`)
 	key := own.create(t, "/developers/applications/"+application["id"].(string)+"/api-keys", `{"name":"other"}`)
 	return tenant{own.JWT, key["key"].(string)}

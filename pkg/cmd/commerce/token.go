@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +26,10 @@ func newTokenCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := ReadRunFile(data); err != nil {
-				return err
-			}
 			issuer, err := runner.OpenIssuer(data)
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("no local service has been started in %s yet: start commerce run first", data)
+			}
 			if err != nil {
 				return err
 			}
@@ -64,8 +66,12 @@ func grantOf(organization, user string, roles, sites []string, ttl time.Duration
 	if ttl <= 0 {
 		return grant, errors.New("--ttl must be positive")
 	}
-	for _, role := range roles {
-		grant.Roles = append(grant.Roles, auth.Role(strings.ToUpper(role)))
+	for _, text := range roles {
+		role := auth.Role(strings.ToUpper(strings.TrimSpace(text)))
+		if !slices.Contains(knownRoles(), role) {
+			return grant, fmt.Errorf("--roles %s: must be OWNER, ADMIN, DEVELOPER or VIEWER", text)
+		}
+		grant.Roles = append(grant.Roles, role)
 	}
 	for _, text := range sites {
 		site, err := value.ParseID(text)
@@ -75,4 +81,8 @@ func grantOf(organization, user string, roles, sites []string, ttl time.Duration
 		grant.SiteIDs = append(grant.SiteIDs, site)
 	}
 	return grant, nil
+}
+
+func knownRoles() []auth.Role {
+	return []auth.Role{auth.Owner, auth.Admin, auth.DeveloperRole, auth.Viewer}
 }

@@ -3,85 +3,79 @@ package runner
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
-	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/auth"
 )
 
+// tokenTTL is how long the printed token is good for, longer than a service
+// is left running.
+const tokenTTL = 30 * 24 * time.Hour
+
 // announce waits until the service answers, makes the demo and reports.
 func (r *run) announce(ctx context.Context) error {
-	base := "http://" + r.listener.Addr().String()
-	if err := awaitHealth(ctx, base); err != nil {
+	base := baseURL(r.listener.Addr())
+	if err := awaitHealth(ctx, newAPI(base, "")); err != nil {
 		return err
 	}
-	jwt, err := r.issuer.Sign(auth.Grant{
+	jwt, err := r.servers.issuer.Sign(auth.Grant{
 		Subject: r.state.UserID.String(), OrganizationID: r.state.OrganizationID, Roles: []auth.Role{auth.Owner}, Lifetime: tokenTTL,
 	})
 	if err != nil {
 		return err
 	}
-	if err := r.makeDemo(ctx, base, jwt); err != nil {
+	if err := r.makeDemo(ctx, base); err != nil {
 		return fmt.Errorf("make the demo: %w", err)
 	}
-	if r.cfg.Ready == nil {
-		return nil
-	}
-	return r.cfg.Ready(Info{
+	info := &Info{
 		BaseURL: base, OrganizationID: r.state.OrganizationID.String(), SiteID: r.state.SiteID.String(),
 		ApplicationID: r.state.ApplicationID, JWT: jwt, APIKey: r.state.APIKey,
-		DynamoDBEndpoint: r.tableURL, SQSEndpoint: r.internalURL, TableName: tableName,
-		RecordsQueueURL: r.made["RecordsQueue"].URL, DeliveriesQueueURL: r.made["DeliveriesQueue"].URL,
-	})
+		DynamoDBEndpoint: r.servers.tableURL, SQSEndpoint: r.servers.queueURL, TableName: tableName,
+		RecordsQueueURL: r.queues["RecordsQueue"].URL, DeliveriesQueueURL: r.queues["DeliveriesQueue"].URL,
+	}
+	if err := WriteInfo(r.cfg.DataDir, info); err != nil {
+		return err
+	}
+	if r.cfg.Ready != nil {
+		r.cfg.Ready(info)
+	}
+	return nil
 }
 
-// tokenTTL is how long the printed token is good for.
-const tokenTTL = 24 * time.Hour
+// baseURL is where clients on this machine reach a listener.
+func baseURL(listener net.Addr) string {
+	addr, ok := listener.(*net.TCPAddr)
+	if ok && addr.IP.IsUnspecified() {
+		return fmt.Sprintf("http://127.0.0.1:%d", addr.Port)
+	}
+	return "http://" + listener.String()
+}
 
-func awaitHealth(ctx context.Context, base string) error {
-	const patience, pause = 20 * time.Second, 20 * time.Millisecond
+func awaitHealth(ctx context.Context, service *api) error {
+	const patience, pause = 20 * time.Second, 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		status, err := call(ctx, http.MethodGet, base+"/health", "", nil, nil)
+		status, err := service.get(ctx, "/health", nil)
 		if err == nil && status == http.StatusOK {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the service does not answer on %s: status %d, %w", base, status, err)
-		case <-time.After(pause):
+		if wait(ctx, pause) != nil {
+			return fmt.Errorf("the service does not answer on %s within %s: status %d, error %w", service.base, patience, status, ctx.Err())
 		}
 	}
 }
 
-// call makes a request of the service's own API and decodes its answer.
-func call(ctx context.Context, method, url, jwt string, body, answer any) (status int, err error) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w", method, url, err)
+// wait returns after d, or with the context's error.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(string(text)))
-	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w", method, url, err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if jwt != "" {
-		req.Header.Set("Authorization", "Bearer "+jwt)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w", method, url, err)
-	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
-	if answer == nil || resp.StatusCode >= http.StatusBadRequest {
-		return resp.StatusCode, nil
-	}
-	if err := json.UnmarshalRead(resp.Body, answer); err != nil {
-		return resp.StatusCode, fmt.Errorf("%s %s: %w", method, url, err)
-	}
-	return resp.StatusCode, nil
 }

@@ -15,32 +15,42 @@ import (
 const (
 	issuerName = "https://issuer.commerce.local"
 	audience   = "commerce"
+	issuerFile = "issuer.pem"
 )
 
-// OpenIssuer opens the issuer of user tokens that a data folder keeps, and
-// makes one when there is none.
+func issuerConfig() auth.IssuerConfig {
+	return auth.IssuerConfig{Issuer: issuerName, Audience: audience, Clock: time.Now}
+}
+
+// OpenIssuer opens the issuer of user tokens that a data folder keeps. It
+// fails with [fs.ErrNotExist] when no service has been started there.
 func OpenIssuer(dataDir string) (*auth.Issuer, error) {
-	path := filepath.Join(dataDir, "issuer.pem")
-	cfg := auth.IssuerConfig{Issuer: issuerName, Audience: audience, Clock: time.Now}
+	path := filepath.Join(dataDir, issuerFile)
 	text, err := os.ReadFile(path)
-	if err == nil {
-		issuer, err := auth.LoadIssuer(text, cfg)
-		if err != nil {
-			return nil, fmt.Errorf("%s is damaged: %w: restore it, or start afresh with --fresh", path, err)
-		}
-		return issuer, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, fmt.Errorf("read the issuer's key: %w", err)
 	}
-	issuer, err := auth.NewIssuer(cfg)
+	issuer, err := auth.LoadIssuer(text, issuerConfig())
+	if err != nil {
+		return nil, damaged(path, err)
+	}
+	return issuer, nil
+}
+
+// openIssuer opens the folder's issuer, and makes one when there is none.
+func openIssuer(f *folder) (*auth.Issuer, error) {
+	issuer, err := OpenIssuer(f.dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return issuer, err
+	}
+	if issuer, err = auth.NewIssuer(issuerConfig()); err != nil {
+		return nil, err
+	}
+	text, err := issuer.PEM()
 	if err != nil {
 		return nil, err
 	}
-	if text, err = issuer.PEM(); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := replaceFile(f.path(issuerFile), text); err != nil {
 		return nil, fmt.Errorf("write the issuer's key: %w", err)
 	}
 	return issuer, nil

@@ -3,18 +3,14 @@ package runner
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"path/filepath"
-	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/provision"
-	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
@@ -27,7 +23,7 @@ type sources struct {
 	host      eventsource.Host
 	dir       string // of the checkpoints
 	sqs       *sqs.Client
-	release   func(queueURL string) (int, error)
+	release   func(queueURL string) error
 	streams   *dynamodbstreams.Client
 	streamARN string
 
@@ -74,10 +70,8 @@ func (s *sources) addQueue(function eventsource.Function, source template.QueueS
 	if err != nil {
 		return err
 	}
-	// What an earlier run's functions had received when they were killed
-	// would else be hidden for minutes.
-	if _, err := s.release(s.queues[source.Queue].URL); err != nil {
-		return fmt.Errorf("release the messages of an earlier run: %w", err)
+	if err := s.release(s.queues[source.Queue].URL); err != nil {
+		return err
 	}
 	s.run = append(s.run, func(ctx context.Context) error {
 		queue.Run(ctx)
@@ -116,45 +110,6 @@ func (s *sources) addSchedule(function eventsource.Function, source template.Sch
 		return nil
 	})
 	return nil
-}
-
-// start runs every source until ctx ends. The returned function waits for
-// the invocations in progress.
-func (s *sources) start(ctx context.Context, logger *slog.Logger) (wait func()) {
-	var running sync.WaitGroup
-	for _, run := range s.run {
-		running.Go(func() {
-			if err := run(ctx); err != nil && ctx.Err() == nil {
-				logger.ErrorContext(ctx, "an event source ended", "error", err)
-			}
-		})
-	}
-	return running.Wait
-}
-
-// upkeep is what DynamoDB does by itself: it removes expired items, and what
-// every reader of the stream is past.
-func (s *sources) upkeep(ctx context.Context, server *tableserver.Server, client *dynamodb.Client, table string, logger *slog.Logger) {
-	const trimEvery, sweepEvery = 5 * time.Second, time.Minute
-	trim, sweep := time.NewTicker(trimEvery), time.NewTicker(sweepEvery)
-	defer trim.Stop()
-	defer sweep.Stop()
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return
-		case <-trim.C:
-			if past := s.past(); past != "" {
-				_, err = server.Trim(ctx, table, past)
-			}
-		case <-sweep.C:
-			_, err = tableserver.SweepExpired(ctx, client, table, s.model.Table.TTL, time.Now())
-		}
-		if err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "upkeep of the table failed", "error", err)
-		}
-	}
 }
 
 // past is the sequence number that every reader is past, "" while one is

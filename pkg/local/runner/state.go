@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// State is what a data folder keeps beside table and queues: the keys of its
+const stateName = "state.json"
+
+// state is what a data folder keeps beside table and queues: the key of its
 // service and the identities of its demo. It holds secrets of the local
 // service only.
-type State struct {
+type state struct {
 	ServiceKey     []byte   `json:"serviceKey"`
 	OrganizationID value.ID `json:"organizationId"`
 	SiteID         value.ID `json:"siteId"`
@@ -31,8 +31,8 @@ type State struct {
 }
 
 // openState reads the folder's state, or starts one.
-func openState(dir string) (*State, error) {
-	s := &State{path: filepath.Join(dir, "state.json")}
+func openState(f *folder) (*state, error) {
+	s := &state{path: f.path(stateName)}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.ServiceKey = make([]byte, app.ServiceKeySize)
@@ -46,22 +46,22 @@ func openState(dir string) (*State, error) {
 		return nil, fmt.Errorf("read the runner's state: %w", err)
 	}
 	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w): restore it, or start afresh with --fresh", s.path, err)
+		return nil, damaged(s.path, err)
+	}
+	if none := (value.ID{}); len(s.ServiceKey) != app.ServiceKeySize || s.OrganizationID == none || s.SiteID == none || s.UserID == none {
+		return nil, damaged(s.path, errors.New("the service's key or an identity is missing"))
 	}
 	return s, nil
 }
 
-// save replaces the file in one step; only its owner can read it.
-func (s *State) save() error {
-	text, err := json.Marshal(s, jsontext.WithIndent("  "))
-	if err != nil {
-		return fmt.Errorf("encode the runner's state: %w", err)
-	}
-	if err := os.WriteFile(s.path+".next", append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the runner's state: %w", err)
-	}
-	if err := os.Rename(s.path+".next", s.path); err != nil {
+func (s *state) save() error {
+	if err := writeFile(s.path, s); err != nil {
 		return fmt.Errorf("write the runner's state: %w", err)
 	}
 	return nil
+}
+
+// damaged is the error for a file that cannot be read as what it should be.
+func damaged(path string, err error) error {
+	return fmt.Errorf("%s is damaged: %w: restore it, or start with no data by --fresh", path, err)
 }

@@ -1,0 +1,87 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// kept is what a runner keeps in its data folder beside the table server's
+// program and its own lock.
+func kept() []string {
+	return []string{"table", "queues", "checkpoints", stateName, infoName, issuerFile}
+}
+
+// folder is a data folder that no other run uses.
+type folder struct {
+	dir  string
+	lock *os.File
+}
+
+// openFolder takes the folder, which it makes when there is none. The lock
+// goes with the process, however that ends.
+func openFolder(dir string) (*folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the data folder %s: %w", dir, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
+	}
+	if err := lockFile(lock); err != nil {
+		defer lock.Close() //nolint:errcheck // nothing was written
+		if errors.Is(err, errLocked) {
+			return nil, inUse(dir, lock)
+		}
+		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
+	}
+	f := &folder{dir: dir, lock: lock}
+	if err := f.sign(); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), lock.Close())
+	}
+	// A file of an earlier run must not be taken for this one's.
+	if err := f.remove(infoName); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return f, nil
+}
+
+// inUse says who has the folder.
+func inUse(dir string, lock io.Reader) error {
+	who := "another run"
+	if pid, err := io.ReadAll(lock); err == nil && len(pid) > 0 {
+		who += " (process " + strings.TrimSpace(string(pid)) + ")"
+	}
+	return fmt.Errorf("%s uses the data folder %s: stop it, or choose another folder with --data", who, dir)
+}
+
+// sign writes the process's id into the lock.
+func (f *folder) sign() error {
+	if err := f.lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.lock.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
+	return err
+}
+
+// clear removes what a runner keeps and nothing else that may be in the
+// folder.
+func (f *folder) clear() error { return f.remove(kept()...) }
+
+func (f *folder) remove(names ...string) error {
+	for _, name := range names {
+		if err := os.RemoveAll(f.path(name)); err != nil {
+			return fmt.Errorf("remove the old data: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
+
+// close takes back what says that a service runs here, and gives the folder
+// free.
+func (f *folder) close() error { return errors.Join(f.remove(infoName), f.lock.Close()) }

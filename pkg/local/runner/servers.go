@@ -1,0 +1,176 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/local/queueserver"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
+)
+
+// servers are what AWS provides for: tables, queues and, in its place, the
+// issuer of user tokens.
+type servers struct {
+	table    *tableserver.Server // nil when another server is used
+	queues   *queueserver.Server // nil when another server is used
+	internal *http.Server        // queues and the issuer's keys
+	issuer   *auth.Issuer
+
+	tableURL, queueURL, keysURL string
+	aws                         aws.Config
+}
+
+// start starts what the configuration does not have elsewhere. What has been
+// started when it fails is left to close.
+func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway net.Listener) (err error) {
+	s.aws = aws.Config{
+		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""), HTTPClient: httpClient(),
+	}
+	if s.tableURL = cfg.TableEndpoint; s.tableURL == "" {
+		if err := s.startTable(ctx, cfg.binDir(), data.path("table")); err != nil {
+			return err
+		}
+	}
+	if s.issuer, err = openIssuer(data); err != nil {
+		return err
+	}
+	keys, err := serveKeys(s.issuer)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /.well-known/jwks.json", keys)
+	if s.queueURL = cfg.QueueEndpoint; s.queueURL == "" {
+		if err := s.openQueues(data.path("queues"), cfg.Logger); err != nil {
+			return err
+		}
+		mux.Handle("/", s.queues.Handler())
+	}
+	return s.serveInternal(ctx, gateway, mux, cfg.Logger)
+}
+
+func (s *servers) startTable(ctx context.Context, bin, dir string) error {
+	binary, err := tableserver.Install(ctx, bin)
+	if err != nil {
+		return err
+	}
+	if s.table, err = tableserver.Start(ctx, binary, dir, nil); err != nil {
+		return err
+	}
+	s.tableURL = s.table.Endpoint()
+	return nil
+}
+
+func (s *servers) openQueues(dir string, logger *slog.Logger) (err error) {
+	s.queues, err = queueserver.Open(dir, &queueserver.Config{Logger: logger})
+	if errors.Is(err, queueserver.ErrCorrupt) {
+		return damaged("what the queues hold", err)
+	}
+	return err
+}
+
+func (s *servers) serveInternal(ctx context.Context, gateway net.Listener, handler http.Handler, logger *slog.Logger) error {
+	l, err := listenBeside(ctx, gateway)
+	if err != nil {
+		return err
+	}
+	address := "http://" + l.Addr().String()
+	s.keysURL = address + "/.well-known/jwks.json"
+	if s.queues != nil {
+		s.queueURL = address
+	}
+	s.internal = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		if err := s.internal.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("the queue server ended", "error", err)
+		}
+	}()
+	return nil
+}
+
+// listenBeside takes the port after the gateway's where it is free, so that
+// queue URLs stay the same from run to run, and any other where it is not.
+func listenBeside(ctx context.Context, gateway net.Listener) (net.Listener, error) {
+	var config net.ListenConfig
+	if addr, ok := gateway.Addr().(*net.TCPAddr); ok && addr.Port < 65535 {
+		if l, err := config.Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", addr.Port+1)); err == nil {
+			return l, nil
+		}
+	}
+	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the queues: %w", err)
+	}
+	return l, nil
+}
+
+func (s *servers) dynamodb() *dynamodb.Client {
+	return dynamodb.NewFromConfig(s.aws, func(o *dynamodb.Options) { o.BaseEndpoint = &s.tableURL })
+}
+
+func (s *servers) sqs() *sqs.Client {
+	return sqs.NewFromConfig(s.aws, func(o *sqs.Options) { o.BaseEndpoint = &s.queueURL })
+}
+
+// release makes visible what an earlier run's functions had received when
+// they were killed, which would else be hidden for minutes. Another queue
+// server cannot do that.
+func (s *servers) release(queueURL string) error {
+	if s.queues == nil {
+		return nil
+	}
+	if _, err := s.queues.Release(queueURL); err != nil {
+		return fmt.Errorf("release the messages of an earlier run: %w", err)
+	}
+	return nil
+}
+
+// watch fails when the table server dies.
+func (s *servers) watch(ctx context.Context) error {
+	if s.table == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.table.Done():
+		if ctx.Err() != nil {
+			return nil
+		}
+		return s.table.Err()
+	}
+}
+
+// close ends the servers, those that others use last.
+func (s *servers) close() error {
+	var errs []error
+	if s.queues != nil {
+		errs = append(errs, s.queues.Close())
+	}
+	if s.internal != nil {
+		errs = append(errs, s.internal.Close())
+	}
+	if s.table != nil {
+		errs = append(errs, s.table.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// httpClient keeps enough connections for all functions side by side.
+func httpClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+	transport.Proxy = nil
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
+	return &http.Client{Transport: transport}
+}

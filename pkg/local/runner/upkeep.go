@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/local/tableserver"
+)
+
+// upkeep is what DynamoDB does by itself: it removes expired items, and what
+// every reader of the stream is past.
+type upkeep struct {
+	table  *tableserver.Server // nil: another server, whose stream is its own business
+	client *dynamodb.Client
+	ttl    string        // the attribute
+	past   func() string // what every reader is past, "" while unknown
+	logger *slog.Logger
+}
+
+func (u *upkeep) run(ctx context.Context) {
+	const trimEvery, sweepEvery = 5 * time.Second, time.Minute
+	trim, sweep := time.NewTicker(trimEvery), time.NewTicker(sweepEvery)
+	defer trim.Stop()
+	defer sweep.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-trim.C:
+			err = u.trim(ctx)
+		case <-sweep.C:
+			_, err = tableserver.SweepExpired(ctx, u.client, tableName, u.ttl, time.Now())
+		}
+		if err != nil && ctx.Err() == nil {
+			u.logger.WarnContext(ctx, "upkeep of the table failed", "error", err)
+		}
+	}
+}
+
+func (u *upkeep) trim(ctx context.Context) error {
+	past := u.past()
+	if u.table == nil || past == "" {
+		return nil
+	}
+	_, err := u.table.Trim(ctx, tableName, past)
+	return err
+}
