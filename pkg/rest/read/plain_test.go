@@ -39,10 +39,14 @@ func plainFold(s string) string {
 	return letters.Replace(cases.Fold().String(b.String()))
 }
 
-// plainRecord is a stored record, its fields still JSON.
+// plainRecord is a stored record: its fields as JSON, and what of them is a
+// text, a time or a number.
 type plainRecord struct {
 	id      string
 	fields  map[string]jsontext.Value
+	texts   map[string]string
+	times   map[string]time.Time
+	numbers map[string]*big.Rat
 	sites   []string
 	visible time.Time
 	folded  map[string][]string // what fold found before
@@ -50,9 +54,27 @@ type plainRecord struct {
 
 func (w *world) plainRecord(t testing.TB, s *commerce.Stored) *plainRecord {
 	t.Helper()
-	r := &plainRecord{id: s.ID.String(), folded: map[string][]string{}}
+	r := &plainRecord{
+		id: s.ID.String(), texts: map[string]string{}, times: map[string]time.Time{}, numbers: map[string]*big.Rat{},
+		folded: map[string][]string{},
+	}
 	if err := json.Unmarshal(s.Doc, &r.fields); err != nil {
 		t.Fatal(err)
+	}
+	for name, raw := range r.fields {
+		switch raw.Kind() {
+		case '"':
+			var text string
+			if err := json.Unmarshal(raw, &text); err != nil {
+				t.Fatal(err)
+			}
+			r.texts[name] = text
+			if at, err := time.Parse(time.RFC3339, text); err == nil {
+				r.times[name] = at
+			}
+		case '0':
+			r.numbers[name], _ = new(big.Rat).SetString(string(raw))
+		}
 	}
 	for _, id := range s.SiteIDs {
 		r.sites = append(r.sites, id.String())
@@ -62,63 +84,52 @@ func (w *world) plainRecord(t testing.TB, s *commerce.Stored) *plainRecord {
 	return r
 }
 
-// text is a field's text; ok is false where it is null.
-func (r *plainRecord) text(field string) (text string, ok bool) {
-	raw, exists := r.fields[field]
-	if !exists {
+// known panics on a field that the kind does not have.
+func (r *plainRecord) known(field string) {
+	if _, exists := r.fields[field]; !exists {
 		panic("plain: no field " + field)
 	}
-	if raw.Kind() != '"' {
-		return "", false
-	}
-	if err := json.Unmarshal(raw, &text); err != nil {
-		panic(err)
-	}
-	return text, true
+}
+
+// text is a field's text; ok is false where it is null.
+func (r *plainRecord) text(field string) (text string, ok bool) {
+	r.known(field)
+	text, ok = r.texts[field]
+	return text, ok
+}
+
+func (r *plainRecord) time(field string) (at time.Time, ok bool) {
+	r.known(field)
+	at, ok = r.times[field]
+	return at, ok
+}
+
+func (r *plainRecord) number(field string) (n *big.Rat, ok bool) {
+	r.known(field)
+	n, ok = r.numbers[field]
+	return n, ok
 }
 
 // fold is each value of a field, folded; none where it is null.
 func (r *plainRecord) fold(field string) []string {
-	if folded, known := r.folded[field]; known {
+	if folded, before := r.folded[field]; before {
 		return folded
 	}
+	r.known(field)
 	var texts []string
-	if r.fields[field].Kind() == '[' {
+	if text, ok := r.texts[field]; ok {
+		texts = []string{text}
+	} else if r.fields[field].Kind() == '[' {
 		if err := json.Unmarshal(r.fields[field], &texts); err != nil {
 			panic(err)
 		}
-	} else if text, ok := r.text(field); ok {
-		texts = []string{text}
 	}
-	folded := make([]string, len(texts))
 	for i, text := range texts {
-		folded[i] = plainFold(text)
+		texts[i] = plainFold(text)
 	}
-	r.folded[field] = folded
-	return folded
+	r.folded[field] = texts
+	return texts
 }
-
-func (r *plainRecord) time(field string) (at time.Time, ok bool) {
-	text, ok := r.text(field)
-	if !ok {
-		return at, false
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		panic(err)
-	}
-	return at, true
-}
-
-func (r *plainRecord) number(field string) (n *big.Rat, ok bool) {
-	raw := r.fields[field]
-	if raw.Kind() != '0' {
-		return nil, false
-	}
-	return new(big.Rat).SetString(string(raw))
-}
-
-func (r *plainRecord) isTrue(field string) bool { return string(r.fields[field]) == "true" }
 
 // overdue is the rule of isOverdue.
 func (r *plainRecord) overdue(now time.Time) bool {

@@ -307,8 +307,21 @@ func (s *scene) query(kind commerce.Kind, p *auth.Principal) *plainQuery {
 	}
 }
 
+// instances are those of the scene by name.
+func (s *scene) instances() map[string]http.Handler {
+	return map[string]http.Handler{"warm": s.warm, "cold": s.cold}
+}
+
 // check asks both instances and compares their answers with the plain one.
 func (s *scene) check(t tester, q *plainQuery) {
+	t.Helper()
+	for name := range s.instances() {
+		s.checkAt(t, name, q)
+	}
+}
+
+// checkAt asks one instance.
+func (s *scene) checkAt(t tester, name string, q *plainQuery) {
 	t.Helper()
 	want := q.answer(s.live[q.principal.OrganizationID][q.kind])
 	target := "/api/" + q.kind.Plural() + "?" + q.values.Encode()
@@ -316,14 +329,12 @@ func (s *scene) check(t tester, q *plainQuery) {
 	if q.header != "" {
 		header = []string{"X-Site-Id", q.header}
 	}
-	for name, instance := range map[string]http.Handler{"warm": s.warm, "cold": s.cold} {
-		a := ask(t, instance, q.principal, target, header...)
-		if got := a.page(t); got.Meta.Total != want.total || got.Meta.TotalPages != want.pageCount ||
-			got.Meta.Page != want.page || got.Meta.Limit != want.limit {
-			t.Fatalf("%s (%s): got %+v, want %d of %d on %d pages", a.asked, name, got.Meta, len(want.records), want.total, want.pageCount)
-		} else if diff := s.differ(q, got.Data, want.records); diff != "" {
-			t.Fatalf("%s (%s): %s", a.asked, name, diff)
-		}
+	a := ask(t, s.instances()[name], q.principal, target, header...)
+	if got := a.page(t); got.Meta.Total != want.total || got.Meta.TotalPages != want.pageCount ||
+		got.Meta.Page != want.page || got.Meta.Limit != want.limit {
+		t.Fatalf("%s (%s): got %+v, want %d of %d on %d pages", a.asked, name, got.Meta, len(want.records), want.total, want.pageCount)
+	} else if diff := s.differ(q, got.Data, want.records); diff != "" {
+		t.Fatalf("%s (%s): %s", a.asked, name, diff)
 	}
 }
 

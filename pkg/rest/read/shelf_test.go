@@ -1,6 +1,7 @@
 package read_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"testing"
@@ -53,6 +54,13 @@ func (s *shelf) put(t testing.TB, kind commerce.Kind, records ...map[string]any)
 		documents = append(documents, document)
 	}
 	s.views[kind.Plural()].Apply(documents)
+}
+
+// enlarge replaces a part of a stored document, without the checks and the
+// time that a large record takes on its way in.
+func (s *shelf) enlarge(id value.ID, part, by string) {
+	stored := s.stored[id]
+	stored.Doc = bytes.Replace(stored.Doc, []byte(part), []byte(by), 1)
 }
 
 func (s *shelf) Record(_ context.Context, _ value.ID, _ commerce.Kind, id value.ID) (*commerce.Stored, error) {
