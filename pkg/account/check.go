@@ -19,20 +19,13 @@ const (
 
 // checks collects what is wrong with a body. Each check trims the text that
 // it is given, in place; a nil text is absent and right.
-type checks struct{ details []fault.Detail }
+type checks struct{ details fault.Details }
 
 func (c *checks) add(field, code, format string, args ...any) {
-	c.details = append(c.details, fault.Detail{
-		Field: field, In: fault.InBody, Code: code, Message: fmt.Sprintf(format, args...),
-	})
+	c.details.Add(fault.InBody, field, code, format, args...)
 }
 
-func (c *checks) err() error {
-	if len(c.details) == 0 {
-		return nil
-	}
-	return fault.Validation(c.details...)
-}
+func (c *checks) err() error { return c.details.Err() }
 
 func (c *checks) name(text *string) {
 	*text = strings.TrimSpace(*text)

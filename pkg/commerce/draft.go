@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"fmt"
 	"strconv"
 	"unicode/utf8"
 
@@ -51,7 +50,7 @@ type draft struct {
 	createdAt    value.Time // what an absent createdAt becomes
 	updatedAt    value.Time
 	id           value.ID
-	details      []fault.Detail
+	details      fault.Details
 }
 
 // read decodes and completes the record of a put.
@@ -62,7 +61,7 @@ func (d *draft) read(kind Kind, record jsontext.Value) (Record, error) {
 	}
 	r := in.complete(d)
 	if !d.ok() {
-		return nil, fault.Validation(d.details...)
+		return nil, d.details.Err()
 	}
 	return r, nil
 }
@@ -70,9 +69,7 @@ func (d *draft) read(kind Kind, record jsontext.Value) (Record, error) {
 func (d *draft) ok() bool { return len(d.details) == 0 }
 
 func (d *draft) refuse(field, code, format string, args ...any) {
-	d.details = append(d.details, fault.Detail{
-		Field: field, In: fault.InBody, Code: code, Message: fmt.Sprintf(format, args...),
-	})
+	d.details.Add(fault.InBody, field, code, format, args...)
 }
 
 func (d *draft) require(field string, given bool) {

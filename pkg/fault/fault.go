@@ -8,6 +8,8 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -130,4 +132,26 @@ func As(err error) (fault *Error, ok bool) {
 func Is(err error, kind Kind) bool {
 	f, ok := As(err)
 	return ok && f.Kind == kind
+}
+
+// Details collects what is wrong with a request, so that one answer names
+// all of it.
+type Details []Detail
+
+// Add notes one thing.
+func (d *Details) Add(in, field, code, format string, args ...any) {
+	*d = append(*d, Detail{Field: field, In: in, Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// Sort orders by field what was noted in no order.
+func (d Details) Sort() {
+	slices.SortStableFunc(d, func(a, b Detail) int { return strings.Compare(a.Field, b.Field) })
+}
+
+// Err is the validation fault of what was noted, nil when that is nothing.
+func (d Details) Err() error {
+	if len(d) == 0 {
+		return nil
+	}
+	return Validation(d...)
 }

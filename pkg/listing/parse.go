@@ -28,9 +28,9 @@ func (l *List) Parse(values url.Values) (*Query, error) {
 	for i := range l.Filters {
 		p.filter(&l.Filters[i])
 	}
-	if len(p.details) > 0 {
-		slices.SortStableFunc(p.details, func(a, b fault.Detail) int { return strings.Compare(a.Field, b.Field) })
-		return nil, fault.Validation(p.details...)
+	p.details.Sort()
+	if err := p.details.Err(); err != nil {
+		return nil, err
 	}
 	p.q.raw = linked(values)
 	return p.q, nil
@@ -40,13 +40,11 @@ type parser struct {
 	list    *List
 	values  url.Values
 	q       *Query
-	details []fault.Detail
+	details fault.Details
 }
 
 func (p *parser) refuse(name, code, format string, args ...any) {
-	p.details = append(p.details, fault.Detail{
-		Field: name, In: fault.InQuery, Code: code, Message: fmt.Sprintf(format, args...),
-	})
+	p.details.Add(fault.InQuery, name, code, format, args...)
 }
 
 // checkNames refuses what the list does not take and what is given twice.

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/go-json-experiment/json"
 	"github.com/klauspost/compress/gzip"
 )
@@ -131,8 +129,4 @@ func mustMarshal(v any) []byte {
 		panic(err) // plain strings and numbers
 	}
 	return body
-}
-
-func sortDetails(details []fault.Detail) {
-	slices.SortFunc(details, func(a, b fault.Detail) int { return strings.Compare(a.Field, b.Field) })
 }

@@ -266,20 +266,20 @@ func (x *exchange) query() (url.Values, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, fault.CodeValidation, "the query string is not valid: encode it as application/x-www-form-urlencoded")
 	}
-	var details []fault.Detail
+	var details fault.Details
 	for name, given := range values {
 		switch {
 		case x.op.param(fault.InQuery, name) == nil:
-			details = append(details, fault.Detail{Field: name, In: fault.InQuery, Code: fault.DetailUnknown, Message: "is not a parameter of this operation"})
+			details.Add(fault.InQuery, name, fault.DetailUnknown, "is not a parameter of this operation")
 		case len(given) > 1:
-			details = append(details, fault.Detail{Field: name, In: fault.InQuery, Code: fault.DetailDuplicate, Message: "must be given once"})
+			details.Add(fault.InQuery, name, fault.DetailDuplicate, "must be given once")
 		case given[0] == "" && name != "search":
-			details = append(details, fault.Detail{Field: name, In: fault.InQuery, Code: fault.DetailFormat, Message: "must not be empty; leave the parameter out instead"})
+			details.Add(fault.InQuery, name, fault.DetailFormat, "must not be empty; leave the parameter out instead")
 		}
 	}
-	if len(details) > 0 {
-		sortDetails(details)
-		return nil, fault.Validation(details...)
+	details.Sort()
+	if err := details.Err(); err != nil {
+		return nil, err
 	}
 	return values, nil
 }

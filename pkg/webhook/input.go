@@ -182,21 +182,14 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 // checks collects what is wrong with a body. Texts are trimmed in place.
 type checks struct {
 	rules   Rules
-	details []fault.Detail
+	details fault.Details
 }
 
 func (c *checks) add(field, code, format string, args ...any) {
-	c.details = append(c.details, fault.Detail{
-		Field: field, In: fault.InBody, Code: code, Message: fmt.Sprintf(format, args...),
-	})
+	c.details.Add(fault.InBody, field, code, format, args...)
 }
 
-func (c *checks) err() error {
-	if len(c.details) == 0 {
-		return nil
-	}
-	return fault.Validation(c.details...)
-}
+func (c *checks) err() error { return c.details.Err() }
 
 func (c *checks) description(text *string) {
 	*text = strings.TrimSpace(*text)
