@@ -194,7 +194,7 @@ func TestAListIsOfOneMoment(t *testing.T) {
 		a := ask(t, s.serveAt(func() time.Time {
 			now = now.Add(time.Millisecond)
 			return now
-		}), user(), "/api/invoices?isOverdue=false")
+		}, 0), user(), "/api/invoices?isOverdue=false")
 		if strings.Contains(string(a.body), `"isOverdue":true`) {
 			t.Errorf("%s: got %s", a.asked, a.body)
 		}

@@ -21,7 +21,8 @@ import (
 type shelf struct {
 	stored map[value.ID]*commerce.Stored
 	views  map[string]*index.View
-	fail   error // of every read
+	fail   error      // of every read
+	read   []value.ID // by Records
 }
 
 func newShelf() *shelf {
@@ -68,6 +69,7 @@ func (s *shelf) Record(_ context.Context, _ value.ID, _ commerce.Kind, id value.
 }
 
 func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
+	s.read = append(s.read, ids...)
 	found := make(map[value.ID]*commerce.Stored, len(ids))
 	for _, id := range ids {
 		found[id] = s.stored[id]
@@ -80,10 +82,10 @@ func (s *shelf) View(_ context.Context, _ value.ID, list *indexing.List) (*index
 }
 
 // serve starts an instance of the read API over the shelf.
-func (s *shelf) serve() http.Handler { return s.serveAt(func() time.Time { return present }) }
+func (s *shelf) serve() http.Handler { return s.serveAt(func() time.Time { return present }, 0) }
 
-func (s *shelf) serveAt(clock func() time.Time) http.Handler {
+func (s *shelf) serveAt(clock func() time.Time, cacheBytes int) http.Handler {
 	return server(read.Operations(s, s, read.Config{
-		Clock: clock, Lists: indexing.RecordLists(nil), Deletions: indexing.DeletionList(nil),
+		Clock: clock, Lists: indexing.RecordLists(nil), Deletions: indexing.DeletionList(nil), CacheBytes: cacheBytes,
 	}), clock)
 }
