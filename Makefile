@@ -35,7 +35,7 @@ run: ## run the whole service locally (RUN_FLAGS="--fresh ...")
 
 .PHONY: test
 test: ## vet and test everything, with the race detector
-	go vet ./...
+	go vet -tags emulate ./...
 	go test -race -shuffle=on -timeout 10m ./...
 
 .PHONY: lint
@@ -62,10 +62,26 @@ validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check temp
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml --lint
 
+.PHONY: emulate
+emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every function's binary under the Lambda runtime emulator (no Docker)
+	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
+	go test -tags emulate -count=1 -timeout 5m ./pkg/local/emulator
+
+.PHONY: cold-start
+cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure size, init and first answer of every function, without a network
+	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
+	go test -tags emulate -run '^$$' -bench ColdStart -benchtime 10x ./pkg/local/emulator
+
 .PHONY: sam-local
 sam-local: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local start-api beside a run that is under way (needs Docker; PORT=3000)
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
-	@exec .build/sam/bin/python .tools/sam_local.py --port $(or $(PORT),3000)
+	@exec .build/sam/bin/python .tools/sam_local.py start-api --port $(or $(PORT),3000)
+
+.PHONY: sam-invoke
+sam-invoke: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local invoke with a sample, beside a run that is under way (EVENT=api, needs Docker)
+	@: "$${EVENT:?set it to the name of a file in events, such as api}"
+	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
+	@exec .build/sam/bin/python .tools/sam_local.py invoke $$EVENT
 
 .PHONY: package
 package: build .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## upload the functions and write the template to deploy

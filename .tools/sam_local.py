@@ -1,6 +1,7 @@
-"""Starts `sam local start-api` on the functions in dist, with the table and
-queues of a `make run` that is under way. Run by the Python of the SAM CLI's
-own environment, from the root of the repository.
+"""Runs `sam local` on the functions in dist, with the table and queues of a
+`make run` that is under way: `start-api` serves the API, `invoke` sends one
+function a sample of events. Run by the Python of the SAM CLI's own
+environment, from the root of the repository.
 
 It makes what that takes: an image with the SAM CLI's runtime emulator and
 nothing else, ways for containers to servers that listen on loopback only, the
@@ -15,6 +16,7 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import signal
 import socket
 import subprocess
@@ -31,34 +33,87 @@ METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 ANY = "x-amazon-apigateway-any-method"
 
 
-def main():
-    parser = argparse.ArgumentParser(description="sam local start-api beside a local run")
-    parser.add_argument("--data", default=".local", help="data folder of the run")
-    parser.add_argument("--port", default="3000", help="port of the API")
-    options = parser.parse_args()
-    arch = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+# What the samples name, by what a run tells of itself in its place.
+SAMPLE = {
+    "organizationId": "01938f5a-0f00-7000-8000-000000000001",
+    "siteId": "01938f5a-0f00-7000-8000-000000000011",
+    "applicationId": "01938f5a-0f00-7000-8000-000000000031",
+    "jwt": "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlIn0.c2lnbmF0dXJl",
+    "apiKey": "cis_live_Ab3dE6gHExample0Example0Example0Example00qAYPd",
+}
 
+
+def main():
+    parser = argparse.ArgumentParser(description="sam local beside a local run")
+    parser.add_argument("--data", default=".local", help="data folder of the run")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("start-api").add_argument("--port", default="3000", help="port of the API")
+    commands.add_parser("invoke").add_argument("event", help="a file of events, without .json")
+    options = parser.parse_args()
+    if not shutil.which("docker"):
+        sys.exit("sam local needs Docker, and there is no docker command here; make emulate does without")
+
+    arch = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    run, state = read_run(pathlib.Path(options.data))
     make_image(arch)
-    environment, issuer, audience = settings(pathlib.Path(options.data))
     variables = BUILD / "sam-local-env.json"
-    write_private(variables, json.dumps({"Parameters": environment}))
+    write_private(variables, json.dumps({"Parameters": environment(run, state)}))
     template = BUILD / "sam-local.yaml"
     template.write_text(local_template(pathlib.Path("template.yaml").read_text()))
-
-    command = [
-        str(pathlib.Path(sys.executable).parent / "sam"), "local", "start-api", "-t", str(template),
-        "--port", options.port, "--env-vars", str(variables), "--skip-pull-image", "--warm-containers", "LAZY",
+    issuer, audience = issuer_of(run["jwt"])
+    common = [
+        "-t", str(template), "--env-vars", str(variables), "--skip-pull-image",
         "--parameter-overrides", f"Architecture={arch} JwtIssuer={issuer} JwtAudience={audience}",
     ]
+    if options.command == "invoke":
+        sys.exit(invoke(options.event, run, common))
+    sys.exit(start_api(options.port, common))
+
+
+def sam(*arguments):
     own = {
         "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "",
+        # It asks STS for the account's number, and does without an answer.
+        "AWS_ENDPOINT_URL_STS": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1",
     }
-    with subprocess.Popen(command, env=os.environ | own) as sam:
+    command = [str(pathlib.Path(sys.executable).parent / "sam"), "local", *arguments]
+    return {"args": command, "env": os.environ | own}
+
+
+def start_api(port, common):
+    with subprocess.Popen(**sam("start-api", "--port", port, "--warm-containers", "LAZY", *common)) as process:
         # The terminal's interrupt reaches sam, too, which then ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda *_: sam.terminate())
-        sys.exit(sam.wait())
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        return process.wait()
+
+
+def invoke(name, run, common):
+    """Sends a sample to its function, with the run's identities and
+    credentials in place of its own, and prints the answer."""
+    samples = sorted(file.stem for file in pathlib.Path("events").glob("*.json"))
+    if name not in samples:
+        sys.exit(f"there is no sample {name}; there are {', '.join(samples)}")
+    text = pathlib.Path("events", name + ".json").read_text()
+    for key, own in SAMPLE.items():
+        text = text.replace(own, run[key])
+    event = BUILD / "sam-local-event.json"
+    write_private(event, text)
+    function = name.partition("-")[0].capitalize() + "Function"
+    done = subprocess.run(**sam("invoke", function, "-e", str(event), *common), stdout=subprocess.PIPE, text=True)
+    answer = done.stdout.strip()
+    print(answer)
+    # The SAM CLI ends well whatever the function does.
+    return done.returncode or failed(answer)
+
+
+def failed(answer):
+    try:
+        error = json.loads(answer)
+    except ValueError:
+        return True
+    return isinstance(error, dict) and "errorType" in error
 
 
 def make_image(arch):
@@ -89,17 +144,22 @@ def add(tar, file, name, mode):
     tar.addfile(member, io.BytesIO(content))
 
 
-def settings(data):
-    """Returns the functions' environment, and issuer and audience of the
-    run's tokens, from what the run tells of itself."""
+def read_run(data):
+    """Returns what the run tells of itself, and what it keeps."""
     try:
-        run = json.loads((data / "run.json").read_text())
-        state = json.loads((data / "state.json").read_text())
+        return json.loads((data / "run.json").read_text()), json.loads((data / "state.json").read_text())
     except FileNotFoundError as missing:
         sys.exit(f"{missing.filename} is not there; start make run first")
-    payload = run["jwt"].split(".")[1]
+
+
+def issuer_of(token):
+    payload = token.split(".")[1]
     claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    audience = claims["aud"] if isinstance(claims["aud"], str) else claims["aud"][0]
+    return claims["iss"], claims["aud"] if isinstance(claims["aud"], str) else claims["aud"][0]
+
+
+def environment(run, state):
+    """Returns the functions' environment."""
     queues = reachable(run["sqsEndpoint"])
     beside = run["recordsQueueUrl"].rpartition("/")[0]
     return {
@@ -110,9 +170,10 @@ def settings(data):
         "PARK_QUEUE_URL": f"{beside}/ParkQueue",
         "JWKS_URL": f"{queues}/.well-known/jwks.json",
         "SERVICE_KEY": state["serviceKey"],
+        "ALLOW_PRIVATE_TARGETS": "true",
         "AWS_ENDPOINT_URL_DYNAMODB": reachable(run["dynamodbEndpoint"]),
         "AWS_ENDPOINT_URL_SQS": queues,
-    }, claims["iss"], audience
+    }
 
 
 def write_private(file, text):

@@ -105,9 +105,13 @@ func TestWebhooksListsTheCatalogue(t *testing.T) {
 	var listed struct {
 		Data []map[string]jsontext.Value `json:"data"`
 	}
-	newWorld(t).start(t, "webhooks").request(t, sample(t, "webhooks-event-types"), http.StatusOK, &listed)
-	if len(listed.Data) < 20 {
-		t.Errorf("%d event types: %+v", len(listed.Data), listed.Data)
+	f := newWorld(t).start(t, "webhooks")
+	for _, encoding := range []string{"identity", "gzip"} {
+		event := edited(t, "webhooks-event-types", map[string]any{"multiValueHeaders": map[string][]string{"Accept-Encoding": {encoding}}})
+		answer := f.request(t, event, http.StatusOK, &listed)
+		if len(listed.Data) < 20 || answer.IsBase64Encoded != (encoding == "gzip") {
+			t.Errorf("%s: %d event types, packed %t", encoding, len(listed.Data), answer.IsBase64Encoded)
+		}
 	}
 }
 
