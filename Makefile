@@ -73,9 +73,9 @@ cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure 
 	go test -tags emulate -run '^$$' -bench ColdStart -benchtime 10x ./pkg/local/emulator
 
 .PHONY: sam-local
-sam-local: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local start-api beside a run that is under way (needs Docker; PORT=3000)
+sam-local: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local start-api beside a run that is under way (needs Docker; PORT=3100)
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
-	@exec .build/sam/bin/python .tools/sam_local.py start-api --port $(or $(PORT),3000)
+	@exec .build/sam/bin/python .tools/sam_local.py start-api --port $(or $(PORT),3100)
 
 .PHONY: sam-invoke
 sam-invoke: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam local invoke with a sample, beside a run that is under way (EVENT=api, needs Docker)

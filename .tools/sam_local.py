@@ -47,7 +47,7 @@ def main():
     parser = argparse.ArgumentParser(description="sam local beside a local run")
     parser.add_argument("--data", default=".local", help="data folder of the run")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("start-api").add_argument("--port", default="3000", help="port of the API")
+    commands.add_parser("start-api").add_argument("--port", default="3100", help="port of the API")
     commands.add_parser("invoke").add_argument("event", help="a file of events, without .json")
     options = parser.parse_args()
     if not shutil.which("docker"):
