@@ -28,7 +28,7 @@ type WebhookPayload struct {
 // deleted, and {} when only a product's sites changed.
 type WebhookData struct {
 	Object             jsontext.Value `json:"object"`
-	PreviousAttributes jsontext.Value `json:"previousAttributes"`
+	PreviousAttributes jsontext.Value `json:"previousAttributes" nullable:"true"`
 }
 
 // Encode writes the payload; equal payloads give equal bytes.

@@ -48,6 +48,8 @@ func Build(operations []rest.Operation) ([]byte, error) {
 	b.api = &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info:    &huma.Info{Title: "Commerce Integration Service", Version: Version, Description: description},
+		// Relative to this document, so that it holds behind any stage.
+		Servers: []*huma.Server{{URL: "."}},
 		Paths:   map[string]*huma.PathItem{},
 		Components: &huma.Components{
 			Schemas: b.registry,

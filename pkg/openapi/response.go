@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/rest"
 )
 
@@ -24,26 +25,50 @@ func (b *builder) responses(op *rest.Operation) map[string]*huma.Response {
 	case op.MediaType != "":
 		success.Content = map[string]*huma.MediaType{mediaType: {}}
 	}
-	if op.Status == http.StatusCreated {
-		success.Headers = map[string]*huma.Param{"Location": {Description: "The new resource.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uri"}}}
-	}
+	success.Headers = headers(op)
 	out := map[string]*huma.Response{strconv.Itoa(op.Status): success}
 	if op.Method == http.MethodGet {
 		out["304"] = &huma.Response{Description: http.StatusText(http.StatusNotModified)}
 	}
 	for _, status := range errorStatuses(op) {
-		out[strconv.Itoa(status)] = &huma.Response{
+		refusal := &huma.Response{
 			Description: http.StatusText(status),
 			Content:     map[string]*huma.MediaType{"application/json": {Schema: b.schema(rest.Problem{})}},
 		}
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+			refusal.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger}}}
+		}
+		out[strconv.Itoa(status)] = refusal
 	}
 	return out
 }
 
+// headers documents what a success tells beside its body.
+func headers(op *rest.Operation) map[string]*huma.Param {
+	text := func(description string) *huma.Param {
+		return &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	found := map[string]*huma.Param{}
+	if op.Method == http.MethodGet {
+		found["ETag"] = text("The entity tag of this answer, for If-None-Match and If-Match.")
+	}
+	if slices.ContainsFunc(op.Params, func(p rest.Param) bool { return p.In == fault.InQuery && p.Name == "page" }) {
+		found["Link"] = text("The first, prev, next and last page, as far as they exist (RFC 8288).")
+	}
+	if op.Status == http.StatusCreated || op.Status == http.StatusAccepted {
+		found["Location"] = text("The absolute URL of what this answer shows.")
+		found["Location"].Schema.Format = "uri"
+	}
+	return found
+}
+
 func errorStatuses(op *rest.Operation) []int {
-	statuses := append([]int{http.StatusNotFound, http.StatusInternalServerError}, op.Errors...)
+	statuses := append([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusInternalServerError}, op.Errors...)
+	if op.MediaType == "" {
+		statuses = append(statuses, http.StatusNotAcceptable)
+	}
 	if op.Access != rest.Public {
-		statuses = append(statuses, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden,
 			http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout)
 	}
 	if op.Body != nil {

@@ -39,8 +39,7 @@ func (b *builder) refine(t reflect.Type) {
 	if s == nil {
 		return
 	}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for _, field := range reflect.VisibleFields(t) { // of embedded structs, too
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		property := s.Properties[name]
 		if property == nil {

@@ -49,7 +49,7 @@ func Operations() []rest.Operation {
 		},
 		{
 			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag, Status: http.StatusOK,
-			Summary: "Read a part of the page", MediaType: "application/octet-stream", Handle: asset,
+			Summary: "Read a part of the page", MediaType: "*/*", Handle: asset,
 			Params: []rest.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
 		},
 		{

@@ -1,0 +1,95 @@
+package openapi_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/openapi"
+	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+type Part struct {
+	Ended *value.Time `json:"ended"`
+}
+
+type Whole struct {
+	Part
+
+	Name string `json:"name"`
+}
+
+// document is as much of an OpenAPI document as the tests look at.
+type document struct {
+	Paths map[string]map[string]struct {
+		Responses map[string]struct {
+			Headers map[string]any `json:"headers"`
+			Content map[string]any `json:"content"`
+		} `json:"responses"`
+	} `json:"paths"`
+	Components struct {
+		Schemas map[string]struct {
+			Properties map[string]struct {
+				Type any `json:"type"`
+			} `json:"properties"`
+		} `json:"schemas"`
+	} `json:"components"`
+}
+
+func build(t *testing.T, operations ...rest.Operation) (d document) {
+	t.Helper()
+	raw, err := openapi.Build(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return d
+}
+
+func TestAPointerInAnEmbeddedStructMayBeNull(t *testing.T) {
+	d := build(t, rest.Operation{ID: "read", Method: http.MethodGet, Path: "/wholes", Status: http.StatusOK, Result: Whole{}})
+	got := d.Components.Schemas["Whole"].Properties["ended"].Type
+	if diff := cmp.Diff([]any{"string", "null"}, got); diff != "" {
+		t.Errorf("type of a promoted *value.Time (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryAnswerOfAnOperationIsDocumented(t *testing.T) {
+	page := rest.Param{Name: "page", In: fault.InQuery, Type: "integer"}
+	d := build(t,
+		rest.Operation{ID: "list", Method: http.MethodGet, Path: "/wholes", Access: rest.Reader, Status: http.StatusOK, Result: Whole{}, Params: []rest.Param{page}},
+		rest.Operation{ID: "make", Method: http.MethodPost, Path: "/wholes", Access: rest.Developer, Status: http.StatusCreated, Body: Whole{}, Result: Whole{}},
+		rest.Operation{ID: "start", Method: http.MethodPost, Path: "/wholes/{id}/start", Access: rest.Developer, Status: http.StatusAccepted, Result: Whole{}, Errors: []int{http.StatusConflict}},
+		rest.Operation{ID: "change", Method: http.MethodPatch, Path: "/wholes/{id}", Access: rest.Developer, Status: http.StatusOK, Body: Whole{}, Result: Whole{}},
+		rest.Operation{ID: "show", Method: http.MethodGet, Path: "/page", Status: http.StatusOK, MediaType: "text/html"},
+	)
+	for _, test := range []struct {
+		path, method, success string
+		statuses, headers     []string
+	}{
+		{"/wholes", "get", "200", []string{"200", "304", "400", "401", "403", "404", "406", "429", "500", "503", "504"}, []string{"ETag", "Link"}},
+		{"/wholes", "post", "201", []string{"201", "400", "401", "403", "404", "406", "413", "415", "429", "500", "503", "504"}, []string{"Location"}},
+		{"/wholes/{id}/start", "post", "202", []string{"202", "400", "401", "403", "404", "406", "409", "429", "500", "503", "504"}, []string{"Location"}},
+		{"/wholes/{id}", "patch", "200", []string{"200", "400", "401", "403", "404", "406", "412", "413", "415", "429", "500", "503", "504"}, nil},
+		{"/page", "get", "200", []string{"200", "304", "400", "404", "500"}, []string{"ETag"}},
+	} {
+		responses := d.Paths[test.path][test.method].Responses
+		if diff := cmp.Diff(test.statuses, slices.Sorted(maps.Keys(responses))); diff != "" {
+			t.Errorf("%s %s: statuses (-want +got):\n%s", test.method, test.path, diff)
+		}
+		if diff := cmp.Diff(test.headers, slices.Sorted(maps.Keys(responses[test.success].Headers))); diff != "" {
+			t.Errorf("%s %s: headers of %s (-want +got):\n%s", test.method, test.path, test.success, diff)
+		}
+		if _, ok := responses["429"]; ok && responses["429"].Headers["Retry-After"] == nil {
+			t.Errorf("%s %s: 429 without Retry-After", test.method, test.path)
+		}
+	}
+}
