@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,6 +32,9 @@ func (c *checks) name(text *string) {
 	*text = strings.TrimSpace(*text)
 	if n := utf8.RuneCountInString(*text); n < 1 || n > MaxName {
 		c.add("name", fault.DetailOutOfRange, "must have 1 to %d characters", MaxName)
+	}
+	if strings.ContainsAny(*text, "\t\r\n") { // the decoder refuses the other control characters
+		c.add("name", fault.DetailFormat, "must be one line without control characters")
 	}
 }
 
@@ -82,10 +86,20 @@ func parseURL(text *string) (u *url.URL, problem string) {
 		return nil, fmt.Sprintf("must have at most %d characters", MaxURL)
 	}
 	u, err := url.Parse(*text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" || strings.ContainsAny(*text, " \t\r\n") {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" || !ValidPort(u) || strings.ContainsAny(*text, " \t\r\n") {
 		return nil, "must be an absolute URL such as https://example.com/path"
 	}
 	return u, ""
+}
+
+// ValidPort reports whether the URL has no port, or one from 1 to 65535: any
+// digits parse.
+func ValidPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return true
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && port > 0
 }
 
 func isLoopback(host string) bool {

@@ -204,7 +204,7 @@ func (c *checks) url(text *string) {
 	switch {
 	case utf8.RuneCountInString(*text) > account.MaxURL:
 		c.add("url", fault.DetailOutOfRange, "must have at most %d characters", account.MaxURL)
-	case err != nil || u.Hostname() == "" || u.Opaque != "" || strings.ContainsAny(*text, " \t\r\n"):
+	case err != nil || u.Hostname() == "" || u.Opaque != "" || !account.ValidPort(u) || strings.ContainsAny(*text, " \t\r\n"):
 		c.add("url", fault.DetailFormat, "must be an absolute URL such as https://example.com/path")
 	case u.Scheme != "https" && (u.Scheme != "http" || !c.rules.AllowPrivateTargets):
 		c.add("url", fault.DetailFormat, "must start with https://")
