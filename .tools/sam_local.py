@@ -56,9 +56,10 @@ def main():
     arch = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     run, state = read_run(pathlib.Path(options.data))
     make_image(arch)
-    variables = BUILD / "sam-local-env.json"
+    # Files of its own for each command: start-api looks after changes of them.
+    variables = BUILD / f"sam-local-{options.command}-env.json"
     write_private(variables, json.dumps({"Parameters": environment(run, state)}))
-    template = BUILD / "sam-local.yaml"
+    template = BUILD / f"sam-local-{options.command}.yaml"
     template.write_text(local_template(pathlib.Path("template.yaml").read_text()))
     issuer, audience = issuer_of(run["jwt"])
     common = [
