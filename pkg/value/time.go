@@ -27,10 +27,10 @@ var (
 func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
 // ParseTime accepts RFC 3339 with any offset and at most three decimals, or
-// a plain date, which means midnight UTC. The letters T and Z are capitals,
-// and a leap second is refused.
+// a plain date, which means midnight UTC. As RFC 3339 has it, T and Z may be
+// lower case. A leap second is refused.
 func ParseTime(s string) (Time, error) {
-	c := clockText{rest: s}
+	c := clockText{rest: strings.ToUpper(s)}
 	year, month, day := c.number(4, 9999), c.after('-', 12), c.after('-', 31)
 	if month == 0 || day == 0 || day > daysIn(year, time.Month(month)) {
 		c.bad = true
