@@ -59,7 +59,7 @@ func (a *api) call(ctx context.Context, method, path string, body []byte, want i
 	if err != nil {
 		return 0, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || answer == nil || resp.StatusCode != want {
 		return resp.StatusCode, err

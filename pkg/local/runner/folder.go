@@ -32,7 +32,7 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
 	}
 	if err := lockFile(lock); err != nil {
-		defer lock.Close() //nolint:errcheck // nothing was written
+		defer lock.Close()
 		if errors.Is(err, errLocked) {
 			return nil, inUse(dir, lock)
 		}

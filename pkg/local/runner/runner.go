@@ -63,7 +63,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer listener.Close() //nolint:errcheck // the server closes it first
+	defer listener.Close() // the server closes it first
 	if cfg.Fresh {
 		if err := data.clear(); err != nil {
 			return err
@@ -200,10 +200,12 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 
 // unlessEnded leaves out an error that is only the end of the run.
 func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // shutdown lets requests in progress come to their end, and cuts off those

@@ -145,10 +145,7 @@ func (s *servers) watch(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case <-s.table.Done():
-		if ctx.Err() != nil {
-			return nil
-		}
-		return s.table.Err()
+		return unlessEnded(ctx, s.table.Err())
 	}
 }
 
