@@ -70,11 +70,13 @@ func siteQuery() rest.Param {
 
 // siteOf reads the site that a request asks for by header, query or both.
 func siteOf(r *rest.Request) (*value.ID, error) {
+	type parameter struct{ in, name, text string }
+	var all []parameter
+	for _, text := range r.Header.Values("X-Site-Id") {
+		all = append(all, parameter{fault.InHeader, "X-Site-Id", text})
+	}
 	var site *value.ID
-	for _, given := range []struct{ in, name, text string }{
-		{fault.InHeader, "X-Site-Id", r.Header.Get("X-Site-Id")},
-		{fault.InQuery, "siteId", r.Query.Get("siteId")},
-	} {
+	for _, given := range append(all, parameter{fault.InQuery, "siteId", r.Query.Get("siteId")}) {
 		if given.text == "" {
 			continue
 		}
@@ -83,7 +85,7 @@ func siteOf(r *rest.Request) (*value.ID, error) {
 			return nil, fault.Field(given.in, given.name, fault.DetailFormat, "%s", err.Error())
 		}
 		if site != nil && *site != id {
-			return nil, fault.Field(fault.InQuery, "siteId", fault.DetailNotAllowed, "must be the site of X-Site-Id; send one of them")
+			return nil, fault.Field(given.in, given.name, fault.DetailNotAllowed, "must be the site that is given before; send one of them")
 		}
 		site = &id
 	}

@@ -204,3 +204,16 @@ func order(n int, site value.ID) map[string]any {
 	}
 	return m
 }
+
+func TestASiteHeaderThatIsRepeatedNamesOneSite(t *testing.T) {
+	w := newWorld(t, present)
+	inA := w.put(commerce.KindOrder, order(1, siteA))
+	api := w.serve()
+	a, b := siteA.String(), siteB.String()
+	ask(t, api, user(), "/api/orders", "X-Site-Id", a, "X-Site-Id", a).expect(t, inA)
+	for _, header := range [][]string{{"X-Site-Id", a, "X-Site-Id", b}, {"X-Site-Id", "", "X-Site-Id", b, "X-Site-Id", a}} {
+		if got := ask(t, api, user(), "/api/orders", header...); got.status != http.StatusBadRequest || got.problem(t).Details[0].Field != "X-Site-Id" {
+			t.Errorf("%s: got %d %s, want 400 of X-Site-Id", got.asked, got.status, got.body)
+		}
+	}
+}
