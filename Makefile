@@ -38,6 +38,9 @@ test: ## vet and test everything, with the race detector
 	go vet -tags emulate ./...
 	go test -race -shuffle=on -timeout 10m ./...
 
+.PHONY: check
+check: lint validate test emulate ## all that a change has to pass
+
 .PHONY: lint
 lint: ## format check, static analysis, known vulnerabilities
 	@unformatted=$$($(TOOL) gofumpt -l $(GO_DIRS)); \

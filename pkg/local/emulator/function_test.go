@@ -68,7 +68,7 @@ func start(t testing.TB, name string, environment []string) *function {
 
 func tryStart(t testing.TB, name string, environment []string) *function {
 	t.Helper()
-	invoke, runtimeAPI := freeAddress(t), freeAddress(t)
+	invoke, runtimeAPI := freeAddresses(t)
 	f := &function{
 		name: name, url: "http://" + invoke + "/2015-03-31/functions/function/invocations",
 		output: &output{}, ended: make(chan struct{}),
@@ -90,16 +90,15 @@ func tryStart(t testing.TB, name string, environment []string) *function {
 		_ = cmd.Wait() // how it ended shows in its output
 		close(f.ended)
 	}()
-	if !f.awaitAnswering(t, invoke) {
-		f.stop()
-		return nil
-	}
 	t.Cleanup(func() {
 		f.stop()
 		if t.Failed() {
 			t.Logf("output of %s:\n%s", name, f.output)
 		}
 	})
+	if !f.awaitAnswering(t, invoke) {
+		return nil
+	}
 	return f
 }
 
@@ -109,14 +108,19 @@ func (f *function) stop() {
 	<-f.ended
 }
 
-func freeAddress(t testing.TB) string {
+// freeAddresses returns two addresses on which nobody listens.
+func freeAddresses(t testing.TB) (one, other string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var addresses [2]string
+	for i := range addresses {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		addresses[i] = l.Addr().String()
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addresses[0], addresses[1]
 }
 
 // awaitAnswering waits until the emulator listens, false when it ended.
@@ -133,11 +137,11 @@ func (f *function) awaitAnswering(t testing.TB, address string) bool {
 		default:
 		}
 	}
-	t.Fatalf("the emulator of %s does not listen on %s:\n%s", f.name, address, f.output)
+	t.Fatalf("the emulator of %s does not listen on %s", f.name, address)
 	return false
 }
 
-// errFunction is a function error: the emulator answers it, and a timeout,
+// functionError is a function error: the emulator answers it, and a timeout,
 // with 200, as Lambda does.
 type functionError struct {
 	Message string `json:"errorMessage"`
@@ -166,7 +170,7 @@ func (f *function) call(t testing.TB, event []byte) (answer []byte, failure stri
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		t.Fatalf("invoke %s: %v\n%s", f.name, err, f.output)
+		t.Fatalf("invoke %s: %v", f.name, err)
 	}
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
