@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,8 +53,15 @@ func (x *exchange) respond(resp *Response) error {
 		h.Set("Vary", vary)
 	}
 	if tag != "" {
-		h.Set("ETag", tag)
+		// Compressed or not, the answer to this client has one tag, so that
+		// a cache finds what a 304 is about.
+		if x.compressed(body) {
+			h.Set("ETag", gzipTag(tag))
+		} else {
+			h.Set("ETag", tag)
+		}
 		if reading && noneMatch(x.r.Header.Values("If-None-Match"), tag) {
+			h.Del("Content-Encoding")
 			x.status = http.StatusNotModified
 			x.w.WriteHeader(http.StatusNotModified)
 			return nil
@@ -63,23 +71,41 @@ func (x *exchange) respond(resp *Response) error {
 	if mediaType == "" {
 		mediaType = "application/json"
 	}
+	body, err := x.encode(body)
+	if err != nil {
+		return err
+	}
 	x.write(status, body, mediaType)
 	return nil
 }
 
-// write sends the body, compressed when that pays and the client takes it.
+// compressed reports whether the body goes out compressed: when that pays
+// and the client takes it.
+func (x *exchange) compressed(body []byte) bool {
+	return (len(body) >= gzipFrom || x.stored()) && acceptsGzip(x.r.Header.Values("Accept-Encoding"))
+}
+
+// stored reports whether the handler's body is compressed already.
+func (x *exchange) stored() bool { return x.w.Header().Get("Content-Encoding") != "" }
+
+// encode compresses the body, or unpacks a stored one, as the client takes it.
+func (x *exchange) encode(body []byte) ([]byte, error) {
+	switch stored, compressed := x.stored(), x.compressed(body); {
+	case compressed && !stored:
+		x.w.Header().Set("Content-Encoding", "gzip")
+		return compress(body), nil
+	case stored && !compressed:
+		x.w.Header().Del("Content-Encoding")
+		return unpack(body)
+	}
+	return body, nil
+}
+
 func (x *exchange) write(status int, body []byte, mediaType string) {
 	x.status = status
 	h := x.w.Header()
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", mediaType)
-	}
-	if len(body) >= gzipFrom && h.Get("Content-Encoding") == "" && acceptsGzip(x.r.Header.Values("Accept-Encoding")) {
-		body = compress(body)
-		h.Set("Content-Encoding", "gzip")
-		if tag := h.Get("ETag"); tag != "" {
-			h.Set("ETag", gzipTag(tag))
-		}
 	}
 	x.w.WriteHeader(status)
 	if x.r.Method != http.MethodHead {
@@ -121,6 +147,18 @@ func compress(body []byte) []byte {
 	_, _ = w.Write(body)
 	_ = w.Close()
 	return out.Bytes()
+}
+
+func unpack(body []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("unpack a stored body: %w", err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("unpack a stored body: %w", err)
+	}
+	return out, nil
 }
 
 func mustMarshal(v any) []byte {

@@ -308,8 +308,16 @@ func (x *exchange) fail(err error) {
 		err = fault.Busy(err)
 	}
 	problem, header := ProblemOf(err, x.caller.RequestID)
+	h := x.w.Header()
 	for name, values := range header {
-		x.w.Header()[name] = values
+		h[name] = values
 	}
-	x.write(problem.StatusCode, mustMarshal(problem), "application/json")
+	h.Del("ETag")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Vary", vary)
+	body := mustMarshal(problem)
+	if len(body) >= gzipFrom {
+		body, _ = x.encode(body) // compressing does not fail
+	}
+	x.write(problem.StatusCode, body, "application/json")
 }

@@ -89,6 +89,16 @@ func operations() []rest.Operation {
 			Handle: func(*rest.Request) (*rest.Response, error) { return nil, errors.New("secret inside") },
 		},
 		{
+			ID: "packed", Method: "GET", Path: "/packed", Access: rest.Public, Status: 200, MediaType: "text/plain",
+			Handle: func(*rest.Request) (*rest.Response, error) {
+				var packed bytes.Buffer
+				w := gzip.NewWriter(&packed)
+				_, err := w.Write([]byte("unpacked"))
+				err = errors.Join(err, w.Close())
+				return &rest.Response{Raw: packed.Bytes(), Header: http.Header{"Content-Encoding": {"gzip"}}}, err
+			},
+		},
+		{
 			ID: "panic", Method: "GET", Path: "/panic", Access: rest.Public, Status: 200,
 			Handle: func(*rest.Request) (*rest.Response, error) { panic("secret inside") },
 		},
@@ -270,6 +280,40 @@ func TestConditionalAndCompressedReads(t *testing.T) {
 	head, hbody := do(t, server.URL, call{method: "HEAD", path: "/api/widgets", header: map[string]string{"Accept-Encoding": "identity"}})
 	if head.StatusCode != 200 || len(hbody) != 0 || head.Header.Get("ETag") != tag {
 		t.Errorf("HEAD: got %d, %d bytes, ETag %s; want 200, 0, %s", head.StatusCode, len(hbody), head.Header.Get("ETag"), tag)
+	}
+}
+
+func TestANotModifiedAnswerHasTheTagOfTheFullOne(t *testing.T) {
+	k := apiKey()
+	server := serve(t, &k, allowAll{})
+	for _, encoding := range []string{"identity", "gzip"} {
+		get := func(tag string) *http.Response {
+			resp, _ := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept-Encoding": encoding, "If-None-Match": tag}})
+			return resp
+		}
+		want := get(`"x"`).Header.Get("ETag")
+		if got := get(want); got.StatusCode != 304 || got.Header.Get("ETag") != want || got.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s: got %d %v, want 304 with the ETag %s and no encoding", encoding, got.StatusCode, got.Header, want)
+		}
+	}
+}
+
+func TestAStoredCompressedBodyIsUnpackedForWhoDoesNotTakeIt(t *testing.T) {
+	server := serve(t, nil, allowAll{})
+	plain, body := do(t, server.URL, call{method: "GET", path: "/packed", header: map[string]string{"Accept-Encoding": "identity"}})
+	if plain.Header.Get("Content-Encoding") != "" || string(body) != "unpacked" {
+		t.Errorf("identity: got %q as %q, want it unpacked", body, plain.Header.Get("Content-Encoding"))
+	}
+	packed, body := do(t, server.URL, call{method: "GET", path: "/packed", header: map[string]string{"Accept-Encoding": "gzip"}})
+	if packed.Header.Get("Content-Encoding") != "gzip" || string(body) == "unpacked" || packed.Header.Get("ETag") == plain.Header.Get("ETag") {
+		t.Errorf("gzip: got %q as %q with the ETag %s, want it as it is stored and a tag of its own", body, packed.Header.Get("Content-Encoding"), packed.Header.Get("ETag"))
+	}
+}
+
+func TestErrorsAreNotCached(t *testing.T) {
+	resp, _ := do(t, serve(t, nil, allowAll{}).URL, call{method: "GET", path: "/nowhere"})
+	if resp.Header.Get("Cache-Control") != "private, no-cache" || resp.Header.Get("Vary") == "" {
+		t.Errorf("headers of a 404: %v", resp.Header)
 	}
 }
 

@@ -70,7 +70,7 @@ func fixed(body []byte, caching string) func(*rest.Request) (*rest.Response, err
 }
 
 // asset serves a file of the viewer. The files are compressed in the binary
-// and go out as they are: every client of the page takes gzip.
+// and go out as they are to every client that takes gzip.
 func asset(r *rest.Request) (*rest.Response, error) {
 	name := r.PathText("file")
 	header := http.Header{"Cache-Control": {cacheable}, "Content-Type": {mime.TypeByExtension(path.Ext(name))}}
