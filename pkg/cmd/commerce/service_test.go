@@ -3,11 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,106 +18,159 @@ import (
 
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
-// service is the whole service, run by the command.
+// service is a running service as one organization sees it.
 type service struct {
 	*runner.Info
 	data string
-	log  *lockedBuffer
 }
 
+// lockedBuffer is an output that may be read while it is written. Its buffer
+// is not embedded: io.Copy would find ReadFrom and go past the lock.
 type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
+	return b.text.Write(p)
 }
 
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.Buffer.String()
+	return b.text.String()
 }
 
-// startService runs "commerce run" in a new data folder until the test ends.
-func startService(t *testing.T, flags ...string) *service {
-	t.Helper()
-	return startServiceIn(t, t.TempDir(), flags...)
+// shared is the service that all tests use which do not end it or change how
+// it runs. Each has an organization of its own there.
+var shared sharedService
+
+// sharedService runs "commerce run" in this process from the first use on.
+type sharedService struct {
+	start sync.Once
+	info  *runner.Info
+	data  string
+	err   error
+
+	log   lockedBuffer
+	end   context.CancelFunc
+	ended chan error
 }
 
-func startServiceIn(t *testing.T, data string, flags ...string) *service {
-	t.Helper()
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
-	shareBinary(t, data)
-	s := &service{data: data, log: &lockedBuffer{}}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
+func (s *sharedService) run() error {
+	data, err := os.MkdirTemp("", "commerce-")
+	if err != nil {
+		return err
+	}
+	if err := shareBinary(context.Background(), data); err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(context.Background())
+	s.data, s.end, s.ended = data, end, make(chan error, 1)
 	go func() {
 		root := newRootCommand()
-		root.SetArgs(append([]string{"run", "--addr", "127.0.0.1:0", "--data", data, "--template", "../../../template.yaml"}, flags...))
-		root.SetOut(s.log)
-		root.SetErr(s.log)
-		ended <- root.ExecuteContext(ctx)
+		root.SetArgs([]string{"run", "--addr", "127.0.0.1:0", "--data", data, "--template", "../../../template.yaml", "--no-demo", "--log-level", "error"})
+		root.SetOut(&s.log)
+		root.SetErr(&s.log)
+		s.ended <- root.ExecuteContext(ctx)
 	}()
-	t.Cleanup(func() {
-		stop()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Errorf("the service ended: %v\n%s", err, s.log)
-			}
-		case <-time.After(15 * time.Second):
-			t.Errorf("the service did not end within 15 s\n%s", s.log)
-		}
-	})
-	deadline := time.Now().Add(time.Minute)
-	for {
-		file, err := runner.ReadInfo(data)
-		if err == nil {
-			s.Info = file
-			return s
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if s.info, err = runner.ReadInfo(data); err == nil {
+			return nil
 		}
 		select {
-		case err := <-ended:
-			ended <- nil
-			t.Fatalf("the service did not start: %v\n%s", err, s.log)
-		case <-time.After(20 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the service did not start in time\n%s", s.log)
+		case err := <-s.ended:
+			s.ended <- err
+			return fmt.Errorf("it did not start: %w\n%s", err, &s.log)
+		default:
 		}
 	}
+	return fmt.Errorf("it did not start within a minute\n%s", &s.log)
+}
+
+// stop ends the service, if there is one, and removes what it kept.
+func (s *sharedService) stop() error {
+	if s.end == nil {
+		return nil
+	}
+	s.end()
+	select {
+	case err := <-s.ended:
+		return errors.Join(err, os.RemoveAll(s.data))
+	case <-time.After(20 * time.Second):
+		return fmt.Errorf("it did not end within 20 s\n%s", &s.log)
+	}
+}
+
+// newOrganization returns the shared service as seen by a new organization,
+// which has an application with a key and a generous rate limit.
+func newOrganization(t *testing.T) *service {
+	t.Helper()
+	shared.start.Do(func() { shared.err = shared.run() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return (&service{Info: shared.info, data: shared.data}).newOrganization(t)
+}
+
+func (s *service) newOrganization(t *testing.T) *service {
+	t.Helper()
+	info := *s.Info
+	own := &service{Info: &info, data: s.data}
+	own.OrganizationID, own.SiteID = value.NewID().String(), value.NewID().String()
+	lines := strings.Fields(own.commerce(t, "token", "--organization", own.OrganizationID))
+	own.JWT = lines[len(lines)-1]
+	own.ApplicationID = own.create(t, "/developers/applications", `{"name":"test"}`)["id"].(string)
+	own.APIKey = own.create(t, "/developers/applications/"+own.ApplicationID+"/api-keys", `{"name":"test"}`)["key"].(string)
+	own.commerce(t, "application", "set", own.ApplicationID, "--organization", own.OrganizationID, "--rate-limit", "1000000")
+	return own
 }
 
 // shareBinary lets every data folder use one installation of the table
 // server.
-func shareBinary(t *testing.T, data string) {
-	t.Helper()
+func shareBinary(ctx context.Context, data string) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	shared := filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
-	if _, err := tableserver.Install(t.Context(), shared); err != nil {
-		t.Fatal(err)
+	installed := filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
+	if _, err := tableserver.Install(ctx, installed); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(data, 0o755); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := os.Symlink(shared, filepath.Join(data, "bin")); err != nil && !os.IsExist(err) {
-		t.Fatal(err)
+	if err := os.Symlink(installed, filepath.Join(data, "bin")); err != nil && !os.IsExist(err) {
+		return err
 	}
+	return nil
 }
 
-// get reads a path with the service's API key and fails unless it is 200.
+// get reads a path with the service's API key and fails unless it is 200. A
+// service that is busy is asked again, as it asks for.
 func (s *service) get(t *testing.T, path string, into any) {
 	t.Helper()
-	resp, body := s.do(t, http.MethodGet, path, "", map[string]string{"X-API-Key": s.APIKey})
+	s.read(t, path, map[string]string{"X-API-Key": s.APIKey}, into)
+}
+
+// history reads a path with the service's user token likewise.
+func (s *service) history(t *testing.T, path string, into any) {
+	t.Helper()
+	s.read(t, path, map[string]string{"Authorization": "Bearer " + s.JWT}, into)
+}
+
+func (s *service) read(t *testing.T, path string, header map[string]string, into any) {
+	t.Helper()
+	resp, body := s.do(t, http.MethodGet, path, "", header)
+	for tries := 0; resp.StatusCode == http.StatusServiceUnavailable && tries < 20; tries++ {
+		time.Sleep(500 * time.Millisecond)
+		resp, body = s.do(t, http.MethodGet, path, "", header)
+	}
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("GET %s: got %d %s, want 200", path, resp.StatusCode, body)
 	}
@@ -155,6 +207,20 @@ func (s *service) do(t *testing.T, method, path, body string, header map[string]
 func (s *service) user(t *testing.T, method, path, body string) (*http.Response, []byte) {
 	t.Helper()
 	return s.do(t, method, path, body, map[string]string{"Authorization": "Bearer " + s.JWT})
+}
+
+// create posts and returns what was created.
+func (s *service) create(t *testing.T, path, body string) map[string]any {
+	t.Helper()
+	resp, answer := s.user(t, http.MethodPost, path, body)
+	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusAccepted {
+		t.Fatalf("POST %s: got %d %s", path, resp.StatusCode, answer)
+	}
+	var created map[string]any
+	if err := json.Unmarshal(answer, &created); err != nil {
+		t.Fatal(err)
+	}
+	return created
 }
 
 type page struct {
@@ -200,106 +266,9 @@ func await(t *testing.T, what string, patience time.Duration, holds func() bool)
 // commerce runs another command against the service.
 func (s *service) commerce(t *testing.T, args ...string) string {
 	t.Helper()
-	var out bytes.Buffer
-	root := newRootCommand()
-	root.SetArgs(append(args, "--data", s.data))
-	root.SetOut(&out)
-	root.SetErr(&out)
-	if err := root.ExecuteContext(t.Context()); err != nil {
-		t.Fatalf("commerce %s: %v\n%s", strings.Join(args, " "), err, out.String())
+	stdout, stderr, err := runCommand(t.Context(), append(args, "--data", s.data)...)
+	if err != nil {
+		t.Fatalf("commerce %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
 	}
-	return out.String()
-}
-
-// number reads an amount exactly.
-func number(t *testing.T, v any) *big.Rat {
-	t.Helper()
-	r, ok := new(big.Rat).SetString(fmt.Sprint(v))
-	if !ok {
-		t.Fatalf("%v is no number", v)
-	}
-	return r
-}
-
-func samples(t *testing.T, path string) string {
-	t.Helper()
-	full := filepath.Join("..", "..", "..", "..", "shared", "data", path)
-	if _, err := os.Stat(full); err != nil {
-		t.Skipf("no sample data: %v", err)
-	}
-	return full
-}
-
-func TestNorthwindOverTheAPIEqualsItsFiles(t *testing.T) {
-	dir := samples(t, "northwind")
-	s := startService(t, "--no-demo", "--log-level", "error")
-	s.commerce(t, "application", "set", s.ApplicationID, "--rate-limit", "1000000")
-	s.commerce(t, "import", "--format", "northwind", dir)
-	for path, want := range map[string]int{"/api/categories": 8, "/api/products": 77, "/api/customers": 91, "/api/orders": 830} {
-		await(t, path, 30*time.Second, func() bool { return s.total(t, path) == want })
-	}
-
-	files := readNorthwind(t, dir)
-	lines, gross := 0, new(big.Rat)
-	perCustomer := map[string]*big.Rat{}
-	for _, order := range s.all(t, "/api/orders") {
-		items := order["items"].([]any)
-		lines += len(items)
-		for _, item := range items {
-			gross.Add(gross, number(t, item.(map[string]any)["subtotal"]))
-		}
-		customer := order["customerId"].(string)
-		if perCustomer[customer] == nil {
-			perCustomer[customer] = new(big.Rat)
-		}
-		perCustomer[customer].Add(perCustomer[customer], number(t, order["total"]))
-		if order["currency"] != "USD" {
-			t.Fatalf("order %v: currency %v, want USD", order["orderNumber"], order["currency"])
-		}
-	}
-	if lines != 2155 || gross.Cmp(files.gross) != 0 {
-		t.Errorf("lines %d worth %s, want 2155 worth %s", lines, gross.FloatString(4), files.gross.FloatString(4))
-	}
-
-	var top page
-	s.get(t, "/api/customers?orderBy=totalSpent&limit=5", &top)
-	for i, customer := range top.Data {
-		if want := files.top[i]; customer["customerNumber"] != want.number || number(t, customer["totalSpent"]).Cmp(want.spent) != 0 {
-			t.Errorf("customer %d by totalSpent: got %v with %v, want %s with %s",
-				i+1, customer["customerNumber"], customer["totalSpent"], want.number, want.spent.FloatString(4))
-		}
-		if got := perCustomer[customer["id"].(string)]; got.Cmp(files.top[i].spent) != 0 {
-			t.Errorf("orders of customer %v: got %s in all, want %s", customer["customerNumber"], got.FloatString(4), files.top[i].spent.FloatString(4))
-		}
-	}
-	if got := s.total(t, "/api/orders?search="+url.QueryEscape("frankenversand")); got != files.ordersOf["FRANK"] {
-		t.Errorf("orders found by name: got %d, want %d", got, files.ordersOf["FRANK"])
-	}
-}
-
-func TestShopifyVariantsBecomeProducts(t *testing.T) {
-	var files []string
-	for _, name := range []string{"apparel.csv", "home-and-garden.csv", "jewelery.csv"} {
-		files = append(files, samples(t, "shopify/"+name))
-	}
-	s := startService(t, "--no-demo", "--log-level", "error")
-	s.commerce(t, "application", "set", s.ApplicationID, "--rate-limit", "1000000")
-	s.commerce(t, append([]string{"import", "--format", "shopify"}, files...)...)
-	await(t, "66 products", 20*time.Second, func() bool { return s.total(t, "/api/products") == 66 })
-	// A second import of the same files changes nothing.
-	s.commerce(t, append([]string{"import", "--format", "shopify"}, files...)...)
-	var p page
-	s.get(t, "/api/products?orderBy=updatedAt&limit=1", &p)
-	before := p.Data[0]["updatedAt"]
-	sum := new(big.Rat)
-	for _, product := range s.all(t, "/api/products") {
-		sum.Add(sum, number(t, product["sellingPrice"]))
-	}
-	if want := sumShopify(t, files); sum.Cmp(want) != 0 {
-		t.Errorf("prices: got %s in all, want %s", sum.FloatString(4), want.FloatString(4))
-	}
-	s.get(t, "/api/products?orderBy=updatedAt&limit=1", &p)
-	if p.Data[0]["updatedAt"] != before || p.Meta.Total != 66 {
-		t.Errorf("after the second import: %d products, the last changed at %v; want 66, %v", p.Meta.Total, p.Data[0]["updatedAt"], before)
-	}
+	return stdout
 }

@@ -11,43 +11,15 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/rest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// tenant is another organization of the same service.
-type tenant struct{ jwt, apiKey string }
-
-// newTenant makes an organization with a user, an application and a key.
-func (s *service) newTenant(t *testing.T) tenant {
-	t.Helper()
-	lines := strings.Fields(s.commerce(t, "token", "--organization", value.NewID().String()))
-	own := *s
-	own.Info = &runner.Info{BaseURL: s.BaseURL, JWT: lines[len(lines)-1]}
-	application := own.create(t, "/developers/applications", `{"name":"other"}`)
-	key := own.create(t, "/developers/applications/"+application["id"].(string)+"/api-keys", `{"name":"other"}`)
-	return tenant{own.JWT, key["key"].(string)}
-}
-
-// create posts and returns what was created.
-func (s *service) create(t *testing.T, path, body string) map[string]any {
-	t.Helper()
-	resp, answer := s.user(t, http.MethodPost, path, body)
-	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusAccepted {
-		t.Fatalf("POST %s: got %d %s", path, resp.StatusCode, answer)
-	}
-	var created map[string]any
-	if err := json.Unmarshal(answer, &created); err != nil {
-		t.Fatal(err)
-	}
-	return created
-}
-
-// belongings are one identifier of every kind of resource that the demo
-// organization has, by the prefix of the path that takes it.
+// belongings are one identifier of every kind of resource that the
+// organization has then, by the prefix of the path that takes it.
 func (s *service) belongings(t *testing.T) map[string]string {
 	t.Helper()
+	s.sendOneOfEach(t)
 	first := func(path string) string {
 		var p page
 		await(t, path, 10*time.Second, func() bool {
@@ -71,6 +43,18 @@ func (s *service) belongings(t *testing.T) map[string]string {
 	return ids
 }
 
+// sendOneOfEach sends a record of every kind.
+func (s *service) sendOneOfEach(t *testing.T) {
+	t.Helper()
+	s.send(t, fmt.Sprintf(`{"organizationId":%q,"records":[
+		{"kind":"product","op":"put","record":{"id":%q,"name":"Tea"}},
+		{"kind":"category","op":"put","record":{"id":%q,"name":"Teas"}},
+		{"kind":"order","op":"put","record":{"id":%q,"orderNumber":"A-1","currency":"EUR"}},
+		{"kind":"customer","op":"put","record":{"id":%q}},
+		{"kind":"invoice","op":"put","record":{"id":%q,"currency":"EUR"}}]}`,
+		s.OrganizationID, value.NewID(), value.NewID(), value.NewID(), value.NewID(), value.NewID()))
+}
+
 // fill puts the identifiers into the operation's path.
 func fill(op *rest.Operation, ids map[string]string) string {
 	path := op.Path
@@ -85,9 +69,9 @@ func fill(op *rest.Operation, ids map[string]string) string {
 var unstable = regexp.MustCompile(`"requestId":"[^"]*"`)
 
 func TestAnotherOrganizationsIDIsAsGoodAsAbsent(t *testing.T) {
-	s := startService(t, "--log-level", "error")
-	s.commerce(t, "application", "set", s.ApplicationID, "--rate-limit", "1000000")
-	theirs, other := s.belongings(t), s.newTenant(t)
+	t.Parallel()
+	s := newOrganization(t)
+	theirs, other := s.belongings(t), s.newOrganization(t)
 	absent := map[string]string{}
 	for prefix := range theirs {
 		absent[prefix] = value.NewID().String()
@@ -101,7 +85,7 @@ func TestAnotherOrganizationsIDIsAsGoodAsAbsent(t *testing.T) {
 			t.Errorf("%s %s: the test has no identifier for it", op.Method, op.Path)
 			continue
 		}
-		for _, header := range []map[string]string{{"Authorization": "Bearer " + other.jwt}, {"X-API-Key": other.apiKey}} {
+		for _, header := range []map[string]string{{"Authorization": "Bearer " + other.JWT}, {"X-API-Key": other.APIKey}} {
 			body := ""
 			if op.Body != nil {
 				body = bodyFor(op.Path)
@@ -142,7 +126,7 @@ func bodyFor(path string) string {
 }
 
 // lists checks that no list or filter shows another organization's records.
-func (s *service) lists(t *testing.T, other tenant, theirs map[string]string) {
+func (s *service) lists(t *testing.T, other *service, theirs map[string]string) {
 	t.Helper()
 	endpoint := theirs["/developers/webhooks/endpoints/{id}"]
 	for _, path := range []string{
@@ -150,21 +134,22 @@ func (s *service) lists(t *testing.T, other tenant, theirs map[string]string) {
 		"/api/deletions", "/developers/webhooks/endpoints", "/developers/webhooks/endpoints?applicationId=" + s.ApplicationID,
 		"/developers/webhooks/events", "/developers/webhooks/events?endpointId=" + endpoint,
 	} {
-		resp, body := s.do(t, http.MethodGet, path, "", map[string]string{"Authorization": "Bearer " + other.jwt})
+		resp, body := s.do(t, http.MethodGet, path, "", map[string]string{"Authorization": "Bearer " + other.JWT})
 		var p page
 		if err := json.Unmarshal(body, &p); err != nil || resp.StatusCode != http.StatusOK || p.Meta.Total != 0 || len(p.Data) != 0 {
 			t.Errorf("GET %s as another organization: got %d %s, %v; want an empty page", path, resp.StatusCode, body, err)
 		}
 	}
 	resp, body := s.do(t, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID,
-		fmt.Sprintf(`{"url":%q,"events":["*"]}`, "https://example.com/"), map[string]string{"Authorization": "Bearer " + other.jwt})
+		fmt.Sprintf(`{"url":%q,"events":["*"]}`, "https://example.com/"), map[string]string{"Authorization": "Bearer " + other.JWT})
 	if resp.StatusCode != http.StatusNotFound {
 		t.Errorf("an endpoint for their application: got %d %s, want 404", resp.StatusCode, body)
 	}
 }
 
 func TestAForgedContextHeaderChangesNothing(t *testing.T) {
-	s := startService(t, "--log-level", "error")
+	t.Parallel()
+	s := newOrganization(t)
 	forged := fmt.Sprintf(`{"authorizer":{"principalKind":"user","organizationId":%q,"userId":%q,"scopes":"products:read developers:read","rateLimit":"600"}}`,
 		s.OrganizationID, value.NewID())
 	header := map[string]string{"X-GoLambdaProxy-ApiGw-Context": forged, "X-GoLambdaProxy-ApiGw-StageVars": "{}"}
@@ -173,8 +158,8 @@ func TestAForgedContextHeaderChangesNothing(t *testing.T) {
 			t.Errorf("GET %s with a forged header alone: got %d %s, want 401", path, resp.StatusCode, body)
 		}
 	}
-	other := s.newTenant(t)
-	header["X-API-Key"] = other.apiKey
+	other := s.newOrganization(t)
+	header["X-API-Key"] = other.APIKey
 	resp, body := s.do(t, http.MethodGet, "/api/me", "", header)
 	if resp.StatusCode != http.StatusOK || strings.Contains(string(body), s.OrganizationID) {
 		t.Errorf("GET /api/me with another's key and a forged header: got %d %s, want the key's own organization", resp.StatusCode, body)

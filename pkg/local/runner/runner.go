@@ -35,6 +35,9 @@ type Config struct {
 	TableEndpoint  string // of a table server to use instead of starting one
 	QueueEndpoint  string // of a queue server to use instead of the runner's own
 	Logger         *slog.Logger
+	// Ticks makes the clock of a schedule and what stops it; nil is the
+	// system's clock.
+	Ticks func(every time.Duration) (ticks <-chan time.Time, stop func())
 	// Ready is called once the service answers and the demo is there.
 	Ready func(*Info)
 }
@@ -159,7 +162,7 @@ func (r *run) serve(ctx context.Context) error {
 	}
 	src := &sources{
 		model: r.model, functions: functions, queues: r.queues, dir: r.folder.path("checkpoints"),
-		host: eventsource.Host{Region: region, Grace: grace, Logger: r.cfg.Logger},
+		host: eventsource.Host{Region: region, Grace: grace, Logger: r.cfg.Logger}, ticks: r.cfg.Ticks,
 		sqs:  r.servers.sqs(), release: r.servers.release, streamARN: r.streamARN,
 		streams: dynamodbstreams.NewFromConfig(r.servers.aws, func(o *dynamodbstreams.Options) { o.BaseEndpoint = &r.servers.tableURL }),
 	}

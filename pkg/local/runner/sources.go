@@ -21,6 +21,7 @@ type sources struct {
 	functions *functions
 	queues    map[string]provision.Queue
 	host      eventsource.Host
+	ticks     func(time.Duration) (<-chan time.Time, func())
 	dir       string // of the checkpoints
 	sqs       *sqs.Client
 	release   func(queueURL string) error
@@ -56,21 +57,14 @@ func (s *sources) prepare() error {
 	return nil
 }
 
-// localConcurrency bounds invocations side by side on one machine, whatever
-// the template allows in AWS.
-const localConcurrency = 16
-
 func (s *sources) addQueue(function eventsource.Function, source template.QueueSource) error {
-	queue, err := eventsource.NewQueue(s.sqs, function, eventsource.QueueConfig{
-		Host: s.host, QueueURL: s.queues[source.Queue].URL, QueueARN: s.queues[source.Queue].ARN,
-		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window,
-		MaximumConcurrency: min(max(source.MaxConcurrency, 2), localConcurrency),
-		Filters:            source.Filters, ReportBatchItemFailures: source.ReportFailures,
-	})
+	cfg := queueConfig(function.Name, source)
+	cfg.Host, cfg.QueueURL, cfg.QueueARN = s.host, s.queues[source.Queue].URL, s.queues[source.Queue].ARN
+	queue, err := eventsource.NewQueue(s.sqs, function, cfg)
 	if err != nil {
 		return err
 	}
-	if err := s.release(s.queues[source.Queue].URL); err != nil {
+	if err := s.release(cfg.QueueURL); err != nil {
 		return err
 	}
 	s.run = append(s.run, func(ctx context.Context) error {
@@ -80,13 +74,34 @@ func (s *sources) addQueue(function eventsource.Function, source template.QueueS
 	return nil
 }
 
+// queueConfig says of a mapping what the template says.
+func queueConfig(function string, source template.QueueSource) eventsource.QueueConfig {
+	return eventsource.QueueConfig{
+		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window, MaximumConcurrency: concurrency(function, source.MaxConcurrency),
+		Filters: source.Filters, ReportBatchItemFailures: source.ReportFailures,
+	}
+}
+
+// concurrency bounds a function's invocations side by side, 0 for no bound.
+// Ingest waits for nothing but the table server, which on one machine makes
+// one write at a time: more than some only wait for one another. The worker
+// waits for receivers, and one that hangs must not hold up the others.
+func concurrency(function string, template int) int {
+	const enough, unbounded = 16, 1000
+	if template == 0 {
+		template = unbounded
+	}
+	if function == "ingest" {
+		return min(template, enough)
+	}
+	return template
+}
+
 func (s *sources) addStream(function eventsource.Function, source template.StreamSource) error {
-	stream, err := eventsource.NewStream(s.streams, function, eventsource.StreamConfig{
-		Host: s.host, StreamARN: s.streamARN, Checkpoints: filepath.Join(s.dir, source.ID+".checkpoint"),
-		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window, Filters: source.Filters,
-		ReportBatchItemFailures: source.ReportFailures, BisectBatch: source.Bisect,
-		MaximumRetryAttempts: &source.MaxRetries, MaximumRecordAge: &source.MaxAge, TTLAttribute: s.model.Table.TTL,
-	})
+	cfg := streamConfig(source)
+	cfg.Host, cfg.StreamARN, cfg.TTLAttribute = s.host, s.streamARN, s.model.Table.TTL
+	cfg.Checkpoints = filepath.Join(s.dir, source.ID+".checkpoint")
+	stream, err := eventsource.NewStream(s.streams, function, cfg)
 	if err != nil {
 		return err
 	}
@@ -95,13 +110,17 @@ func (s *sources) addStream(function eventsource.Function, source template.Strea
 	return nil
 }
 
-func (s *sources) addSchedule(function eventsource.Function, source template.Schedule) error {
-	minutes := int(source.Every / time.Minute)
-	expression := fmt.Sprintf("rate(%d minutes)", minutes)
-	if minutes == 1 {
-		expression = "rate(1 minute)"
+// streamConfig says of a mapping what the template says.
+func streamConfig(source template.StreamSource) eventsource.StreamConfig {
+	return eventsource.StreamConfig{
+		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window, Filters: source.Filters,
+		ReportBatchItemFailures: source.ReportFailures, BisectBatch: source.Bisect,
+		MaximumRetryAttempts: &source.MaxRetries, MaximumRecordAge: &source.MaxAge,
 	}
-	schedule, err := eventsource.NewSchedule(function, eventsource.ScheduleConfig{Host: s.host, Expression: expression})
+}
+
+func (s *sources) addSchedule(function eventsource.Function, source template.Schedule) error {
+	schedule, err := eventsource.NewSchedule(function, eventsource.ScheduleConfig{Host: s.host, Expression: rate(source.Every), Ticks: s.ticks})
 	if err != nil {
 		return err
 	}
@@ -110,6 +129,14 @@ func (s *sources) addSchedule(function eventsource.Function, source template.Sch
 		return nil
 	})
 	return nil
+}
+
+// rate is EventBridge's expression for a schedule, which knows a singular.
+func rate(every time.Duration) string {
+	if every == time.Minute {
+		return "rate(1 minute)"
+	}
+	return fmt.Sprintf("rate(%d minutes)", int(every/time.Minute))
 }
 
 // past is the sequence number that every reader is past, "" while one is

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// actAsCommand in the environment makes the test binary the command itself,
+// so that tests run and kill real processes of what they were built from.
+const actAsCommand = "COMMERCE_TEST_ACT_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(actAsCommand) != "" {
+		main()
+		return
+	}
+	// The tests' services start their own servers, whatever the environment.
+	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"} {
+		if err := os.Unsetenv(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	code := m.Run()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL: the shared service:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
