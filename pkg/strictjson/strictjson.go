@@ -19,11 +19,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Unmarshal decodes data into v. Every error is a [fault.Error] whose
-// details name the field by its path from the top: items[2].quantity.
+// Unmarshal decodes data into v, a pointer; a struct takes no null. Every
+// error is a [fault.Error] whose details name the field by its path from the
+// top: items[2].quantity.
 func Unmarshal(data []byte, v any, opts ...json.Options) error {
 	if err := checkText(data); err != nil {
 		return err
+	}
+	if bytes.Equal(bytes.TrimSpace(data), []byte("null")) && reflect.TypeOf(v).Elem().Kind() == reflect.Struct {
+		return fault.Field(fault.InBody, fieldPath(""), fault.DetailType, "must be an object")
 	}
 	opts = append(opts, json.RejectUnknownMembers(true))
 	if err := json.Unmarshal(data, v, opts...); err != nil {

@@ -56,6 +56,8 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	for _, tt := range []struct{ body, code, field, detail, contains string }{
 		{``, "malformed_json", "", "", "empty"},
 		{" \n", "malformed_json", "", "", "empty"},
+		{` null`, "validation_failed", "body", "wrong_type", "must be an object"},
+		{`[]`, "validation_failed", "body", "wrong_type", "must be an object"},
 		{`{`, "malformed_json", "", "", "not valid JSON"},
 		{`{"name":"a",}`, "malformed_json", "", "", "not valid JSON"},
 		{`{'name':'a'}`, "malformed_json", "", "", "not valid JSON"},
