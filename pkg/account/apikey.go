@@ -3,6 +3,7 @@ package account
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -117,7 +118,7 @@ func (c *checks) scopes(scopes []string) {
 	}
 	for i, scope := range scopes {
 		if !slices.Contains(ReadScopes(), scope) {
-			c.add("scopes["+strconv.Itoa(i)+"]", fault.DetailUnknown, "must be one of %v", ReadScopes())
+			c.add("scopes["+strconv.Itoa(i)+"]", fault.DetailUnknown, "must be one of %s", strings.Join(ReadScopes(), ", "))
 		}
 	}
 }
