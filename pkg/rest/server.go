@@ -284,10 +284,12 @@ func (x *exchange) query() (url.Values, error) {
 	return values, nil
 }
 
+// log writes the one event of a request. Its id is added by the logger, from
+// the invocation.
 func (x *exchange) log(err error, took time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
-		slog.Duration("took", took), slog.String("requestId", x.caller.RequestID),
+		slog.Duration("took", took),
 	}
 	if x.caller.Err == nil {
 		attrs = append(attrs, slog.String("organizationId", x.caller.Principal.OrganizationID.String()),

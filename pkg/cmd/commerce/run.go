@@ -52,7 +52,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		Addr: o.addr, DataDir: o.data, Template: o.template,
 		Fresh: o.fresh, NoDemo: o.noDemo, PrivateTargets: !o.noPrivateTargets,
 		TableEndpoint: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), QueueEndpoint: os.Getenv("AWS_ENDPOINT_URL_SQS"),
-		Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})),
+		Logger: newLogger(cmd.ErrOrStderr(), level),
 		Ready:  func(info *runner.Info) { greet(out, info) },
 	}
 	fmt.Fprintln(out, "Starting …")
