@@ -163,7 +163,7 @@ func (r *run) serve(ctx context.Context) error {
 	src := &sources{
 		model: r.model, functions: functions, queues: r.queues, dir: r.folder.path("checkpoints"),
 		host: eventsource.Host{Region: region, Grace: grace, Logger: r.cfg.Logger}, ticks: r.cfg.Ticks,
-		sqs:  r.servers.sqs(), release: r.servers.release, streamARN: r.streamARN,
+		sqs: r.servers.sqs(), release: r.servers.release, streamARN: r.streamARN,
 		streams: dynamodbstreams.NewFromConfig(r.servers.aws, func(o *dynamodbstreams.Options) { o.BaseEndpoint = &r.servers.tableURL }),
 	}
 	if err := os.MkdirAll(src.dir, 0o755); err != nil {
@@ -179,7 +179,7 @@ func (r *run) serve(ctx context.Context) error {
 func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, source := range src.run {
-		group.Go(func() error { return unlessEnded(ctx, source(ctx)) })
+		group.Go(func() error { e := unlessEnded(ctx, source(ctx)); r.cfg.Logger.Error("DBG source ended"); return e })
 	}
 	group.Go(func() error {
 		if err := server.Serve(r.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -198,7 +198,7 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	})
 	group.Go(func() error { return r.servers.watch(ctx) })
 	group.Go(func() error { return unlessEnded(ctx, r.announce(ctx)) })
-	return group.Wait()
+	err := group.Wait(); r.cfg.Logger.Error("DBG group ended"); return err
 }
 
 // unlessEnded leaves out an error that is only the end of the run.
@@ -216,7 +216,7 @@ func unlessEnded(ctx context.Context, err error) error {
 func shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	err := server.Shutdown(ctx)
+	err := server.Shutdown(ctx); slog.Error("DBG shutdown", "e", err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
