@@ -18,12 +18,12 @@ import (
 // Lambda's invoke JSON as the deployed ones are.
 type functions struct {
 	model    *template.Model
-	handlers map[string]lambda.Handler
+	handlers map[string]any // in the forms that Lambda takes, safe for concurrent use
 }
 
 // makeFunctions makes every function that the template declares.
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Base) (*functions, error) {
-	f := &functions{model: model, handlers: map[string]lambda.Handler{}}
+	f := &functions{model: model, handlers: map[string]any{}}
 	makers := app.Makers()
 	for name := range model.Functions {
 		maker := makers[name]
@@ -34,13 +34,15 @@ func makeFunctions(ctx context.Context, model *template.Model, base *app.Base) (
 		if err != nil {
 			return nil, fmt.Errorf("make the function %s: %w", name, err)
 		}
-		f.handlers[name] = lambda.NewHandler(handler)
+		f.handlers[name] = handler
 	}
 	return f, nil
 }
 
 // invoke calls a function with a fresh request id. A panic is a function
-// error, as in Lambda.
+// error, as in Lambda. Every call gets a [lambda.Handler] of its own: they
+// write all answers into one buffer, since in Lambda no two calls of a process
+// run side by side.
 func (f *functions) invoke(ctx context.Context, name string, payload []byte) (answer []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -53,7 +55,7 @@ func (f *functions) invoke(ctx context.Context, name string, payload []byte) (an
 		defer cancel()
 	}
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
-	return f.handlers[name].Invoke(ctx, payload)
+	return lambda.NewHandler(f.handlers[name]).Invoke(ctx, payload)
 }
 
 func (f *functions) timeout(name string) time.Duration { return f.model.Functions[name].Timeout }

@@ -179,7 +179,7 @@ func (r *run) serve(ctx context.Context) error {
 func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, source := range src.run {
-		group.Go(func() error { e := unlessEnded(ctx, source(ctx)); r.cfg.Logger.Error("DBG source ended"); return e })
+		group.Go(func() error { return unlessEnded(ctx, source(ctx)) })
 	}
 	group.Go(func() error {
 		if err := server.Serve(r.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -198,7 +198,7 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	})
 	group.Go(func() error { return r.servers.watch(ctx) })
 	group.Go(func() error { return unlessEnded(ctx, r.announce(ctx)) })
-	err := group.Wait(); r.cfg.Logger.Error("DBG group ended"); return err
+	return group.Wait()
 }
 
 // unlessEnded leaves out an error that is only the end of the run.
@@ -216,7 +216,7 @@ func unlessEnded(ctx context.Context, err error) error {
 func shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
-	err := server.Shutdown(ctx); slog.Error("DBG shutdown", "e", err)
+	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
