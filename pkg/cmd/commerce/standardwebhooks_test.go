@@ -169,7 +169,7 @@ func install(t *testing.T, library, dir string) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	work, err := os.MkdirTemp(filepath.Dir(dir), "install-")
+	work, err := os.MkdirTemp(filepath.Dir(dir), "install-") //nolint:usetesting // it is renamed, so it must be on dir's file system
 	if err != nil {
 		t.Fatal(err)
 	}
