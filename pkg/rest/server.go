@@ -209,7 +209,7 @@ func (x *exchange) readBody() ([]byte, error) {
 		return nil, fault.New(fault.TooLarge, "payload_too_large", "the body must be at most %d bytes", MaxBody)
 	}
 	if len(body) > 0 || x.op.Body != nil && !x.op.EmptyBody {
-		if err := checkContentType(x.r.Header.Get("Content-Type")); err != nil {
+		if err := checkContentType(x.r.Header); err != nil {
 			return nil, err
 		}
 	}
@@ -219,8 +219,11 @@ func (x *exchange) readBody() ([]byte, error) {
 	return body, nil
 }
 
-func checkContentType(header string) error {
-	mediaType, params, err := mime.ParseMediaType(header)
+func checkContentType(header http.Header) error {
+	if coding := header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return fault.New(fault.UnsupportedMedia, "unsupported_media_type", "send the body without Content-Encoding: it is not decompressed")
+	}
+	mediaType, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
 	if err != nil || mediaType != "application/json" || charset != "" && charset != "utf-8" {
 		return fault.New(fault.UnsupportedMedia, "unsupported_media_type", "send the body with Content-Type: application/json")

@@ -190,6 +190,7 @@ func TestRequestsAreRefusedInOurErrorShape(t *testing.T) {
 		{"Accept without JSON", &k, false, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept": "text/html, application/json;q=0"}}, 406, "not_acceptable", ""},
 		{"a body of another type", &u, false, call{method: "POST", path: "/developers/widgets", body: "{}", header: map[string]string{"Content-Type": "text/plain"}}, 415, "unsupported_media_type", ""},
 		{"a body of another charset", &u, false, call{method: "POST", path: "/developers/widgets", body: "{}", header: map[string]string{"Content-Type": "application/json; charset=latin1"}}, 415, "unsupported_media_type", ""},
+		{"a compressed body", &u, false, call{method: "POST", path: "/developers/widgets", body: "{}", header: map[string]string{"Content-Type": "application/json", "Content-Encoding": "gzip"}}, 415, "unsupported_media_type", ""},
 		{"a body over the bound", &u, false, call{method: "POST", path: "/developers/widgets", body: `{"name":"` + strings.Repeat("x", rest.MaxBody) + `"}`, header: typed}, 413, "payload_too_large", ""},
 		{"an unknown field", &u, false, call{method: "POST", path: "/developers/widgets", body: `{"nome":"x"}`, header: typed}, 400, "validation_failed", "nome"},
 		{"a duplicate field", &u, false, call{method: "POST", path: "/developers/widgets", body: `{"name":"x","name":"y"}`, header: typed}, 400, "validation_failed", "name"},
