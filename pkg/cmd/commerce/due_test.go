@@ -60,11 +60,10 @@ func startWithClock(t *testing.T, ticks <-chan time.Time) *service {
 	return s
 }
 
-func TestALongRetryIsSentWhenItIsDue(t *testing.T) {
-	t.Parallel()
-	ticks := make(chan time.Time)
-	s := startWithClock(t, ticks)
-	r := s.subscribe(t, "order.created")
+// storeRow stores a row of a new event for the receiver's endpoint, PENDING
+// and without a message that brings it.
+func (s *service) storeRow(t *testing.T, r *receiver, change func(*webhook.Row)) *webhook.Row {
+	t.Helper()
 	table, org := s.table(t)
 	endpoint, err := table.Endpoint(t.Context(), org, value.MustID(r.endpoint))
 	if err != nil || endpoint == nil {
@@ -82,14 +81,24 @@ func TestALongRetryIsSentWhenItIsDue(t *testing.T) {
 	if err := table.PutPayload(t.Context(), org, event.ID, body); err != nil {
 		t.Fatal(err)
 	}
-	// The row has failed three times and waits for a retry that no message
-	// carries.
 	row := webhook.NewRow(event, endpoint, "", now)
-	due := now.Add(-time.Minute)
-	row.AttemptCount, row.NextAttemptAt, row.DueAt = 3, &due, &due
+	change(row)
 	if existing, err := table.CreateRow(t.Context(), row); existing != nil || err != nil {
 		t.Fatal(existing, err)
 	}
+	return row
+}
+
+func TestALongRetryIsSentWhenItIsDue(t *testing.T) {
+	t.Parallel()
+	ticks := make(chan time.Time)
+	s := startWithClock(t, ticks)
+	r := s.subscribe(t, "order.created")
+	// It has failed three times and waits for a retry that no message carries.
+	row := s.storeRow(t, r, func(row *webhook.Row) {
+		due := value.TimeOf(time.Now().Add(-time.Minute))
+		row.AttemptCount, row.NextAttemptAt, row.DueAt = 3, &due, &due
+	})
 	ticks <- time.Now()
 	await(t, "the delivery", 10*time.Second, func() bool { return len(r.Events()) == 1 })
 	var shown map[string]any

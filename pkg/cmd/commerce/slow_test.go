@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,17 +21,27 @@ func (s *service) products(n int) string {
 	return fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, s.OrganizationID, strings.Join(records, ","))
 }
 
+// hang lets the receiver answer nothing until it is released, at the latest
+// at the end of the test, and counts what waits for an answer.
+func (r *receiver) hang(t *testing.T) (waiting *atomic.Int64, release func()) {
+	t.Helper()
+	good, released := r.Config.Handler, make(chan struct{})
+	release = sync.OnceFunc(func() { close(released) })
+	t.Cleanup(release)
+	waiting = &atomic.Int64{}
+	r.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		waiting.Add(1)
+		<-released
+		good.ServeHTTP(w, req)
+	})
+	return waiting, release
+}
+
 func TestAnEndpointThatHangsDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
 	s := newOrganization(t)
-	slow, release := s.subscribe(t, "product.created"), make(chan struct{})
-	good := slow.Config.Handler
-	slow.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		<-release
-		good.ServeHTTP(w, r)
-	})
-	defer slow.CloseClientConnections()
-	defer close(release)
+	slow := s.subscribe(t, "product.created")
+	slow.hang(t)
 	const events = 600
 	s.send(t, s.products(events/2))
 	s.send(t, s.products(events/2))

@@ -48,7 +48,7 @@ const (
 	region    = "us-east-1"
 	// grace is how long requests and invocations in progress may go on when
 	// the run is to end.
-	grace = 8 * time.Second
+	grace = 6 * time.Second
 )
 
 // Run runs the service until ctx ends, then ends everything that it started,
@@ -192,7 +192,10 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 		return shutdown(context.WithoutCancel(ctx), server)
 	})
 	group.Go(func() error {
-		upkeep := &upkeep{table: r.servers.table, client: r.servers.dynamodb(), ttl: r.model.Table.TTL, past: src.past, logger: r.cfg.Logger}
+		upkeep := &upkeep{
+			table: r.servers.table, client: r.servers.dynamodb(), ttl: r.model.Table.TTL, past: src.past, logger: r.cfg.Logger,
+			trimEvery: 5 * time.Second, sweepEvery: time.Minute,
+		}
 		upkeep.run(ctx)
 		return nil
 	})

@@ -18,11 +18,12 @@ type upkeep struct {
 	ttl    string        // the attribute
 	past   func() string // what every reader is past, "" while unknown
 	logger *slog.Logger
+
+	trimEvery, sweepEvery time.Duration
 }
 
 func (u *upkeep) run(ctx context.Context) {
-	const trimEvery, sweepEvery = 5 * time.Second, time.Minute
-	trim, sweep := time.NewTicker(trimEvery), time.NewTicker(sweepEvery)
+	trim, sweep := time.NewTicker(u.trimEvery), time.NewTicker(u.sweepEvery)
 	defer trim.Stop()
 	defer sweep.Stop()
 	for {
