@@ -2,10 +2,12 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/go-json-experiment/json"
@@ -17,7 +19,8 @@ import (
 type Queue struct{ URL, ARN string }
 
 // Queues makes the queues, each under its logical id, those that others
-// redrive to first.
+// redrive to first. Queues that are there get the attributes that are
+// declared now and keep their messages.
 func Queues(ctx context.Context, client *sqs.Client, queues map[string]template.Queue) (map[string]Queue, error) {
 	made := make(map[string]Queue, len(queues))
 	var provision func(id string) error
@@ -64,15 +67,36 @@ func createQueue(ctx context.Context, client *sqs.Client, q template.Queue, dead
 		}
 		attributes["RedrivePolicy"] = string(policy)
 	}
-	created, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &q.LogicalID, Attributes: attributes})
+	url, err := ensureQueue(ctx, client, q.LogicalID, attributes)
 	if err != nil {
-		return Queue{}, fmt.Errorf("create the queue %s: %w", q.LogicalID, err)
+		return Queue{}, err
 	}
 	got, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl: created.QueueUrl, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
+		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
 	})
 	if err != nil {
 		return Queue{}, fmt.Errorf("read the queue %s: %w", q.LogicalID, err)
 	}
-	return Queue{URL: *created.QueueUrl, ARN: got.Attributes["QueueArn"]}, nil
+	return Queue{URL: url, ARN: got.Attributes["QueueArn"]}, nil
+}
+
+// ensureQueue makes a queue, or gives the one that is there these attributes:
+// the template may have changed since that was made.
+func ensureQueue(ctx context.Context, client *sqs.Client, name string, attributes map[string]string) (url string, err error) {
+	created, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	if err == nil {
+		return aws.ToString(created.QueueUrl), nil
+	}
+	if exists := (*types.QueueNameExists)(nil); !errors.As(err, &exists) {
+		return "", fmt.Errorf("create the queue %s: %w", name, err)
+	}
+	found, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if err != nil {
+		return "", fmt.Errorf("find the queue %s: %w", name, err)
+	}
+	_, err = client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: found.QueueUrl, Attributes: attributes})
+	if err != nil {
+		return "", fmt.Errorf("change the queue %s: %w", name, err)
+	}
+	return aws.ToString(found.QueueUrl), nil
 }

@@ -1,0 +1,70 @@
+package provision_test
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/commerce-integration/service/pkg/local/provision"
+	"github.com/commerce-integration/service/pkg/local/queueserver"
+	"github.com/commerce-integration/service/pkg/local/template"
+)
+
+func TestAQueueThatIsThereTakesOnWhatTheTemplateSaysNowAndKeepsItsMessages(t *testing.T) {
+	server, err := queueserver.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(server.Handler())
+	t.Cleanup(func() {
+		front.Close()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client := sqs.New(sqs.Options{
+		BaseEndpoint: &front.URL, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	queues := map[string]template.Queue{
+		"DLQ":   {LogicalID: "DLQ", VisibilityTimeout: 30 * time.Second, Retention: time.Hour, MaxMessageSize: 1024},
+		"Queue": {LogicalID: "Queue", VisibilityTimeout: time.Minute, Retention: time.Hour, MaxMessageSize: 1024, DeadLetterQueue: "DLQ", MaxReceiveCount: 50},
+	}
+	first, err := provision.Queues(t.Context(), client, queues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(first["Queue"].URL), MessageBody: aws.String("kept")}); err != nil {
+		t.Fatal(err)
+	}
+	queues["Queue"] = template.Queue{
+		LogicalID: "Queue", VisibilityTimeout: 2 * time.Minute, Retention: 2 * time.Hour, MaxMessageSize: 2048, DeadLetterQueue: "DLQ", MaxReceiveCount: 40,
+	}
+	for range 2 {
+		again, err := provision.Queues(t.Context(), client, queues)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again["Queue"] != first["Queue"] || again["DLQ"] != first["DLQ"] {
+			t.Errorf("queues: got %v, want %v", again, first)
+		}
+	}
+	out, err := client.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
+		QueueUrl: aws.String(first["Queue"].URL), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"VisibilityTimeout": "120", "MessageRetentionPeriod": "7200", "MaximumMessageSize": "2048", "ApproximateNumberOfMessages": "1",
+		"RedrivePolicy": `{"deadLetterTargetArn":"` + first["DLQ"].ARN + `","maxReceiveCount":"40"}`,
+	} {
+		if got := out.Attributes[name]; got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
