@@ -96,7 +96,7 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		"state that lacks a key":  {spoil: spoil("state.json", -1, `{"serviceKey":"AAAA"}`), want: "state.json is damaged"},
 		"issuer's key":            {spoil: spoil("issuer.pem", -1, "no key"), want: "issuer.pem is damaged"},
 		"no template":             {flags: []string{"--template", "nowhere.yaml"}, want: "start in the folder of the repository"},
-		"template that is none":   {flags: []string{"--template", "go.mod"}, want: "go.mod"},
+		"template that is none":   {flags: []string{"--template", "../../../go.mod"}, want: "template ../../../go.mod: "},
 		"no npm":                  {spoil: func(t *testing.T, data string) { remove(t, data, "bin") }, env: []string{"PATH=/nowhere"}, want: "npm is needed once"},
 		"data folder is a file":   {flags: []string{"--data", template}, want: "make the data folder"},
 		"address without a port":  {flags: []string{"--addr", "localhost"}, want: "--addr localhost"},
@@ -108,6 +108,7 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		"queue server elsewhere":  {env: []string{"AWS_ENDPOINT_URL_SQS=http://127.0.0.1:1"}, want: "queue server http://127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			data := filepath.Join(t.TempDir(), "data")
 			if err := os.CopyFS(data, os.DirFS(good.data)); err != nil {
 				t.Fatal(err)
@@ -356,6 +357,29 @@ func childrenOf(t *testing.T, pid int) []int {
 		t.Fatalf("process %d has no children", pid)
 	}
 	return children
+}
+
+func TestPrivateTargetsAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
+	t.Parallel()
+	s := newOwnService(t)
+	s.start(t, "--no-private-targets")
+	path := "/developers/webhooks/endpoints?applicationId=" + s.ApplicationID
+	resp, body := s.user(t, http.MethodPost, path, `{"url":"http://127.0.0.1:9/","events":["order.created"]}`)
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("an endpoint without TLS: got %d %s, want 400", resp.StatusCode, body)
+	}
+	s.create(t, path, `{"url":"https://127.0.0.1:9/","events":["order.created"]}`)
+	s.send(t, s.order(value.NewID(), "PENDING"))
+	var rows page
+	await(t, "the row that failed for good", 10*time.Second, func() bool {
+		time.Sleep(100 * time.Millisecond)
+		s.history(t, "/developers/webhooks/events?status=FAILED", &rows)
+		return rows.Meta.Total == 1
+	})
+	if rows.Data[0]["attemptCount"] != 1.0 {
+		t.Errorf("row: got %v, want one attempt", rows.Data[0])
+	}
+	s.stop(t)
 }
 
 // hang opens a request and never ends it.
