@@ -45,9 +45,7 @@ type Hit struct {
 // Query answers q. It panics when q asks of a column what the schema does not
 // declare.
 func (v *View) Query(q Query) Result {
-	if q.OrderBy != ByID {
-		v.schema.want(q.OrderBy, "OrderBy", func(c Column) bool { return c.Sort })
-	}
+	v.checkOrder(&q)
 	tokens := searchTokens(q.Search)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -56,11 +54,24 @@ func (v *View) Query(q Query) Result {
 	if p.op == opAll && len(p.of) == 0 && len(tokens) == 0 {
 		return t.page(&q, nil, t.live)
 	}
-	scratch := v.scratch.Get().(*[]uint64) //nolint:forcetypeassert // the pool holds nothing else
+	scratch, hits := v.hits()
 	defer v.scratch.Put(scratch)
-	hits := slices.Grow((*scratch)[:0], len(t.chunks)*chunkWords)[:len(t.chunks)*chunkWords]
-	*scratch = hits
 	return t.page(&q, hits, t.find(&p, tokens, hits))
+}
+
+func (v *View) checkOrder(q *Query) {
+	if q.OrderBy != ByID {
+		v.schema.want(q.OrderBy, "OrderBy", func(c Column) bool { return c.Sort })
+	}
+}
+
+// hits returns room for a bit for each ordinal, and what is to be put back to the
+// scratch pool afterwards.
+func (v *View) hits() (scratch *[]uint64, hits []uint64) {
+	scratch = v.scratch.Get().(*[]uint64) //nolint:forcetypeassert // the pool holds nothing else
+	n := len(v.table.chunks) * chunkWords
+	*scratch = slices.Grow((*scratch)[:0], n)[:n]
+	return scratch, *scratch
 }
 
 // searchTokens drops what asks for nothing and puts the longest token first: it
