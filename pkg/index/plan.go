@@ -35,11 +35,7 @@ func (v *View) Plan(q Query, parts []Summary) (open []int, before, beside int) {
 	}
 	p.to = p.from + min(max(q.Limit, 0), math.MaxInt-p.from)
 	p.ordered = q.AfterID == nil && q.OrderBy != ByID && v.schema.column(q.OrderBy).Type == Time
-	var room [2 * commonParts]piece
-	p.pieces = room[:0]
-	if len(parts) > commonParts {
-		p.pieces = make([]piece, 0, 2*len(parts))
-	}
+	p.pieces = make([]piece, 0, len(parts))
 	searching := len(searchTokens(q.Search)) > 0
 	for i := range parts {
 		switch held := v.shareOf(&parts[i], &q.Filter, searching); held {
@@ -57,10 +53,6 @@ func (v *View) Plan(q Query, parts []Summary) (open []int, before, beside int) {
 	p.release()
 	return open, before, beside
 }
-
-// commonParts is for how many parts a plan needs no memory of its own: two years
-// of months and more.
-const commonParts = 32
 
 // QueryBeside is Query, beside documents that are not in the view: before of them
 // stand before the page and no other reaches into it, and beside of them are hits.
