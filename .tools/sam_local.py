@@ -168,6 +168,7 @@ def environment(run, state):
         "RECORDS_QUEUE_URL": run["recordsQueueUrl"],
         "RECORDS_DLQ_URL": f"{beside}/RecordsDLQ",
         "DELIVERIES_QUEUE_URL": run["deliveriesQueueUrl"],
+        "INDEX_JOBS_QUEUE_URL": run["indexJobsQueueUrl"],
         "PARK_QUEUE_URL": f"{beside}/ParkQueue",
         "JWKS_URL": f"{queues}/.well-known/jwks.json",
         "SERVICE_KEY": state["serviceKey"],

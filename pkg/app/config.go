@@ -13,6 +13,7 @@ type Config struct {
 	RecordsQueueURL    string // RECORDS_QUEUE_URL
 	RecordsDLQURL      string // RECORDS_DLQ_URL
 	DeliveriesQueueURL string // DELIVERIES_QUEUE_URL
+	IndexJobsQueueURL  string // INDEX_JOBS_QUEUE_URL
 	ParkQueueURL       string // PARK_QUEUE_URL
 
 	JWTIssuer         string // JWT_ISSUER
@@ -48,6 +49,7 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 		RecordsQueueURL:    getenv("RECORDS_QUEUE_URL"),
 		RecordsDLQURL:      getenv("RECORDS_DLQ_URL"),
 		DeliveriesQueueURL: getenv("DELIVERIES_QUEUE_URL"),
+		IndexJobsQueueURL:  getenv("INDEX_JOBS_QUEUE_URL"),
 		ParkQueueURL:       getenv("PARK_QUEUE_URL"),
 
 		JWTIssuer:           getenv("JWT_ISSUER"),

@@ -50,6 +50,7 @@ func newQueues(t testing.TB) *queues {
 	q.file = runner.Info{
 		OrganizationID: testOrganization, SQSEndpoint: front.URL,
 		RecordsQueueURL: q.create(t, "Records"), DeliveriesQueueURL: q.create(t, "Deliveries"),
+		IndexJobsQueueURL: q.create(t, "IndexJobs"),
 	}
 	if err := runner.WriteInfo(q.data, &q.file); err != nil {
 		t.Fatal(err)

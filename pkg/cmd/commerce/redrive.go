@@ -27,7 +27,7 @@ type redriveCommand struct {
 func newRedriveCommand() *cobra.Command {
 	c := &redriveCommand{wait: 500 * time.Millisecond}
 	cmd := &cobra.Command{
-		Use:   "redrive records|deliveries",
+		Use:   "redrive records|deliveries|index-jobs",
 		Short: "Move messages from a dead letter queue back to its queue",
 		Long: `Redrive moves every message of a dead letter queue back to the queue that it
 came from, where it is processed again, and waits until that is done. Mend the
@@ -35,7 +35,7 @@ cause first: what fails again comes back. The dead letter queue is the one of
 the queue's redrive policy, unless --dlq-url names another. Interrupting the
 command stops the moving; what has been moved stays moved.`,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"records", "deliveries"},
+		ValidArgs: []string{"records", "deliveries", "index-jobs"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -48,8 +48,11 @@ command stops the moving; what has been moved stays moved.`,
 
 func (c *redriveCommand) run(ctx context.Context, queue string, out, errOut io.Writer) error {
 	client, err := c.target.resolve(ctx, func(f *runner.Info) string {
-		if queue == "deliveries" {
+		switch queue {
+		case "deliveries":
 			return f.DeliveriesQueueURL
+		case "index-jobs":
+			return f.IndexJobsQueueURL
 		}
 		return f.RecordsQueueURL
 	})

@@ -34,6 +34,7 @@ func (r *run) announce(ctx context.Context) error {
 		ApplicationID: r.state.ApplicationID, JWT: jwt, APIKey: r.state.APIKey,
 		DynamoDBEndpoint: r.servers.tableURL, SQSEndpoint: r.servers.queueURL, TableName: tableName,
 		RecordsQueueURL: r.queues["RecordsQueue"].URL, DeliveriesQueueURL: r.queues["DeliveriesQueue"].URL,
+		IndexJobsQueueURL: r.queues["IndexJobsQueue"].URL,
 	}
 	if err := WriteInfo(r.cfg.DataDir, info); err != nil {
 		return err

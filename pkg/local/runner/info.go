@@ -28,6 +28,7 @@ type Info struct {
 	TableName          string `json:"tableName"`
 	RecordsQueueURL    string `json:"recordsQueueUrl"`
 	DeliveriesQueueURL string `json:"deliveriesQueueUrl"`
+	IndexJobsQueueURL  string `json:"indexJobsQueueUrl"`
 }
 
 // ErrNotRunning says that no service runs with a data folder.

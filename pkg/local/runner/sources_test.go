@@ -25,7 +25,7 @@ func TestAQueueSourceIsWhatTheTemplateDeclares(t *testing.T) {
 	}
 }
 
-func TestOnlyIngestRunsLessSideBySideThanInAWS(t *testing.T) {
+func TestWhatKeepsTheMachineBusyRunsLessSideBySideThanInAWS(t *testing.T) {
 	for _, c := range []struct {
 		function       string
 		template, want int
@@ -36,6 +36,7 @@ func TestOnlyIngestRunsLessSideBySideThanInAWS(t *testing.T) {
 		{"ingest", 50, 16},
 		{"ingest", 2, 2},
 		{"ingest", 0, 16},
+		{"sweeper", 10, 2},
 	} {
 		if got := concurrency(c.function, c.template); got != c.want {
 			t.Errorf("%s with %d in the template: got %d, want %d", c.function, c.template, got, c.want)

@@ -17,6 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -139,7 +140,7 @@ func TestQueueSamplesCanBeRead(t *testing.T) {
 			t.Errorf("ingest message %s: %d changes, refusals %+v", message.MessageId, len(changes), refusals)
 		}
 	}
-	for _, name := range []string{"ingest", "worker"} {
+	for _, name := range []string{"ingest", "worker", "sweeper-index-job"} {
 		for _, message := range sample[events.SQSEvent](t, name).Records {
 			if sum := fmt.Sprintf("%x", md5.Sum([]byte(message.Body))); sum != message.Md5OfBody {
 				t.Errorf("%s message %s: MD5 %s, its body's is %s", name, message.MessageId, message.Md5OfBody, sum)
@@ -236,6 +237,29 @@ func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
 	row, err := dynamo.DecodeRowChange(&records[len(records)-1])
 	if err != nil || row.Ref() != delivery {
 		t.Errorf("the indexer's last record is %+v (%v), want the worker's row", row, err)
+	}
+}
+
+func TestIndexJobSampleIsForAListThatTheIndexerSampleChanges(t *testing.T) {
+	changed := map[queue.IndexJob]bool{}
+	for _, record := range sample[events.DynamoDBEvent](t, "indexer").Records {
+		if dynamo.StreamType(&record) != dynamo.StreamRecord {
+			continue
+		}
+		change, err := dynamo.DecodeRecordChange(&record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed[queue.IndexJob{OrganizationID: change.New.OrganizationID, List: change.New.Kind.Plural()}] = true
+	}
+	for _, message := range sample[events.SQSEvent](t, "sweeper-index-job").Records {
+		job, err := queue.ParseIndexJob(message.Body)
+		if err != nil || !changed[job] {
+			t.Errorf("%s: got %+v, %v; want one of %v", message.Body, job, err, changed)
+		}
+		if group := message.Attributes["MessageGroupId"]; group != job.OrganizationID.String() {
+			t.Errorf("message group %s, want the organization %s", group, job.OrganizationID)
+		}
 	}
 }
 
