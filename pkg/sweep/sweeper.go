@@ -1,9 +1,11 @@
 // Package sweep does what time brings: once a minute it sends the deliveries
-// whose attempt comes near, goes on with recoveries, and cancels the rows of
-// deleted endpoints. Every step is safe to repeat and leaves a mark for the
-// next run before it acts, so that a run that dies loses nothing; a run ends
-// within the time it is given and leaves the rest to the next. Attempts
-// themselves are left to the worker.
+// whose attempt comes near, starts the index jobs that are due, goes on with
+// recoveries, and cancels the rows of deleted endpoints; in between it does
+// the index jobs that were started. Every step is safe to repeat and leaves a
+// mark for the next run before it acts, so that a run that dies loses
+// nothing; a run ends within the time it is given and leaves the rest to the
+// next. Attempts are left to the worker, and what an index job does to the
+// maintainer.
 package sweep
 
 import (
@@ -13,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -49,6 +50,7 @@ type Marks interface {
 type Store interface {
 	Marks
 	BacklogStore
+	DueIndexJobs
 }
 
 // Queue sends messages to the worker.
@@ -56,25 +58,41 @@ type Queue interface {
 	SendRows(ctx context.Context, now value.Time, rows ...*webhook.Row) error
 }
 
-// Sweeper runs once a minute. Runs may overlap.
+// Config adapts a sweeper. Its zero value is the service's own.
+type Config struct {
+	Clock  func() time.Time
+	Logger *slog.Logger
+}
+
+// Index is where index jobs are started, and who does them.
+type Index struct {
+	IndexQueue
+	Maintainer
+}
+
+// Sweeper runs once a minute, and for each index job. Runs may overlap.
 type Sweeper struct {
 	store   Store
 	queue   Queue
+	index   Index
 	backlog *Backlog
-	clock   func() time.Time
-	logger  *slog.Logger
+	cfg     Config
 }
 
 // New returns a sweeper.
-func New(store Store, q Queue, clock func() time.Time, logger *slog.Logger) *Sweeper {
-	return &Sweeper{store: store, queue: q, backlog: NewBacklog(store, q, clock), clock: clock, logger: logger}
+func New(store Store, q Queue, index Index, cfg Config) *Sweeper {
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	return &Sweeper{store: store, queue: q, index: index, backlog: NewBacklog(store, q, cfg.Clock), cfg: cfg}
 }
 
-// Handle is a run, as the schedule's event asks for it. An error is logged
-// where it occurs and does not stop the rest; the last one is returned.
-func (s *Sweeper) Handle(ctx context.Context, _ events.CloudWatchEvent) error {
-	ctx, cancel := s.within(ctx)
-	defer cancel()
+// sweep is the run of a minute. An error is logged where it occurs and does
+// not stop the rest; the last one is returned.
+func (s *Sweeper) sweep(ctx context.Context) error {
 	found := &findings{}
 	var group errgroup.Group
 	group.SetLimit(shards)
@@ -83,11 +101,16 @@ func (s *Sweeper) Handle(ctx context.Context, _ events.CloudWatchEvent) error {
 			return s.failed(ctx, s.shard(ctx, shard, found), "shard", shard)
 		})
 	}
+	for shard := range dynamo.JobShards {
+		group.Go(func() error {
+			return s.failed(ctx, s.startIndexJobs(ctx, shard, found), "indexJobShard", shard)
+		})
+	}
 	err := group.Wait()
 	if jobErr := s.jobs(ctx, found.jobs); jobErr != nil {
 		err = jobErr
 	}
-	s.logger.InfoContext(ctx, "swept", "sent", found.sent, "jobs", len(found.jobs))
+	s.cfg.Logger.InfoContext(ctx, "swept", "sent", found.sent, "jobs", len(found.jobs), "indexJobs", found.indexJobs)
 	return err
 }
 
@@ -105,25 +128,26 @@ func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		s.logger.WarnContext(ctx, "a run ended with work left", what...)
+		s.cfg.Logger.WarnContext(ctx, "a run ended with work left", what...)
 		err = nil
 	default:
-		s.logger.ErrorContext(ctx, "sweeping failed", append(what, "error", err)...)
+		s.cfg.Logger.ErrorContext(ctx, "sweeping failed", append(what, "error", err)...)
 	}
 	return err
 }
 
 // findings are what the shards of a run came upon.
 type findings struct {
-	mu   sync.Mutex
-	sent int
-	jobs []webhook.Due
+	mu        sync.Mutex
+	sent      int
+	jobs      []webhook.Due
+	indexJobs int
 }
 
 // shard sends the deliveries of one due partition.
 func (s *Sweeper) shard(ctx context.Context, shard int, found *findings) error {
 	for after := ""; ; {
-		now := value.TimeOf(s.clock())
+		now := value.TimeOf(s.cfg.Clock())
 		page, err := s.store.Due(ctx, shard, after, now.Add(horizon), pageSize)
 		if err != nil || len(page) == 0 {
 			return err
@@ -192,7 +216,7 @@ func (s *Sweeper) jobs(ctx context.Context, due []webhook.Due) error {
 	group.SetLimit(jobs)
 	for _, d := range due {
 		group.Go(func() error {
-			taken, _, err := s.store.Postpone(ctx, d, value.TimeOf(s.clock()).Add(jobLease))
+			taken, _, err := s.store.Postpone(ctx, d, value.TimeOf(s.cfg.Clock()).Add(jobLease))
 			if err == nil && taken != nil {
 				err = s.job(ctx, d)
 			}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
@@ -56,6 +54,7 @@ type bench struct {
 	*sweep.Sweeper
 	table    *dynamo.Table
 	sent     *sent
+	index    *maintained
 	backlog  *sweep.Backlog
 	org      value.ID
 	app      value.ID
@@ -66,12 +65,14 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	client, name := dynamotest.Client(t)
-	b := &bench{org: value.NewID(), now: time.Now(), sent: &sent{delay: map[value.ID]time.Duration{}}}
+	b := &bench{org: value.NewID(), now: time.Now(), sent: &sent{delay: map[value.ID]time.Duration{}}, index: &maintained{}}
 	clock := func() time.Time { return b.now }
 	b.table = dynamo.New(client, name, clock)
 	b.app = dynamotest.Application(t, b.table, b.org)
 	b.endpoint = dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
-	b.Sweeper = sweep.New(b.table, b.sent, clock, slog.New(slog.DiscardHandler))
+	b.Sweeper = sweep.New(b.table, b.sent, sweep.Index{IndexQueue: b.index, Maintainer: b.index}, sweep.Config{
+		Clock: clock, Logger: slog.New(slog.DiscardHandler),
+	})
 	b.backlog = sweep.NewBacklog(b.table, b.sent, clock)
 	return b
 }
@@ -80,8 +81,8 @@ func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
 
 func (b *bench) sweep(t *testing.T) map[value.ID]time.Duration {
 	t.Helper()
-	if err := b.Handle(t.Context(), events.CloudWatchEvent{}); err != nil {
-		t.Fatal(err)
+	if answer, err := b.Handle(t.Context(), sweep.Event{}); answer != nil || err != nil {
+		t.Fatalf("a run of the schedule: %+v, %v; want no answer and no error", answer, err)
 	}
 	return b.sent.reset()
 }
@@ -147,7 +148,7 @@ func TestRowWhoseMessageIsLostIsSentAgain(t *testing.T) {
 	b := newBench(t)
 	r := b.waiting(t, 0)
 	b.sent.err = fault.Busy(errors.New("the queue is down"))
-	if err := b.Handle(t.Context(), events.CloudWatchEvent{}); err == nil {
+	if _, err := b.Handle(t.Context(), sweep.Event{}); err == nil {
 		t.Error("no error although nothing was sent")
 	}
 	b.sent.err = nil
@@ -193,7 +194,7 @@ func TestOverlappingRunsSendOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
-			if err := b.Handle(t.Context(), events.CloudWatchEvent{}); err != nil {
+			if _, err := b.Handle(t.Context(), sweep.Event{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -339,7 +340,7 @@ func TestRunEndsWithItsTime(t *testing.T) {
 	b.waiting(t, 0)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(4*time.Second)) // less than is spared
 	defer cancel()
-	if err := b.Handle(ctx, events.CloudWatchEvent{}); err != nil {
+	if _, err := b.Handle(ctx, sweep.Event{}); err != nil {
 		t.Errorf("a run without time: %v, want it to leave the rest to the next", err)
 	}
 	if got := b.sent.reset(); len(got) > 0 {
