@@ -58,6 +58,7 @@ var layers = map[string][]string{
 	"pkg/local/tableserver": {},
 	"pkg/local/queueserver": {},
 	"pkg/local/eventsource": {"pkg/pause"},
+	"pkg/local/faults":      {},
 	"pkg/local/provision":   {"pkg/local/template"},
 
 	"pkg/app":               {"..."},

@@ -1,0 +1,97 @@
+package faults
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+)
+
+// Client is one of the clients that the proxy tells apart, such as one
+// process of several.
+type Client struct {
+	name string
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	crashes bool // after so many more writes
+	left    int
+	calm    bool
+}
+
+func newClient(seed uint64, name string) *Client {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return &Client{name: name, random: rand.New(rand.NewPCG(seed, h.Sum64()))} //nolint:gosec // faults are to repeat
+}
+
+// CrashAfter lets this many more writes of the client through and then cuts
+// the connection of every request, reads included, until Restart: as if the
+// client had died between two writes.
+func (c *Client) CrashAfter(writes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.crashes, c.left = true, writes
+}
+
+// Restart ends a crash, also one that has not come yet.
+func (c *Client) Restart() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.crashes = false
+}
+
+// Crashed reports whether the client has been cut off.
+func (c *Client) Crashed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crashes && c.left <= 0
+}
+
+// Spare exempts the client from faults by chance, or no longer.
+func (c *Client) Spare(spared bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calm = spared
+}
+
+// admit reports whether the client still lives, and counts a write.
+func (c *Client) admit(o operation) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.crashes {
+		return true
+	}
+	if c.left <= 0 {
+		return false
+	}
+	if o.writes {
+		c.left--
+	}
+	return true
+}
+
+// plan is what befalls one request.
+type plan struct {
+	end  Fault // the fault that ends it, "" for none
+	also map[Fault]bool
+	coin *rand.Rand // for what the faults leave open
+}
+
+// plan draws. It takes the same numbers from the source whatever the rates
+// and the operation are, so that one rate more does not change all the rest.
+func (c *Client) plan(o operation, rates Rates) plan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := plan{also: map[Fault]bool{}, coin: rand.New(rand.NewPCG(c.random.Uint64(), 0))} //nolint:gosec // as above
+	for _, f := range All() {
+		hit := c.random.Float64() < rates[f] && o.can(f) && !c.calm
+		switch {
+		case !hit:
+		case f == Delay || f == Unprocessed || f == StaleRead:
+			p.also[f] = true
+		case p.end == "":
+			p.end = f
+		}
+	}
+	return p
+}

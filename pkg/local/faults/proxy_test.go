@@ -1,0 +1,581 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/local/faults"
+)
+
+// world is a table behind a proxy, with a client that does not try again and
+// one that goes around the proxy.
+type world struct {
+	t              *testing.T
+	proxy          *faults.Proxy
+	faulty, direct *dynamodb.Client
+	table          string
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newWorld(t *testing.T, cfg faults.Config) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
+	w.direct, w.table = dynamotest.Client(t)
+	cfg.Clock = w.clock
+	var err error
+	if w.proxy, err = faults.New(*w.direct.Options().BaseEndpoint, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.proxy.Start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.proxy.Close() })
+	w.faulty = w.client("")
+	return w
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func (w *world) client(name string) *dynamodb.Client {
+	return dynamodb.New(w.direct.Options(), func(o *dynamodb.Options) {
+		o.BaseEndpoint, o.Retryer = aws.String(w.proxy.Endpoint(name)), aws.NopRetryer{}
+	})
+}
+
+type item = map[string]types.AttributeValue
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func key(sk string) item { return item{"PK": text("p"), "SK": text(sk)} }
+
+func thing(sk, v string) item {
+	return item{"PK": text("p"), "SK": text(sk), "v": text(v), "w": text("w")}
+}
+
+func (w *world) put(c *dynamodb.Client, it item) error {
+	_, err := c.PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: it})
+	return err
+}
+
+func (w *world) mustPut(it item) {
+	w.t.Helper()
+	if err := w.put(w.faulty, it); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) get(c *dynamodb.Client, sk string, consistent bool) (string, error) {
+	out, err := c.GetItem(w.t.Context(), &dynamodb.GetItemInput{TableName: &w.table, Key: key(sk), ConsistentRead: &consistent})
+	if err != nil {
+		return "", err
+	}
+	return valueOf(out.Item), nil
+}
+
+func valueOf(it item) string {
+	if v, ok := it["v"].(*types.AttributeValueMemberS); ok {
+		return v.Value
+	}
+	return ""
+}
+
+// stored is the item's value in the table itself.
+func (w *world) stored(sk string) string {
+	w.t.Helper()
+	v, err := w.get(w.direct, sk, true)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+func (w *world) values(in *dynamodb.QueryInput) string {
+	w.t.Helper()
+	in.TableName = &w.table
+	in.KeyConditionExpression = aws.String("PK = :p")
+	in.ExpressionAttributeValues = item{":p": text("p")}
+	out, err := w.faulty.Query(w.t.Context(), in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if int(out.Count) != len(out.Items) {
+		w.t.Errorf("a query's count: got %d for %d items", out.Count, len(out.Items))
+	}
+	var values []string
+	for _, it := range out.Items {
+		values = append(values, valueOf(it))
+	}
+	return strings.Join(values, " ")
+}
+
+func only(f faults.Fault) faults.Rates { return faults.Rates{f: 1} }
+
+func (w *world) transact(c *dynamodb.Client) error {
+	_, err := c.TransactWriteItems(w.t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{Put: &types.Put{TableName: &w.table, Item: thing("a", "1")}},
+		{Put: &types.Put{TableName: &w.table, Item: thing("b", "1")}},
+		{ConditionCheck: &types.ConditionCheck{TableName: &w.table, Key: key("c"), ConditionExpression: aws.String("attribute_not_exists(PK)")}},
+	}})
+	return err
+}
+
+func TestRefusalsHaveTheShapesOfTheRealOnesAndDoNothing(t *testing.T) {
+	for _, c := range []struct {
+		fault faults.Fault
+		codes []string // what a single write may meet
+	}{
+		{faults.Throttle, []string{"ProvisionedThroughputExceededException", "ThrottlingException"}},
+		{faults.InternalError, []string{"InternalServerError"}},
+		{faults.Conflict, []string{"TransactionConflictException"}},
+	} {
+		w := newWorld(t, faults.Config{Rates: only(c.fault)})
+		met := map[string]bool{}
+		for range 30 {
+			err := w.put(w.faulty, thing("a", "1"))
+			var api smithy.APIError
+			if !errors.As(err, &api) || !slices.Contains(c.codes, api.ErrorCode()) {
+				t.Fatalf("%s: got %v, want one of %q", c.fault, err, c.codes)
+			}
+			met[api.ErrorCode()] = true
+			again := retry.NewStandard().IsErrorRetryable(err)
+			if want := c.fault != faults.Conflict; again != want {
+				t.Errorf("%s: the SDK tries again after %v: %v, want %v", c.fault, err, again, want)
+			}
+		}
+		if len(met) != len(c.codes) {
+			t.Errorf("%s: met %v, want all of %q", c.fault, met, c.codes)
+		}
+		if got := w.stored("a"); got != "" {
+			t.Errorf("%s: the write was done: %q", c.fault, got)
+		}
+		if got := w.proxy.Counts(); got.Of(c.fault) != 30 || got.Requests["PutItem"] != 30 {
+			t.Errorf("%s: counted\n%s", c.fault, got)
+		}
+	}
+}
+
+func TestATransactionIsCancelledWithOneReason(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.Conflict)})
+	hit := map[int]bool{}
+	for range 40 {
+		err := w.transact(w.faulty)
+		var cancelled *types.TransactionCanceledException
+		if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
+			t.Fatalf("got %v, want three reasons", err)
+		}
+		codes := ""
+		for i, r := range cancelled.CancellationReasons {
+			codes += *r.Code + " "
+			if *r.Code == "TransactionConflict" {
+				hit[i] = true
+			}
+		}
+		if strings.Count(codes, "None") != 2 || strings.Count(codes, "TransactionConflict") != 1 {
+			t.Fatalf("reasons %q, want one conflict", codes)
+		}
+		if !strings.Contains(cancelled.ErrorMessage(), strings.ReplaceAll(strings.TrimSpace(codes), " ", ", ")) {
+			t.Errorf("message %q does not list %q", cancelled.ErrorMessage(), codes)
+		}
+	}
+	if len(hit) != 3 {
+		t.Errorf("conflicts at %v, want at every item", hit)
+	}
+	w.proxy.SetRates(only(faults.Throttle))
+	throttled := false
+	for range 40 {
+		var cancelled *types.TransactionCanceledException
+		if errors.As(w.transact(w.faulty), &cancelled) {
+			throttled = throttled || strings.Contains(cancelled.ErrorMessage(), "ThrottlingError")
+		}
+	}
+	if !throttled || w.stored("a") != "" {
+		t.Errorf("cancelled for want of throughput: %v, stored %q", throttled, w.stored("a"))
+	}
+}
+
+func TestATimeoutHangsUntilTheClientGivesUp(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.Timeout)})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := w.faulty.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.table, Item: thing("a", "1")})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the client's own deadline", err)
+	}
+	if got := w.stored("a"); got != "" {
+		t.Errorf("the write was done: %q", got)
+	}
+}
+
+func TestAHangEndsWithTheProxyOrItsBound(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.Timeout), MaxHang: 20 * time.Millisecond})
+	if err := w.put(w.faulty, thing("a", "1")); err == nil {
+		t.Error("past the bound: the write succeeded")
+	}
+	long := newWorld(t, faults.Config{Rates: only(faults.Timeout)})
+	failed := make(chan error)
+	go func() { failed <- long.put(long.faulty, thing("a", "1")) }()
+	for long.proxy.Counts().Of(faults.Timeout) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the request never came")
+		}
+	}
+	long.proxy.Close()
+	if err := <-failed; err == nil {
+		t.Error("of a closed proxy: the write succeeded")
+	}
+}
+
+func TestWhetherALostWriteIsDoneDependsOnTheFault(t *testing.T) {
+	for fault, done := range map[faults.Fault]string{
+		faults.LostRequest: "", faults.LostAnswer: "1", faults.FalseError: "1",
+	} {
+		w := newWorld(t, faults.Config{Rates: only(fault)})
+		for i := range 20 {
+			sk := fmt.Sprint(i)
+			err := w.put(w.faulty, thing(sk, "1"))
+			if err == nil {
+				t.Fatalf("%s: the client saw an answer", fault)
+			}
+			var api smithy.APIError
+			if answered := errors.As(err, &api); answered != (fault == faults.FalseError) {
+				t.Errorf("%s: got %v", fault, err)
+			}
+			if got := w.stored(sk); got != done {
+				t.Errorf("%s: stored %q, want %q", fault, got, done)
+			}
+		}
+	}
+}
+
+func TestTheSDKTriesAgainWhatWasLostButNotAnAnswerCutInItsMiddle(t *testing.T) {
+	w := newWorld(t, faults.Config{Seed: 3, Rates: faults.Every(0.1, faults.LostAnswer, faults.LostRequest, faults.Throttle, faults.InternalError, faults.FalseError)})
+	patient := dynamodb.New(w.faulty.Options(), func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts, o.RateLimiter = 20, noLimit{}
+			o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+		})
+	})
+	cut := 0
+	for i := range 100 {
+		err := w.put(patient, thing(fmt.Sprint(i), "1"))
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			cut++
+		case err != nil:
+			t.Errorf("item %d: %v", i, err)
+		}
+		if got := w.stored(fmt.Sprint(i)); got != "1" {
+			t.Errorf("item %d: stored %q", i, got)
+		}
+	}
+	if counts := w.proxy.Counts(); cut == 0 || counts.Requests["PutItem"] <= 100 {
+		t.Errorf("%d answers cut, counted\n%s", cut, counts)
+	}
+}
+
+type noLimit struct{}
+
+func (noLimit) GetToken(context.Context, uint) (func() error, error) {
+	return func() error { return nil }, nil
+}
+func (noLimit) AddTokens(uint) error { return nil }
+
+func TestADelayedRequestIsDone(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.Delay), MaxDelay: 5 * time.Millisecond})
+	w.mustPut(thing("a", "1"))
+	if got := w.stored("a"); got != "1" || w.proxy.Counts().Of(faults.Delay) != 1 {
+		t.Errorf("stored %q, counted\n%s", got, w.proxy.Counts())
+	}
+}
+
+func TestABatchIsDoneByParts(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.Unprocessed)})
+	for round := range 20 {
+		writes := []types.WriteRequest{}
+		for i := range 10 {
+			writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: thing(fmt.Sprint(round, "-", i), "1")}})
+		}
+		written := 0
+		for left := writes; len(left) > 0; {
+			out, err := w.faulty.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{w.table: left}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest := out.UnprocessedItems[w.table]
+			if len(left) > 1 && (len(rest) == 0 || len(rest) >= len(left)) {
+				t.Fatalf("of %d writes %d were left, want some and not all", len(left), len(rest))
+			}
+			written += len(left) - len(rest)
+			left = rest
+		}
+		if written != len(writes) {
+			t.Fatalf("%d writes done, want %d", written, len(writes))
+		}
+	}
+	left := types.KeysAndAttributes{ProjectionExpression: aws.String("#v"), ExpressionAttributeNames: map[string]string{"#v": "v"}, ConsistentRead: aws.Bool(true)}
+	for round := range 9 {
+		left.Keys = append(left.Keys, key(fmt.Sprint(round, "-", round)))
+	}
+	found := 0
+	for asked := (map[string]types.KeysAndAttributes{w.table: left}); len(asked) > 0; {
+		out, err := w.faulty.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range out.Responses[w.table] {
+			if valueOf(it) != "1" || len(it) != 1 {
+				t.Errorf("got %v, want the value alone", it)
+			}
+			found++
+		}
+		asked = out.UnprocessedKeys
+	}
+	if counts := w.proxy.Counts(); found != 9 || counts.Injected[faults.Unprocessed]["BatchGetItem"] == 0 {
+		t.Errorf("found %d items, want 9; counted\n%s", found, counts)
+	}
+}
+
+func TestAStaleReadShowsWhatTheTableHeldAMomentAgo(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.StaleRead), Stale: time.Second})
+	for _, v := range []string{"1", "2", "3"} {
+		w.mustPut(thing("a", v))
+	}
+	for name, read := range map[string]func() (string, error){
+		"GetItem": func() (string, error) { return w.get(w.faulty, "a", false) },
+		"Query":   func() (string, error) { return w.values(&dynamodb.QueryInput{}), nil },
+		"Query of one attribute": func() (string, error) {
+			return w.values(&dynamodb.QueryInput{ProjectionExpression: aws.String("PK, SK, v")}), nil
+		},
+		"BatchGetItem": func() (string, error) {
+			out, err := w.faulty.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
+				w.table: {Keys: []item{key("a")}},
+			}})
+			if err != nil || len(out.Responses[w.table]) == 0 {
+				return "", err
+			}
+			return valueOf(out.Responses[w.table][0]), nil
+		},
+	} {
+		seen := map[string]bool{}
+		for range 60 {
+			v, err := read()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			seen[v] = true
+		}
+		if !seen[""] || !seen["1"] || !seen["2"] || seen["3"] || len(seen) != 3 {
+			t.Errorf("%s: saw %v, want each state but the last", name, seen)
+		}
+	}
+	if got, err := w.get(w.faulty, "a", true); err != nil || got != "3" {
+		t.Errorf("a consistent read: got %q, %v; want 3", got, err)
+	}
+	w.advance(2 * time.Second)
+	if got, err := w.get(w.faulty, "a", false); err != nil || got != "3" {
+		t.Errorf("after the window: got %q, %v; want 3", got, err)
+	}
+}
+
+func TestAStaleReadLosesTheLastWritesOfAPartitionOnly(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.StaleRead)})
+	for _, v := range []string{"1", "2", "3", "4"} {
+		w.mustPut(thing(v, v))
+	}
+	for range 40 {
+		if got := w.values(&dynamodb.QueryInput{}); !strings.HasPrefix("1 2 3", got) {
+			t.Errorf("got %q, want a beginning of what was written", got)
+		}
+	}
+}
+
+func TestAStaleReadShowsADeletedItemAndNotAWriteThatWasRefused(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.StaleRead)})
+	w.mustPut(thing("a", "1"))
+	w.advance(time.Minute)
+	if _, err := w.faulty.PutItem(t.Context(), &dynamodb.PutItemInput{
+		TableName: &w.table, Item: thing("a", "2"), ConditionExpression: aws.String("attribute_not_exists(PK)"),
+	}); err == nil {
+		t.Fatal("the condition held")
+	}
+	if got, _ := w.get(w.faulty, "a", false); got != "1" || w.proxy.Counts().Of(faults.StaleRead) != 0 {
+		t.Errorf("after a refused write: got %q, counted\n%s", got, w.proxy.Counts())
+	}
+	if _, err := w.faulty.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &w.table, Key: key("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.get(w.faulty, "a", false); got != "1" {
+		t.Errorf("after the deletion: got %q, %v; want the item that was", got, err)
+	}
+}
+
+func TestTransactionsAndBatchesAreRememberedToo(t *testing.T) {
+	w := newWorld(t, faults.Config{Operations: map[string]faults.Rates{"GetItem": only(faults.StaleRead)}})
+	if err := w.transact(w.faulty); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.faulty.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
+		w.table: {{PutRequest: &types.PutRequest{Item: thing("c", "1")}}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	stale := map[string]bool{}
+	for range 60 {
+		for _, sk := range []string{"a", "b", "c"} {
+			if got, err := w.get(w.faulty, sk, false); err != nil {
+				t.Fatal(err)
+			} else if got == "" {
+				stale[sk] = true
+			}
+		}
+	}
+	if len(stale) != 3 {
+		t.Errorf("stale items %v, want a, b and c", stale)
+	}
+}
+
+func TestACrashComesBetweenTwoWritesOfOneClient(t *testing.T) {
+	w := newWorld(t, faults.Config{})
+	one, other := w.client("one"), w.client("other")
+	w.proxy.Client("one").CrashAfter(2)
+	for i := range 4 {
+		if err := w.put(one, thing(fmt.Sprint(i), "1")); (err == nil) != (i < 2) {
+			t.Errorf("write %d: got %v", i, err)
+		}
+		if err := w.put(other, thing(fmt.Sprint("other", i), "1")); err != nil {
+			t.Errorf("write %d of the other client: %v", i, err)
+		}
+	}
+	if _, err := w.get(one, "0", true); err == nil || !w.proxy.Client("one").Crashed() || w.proxy.Client("other").Crashed() {
+		t.Error("a crashed client can read")
+	}
+	w.proxy.Client("one").Restart()
+	if got, err := w.get(one, "0", true); got != "1" {
+		t.Errorf("after the restart: got %q, %v", got, err)
+	}
+}
+
+func TestFaultsCanBeSwitchedAndSparedWhileTheProxyRuns(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: only(faults.Throttle)})
+	check := func(when string, fails bool) {
+		t.Helper()
+		if err := w.put(w.faulty, thing("a", "1")); (err != nil) != fails {
+			t.Errorf("%s: got %v, want a failure: %v", when, err, fails)
+		}
+	}
+	check("at first", true)
+	w.proxy.Off()
+	check("switched off", false)
+	w.proxy.On()
+	check("switched on", true)
+	w.proxy.Client("").Spare(true)
+	check("spared", false)
+	w.proxy.Client("").Spare(false)
+	w.proxy.SetOperation("PutItem", nil)
+	check("with rates of its own", false)
+	if _, err := w.get(w.faulty, "a", true); err == nil {
+		t.Error("another operation lost its rates")
+	}
+	w.proxy.SetRates(nil)
+	if _, err := w.get(w.faulty, "a", true); err != nil {
+		t.Errorf("without rates: %v", err)
+	}
+}
+
+func TestOneClientMeetsTheSameFaultsWithTheSameSeed(t *testing.T) {
+	var runs []string
+	for range 2 {
+		w := newWorld(t, faults.Config{Seed: 7, Rates: faults.Every(0.3, faults.Throttle, faults.LostAnswer, faults.FalseError)})
+		met := ""
+		for i := range 40 {
+			err := w.put(w.faulty, thing(fmt.Sprint(i), "1"))
+			var api smithy.APIError
+			switch {
+			case err == nil:
+				met += "-"
+			case errors.As(err, &api):
+				met += api.ErrorCode()[:1]
+			default:
+				met += "x"
+			}
+		}
+		runs = append(runs, met)
+	}
+	if runs[0] != runs[1] || !strings.Contains(runs[0], "x") || !strings.Contains(runs[0], "-") {
+		t.Errorf("two runs with one seed:\n%s\n%s", runs[0], runs[1])
+	}
+}
+
+func TestAnswersCarryTheChecksumOfTheirBody(t *testing.T) {
+	w := newWorld(t, faults.Config{Rates: faults.Every(1, faults.StaleRead, faults.Unprocessed)})
+	w.mustPut(thing("a", "1"))
+	body := `{"RequestItems":{"` + w.table + `":{"Keys":[{"PK":{"S":"p"},"SK":{"S":"a"}},{"PK":{"S":"p"},"SK":{"S":"b"}}]}}}`
+	for _, rates := range []faults.Rates{faults.Every(1, faults.StaleRead, faults.Unprocessed), only(faults.Throttle), nil} {
+		w.proxy.SetRates(rates)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader([]byte(body)))
+		r.Header.Set("X-Amz-Target", "DynamoDB_20120810.BatchGetItem")
+		r.Header.Set("X-Amz-Date", "20261121T060000Z")
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20261121/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=00")
+		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+		answer := httptest.NewRecorder()
+		w.proxy.ServeHTTP(answer, r)
+		if got, want := answer.Header().Get("X-Amz-Crc32"), checksum(answer.Body.Bytes()); got != want {
+			t.Errorf("%v: checksum %q of %s, want %s", rates, got, answer.Body, want)
+		}
+		if got, want := answer.Header().Get("Content-Length"), fmt.Sprint(answer.Body.Len()); got != want {
+			t.Errorf("%v: length %q, want %s", rates, got, want)
+		}
+	}
+}
+
+func TestRatesAreReadFromText(t *testing.T) {
+	for text, want := range map[string]string{
+		"throttle=0.1,staleRead=1":  "map[staleRead:1 throttle:0.1]",
+		" lostAnswer=0 ":            "map[lostAnswer:0]",
+		"all=0.05,timeout=0":        "10 faults, timeout 0, delay 0.05",
+		"throttle":                  "",
+		"throttle=1.5":              "",
+		"throttle=NaN":              "",
+		"noSuchFault=0.5":           "",
+		"":                          "",
+		"throttle=0.1,,staleRead=1": "",
+	} {
+		rates, err := faults.ParseRates(text)
+		got := fmt.Sprint(map[faults.Fault]float64(rates))
+		if len(rates) > 2 {
+			got = fmt.Sprintf("%d faults, timeout %v, delay %v", len(rates), rates[faults.Timeout], rates[faults.Delay])
+		}
+		if (err == nil) != (want != "") || err == nil && got != want {
+			t.Errorf("%q: got %s, %v; want %q", text, got, err, want)
+		}
+	}
+}
