@@ -141,6 +141,22 @@ func (t *Table) AllRows(ctx context.Context, org value.ID, each func(*webhook.Ro
 	})
 }
 
+// RowsPage reads one page of a shard of the organization's rows, as
+// [Table.RecordsPage] does of records; there are [RecordShards] shards.
+func (t *Table) RowsPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Row, next string, err error) {
+	next, err = t.page(ctx, recordPartition(org, eventKind, shard), after, limit, func(it item) error {
+		r, err := decodeRow(it)
+		if err == nil {
+			page = append(page, r)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("read a page of rows, shard %d: %w", shard, err)
+	}
+	return page, next, nil
+}
+
 // Deliveries reads what the attempts of the rows need, strongly consistent,
 // and answers in the order of the references.
 func (t *Table) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.Delivery, error) {

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/value"
@@ -36,6 +37,9 @@ const (
 	typeCounters    = "ctr"
 	typeRate        = "rate"
 	typeTail        = "tail"
+	typeManifest    = "man"
+	typeChunk       = "chk"
+	typeJob         = "job"
 )
 
 // shards spreads one organization's records of a kind, and its webhook
@@ -121,6 +125,37 @@ const tailPrefix = "T#"
 
 func tailKey(org value.ID, list string, sequence uint64) key {
 	return key{tailPartition(org, list), fmt.Sprintf("%s%016x", tailPrefix, sequence)}
+}
+
+// manifestKey is the key of a list's manifest, and of the state of its
+// rebuild, beside its tail.
+func manifestKey(org value.ID, list, which string) key {
+	return key{tailPartition(org, list), which}
+}
+
+// chunkKey gives each chunk a partition key of its own, so that reading many
+// at a time is spread over the table.
+func chunkKey(org value.ID, list string, slot uint64) key {
+	return key{chunkPrefix(org, list) + strconv.FormatUint(slot, 16), "CHUNK"}
+}
+
+func chunkPrefix(org value.ID, list string) string { return tailPartition(org, list) + "#" }
+
+func jobKey(org value.ID, list string) key { return key{tailPartition(org, list), "JOB"} }
+
+// jobPartition holds the jobs of lists by the time from which one may run.
+func jobPartition(org value.ID, list string) string {
+	h := fnv.New32a()
+	h.Write(org[:])
+	h.Write([]byte(list))
+	return jobShard(int(h.Sum32() % JobShards))
+}
+
+func jobShard(shard int) string { return fmt.Sprintf("JOB#%x", shard) }
+
+// jobSort orders a partition of jobs by time, then by list.
+func jobSort(at value.Time, org value.ID, list string) string {
+	return timedSort(at, org) + "#" + list
 }
 
 // duePartition holds the rows whose next attempt lies further ahead than a

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -23,6 +24,7 @@ import (
 type breaking struct {
 	operation string
 	broken    atomic.Bool
+	after     func() // what others do before the SDK tries again
 }
 
 func (b *breaking) Do(r *http.Request) (*http.Response, error) {
@@ -30,6 +32,9 @@ func (b *breaking) Do(r *http.Request) (*http.Response, error) {
 	if err == nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+b.operation) && b.broken.CompareAndSwap(false, true) {
 		resp.Body.Close()
 		resp.Body = io.NopCloser(lost{})
+		if b.after != nil {
+			b.after()
+		}
 	}
 	return resp, err
 }
@@ -45,6 +50,7 @@ func breakingTable(t *testing.T, operation string) (*dynamo.Table, *breaking) {
 	b.broken.Store(true)
 	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = b
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 10 * time.Millisecond })
 	}), name, time.Now), b
 }
 

@@ -105,6 +105,57 @@ func sameRecord(a, b item) bool {
 	return getString(a, attrDoc) == getString(b, attrDoc) && getBool(a, attrDeleted) == getBool(b, attrDeleted)
 }
 
+// RecordShards is the number of shards that an organization's records of a
+// kind, and its webhook rows, are spread over.
+const RecordShards = shards
+
+// RecordsPage reads one page of a shard of the organization's records of the
+// kind, tombstones included, in the order of their ids, strongly consistent.
+// after is "" at the start, then the next that the page before gave; next is
+// "" at the end. A page holds at most limit records, and fewer, even none,
+// where it would pass 1 MB or holds expired tombstones.
+func (t *Table) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (page []*commerce.Stored, next string, err error) {
+	next, err = t.page(ctx, recordPartition(org, string(kind), shard), after, limit, func(it item) error {
+		s, err := decodeRecord(org, it)
+		if err == nil {
+			page = append(page, s)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("read a page of %s shard %d: %w", kind, shard, err)
+	}
+	return page, next, nil
+}
+
+// page hands the unexpired items of one page of a partition to each and
+// returns the sort key to go on behind, "" at the end.
+func (t *Table) page(ctx context.Context, pk, after string, limit int, each func(item) error) (next string, err error) {
+	in := partition(pk, "")
+	in.TableName, in.Limit = &t.name, aws.Int32(int32(min(limit, pageMax))) //nolint:gosec // bounded
+	if after != "" {
+		in.KeyConditionExpression = aws.String("PK = :pk AND SK > :after")
+		in.ExpressionAttributeValues[":after"] = str(after)
+	}
+	out, err := t.client.Query(ctx, in)
+	if err != nil {
+		return "", wrap("query", err)
+	}
+	for _, it := range out.Items {
+		if t.expired(it) {
+			continue
+		}
+		if err := each(it); err != nil {
+			return "", err
+		}
+	}
+	return getString(out.LastEvaluatedKey, attrSK), nil
+}
+
+// pageMax bounds a page: no more of the smallest items fit into the 1 MB that
+// a query answers.
+const pageMax = 10_000
+
 // AllRecords hands every record of the kind, tombstones included, to each,
 // which is called by one goroutine at a time. The shards are read in
 // parallel and in no order.

@@ -3,157 +3,207 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// TailRetention is how long entries of the change log are kept: longer than
-// the 24 hours that a stream record can wait for the indexer.
-const TailRetention = 26 * time.Hour
+// TailRetention is how long entries of a list's tail are kept. They are
+// folded into the index within a day; the rest is for a fold that is held up.
+// Removal by age is free.
+const TailRetention = 30 * 24 * time.Hour
 
-// TailEntry is one entry of a list's change log.
+// MaxBody is the most bytes of a tail entry, a manifest or a chunk: an item
+// can have 400 KB, keys and names included.
+const MaxBody = 390 << 10
+
+// TailEntry is one entry of a list's tail.
 type TailEntry struct {
 	Sequence uint64
 	At       value.Time // when it was appended, and so became visible in lists
 	Body     []byte
 }
 
-// The change log of a list is a run of items whose sequences rise by one.
-// Each is put on the condition that it is not there yet, so that two writers
-// never share a sequence and no entry appears behind one that a reader has
-// already seen. The head item remembers where a run started, for a log whose
-// entries have all expired.
+// Appended tells where an entry came to stand.
+type Appended struct {
+	Sequence uint64
+	Sum      uint64     // bytes of the bodies of this entry and those before it, since the tail was last empty
+	At       value.Time // never before that of the entry before
+	Previous value.Time // At of the entry before; 0 when none is left
+}
+
+// The tail of a list is a run of items whose sequences rise by exactly one
+// from 1, so that a reader notices one that it misses. Each is put on the
+// condition that it is not there yet: two writers never share a sequence, and
+// none appears behind one that a reader has seen. When age has removed every
+// entry, the manifest knows how far they went.
 const (
-	tailHead      = "HEAD"
-	attrBody      = "body"
-	attrAt        = "at"
-	attrStart     = "start"
-	tailAttempts  = 20
-	tailPageLimit = 50
+	attrBody = "body"
+	attrAt   = "at"
+	attrSum  = "sum"
+	attrMark = "mark" // random: tells a writer its own write
+
+	// contendedAttempts bounds the tries of a write that many make at a
+	// time. Every lost one is another's success.
+	contendedAttempts = 20
+	// tailPutTime bounds a put with its repetitions, and so how old an
+	// entry's time can be when readers see it.
+	tailPutTime = 10 * time.Second
 )
 
-// TailEnd returns the sequence of the newest entry, or where the next run
-// will start from.
-func (t *Table) TailEnd(ctx context.Context, org value.ID, list string) (uint64, error) {
-	end, _, err := t.tailEnd(ctx, org, list)
-	return end, err
+// AppendTail appends an entry of at most [MaxBody] bytes. Entries become
+// visible in the order of their sequences. After an error the entry may be
+// there nevertheless.
+func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body []byte) (Appended, error) {
+	if err := checkBody("an entry of the tail", body); err != nil {
+		return Appended{}, err
+	}
+	mark := newMark()
+	for attempt := range contendedAttempts {
+		if attempt > 0 {
+			if err := backOff(ctx, attempt); err != nil {
+				return Appended{}, wrap("append to the tail", err)
+			}
+		}
+		end, err := t.tailEnd(ctx, org, list)
+		if err != nil {
+			return Appended{}, err
+		}
+		next := Appended{
+			Sequence: end.Sequence + 1, Sum: end.Sum + uint64(len(body)),
+			At: max(value.TimeOf(t.now()), end.At), Previous: end.At,
+		}
+		done, err := t.putTail(ctx, tailKey(org, list, next.Sequence), next, mark, body)
+		if err != nil {
+			return Appended{}, err
+		}
+		if done {
+			return next, nil
+		}
+	}
+	return Appended{}, fault.Busy(fmt.Errorf("append to the tail of %s: others were faster %d times", list, contendedAttempts))
 }
 
-// tailEnd also tells whether the log has an entry at all.
-func (t *Table) tailEnd(ctx context.Context, org value.ID, list string) (end uint64, found bool, err error) {
+func checkBody(what string, body []byte) error {
+	if len(body) > MaxBody {
+		return fmt.Errorf("%s of %d bytes: at most %d fit into an item", what, len(body), MaxBody)
+	}
+	return nil
+}
+
+// bodyValue also takes nil, which the SDK would send as no value.
+func bodyValue(body []byte) types.AttributeValue {
+	if body == nil {
+		body = []byte{}
+	}
+	return binary(body)
+}
+
+// newMark returns a random number other than 0.
+func newMark() uint64 {
+	return 1 + rand.Uint64N(math.MaxUint64) //nolint:gosec // a mark is no secret
+}
+
+// tailEnd reads the newest entry. When the entry before the next one is gone,
+// only the sequence is set.
+//
+// Age removes entries in any order, the newest perhaps first. A young entry
+// proves that no later one has been removed; beside an old one the manifest
+// is asked too, which covered what was removed.
+func (t *Table) tailEnd(ctx context.Context, org value.ID, list string) (Appended, error) {
 	in := partition(tailPartition(org, list), tailPrefix)
 	in.TableName, in.Limit, in.ScanIndexForward = &t.name, aws.Int32(1), aws.Bool(false)
-	in.ProjectionExpression = aws.String("SK")
+	in.ProjectionExpression = aws.String("SK, #at, #sum")
+	in.ExpressionAttributeNames = map[string]string{"#at": attrAt, "#sum": attrSum}
 	out, err := t.client.Query(ctx, in)
 	if err != nil {
-		return 0, false, wrap("read the end of the change log", err)
+		return Appended{}, wrap("read the end of the tail", err)
 	}
+	var end Appended
 	if len(out.Items) == 1 {
-		end, err = tailSequence(getString(out.Items[0], attrSK))
-		return end, true, err
+		it := out.Items[0]
+		if end.Sequence, err = tailSequence(it); err != nil {
+			return Appended{}, err
+		}
+		end.Sum, end.At = getUnsigned(it, attrSum), value.Time(getNumber(it, attrAt))
+		if t.now().Sub(end.At.Std()) < TailRetention/2 {
+			return end, nil
+		}
 	}
-	head, err := t.get(ctx, tailHeadKey(org, list))
-	if err != nil {
-		return 0, false, err
+	covered, err := t.covered(ctx, org, list)
+	if err != nil || covered <= end.Sequence {
+		return end, err
 	}
-	return uint64(getNumber(head, attrStart)), false, nil //nolint:gosec // written by us, never negative
+	return Appended{Sequence: covered}, nil
 }
 
-func tailHeadKey(org value.ID, list string) key { return key{tailPartition(org, list), tailHead} }
-
-func tailSequence(sk string) (uint64, error) {
+func tailSequence(it item) (uint64, error) {
+	sk := getString(it, attrSK)
 	n, err := strconv.ParseUint(strings.TrimPrefix(sk, tailPrefix), 16, 64)
 	if err != nil {
-		return 0, fmt.Errorf("change log key %q: %w", sk, err)
+		return 0, fmt.Errorf("the tail's key %q: %w", sk, err)
 	}
 	return n, nil
 }
 
-// AppendTail appends an entry. Entries become visible in the order of their
-// sequences.
-func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body []byte) error {
-	for range tailAttempts {
-		end, entries, err := t.tailEnd(ctx, org, list)
-		if err != nil {
-			return err
-		}
-		if !entries {
-			if end, err = t.startTail(ctx, org, list, end); err != nil {
-				return err
-			}
-		}
-		done, err := t.putTail(ctx, org, list, end+1, body)
-		if err != nil || done {
-			return err
-		}
-	}
-	return fault.Busy(fmt.Errorf("append to the change log of %s: %d other writers were faster", list, tailAttempts))
-}
-
-// startTail moves the head of an empty log to the present, so that the
-// sequences of a new run are above those of every earlier one: they start
-// from the time in milliseconds and rise by less than one a millisecond. A
-// start within half the retention stands: entries after it cannot have
-// expired.
-func (t *Table) startTail(ctx context.Context, org value.ID, list string, start uint64) (uint64, error) {
-	now := uint64(t.now().UnixMilli()) //nolint:gosec // after 1970
-	if start > 0 && start+uint64(TailRetention.Milliseconds()/2) > now {
-		return start, nil
-	}
-	_, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &t.name, Key: tailHeadKey(org, list).item(),
-		UpdateExpression:          aws.String("SET #start = :now, t = :type"),
-		ConditionExpression:       aws.String("attribute_not_exists(#start) OR #start = :start"),
-		ExpressionAttributeNames:  map[string]string{"#start": attrStart},
-		ExpressionAttributeValues: item{":now": num(int64(now)), ":start": num(int64(start)), ":type": str(typeTail)}, //nolint:gosec // times
-	})
-	if _, failed := conditionFailed(err); failed {
-		end, _, err := t.tailEnd(ctx, org, list)
-		return end, err
-	}
-	if err != nil {
-		return 0, wrap("start the change log", err)
-	}
-	return now, nil
-}
-
-func (t *Table) putTail(ctx context.Context, org value.ID, list string, sequence uint64, body []byte) (done bool, err error) {
-	it := tailKey(org, list, sequence).item()
-	now := t.now()
-	it[attrType], it[attrBody], it[attrAt] = str(typeTail), binary(body), num(now.UnixMilli())
-	it[attrExpires] = num(now.Add(TailRetention).Unix())
+// putTail reports false when another entry has the key.
+func (t *Table) putTail(ctx context.Context, k key, next Appended, mark uint64, body []byte) (done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tailPutTime)
+	defer cancel()
+	it := k.item()
+	it[attrType], it[attrBody], it[attrMark] = str(typeTail), bodyValue(body), unsigned(mark)
+	it[attrAt], it[attrSum] = num(int64(next.At)), unsigned(next.Sum)
+	it[attrExpires] = num(t.now().Add(TailRetention).Unix())
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	if _, failed := conditionFailed(err); failed {
-		return false, nil
+	if found, failed := conditionFailed(err); failed {
+		return getUnsigned(found, attrMark) == mark, nil
 	}
 	if err != nil {
-		return false, wrap("append to the change log", err)
+		return false, wrap("append to the tail", err)
 	}
 	return true, nil
 }
 
-// TailAfter hands the entries after the sequence to each, in order.
+// TailAfter hands the entries after the sequence to each, in order, as an
+// eventually consistent query sees them: the newest may be missing. A gap is
+// an entry that has expired, or one that another read will show.
 func (t *Table) TailAfter(ctx context.Context, org value.ID, list string, after uint64, each func(TailEntry) error) error {
 	in := partition(tailPartition(org, list), "")
+	in.ConsistentRead = nil
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :after AND :end")
-	in.ExpressionAttributeValues[":after"] = str(tailKey(org, list, after+1).sk)
-	in.ExpressionAttributeValues[":end"] = str(tailPrefix + "g")
-	in.Limit = aws.Int32(tailPageLimit)
+	in.ExpressionAttributeValues[":after"] = str(behind(tailKey(org, list, after).sk))
+	in.ExpressionAttributeValues[":end"] = str(behind(tailPrefix))
 	return t.query(ctx, in, func(it item) (bool, error) {
-		sequence, err := tailSequence(getString(it, attrSK))
+		sequence, err := tailSequence(it)
 		if err != nil {
 			return false, err
 		}
-		entry := TailEntry{Sequence: sequence, At: value.Time(getNumber(it, attrAt)), Body: getBinary(it, attrBody)}
-		return true, each(entry)
+		return true, each(TailEntry{Sequence: sequence, At: value.Time(getNumber(it, attrAt)), Body: getBinary(it, attrBody)})
 	})
+}
+
+func unsigned(n uint64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatUint(n, 10)}
+}
+
+func getUnsigned(it item, name string) uint64 {
+	if v, ok := it[name].(*types.AttributeValueMemberN); ok {
+		n, err := strconv.ParseUint(v.Value, 10, 64)
+		if err == nil {
+			return n
+		}
+	}
+	return 0
 }

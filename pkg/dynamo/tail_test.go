@@ -1,19 +1,25 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
+const list = "product"
+
 func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (entries []dynamo.TailEntry) {
 	t.Helper()
-	err := table.TailAfter(t.Context(), org, "product", after, func(e dynamo.TailEntry) error {
+	err := table.TailAfter(t.Context(), org, list, after, func(e dynamo.TailEntry) error {
 		entries = append(entries, e)
 		return nil
 	})
@@ -23,58 +29,175 @@ func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (en
 	return entries
 }
 
-func TestConcurrentAppendsLeaveNoGap(t *testing.T) {
+func appendTail(t *testing.T, table *dynamo.Table, org value.ID, body string) dynamo.Appended {
+	t.Helper()
+	a, err := table.AppendTail(t.Context(), org, list, []byte(body))
+	if err != nil {
+		t.Fatalf("append %q: %v", body, err)
+	}
+	return a
+}
+
+// removeEntries deletes entries as their age does.
+func removeEntries(t *testing.T, client *dynamodb.Client, table string, org value.ID, sequences ...uint64) {
+	t.Helper()
+	for _, sequence := range sequences {
+		_, err := client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{
+			"PK": &types.AttributeValueMemberS{Value: "IDX#" + org.String() + "#" + list},
+			"SK": &types.AttributeValueMemberS{Value: fmt.Sprintf("T#%016x", sequence)},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestConcurrentAppendsShareNoSequenceAndLeaveNoGap(t *testing.T) {
+	const writers, each = 8, 6
 	table, org := dynamotest.NewTable(t), value.NewID()
 	var wg sync.WaitGroup
-	for writer := range 4 {
+	var mu sync.Mutex
+	told := map[uint64]string{}
+	for writer := range writers {
 		wg.Go(func() {
-			for i := range 5 {
-				if err := table.AppendTail(t.Context(), org, "product", fmt.Appendf(nil, "%d-%d", writer, i)); err != nil {
+			for i := range each {
+				body := fmt.Sprintf("%d-%d", writer, i)
+				a, err := table.AppendTail(t.Context(), org, list, []byte(body))
+				if err != nil {
 					t.Error(err)
+					return
+				}
+				mu.Lock()
+				told[a.Sequence] = body
+				mu.Unlock()
+				if a.Sum != 3*a.Sequence || (a.Previous == 0) != (a.Sequence == 1) || a.Previous > a.At {
+					t.Errorf("append %s: %+v, want the sum %d and a time before, of all but the first", body, a, 3*a.Sequence)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	entries := readTail(t, table, org, 0)
-	if len(entries) != 20 {
-		t.Fatalf("got %d entries, want 20", len(entries))
+	if len(entries) != writers*each || len(told) != writers*each {
+		t.Fatalf("got %d entries and %d sequences, want %d", len(entries), len(told), writers*each)
 	}
 	for i, e := range entries {
-		if e.Sequence != entries[0].Sequence+uint64(i) {
-			t.Fatalf("sequences: got %d at %d, want %d", e.Sequence, i, entries[0].Sequence+uint64(i))
+		if e.Sequence != uint64(i+1) || told[e.Sequence] != string(e.Body) {
+			t.Errorf("entry %d: sequence %d with %q, want %d with %q", i, e.Sequence, e.Body, i+1, told[uint64(i+1)])
 		}
-	}
-	end, err := table.TailEnd(t.Context(), org, "product")
-	if err != nil || end != entries[19].Sequence {
-		t.Errorf("end: got %d, %v; want %d", end, err, entries[19].Sequence)
-	}
-	if rest := readTail(t, table, org, entries[14].Sequence); len(rest) != 5 {
-		t.Errorf("after the 15th: got %d entries, want 5", len(rest))
-	}
-	if other := readTail(t, table, value.NewID(), 0); len(other) != 0 {
-		t.Errorf("another organization's log: got %d entries, want none", len(other))
+		if i > 0 && e.At < entries[i-1].At {
+			t.Errorf("entry %d is from %s, before the one in front of it from %s", e.Sequence, e.At, entries[i-1].At)
+		}
 	}
 }
 
-func TestAReaderOfAnExpiredLogSeesTheNextRun(t *testing.T) {
-	client, name := dynamotest.Client(t)
-	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	table, org := dynamo.New(client, name, func() time.Time { return now }), value.NewID()
-	for range 3 {
-		if err := table.AppendTail(t.Context(), org, "product", []byte("old")); err != nil {
+func TestTailIsReadFromASequenceOn(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	for i := range 5 {
+		appendTail(t, table, org, fmt.Sprint(i))
+	}
+	for _, row := range []struct {
+		after uint64
+		want  string
+	}{{0, "01234"}, {3, "34"}, {5, ""}, {1 << 40, ""}, {1<<64 - 1, ""}} {
+		var got string
+		for _, e := range readTail(t, table, org, row.after) {
+			got += string(e.Body)
+		}
+		if got != row.want {
+			t.Errorf("after %d: got %q, want %q", row.after, got, row.want)
+		}
+	}
+	if other := readTail(t, table, value.NewID(), 0); len(other) != 0 {
+		t.Errorf("another organization's tail: got %d entries, want none", len(other))
+	}
+}
+
+func TestTailOfManyPagesIsReadWhole(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	body := bytes.Repeat([]byte{7}, dynamo.MaxBody)
+	for range 5 {
+		if _, err := table.AppendTail(t.Context(), org, list, body); err != nil {
 			t.Fatal(err)
 		}
 	}
-	seen := readTail(t, table, org, 0)
-	now = now.Add(dynamo.TailRetention + time.Hour)
-	if left := readTail(t, table, org, 0); len(left) != 0 {
-		t.Fatalf("expired entries: got %d, want none", len(left))
+	for i, e := range readTail(t, table, org, 0) {
+		if e.Sequence != uint64(i+1) || !bytes.Equal(e.Body, body) {
+			t.Errorf("entry %d: sequence %d of %d bytes", i, e.Sequence, len(e.Body))
+		}
 	}
-	if err := table.AppendTail(t.Context(), org, "product", []byte("new")); err != nil {
-		t.Fatal(err)
+	if _, err := table.AppendTail(t.Context(), org, list, append(body, 7)); err == nil {
+		t.Errorf("a body of %d bytes was taken", len(body)+1)
 	}
-	if next := readTail(t, table, org, seen[2].Sequence); len(next) != 1 || string(next[0].Body) != "new" {
-		t.Errorf("after the old run: got %v, want the new entry", next)
+}
+
+func TestTailGoesOnAfterItsEntriesAreGone(t *testing.T) {
+	const old = dynamo.TailRetention + time.Hour
+	for _, row := range []struct {
+		name     string
+		covered  uint64
+		after    time.Duration
+		removed  []uint64
+		want     uint64
+		standing bool // the entry before the new one
+	}{
+		{"young", 0, time.Hour, nil, 4, true},
+		{"young and folded", 3, time.Hour, nil, 4, true},
+		{"old, all there", 3, old, nil, 4, true},
+		{"old, not folded", 1, old, nil, 4, true},
+		{"old, the newest removed first", 3, old, []uint64{3}, 4, false},
+		{"old, one in the middle left", 3, old, []uint64{1, 3}, 4, false},
+		{"all removed", 3, old, []uint64{1, 2, 3}, 4, false},
+		{"all removed, never folded", 0, old, []uint64{1, 2, 3}, 1, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			client, name := dynamotest.Client(t)
+			now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+			table, org := dynamo.New(client, name, func() time.Time { return now }), value.NewID()
+			for range 3 {
+				appendTail(t, table, org, "old")
+			}
+			if row.covered > 0 {
+				putManifest(t, table, org, dynamo.Manifest{Version: 1, Covered: row.covered})
+			}
+			before := value.TimeOf(now)
+			now = now.Add(row.after)
+			removeEntries(t, client, name, org, row.removed...)
+			want := dynamo.Appended{Sequence: row.want, Sum: 4, At: value.TimeOf(now)}
+			if row.standing {
+				want.Sum, want.Previous = 13, before
+			}
+			if got := appendTail(t, table, org, "new!"); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+			shown := readTail(t, table, org, 0)
+			if row.after == old && (len(shown) != 1 || shown[0].Sequence != row.want) {
+				t.Errorf("the tail shows %d entries, want the new one only", len(shown))
+			}
+		})
+	}
+}
+
+func TestEntryIsNeverOlderThanTheOneBefore(t *testing.T) {
+	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	table, org := tableAt(t, &now), value.NewID()
+	first := appendTail(t, table, org, "a")
+	now = now.Add(-3 * time.Second)
+	if second := appendTail(t, table, org, "b"); second.At != first.At || second.Previous != first.At {
+		t.Errorf("a writer whose clock is slow: got %+v, want the time %s of the entry before", second, first.At)
+	}
+}
+
+func TestAppendWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+	table, b := breakingTable(t, "PutItem")
+	org := value.NewID()
+	for i := range 3 {
+		b.broken.Store(i == 1)
+		if got := appendTail(t, table, org, "x"); got.Sequence != uint64(i+1) {
+			t.Errorf("append %d: got the sequence %d", i+1, got.Sequence)
+		}
+	}
+	if entries := readTail(t, table, org, 0); len(entries) != 3 {
+		t.Errorf("got %d entries, want 3", len(entries))
 	}
 }

@@ -1,0 +1,148 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Chunk is what lies in a slot of a list's index. A slot is written over when
+// what it holds is no longer needed: that costs what the larger of the two
+// costs, so that removal is not paid for. The mark tells a reader that comes
+// too late that it reads something else.
+type Chunk struct {
+	Slot uint64
+	Mark uint64 // random, not 0, new for every content
+	Body []byte // at most [MaxBody] bytes
+}
+
+const (
+	// chunkAbandoned is the age from which a chunk that no manifest names is
+	// taken for one of a writer that died. It is far longer than a job.
+	chunkAbandoned = time.Hour
+
+	// A batch read answers at most 16 MB. Requests of half of that keep what
+	// is held undecoded small, and few chunks are still read in parallel.
+	chunkRequests = 4
+	chunkBatchMin = 4
+	chunkBatchMax = 20
+)
+
+// PutChunk writes a chunk to its slot and reports false when the slot is
+// somebody else's. replaces is the mark of the content that may be written
+// over, 0 for a slot that no manifest has named yet: there, only what has lain
+// for over an hour is written over. The caller must know that from a manifest
+// that it has read within that hour. Writing a chunk again succeeds.
+func (t *Table) PutChunk(ctx context.Context, org value.ID, list string, c Chunk, replaces uint64) (bool, error) {
+	if err := checkBody("a chunk", c.Body); err != nil {
+		return false, err
+	}
+	found, done, err := t.putChunk(ctx, org, list, c, replaces)
+	if err != nil || done || replaces != 0 {
+		return done, err
+	}
+	if t.now().Sub(value.Time(getNumber(found, attrAt)).Std()) < chunkAbandoned {
+		return false, nil
+	}
+	_, done, err = t.putChunk(ctx, org, list, c, getUnsigned(found, attrMark))
+	return done, err
+}
+
+// putChunk returns what it found in the slot when it may not be replaced.
+func (t *Table) putChunk(ctx context.Context, org value.ID, list string, c Chunk, replaces uint64) (found item, done bool, err error) {
+	it := chunkKey(org, list, c.Slot).item()
+	it[attrType], it[attrMark], it[attrBody] = str(typeChunk), unsigned(c.Mark), bodyValue(c.Body)
+	it[attrAt] = num(t.now().UnixMilli())
+	in := &dynamodb.PutItemInput{
+		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if replaces != 0 {
+		in.ConditionExpression = aws.String("attribute_not_exists(PK) OR mark = :replaces")
+		in.ExpressionAttributeValues = item{":replaces": unsigned(replaces)}
+	}
+	_, err = t.client.PutItem(ctx, in)
+	if current, failed := conditionFailed(err); failed {
+		return current, getUnsigned(current, attrMark) == c.Mark, nil
+	}
+	if err != nil {
+		return nil, false, wrap("put a chunk", err)
+	}
+	return nil, true, nil
+}
+
+// Chunks reads the chunks in the slots, which must be distinct, eventually
+// consistent, several requests at a time, and hands them to each in no order,
+// one at a time. Empty slots are left out; an error of each ends the reading.
+func (t *Table) Chunks(ctx context.Context, org value.ID, list string, slots []uint64, each func(Chunk) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(chunkRequests)
+	var mu sync.Mutex
+	give := func(it item) error {
+		c, err := decodeChunk(chunkPrefix(org, list), it)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err := ctx.Err(); err != nil {
+			return wrap("read chunks", err)
+		}
+		return each(c)
+	}
+	even := (len(slots) + chunkRequests - 1) / chunkRequests
+	for batch := range slices.Chunk(slots, min(max(even, chunkBatchMin), chunkBatchMax)) {
+		keys := make([]item, len(batch))
+		for i, slot := range batch {
+			keys[i] = chunkKey(org, list, slot).item()
+		}
+		group.Go(func() error { return t.chunkBatch(ctx, keys, give) })
+	}
+	return group.Wait()
+}
+
+// chunkBatch asks again for what the table left unprocessed, for as long as
+// the context allows.
+func (t *Table) chunkBatch(ctx context.Context, keys []item, give func(item) error) error {
+	request := map[string]types.KeysAndAttributes{t.name: {Keys: keys}}
+	for attempt := 1; ; attempt++ {
+		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
+		if err != nil {
+			return wrap("read chunks", err)
+		}
+		for _, it := range out.Responses[t.name] {
+			if err := give(it); err != nil {
+				return err
+			}
+		}
+		if request = out.UnprocessedKeys; len(request) == 0 {
+			return nil
+		}
+		if err := backOff(ctx, min(attempt, chunkPauses)); err != nil {
+			return wrap("read chunks", err)
+		}
+	}
+}
+
+// chunkPauses is the attempt from which the pauses grow no more.
+const chunkPauses = 8
+
+func decodeChunk(prefix string, it item) (Chunk, error) {
+	pk := getString(it, attrPK)
+	slot, err := strconv.ParseUint(strings.TrimPrefix(pk, prefix), 16, 64)
+	if err != nil {
+		return Chunk{}, fmt.Errorf("the chunk's key %q: %w", pk, err)
+	}
+	return Chunk{Slot: slot, Mark: getUnsigned(it, attrMark), Body: getBinary(it, attrBody)}, nil
+}

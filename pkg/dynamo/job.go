@@ -1,0 +1,218 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// JobShards is the number of partitions that jobs are spread over.
+const JobShards = shards
+
+// Job is work on a list's index: one item beside the list's manifest, while
+// there is something to do.
+type Job struct {
+	OrganizationID value.ID
+	List           string
+	Asked          int64 // how often it had been asked for when it was taken
+	holder         uint64
+}
+
+// Attributes of a job. GSI1 holds it by the time from which it may be taken:
+// when it is due, or, while somebody has it, when the lease is over.
+const (
+	attrAsked  = "asked"
+	attrDue    = "due"
+	attrLease  = "lease"
+	attrHolder = "holder"
+)
+
+// jobState is a job as it is stored. The zero state is none.
+type jobState struct {
+	asked  int64
+	due    value.Time // 0: it has not been asked for since it was taken
+	holder uint64     // 0: nobody has it
+	lease  value.Time // until when the holder has it
+	mark   uint64     // new with every write
+}
+
+// AskJob asks for a run of the list's job that starts at due or later, and
+// after this call. The earlier of two times stands.
+func (t *Table) AskJob(ctx context.Context, org value.ID, list string, due value.Time) error {
+	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
+		s.asked++
+		s.setDue(due)
+		return s, true
+	})
+}
+
+// setDue keeps the earlier of two times.
+func (s *jobState) setDue(due value.Time) {
+	if s.due == 0 || due < s.due {
+		s.due = max(due, 1)
+	}
+}
+
+// TakeJob takes the list's job until the given time; nil when there is none,
+// it is not due, or another has it. Once the time is over another may take
+// it, so that what a holder that died has left is done.
+func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*Job, error) {
+	holder := newMark()
+	var taken *Job
+	err := t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
+		if s.holder == holder {
+			return s, false // the answer was lost, and somebody asked meanwhile
+		}
+		taken = nil
+		if s == (jobState{}) || s.from() > value.TimeOf(t.now()) {
+			return s, false
+		}
+		taken = &Job{OrganizationID: org, List: list, Asked: s.asked, holder: holder}
+		s.holder, s.lease, s.due = holder, until, 0
+		return s, true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return taken, nil
+}
+
+// from is when the job may be taken.
+func (s *jobState) from() value.Time {
+	if s.holder != 0 {
+		return s.lease
+	}
+	return s.due
+}
+
+// EndJob gives the job back, to run again at next or when it was asked for
+// meanwhile; otherwise it is forgotten. When the lease was over and another
+// has taken the job, nothing happens.
+func (t *Table) EndJob(ctx context.Context, j *Job, next *value.Time) error {
+	return t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
+		switch {
+		case s.holder != j.holder:
+			return s, false
+		case next != nil:
+			s.setDue(*next)
+		case s.asked == j.Asked:
+			return jobState{}, true
+		}
+		s.holder, s.lease = 0, 0
+		return s, true
+	})
+}
+
+// DueJobs lists up to limit jobs of a shard that may be taken by now, the
+// longest due first. The index that it reads follows the table within a
+// moment, and knows nothing of how often they were asked for.
+func (t *Table) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]Job, error) {
+	var found []Job
+	in := timed(jobShard(shard), behind(""), (now + 1).String(), limit)
+	err := t.query(ctx, in, func(it item) (bool, error) {
+		j, err := decodeDueJob(it)
+		if err == nil {
+			found = append(found, j)
+		}
+		return len(found) < limit, err
+	})
+	return found, err
+}
+
+func decodeDueJob(it item) (Job, error) {
+	pk := getString(it, attrPK)
+	parts := strings.SplitN(pk, "#", 3)
+	if len(parts) < 3 {
+		return Job{}, fmt.Errorf("a job of the unknown list %q", pk)
+	}
+	org, err := value.ParseID(parts[1])
+	if err != nil {
+		return Job{}, fmt.Errorf("a job of the list %q: %w", pk, err)
+	}
+	return Job{OrganizationID: org, List: parts[2]}, nil
+}
+
+// changeJob stores what change makes of the list's job, unless it makes
+// nothing of it. It is called again, with a fresher state, when somebody
+// else was faster.
+func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
+	for attempt := range contendedAttempts {
+		if attempt > 0 {
+			if err := backOff(ctx, attempt); err != nil {
+				return wrap("change a job", err)
+			}
+		}
+		it, err := t.get(ctx, jobKey(org, list))
+		if err != nil {
+			return err
+		}
+		s := decodeJob(it)
+		next, changed := change(s)
+		if !changed {
+			return nil
+		}
+		done, err := t.replaceJob(ctx, org, list, s.mark, next)
+		if err != nil || done {
+			return err
+		}
+	}
+	return fault.Busy(fmt.Errorf("change the job of %s: others were faster %d times", list, contendedAttempts))
+}
+
+// replaceJob writes the next state, or removes the job when that is none, if
+// it still has the mark; 0 stands for no job.
+func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, mark uint64, next jobState) (done bool, err error) {
+	var condition *string
+	var values item
+	if mark == 0 {
+		condition = aws.String("attribute_not_exists(PK)")
+	} else {
+		condition, values = aws.String("mark = :mark"), item{":mark": unsigned(mark)}
+	}
+	if next == (jobState{}) {
+		_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &t.name, Key: jobKey(org, list).item(), ConditionExpression: condition, ExpressionAttributeValues: values,
+		})
+	} else {
+		next.mark = newMark()
+		_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &t.name, Item: encodeJob(org, list, next), ConditionExpression: condition, ExpressionAttributeValues: values,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+	}
+	if current, failed := conditionFailed(err); failed {
+		return current != nil && getUnsigned(current, attrMark) == next.mark, nil
+	}
+	if err != nil {
+		return false, wrap("change a job", err)
+	}
+	return true, nil
+}
+
+func encodeJob(org value.ID, list string, s jobState) item {
+	it := jobKey(org, list).item()
+	it[attrType], it[attrMark], it[attrAsked] = str(typeJob), unsigned(s.mark), num(s.asked)
+	if s.due != 0 {
+		it[attrDue] = num(int64(s.due))
+	}
+	if s.holder != 0 {
+		it[attrHolder], it[attrLease] = unsigned(s.holder), num(int64(s.lease))
+	}
+	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.from(), org, list))
+	return it
+}
+
+// decodeJob returns the zero state for what is absent.
+func decodeJob(it item) jobState {
+	return jobState{
+		asked: getNumber(it, attrAsked), due: value.Time(getNumber(it, attrDue)),
+		holder: getUnsigned(it, attrHolder), lease: value.Time(getNumber(it, attrLease)), mark: getUnsigned(it, attrMark),
+	}
+}
