@@ -82,6 +82,19 @@ func (t *Table) putChunk(ctx context.Context, org value.ID, list string, c Chunk
 	return nil, true, nil
 }
 
+// DropChunk removes what lies in a slot if it has the mark. That costs as
+// much as writing it: a slot is better kept and written over.
+func (t *Table) DropChunk(ctx context.Context, org value.ID, list string, slot, mark uint64) error {
+	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &t.name, Key: chunkKey(org, list, slot).item(),
+		ConditionExpression: aws.String("mark = :mark"), ExpressionAttributeValues: item{":mark": unsigned(mark)},
+	})
+	if _, failed := conditionFailed(err); err != nil && !failed {
+		return wrap("drop a chunk", err)
+	}
+	return nil
+}
+
 // Chunks reads the chunks in the slots, which must be distinct, eventually
 // consistent, several requests at a time, and hands them to each in no order,
 // one at a time. Empty slots are left out; an error of each ends the reading.

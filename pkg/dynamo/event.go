@@ -142,7 +142,7 @@ func (t *Table) AllRows(ctx context.Context, org value.ID, each func(*webhook.Ro
 }
 
 // RowsPage reads one page of a shard of the organization's rows, as
-// [Table.RecordsPage] does of records; there are [RecordShards] shards.
+// [Table.RecordsPage] does of records; there are [Shards] of them.
 func (t *Table) RowsPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Row, next string, err error) {
 	next, err = t.page(ctx, recordPartition(org, eventKind, shard), after, limit, func(it item) error {
 		r, err := decodeRow(it)

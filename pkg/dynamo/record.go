@@ -105,9 +105,9 @@ func sameRecord(a, b item) bool {
 	return getString(a, attrDoc) == getString(b, attrDoc) && getBool(a, attrDeleted) == getBool(b, attrDeleted)
 }
 
-// RecordShards is the number of shards that an organization's records of a
-// kind, and its webhook rows, are spread over.
-const RecordShards = shards
+// Shards is the number of shards that an organization's records of a kind,
+// and its webhook rows, are spread over.
+const Shards = shards
 
 // RecordsPage reads one page of a shard of the organization's records of the
 // kind, tombstones included, in the order of their ids, strongly consistent.

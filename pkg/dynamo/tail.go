@@ -55,7 +55,7 @@ const (
 	// contendedAttempts bounds the tries of a write that many make at a
 	// time. Every lost one is another's success.
 	contendedAttempts = 20
-	// tailPutTime bounds a put with its repetitions, and so how old an
+	// tailPutTime bounds a try with its repetitions, and so how old an
 	// entry's time can be when readers see it.
 	tailPutTime = 10 * time.Second
 )
@@ -63,7 +63,12 @@ const (
 // AppendTail appends an entry of at most [MaxBody] bytes. Entries become
 // visible in the order of their sequences. After an error the entry may be
 // there nevertheless.
-func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body []byte) (Appended, error) {
+//
+// Unless it is nil, before is called ahead of each try, with the times that
+// the entry before has and this one will have: what must have been done by
+// the time at which the entry is there, even if the caller dies. An error of
+// before ends the attempt.
+func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body []byte, before func(previous, at value.Time) error) (Appended, error) {
 	if err := checkBody("an entry of the tail", body); err != nil {
 		return Appended{}, err
 	}
@@ -78,11 +83,7 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body 
 		if err != nil {
 			return Appended{}, err
 		}
-		next := Appended{
-			Sequence: end.Sequence + 1, Sum: end.Sum + uint64(len(body)),
-			At: max(value.TimeOf(t.now()), end.At), Previous: end.At,
-		}
-		done, err := t.putTail(ctx, tailKey(org, list, next.Sequence), next, mark, body)
+		next, done, err := t.appendAfter(ctx, org, list, end, mark, body, before)
 		if err != nil {
 			return Appended{}, err
 		}
@@ -91,6 +92,23 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body 
 		}
 	}
 	return Appended{}, fault.Busy(fmt.Errorf("append to the tail of %s: others were faster %d times", list, contendedAttempts))
+}
+
+// appendAfter reports false when another entry stands behind the end.
+func (t *Table) appendAfter(ctx context.Context, org value.ID, list string, end Appended, mark uint64, body []byte, before func(previous, at value.Time) error) (next Appended, done bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tailPutTime)
+	defer cancel()
+	next = Appended{
+		Sequence: end.Sequence + 1, Sum: end.Sum + uint64(len(body)),
+		At: max(value.TimeOf(t.now()), end.At), Previous: end.At,
+	}
+	if before != nil {
+		if err := before(next.Previous, next.At); err != nil {
+			return next, false, err
+		}
+	}
+	done, err = t.putTail(ctx, tailKey(org, list, next.Sequence), next, mark, body)
+	return next, done, err
 }
 
 func checkBody(what string, body []byte) error {
@@ -111,6 +129,13 @@ func bodyValue(body []byte) types.AttributeValue {
 // newMark returns a random number other than 0.
 func newMark() uint64 {
 	return 1 + rand.Uint64N(math.MaxUint64) //nolint:gosec // a mark is no secret
+}
+
+// TailEnd returns the sequence of the newest entry there is or was, 0
+// before the first.
+func (t *Table) TailEnd(ctx context.Context, org value.ID, list string) (uint64, error) {
+	end, err := t.tailEnd(ctx, org, list)
+	return end.Sequence, err
 }
 
 // tailEnd reads the newest entry. When the entry before the next one is gone,
@@ -157,8 +182,6 @@ func tailSequence(it item) (uint64, error) {
 
 // putTail reports false when another entry has the key.
 func (t *Table) putTail(ctx context.Context, k key, next Appended, mark uint64, body []byte) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, tailPutTime)
-	defer cancel()
 	it := k.item()
 	it[attrType], it[attrBody], it[attrMark] = str(typeTail), bodyValue(body), unsigned(mark)
 	it[attrAt], it[attrSum] = num(int64(next.At)), unsigned(next.Sum)

@@ -2,7 +2,9 @@ package dynamo_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +33,7 @@ func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (en
 
 func appendTail(t *testing.T, table *dynamo.Table, org value.ID, body string) dynamo.Appended {
 	t.Helper()
-	a, err := table.AppendTail(t.Context(), org, list, []byte(body))
+	a, err := table.AppendTail(t.Context(), org, list, []byte(body), nil)
 	if err != nil {
 		t.Fatalf("append %q: %v", body, err)
 	}
@@ -62,7 +64,7 @@ func TestConcurrentAppendsShareNoSequenceAndLeaveNoGap(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				body := fmt.Sprintf("%d-%d", writer, i)
-				a, err := table.AppendTail(t.Context(), org, list, []byte(body))
+				a, err := table.AppendTail(t.Context(), org, list, []byte(body), nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -117,7 +119,7 @@ func TestTailOfManyPagesIsReadWhole(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	body := bytes.Repeat([]byte{7}, dynamo.MaxBody)
 	for range 5 {
-		if _, err := table.AppendTail(t.Context(), org, list, body); err != nil {
+		if _, err := table.AppendTail(t.Context(), org, list, body, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +128,7 @@ func TestTailOfManyPagesIsReadWhole(t *testing.T) {
 			t.Errorf("entry %d: sequence %d of %d bytes", i, e.Sequence, len(e.Body))
 		}
 	}
-	if _, err := table.AppendTail(t.Context(), org, list, append(body, 7)); err == nil {
+	if _, err := table.AppendTail(t.Context(), org, list, append(body, 7), nil); err == nil {
 		t.Errorf("a body of %d bytes was taken", len(body)+1)
 	}
 }
@@ -167,6 +169,9 @@ func TestTailGoesOnAfterItsEntriesAreGone(t *testing.T) {
 			if row.standing {
 				want.Sum, want.Previous = 13, before
 			}
+			if end, err := table.TailEnd(t.Context(), org, list); end != row.want-1 || err != nil {
+				t.Errorf("the tail ends at %d, %v, want %d", end, err, row.want-1)
+			}
 			if got := appendTail(t, table, org, "new!"); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
@@ -199,5 +204,51 @@ func TestAppendWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	}
 	if entries := readTail(t, table, org, 0); len(entries) != 3 {
 		t.Errorf("got %d entries, want 3", len(entries))
+	}
+}
+
+func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
+	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	table, org := tableAt(t, &now), value.NewID()
+	type times struct{ previous, at value.Time }
+	var told []times
+	refusal := errors.New("not now")
+	start := now
+	for i, refused := range []error{nil, refusal, nil} {
+		now = start.Add(time.Duration(i) * time.Hour)
+		_, err := table.AppendTail(t.Context(), org, list, []byte("x"), func(previous, at value.Time) error {
+			told = append(told, times{previous, at})
+			return refused
+		})
+		if !errors.Is(err, refused) {
+			t.Errorf("append %d: %v, want %v", i, err, refused)
+		}
+	}
+	want := []times{{0, start}, {start, start.Add(time.Hour)}, {start, start.Add(2 * time.Hour)}}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+	if entries := readTail(t, table, org, 0); len(entries) != 2 {
+		t.Errorf("got %d entries, want those that were not refused", len(entries))
+	}
+}
+
+// A writer that is overtaken after it has done what must precede its entry
+// does it again for the place that the entry gets.
+func TestAnOvertakenAppendIsPreparedAnew(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	var tries int
+	got, err := table.AppendTail(t.Context(), org, list, []byte("late"), func(previous, _ value.Time) error {
+		tries++
+		if (previous == 0) != (tries == 1) {
+			t.Errorf("try %d: the entry before is from %s", tries, previous)
+		}
+		if tries <= 3 {
+			appendTail(t, table, org, "fast")
+		}
+		return nil
+	})
+	if err != nil || tries != 4 || got.Sequence != 4 || got.Sum != 16 {
+		t.Errorf("got %+v, %v after %d tries, want the sequence 4 and the sum 16 after 4", got, err, tries)
 	}
 }
