@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"hash/fnv"
 	"math/rand/v2"
 	"sync"
@@ -16,6 +17,7 @@ type Client struct {
 	crashes bool // after so many more writes
 	left    int
 	calm    bool
+	held    *Held // nil for none
 }
 
 func newClient(seed uint64, name string) *Client {
@@ -45,6 +47,54 @@ func (c *Client) Crashed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.crashes && c.left <= 0
+}
+
+// Held is a client that stops before one of its requests, as a process that
+// the system does not let run.
+type Held struct {
+	left    int // guarded by the client
+	reached chan struct{}
+	release chan struct{}
+	once    sync.Once
+}
+
+// Hold lets this many more requests of the client through, and holds those
+// that come then until Release.
+func (c *Client) Hold(requests int) *Held {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = &Held{left: requests, reached: make(chan struct{}), release: make(chan struct{})}
+	return c.held
+}
+
+// Reached is closed when the client has come to the request that is held.
+func (h *Held) Reached() <-chan struct{} { return h.reached }
+
+// Release lets the client go on. It may be called more than once.
+func (h *Held) Release() { h.once.Do(func() { close(h.release) }) }
+
+// pass waits while the client is held.
+func (c *Client) pass(ctx context.Context, closing <-chan struct{}) {
+	c.mu.Lock()
+	h := c.held
+	if h != nil {
+		h.left--
+		if h.left == -1 {
+			close(h.reached)
+		}
+		if h.left >= 0 {
+			h = nil
+		}
+	}
+	c.mu.Unlock()
+	if h == nil {
+		return
+	}
+	select {
+	case <-h.release:
+	case <-ctx.Done():
+	case <-closing:
+	}
 }
 
 // Spare exempts the client from faults by chance, or no longer.

@@ -187,6 +187,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	client := p.Client(name)
 	_, op, _ := strings.Cut(r.Header.Get(headerTarget), ".")
 	o, known := operations[op]
+	client.pass(r.Context(), p.closing)
 	if !client.admit(o) {
 		panic(http.ErrAbortHandler)
 	}

@@ -484,6 +484,26 @@ func TestACrashComesBetweenTwoWritesOfOneClient(t *testing.T) {
 	}
 }
 
+func TestAHeldClientGoesOnWhereItStopped(t *testing.T) {
+	w := newWorld(t, faults.Config{})
+	slow, done := w.client("slow"), make(chan error)
+	held := w.proxy.Client("slow").Hold(1)
+	go func() { done <- errors.Join(w.put(slow, thing("a", "1")), w.put(slow, thing("b", "1"))) }()
+	<-held.Reached()
+	w.mustPut(thing("c", "1"))
+	if a, b := w.stored("a"), w.stored("b"); a != "1" || b != "" {
+		t.Errorf("while held: stored %q and %q, want the first write only", a, b)
+	}
+	held.Release()
+	held.Release()
+	if err := <-done; err != nil || w.stored("b") != "1" {
+		t.Errorf("after the release: %v, stored %q", err, w.stored("b"))
+	}
+	if err := w.put(slow, thing("d", "1")); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}
+
 func TestFaultsCanBeSwitchedAndSparedWhileTheProxyRuns(t *testing.T) {
 	w := newWorld(t, faults.Config{Rates: only(faults.Throttle)})
 	check := func(when string, fails bool) {
