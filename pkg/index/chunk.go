@@ -1,6 +1,9 @@
 package index
 
-import "math/bits"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // chunk is up to chunkRows documents in columns. Rows are only added, at its end;
 // a document that changes or goes stays as a row that is not live, until the
@@ -16,6 +19,7 @@ type chunk struct {
 	visible   ints
 	columns   []column // by Col
 	texts     [2]texts // by group
+	missing   GroupSet // text that a segment brought without; its texts are empty
 	signature signature
 }
 
@@ -186,7 +190,10 @@ func (c *chunk) text(col Col, row int) ([]byte, bool) {
 func (c *chunk) nulls(col Col, rows *rowset) {
 	column := &c.columns[col]
 	switch c.schema.column(col).Type {
-	case Keyword, Text:
+	case Text:
+		c.want(c.schema.needsColumn(col), rows)
+		column.ints.within(0, 0, rows)
+	case Keyword:
 		column.ints.within(0, 0, rows)
 	default:
 		rows.and(column.absent)
@@ -212,6 +219,7 @@ func (c *chunk) is(col Col, v bool, rows *rowset) {
 
 // matches keeps the rows in which the first value of a Text is one of values.
 func (c *chunk) matches(col Col, values []string, rows *rowset) {
+	c.want(c.schema.needsColumn(col), rows)
 	var found rowset
 	for _, value := range values {
 		candidates := *rows
@@ -233,6 +241,14 @@ func (c *chunk) matches(col Col, values []string, rows *rowset) {
 func (c *chunk) search(tokens [][]byte, grams []uint32, rows *rowset) {
 	c.signature.pass(grams, rows)
 	c.texts[searched].search(tokens, rows)
+}
+
+// want panics when there are rows of which groups are asked that the chunk lacks:
+// who asks finds out with Needs, and fetches them first.
+func (c *chunk) want(groups GroupSet, rows *rowset) {
+	if lacks := c.missing & groups; lacks != 0 && !rows.empty() {
+		panic(fmt.Sprintf("index: Query: a chunk of schema %s lacks its %s", c.schema.name, Group(bits.TrailingZeros8(uint8(lacks)))))
+	}
 }
 
 func (c *chunk) bytes() int {

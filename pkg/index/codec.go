@@ -24,13 +24,13 @@ const (
 	flagSub
 )
 
-// ErrFormat says that bytes are not a document in the form that doc.go specifies:
-// cut off, altered, or of another form for the same content.
-var ErrFormat = errors.New("not a document of the index")
+// ErrFormat says that bytes are not a document, or a segment, in the form that
+// doc.go specifies: cut off, altered, or of another form for the same content.
+var ErrFormat = errors.New("not in the format of the index")
 
-// ErrVersion says that bytes are a document in a later format than this program
-// knows, or with a column that its schema declares otherwise.
-var ErrVersion = errors.New("document of another version of the index")
+// ErrVersion says that bytes are a document or a segment in a later format than
+// this program knows, or with columns that its schema declares otherwise.
+var ErrVersion = errors.New("of another version of the index")
 
 // AppendDocument appends the encoded form of d. The same document always has the
 // same bytes.

@@ -84,20 +84,25 @@ func (d *dictionary) code(c cell) int64 {
 
 func (d *dictionary) setCode(numbers []uint32) int64 {
 	slices.Sort(numbers)
-	name := make([]byte, 0, 4*len(numbers))
-	for _, n := range numbers {
-		name = binary.BigEndian.AppendUint32(name, n)
-	}
-	s, ok := d.sets[string(name)]
+	name := setName(numbers)
+	s, ok := d.sets[name]
 	if !ok {
 		if d.sets == nil {
 			d.sets = map[string]uint32{}
 		}
 		s = uint32(len(d.members))
-		d.sets[string(name)] = s
+		d.sets[name] = s
 		d.members = append(d.members, numbers)
 	}
 	return 2*int64(s) + 1
+}
+
+func setName(numbers []uint32) string {
+	name := make([]byte, 0, 4*len(numbers))
+	for _, n := range numbers {
+		name = binary.BigEndian.AppendUint32(name, n)
+	}
+	return string(name)
 }
 
 // codes are the codes of documents that hold any of the values.
@@ -183,4 +188,56 @@ func (d *dictionary) bytes() int {
 		n += 8*len(m) + 48
 	}
 	return n
+}
+
+// take makes an empty dictionary one of all values and sets of another, with the
+// same numbers. It shares memory with the other.
+func (d *dictionary) take(from *dictionary) {
+	d.blob, d.ends, d.members = slices.Clip(from.blob), slices.Clip(from.ends), slices.Clip(from.members)
+	size := 8
+	for 4*len(d.ends) >= 3*size {
+		size *= 2
+	}
+	d.slots = make([]uint32, size)
+	for v := range d.ends {
+		d.slots[d.slot(d.value(uint32(v)))] = uint32(v) + 1
+	}
+	if len(d.members) > 0 {
+		d.sets = make(map[string]uint32, len(d.members))
+	}
+	for s, numbers := range d.members {
+		d.sets[setName(numbers)] = uint32(s)
+	}
+	d.checked = len(d.ends) + len(d.members)
+}
+
+// join adds the values and sets of another dictionary, all of which are in use, and
+// returns what each of its codes becomes; nil when all stay.
+func (d *dictionary) join(from *dictionary) []int64 {
+	if len(d.ends) == 0 {
+		d.take(from)
+		return nil
+	}
+	before := len(d.ends) + len(d.members)
+	codes := make([]int64, from.span())
+	same := true
+	for v := range from.ends {
+		code := 2*v + 2
+		codes[code] = 2*int64(d.number(from.value(uint32(v)))) + 2
+		same = same && codes[code] == int64(code)
+	}
+	for s, members := range from.members {
+		code := 2*s + 1
+		numbers := make([]uint32, len(members))
+		for i, m := range members {
+			numbers[i] = uint32(codes[2*m+2]-2) / 2
+		}
+		codes[code] = d.setCode(numbers)
+		same = same && codes[code] == int64(code)
+	}
+	d.checked += len(d.ends) + len(d.members) - before
+	if same {
+		return nil
+	}
+	return codes
 }

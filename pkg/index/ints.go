@@ -39,27 +39,57 @@ func (x *ints) at(row int) int64 {
 	return x.raw[row]
 }
 
+// pack makes room for whole words of rows, because those are compared at a time.
 func (x *ints) pack() {
-	if x.lo > x.hi {
-		x.lo, x.hi = 0, 0
-	}
-	// int64 may not hold the span.
-	switch span := uint64(x.hi) - uint64(x.lo); {
-	case span <= math.MaxUint8:
-		x.u8 = make([]byte, len(x.raw))
-	case span <= math.MaxUint16:
-		x.u16 = make([]byte, 2*len(x.raw))
-	case span <= math.MaxUint32:
-		x.u32 = make([]uint32, len(x.raw))
-	default:
-		x.raw = append(make([]int64, 0, len(x.raw)), x.raw...)
+	raw := x.raw
+	x.shrink(len(raw))
+	if x.raw != nil {
+		x.raw = append(make([]int64, 0, len(raw)), raw...)
 		return
 	}
-	raw := x.raw
-	x.raw = nil
 	for row, v := range raw {
 		x.put(row, uint64(v)-uint64(x.lo))
 	}
+}
+
+// shrink drops the values and makes the slice that holds so many between the
+// bounds; raw stays when it takes all of an int64.
+func (x *ints) shrink(rows int) {
+	if x.lo > x.hi {
+		x.lo, x.hi = 0, 0
+	}
+	rows = (rows + 63) &^ 63
+	// int64 may not hold the span.
+	switch span := uint64(x.hi) - uint64(x.lo); {
+	case span <= math.MaxUint8:
+		x.u8 = make([]byte, rows)
+	case span <= math.MaxUint16:
+		x.u16 = make([]byte, 2*rows)
+	case span <= math.MaxUint32:
+		x.u32 = make([]uint32, rows)
+	default:
+		return
+	}
+	x.raw = nil
+}
+
+// packed returns a packed column; rows in skip have no value.
+func packed(values []int64, skip *rowset) ints {
+	x := newInts()
+	if skip == nil {
+		for _, v := range values {
+			x.lo, x.hi = min(x.lo, v), max(x.hi, v)
+		}
+	} else {
+		for row, v := range values {
+			if !skip.has(row) {
+				x.lo, x.hi = min(x.lo, v), max(x.hi, v)
+			}
+		}
+	}
+	x.raw = values
+	x.pack()
+	return x
 }
 
 // put writes a difference that the width holds, or that is never looked at.

@@ -16,12 +16,13 @@ func (t *table) page(q *Query, hits []uint64, total int) Result {
 		return Result{Total: total, Hits: []Hit{}}
 	}
 	limit = min(limit, total-offset)
+	complete := t.complete(q.OrderBy, hits)
 	if hits == nil {
 		return Result{Total: total, Hits: t.resolve(t.ordering(q.OrderBy).slice(q.Desc, offset, limit))}
 	}
 	// A few hits do not make it worth ordering all documents for the first time.
 	budget := total * bits.Len(uint(total)) * sortSteps
-	if budget > t.live || t.orderings[q.OrderBy].Load() != nil {
+	if complete && (budget > t.live || t.orderings[q.OrderBy].Load() != nil) {
 		o := t.ordering(q.OrderBy)
 		if page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, budget); ok {
 			return Result{Total: total, Hits: t.resolve(page)}
@@ -29,6 +30,32 @@ func (t *table) page(q *Query, hits []uint64, total int) Result {
 	}
 	o := t.newOrdering(q.OrderBy, hits, total)
 	return Result{Total: total, Hits: t.resolve(o.slice(q.Desc, offset, limit))}
+}
+
+// complete says whether all documents can be ordered by a column, which is not so
+// while some lack its text. It panics when hits do; nil are all documents.
+func (t *table) complete(col Col, hits []uint64) bool {
+	all := t.hasText(col)
+	for slot, c := range t.chunks {
+		if all || c == nil {
+			continue
+		}
+		rows := &c.live
+		if hits != nil {
+			rows = (*rowset)(hits[slot*chunkWords:])
+		}
+		c.want(t.schema.needsColumn(col), rows)
+	}
+	return all
+}
+
+// hasText says whether no chunk lacks the text of a column.
+func (t *table) hasText(col Col) bool {
+	if !t.isText(col) {
+		return true
+	}
+	groups := t.schema.needsColumn(col)
+	return !slices.ContainsFunc(t.chunks, func(c *chunk) bool { return c != nil && c.missing&groups != 0 })
 }
 
 // sortSteps is how many steps of a walk take as long as one of sorting the hits.

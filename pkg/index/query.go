@@ -43,7 +43,7 @@ type Hit struct {
 }
 
 // Query answers q. It panics when q asks of a column what the schema does not
-// declare.
+// declare, and when it may depend on text that Load left out; see Schema.Needs.
 func (v *View) Query(q Query) Result {
 	v.checkOrder(&q)
 	tokens := searchTokens(q.Search)
@@ -99,7 +99,8 @@ func (t *table) find(p *predicate, tokens [][]byte, hits []uint64) int {
 		}
 		*rows = c.live
 		p.narrow(slot, c, rows)
-		if len(tokens) > 0 {
+		if len(tokens) > 0 && !rows.empty() {
+			c.want(setOf(SearchText), rows)
 			c.search(tokens, grams, rows)
 		}
 		total += rows.count()

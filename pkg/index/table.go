@@ -17,6 +17,7 @@ type table struct {
 	live         int
 	dictionaries []*dictionary // by Col, nil unless a Keyword
 	gone         map[key]int64 // revisions of deleted documents
+	loads        int           // segments on their way in, with codes of the dictionaries
 
 	building  sync.Mutex                 // held while a query adds an ordering
 	orderings []atomic.Pointer[ordering] // by Col; that of ByID is always there
@@ -126,17 +127,22 @@ func (t *table) add(updates []update, swaps []swap) {
 			continue
 		}
 		delete(t.gone, u.key())
-		clear(cells)
-		for values := u.values; len(values) > 0; {
-			var c cell
-			if c, values = nextCell(values); int(c.col) < len(cells) {
-				cells[c.col] = c
-			}
-		}
+		u.split(cells)
 		c := t.room()
 		swaps[i].new = ordinal(t.tail, c.rows())
 		c.append(u.Document, u.visible, cells, t.dictionaries)
 		t.live++
+	}
+}
+
+// split takes a document apart into its cells, by Col.
+func (d *Document) split(cells []cell) {
+	clear(cells)
+	for values := d.values; len(values) > 0; {
+		var c cell
+		if c, values = nextCell(values); int(c.col) < len(cells) {
+			cells[c.col] = c
+		}
 	}
 }
 
@@ -149,14 +155,19 @@ func (t *table) room() *chunk {
 		t.chunks[t.tail].seal()
 	}
 	c := newChunk(t.schema)
-	if n := len(t.free); n > 0 {
-		t.tail, t.free = t.free[n-1], t.free[:n-1]
-		t.chunks[t.tail] = c
-	} else {
-		t.tail = len(t.chunks)
-		t.chunks = append(t.chunks, c)
-	}
+	t.tail = t.place(c)
 	return c
+}
+
+// place gives a chunk a slot.
+func (t *table) place(c *chunk) (slot int) {
+	if n := len(t.free); n > 0 {
+		slot, t.free = t.free[n-1], t.free[:n-1]
+		t.chunks[slot] = c
+		return slot
+	}
+	t.chunks = append(t.chunks, c)
+	return len(t.chunks) - 1
 }
 
 // reorder brings the orderings up to date. One that most of the documents are new
@@ -174,18 +185,33 @@ func (t *table) reorder(swaps []swap) {
 	}
 }
 
-// worn says that a third of a chunk's rows are not live.
-func (c *chunk) worn() bool {
+// worn says that a chunk is to be evacuated: nothing in it is live, or a third of
+// its rows are not, or it is one of few rows that came with a segment. While it
+// lacks text, what is live cannot leave it.
+func (t *table) worn(slot int) bool {
+	c := t.chunks[slot]
 	dead := c.rows() - c.liveCount
+	switch {
+	case c.liveCount == 0 && slot != t.tail:
+		return true
+	case c.missing != 0:
+		return false
+	case slot != t.tail && c.rows() < fewRows:
+		return true
+	}
 	return dead >= 64 && 3*dead > c.rows()
 }
+
+// fewRows is for how many rows a chunk is not worth the memory and the steps of
+// each query that it takes besides.
+const fewRows = 512
 
 // evacuate moves what is live in worn chunks to the tail and drops them. It costs
 // as much as adding those documents, at most twice as many as died.
 func (t *table) evacuate() {
 	var worn []int
 	for slot, c := range t.chunks {
-		if c != nil && c.worn() {
+		if c != nil && t.worn(slot) {
 			worn = append(worn, slot)
 			if slot == t.tail {
 				t.tail = noTail
@@ -207,10 +233,15 @@ func (t *table) evacuate() {
 		}
 	}
 	for _, slot := range worn {
+		t.chunks[slot].release()
 		t.chunks[slot] = nil
 	}
 	t.free = append(t.free, worn...)
 }
+
+// release frees the memory of a chunk that the segment it came with may still
+// point to.
+func (c *chunk) release() { c.ids, c.subs, c.columns, c.texts = nil, nil, nil, [2]texts{} }
 
 // move copies the live rows of a chunk to the tail and returns where they went.
 func (t *table) move(c *chunk) *[chunkRows]uint32 {
@@ -237,6 +268,9 @@ func follow(set []uint32, moved []*[chunkRows]uint32) {
 // recode drops the values of Keyword columns that no row has any more, once more
 // than half of them may be such.
 func (t *table) recode() {
+	if t.loads > 0 {
+		return
+	}
 	for col, d := range t.dictionaries {
 		if d == nil || !d.worn() {
 			continue

@@ -1,9 +1,6 @@
 package index
 
-import (
-	"fmt"
-	"sync"
-)
+import "sync"
 
 // View answers queries about documents held in memory. Its methods may be called
 // by many goroutines at once; a query sees the documents either as they were
@@ -30,11 +27,7 @@ func NewView(s *Schema) *View {
 // The view keeps nothing of docs. A document of another schema is a mistake in the
 // program: Apply panics.
 func (v *View) Apply(docs []Document) {
-	for i := range docs {
-		if docs[i].schema != v.schema {
-			panic(fmt.Sprintf("index: Apply: document %x is not of schema %s", docs[i].ID, v.schema.name))
-		}
-	}
+	v.schema.own(docs, "Apply")
 	updates := newest(docs)
 	if len(updates) == 0 {
 		return

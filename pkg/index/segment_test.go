@@ -1,0 +1,284 @@
+package index_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/commerce-integration/service/pkg/index"
+)
+
+// decoded reads the groups of a segment.
+func decoded(t failer, s *index.Schema, e index.Encoded, groups ...index.Group) *index.Segment {
+	t.Helper()
+	g, err := index.DecodeSegment(s, e.Groups[index.Core])
+	if err != nil {
+		t.Fatalf("DecodeSegment: %v", err)
+	}
+	for _, group := range groups {
+		if err := g.Decode(group, e.Groups[group]); err != nil {
+			t.Fatalf("Decode(%d): %v", group, err)
+		}
+	}
+	return g
+}
+
+func wholeSegment(t failer, s *index.Schema, e index.Encoded) *index.Segment {
+	t.Helper()
+	return decoded(t, s, e, textGroups(s)...)
+}
+
+func textGroups(s *index.Schema) []index.Group {
+	var groups []index.Group
+	for g := index.SearchText; g < index.Groups; g++ {
+		if s.Groups().Has(g) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// bytesOf are the documents as they are written one by one.
+func bytesOf(docs []index.Document) [][]byte {
+	list := [][]byte{}
+	for i := range docs {
+		list = append(list, index.AppendDocument(nil, &docs[i]))
+	}
+	return list
+}
+
+// current are the records that count, as documents in the order of keys.
+func (m model) current() []index.Document {
+	docs := []index.Document{}
+	for _, r := range m {
+		docs = append(docs, r.document())
+	}
+	slices.SortFunc(docs, func(a, b index.Document) int {
+		if c := bytes.Compare(a.ID[:], b.ID[:]); c != 0 {
+			return c
+		}
+		return int(a.Sub) - int(b.Sub)
+	})
+	return docs
+}
+
+func checkSegment(t failer, e index.Encoded, want []index.Document) {
+	t.Helper()
+	g := wholeSegment(t, everything, e)
+	got := slices.Collect(g.Documents())
+	if a, b := bytesOf(want), bytesOf(got); !slices.EqualFunc(a, b, bytes.Equal) {
+		t.Fatalf("the segment holds (-want +got):\n%s", gocmp.Diff(a, b))
+	}
+	tombstones, visible := 0, int64(0)
+	for i, d := range want {
+		if d.Deleted {
+			tombstones++
+		}
+		if i == 0 || d.Visible > visible {
+			visible = d.Visible
+		}
+	}
+	type counts struct {
+		Rows, Tombstones int
+		MaxVisible       int64
+	}
+	wantCounts := counts{len(want), tombstones, visible}
+	if got := (counts{e.Rows, e.Tombstones, e.MaxVisible}); got != wantCounts {
+		t.Fatalf("encoded %+v, want %+v", got, wantCounts)
+	}
+	if g.Rows() != len(want) || g.Tombstones() != tombstones {
+		t.Fatalf("decoded %d rows and %d tombstones, want %d and %d", g.Rows(), g.Tombstones(), len(want), tombstones)
+	}
+}
+
+func TestSegmentHoldsTheNewestOfItsDocuments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		batch := rapid.SliceOfN(genRecord(), 0, 40).Draw(t, "batch")
+		m := model{}
+		m.apply(batch)
+		checkSegment(t, index.EncodeSegment(everything, documents(batch)), m.current())
+	})
+}
+
+func TestMergedSegmentHoldsTheNewestOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := model{}
+		var segments []*index.Segment
+		for range rapid.IntRange(0, 4).Draw(t, "segments") {
+			batch := rapid.SliceOfN(genRecord(), 0, 20).Draw(t, "batch")
+			segments = append(segments, wholeSegment(t, everything, index.EncodeSegment(everything, documents(batch))))
+			m.apply(batch)
+		}
+		limit := int64(rapid.IntRange(0, 6).Draw(t, "limit"))
+		old := func(d *index.Document) bool { return d.Deleted && d.Revision < limit }
+		e, err := index.MergeSegments(everything, segments, old)
+		if err != nil {
+			t.Fatalf("MergeSegments: %v", err)
+		}
+		want := slices.DeleteFunc(m.current(), func(d index.Document) bool { return old(&d) })
+		checkSegment(t, e, want)
+		again := index.EncodeSegment(everything, want)
+		if diff := gocmp.Diff(again, e); diff != "" {
+			t.Fatalf("merged otherwise than encoded at once (-encoded +merged):\n%s", diff)
+		}
+	})
+}
+
+func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	m := model{}
+	var segments []*index.Segment
+	for round := range 3 {
+		batch := make([]record, 9000)
+		for i := range batch {
+			batch[i] = randomRecord(random, 12_000, int64(round))
+		}
+		m.apply(batch)
+		segments = append(segments, wholeSegment(t, everything, index.EncodeSegment(everything, documents(batch))))
+	}
+	e, err := index.MergeSegments(everything, segments, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSegment(t, e, m.current())
+}
+
+// The view under test takes some batches as changes and some as segments, whose
+// text comes at once, later or never; queries wait for what they need.
+func TestViewOfSegmentsAnswersAsTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, m := newWaitingView(everything), model{}
+		for range rapid.IntRange(1, 6).Draw(t, "steps") {
+			w.step(t, m)
+			for range 3 {
+				q, c := genQuery(t)
+				w.need(t, everything.Needs(&q))
+				checkQuery(t, w.view, m, q, c)
+			}
+		}
+		if got, want := w.view.Len(), m.query(index.Query{}, func(record) bool { return true }).Total; got != want {
+			t.Fatalf("Len() = %d, want %d", got, want)
+		}
+	})
+}
+
+// waitingView is a view with what its segments still lack.
+type waitingView struct {
+	view     *index.View
+	segments []waitingSegment
+}
+
+type waitingSegment struct {
+	segment *index.Segment
+	encoded index.Encoded
+	has     index.GroupSet
+}
+
+func newWaitingView(s *index.Schema) *waitingView { return &waitingView{view: index.NewView(s)} }
+
+func (w *waitingView) step(t *rapid.T, m model) {
+	if rapid.Bool().Draw(t, "apply") {
+		batch := rapid.SliceOfN(genRecord(), 0, 25).Draw(t, "batch")
+		w.view.Apply(documents(batch))
+		m.apply(batch)
+		return
+	}
+	var batches [][]record
+	var groups [][]index.Group
+	for range rapid.IntRange(1, 3).Draw(t, "segments") {
+		batches = append(batches, rapid.SliceOfN(genRecord(), 0, 25).Draw(t, "batch"))
+		groups = append(groups, rapid.SliceOfDistinct(rapid.SampledFrom(textGroups(everything)), func(g index.Group) index.Group { return g }).Draw(t, "groups"))
+	}
+	w.load(t, batches, groups)
+	for _, batch := range batches {
+		m.apply(batch)
+	}
+}
+
+func (w *waitingView) load(t failer, batches [][]record, groups [][]index.Group) {
+	var segments []*index.Segment
+	for i, batch := range batches {
+		e := index.EncodeSegment(everything, documents(batch))
+		g := decoded(t, everything, e, groups[i]...)
+		has := index.GroupSet(1)
+		for _, group := range groups[i] {
+			has |= 1 << group
+		}
+		w.segments = append(w.segments, waitingSegment{g, e, has})
+		segments = append(segments, g)
+	}
+	w.view.Load(segments...)
+}
+
+// need fills groups in.
+func (w *waitingView) need(t failer, groups index.GroupSet) {
+	for i := range w.segments {
+		s := &w.segments[i]
+		for g := index.SearchText; g < index.Groups; g++ {
+			if groups.Has(g) && !s.has.Has(g) {
+				if err := w.view.Fill(s.segment, g, s.encoded.Groups[g]); err != nil {
+					t.Fatalf("Fill(%s): %v", g, err)
+				}
+				s.has |= 1 << g
+			}
+		}
+	}
+}
+
+// Thousands of documents, changed and loaded in many rounds.
+func TestLargeViewOfSegmentsAnswersAsTheModel(t *testing.T) {
+	const ids, rounds = 9_000, 24
+	random := rand.New(rand.NewPCG(7, 8))
+	w, m := newWaitingView(everything), model{}
+	for round := range rounds {
+		size := []int{700, 60, 3000}[random.IntN(3)]
+		if round == 0 {
+			size = ids
+		}
+		batch := make([]record, size)
+		for i := range batch {
+			batch[i] = randomRecord(random, ids, int64(round))
+		}
+		switch random.IntN(4) {
+		case 0:
+			w.view.Apply(documents(batch))
+		case 1:
+			w.load(t, [][]record{batch}, [][]index.Group{textGroups(everything)})
+		default:
+			half := len(batch) / 2
+			w.load(t, [][]record{batch[:half], batch[half:]}, [][]index.Group{{index.SearchText}, nil})
+		}
+		m.apply(batch)
+		for range 6 {
+			q, c := randomQuery(random, ids)
+			w.need(t, everything.Needs(&q))
+			checkQuery(t, w.view, m, q, c)
+		}
+	}
+	if got, want := w.view.Len(), m.query(index.Query{}, func(record) bool { return true }).Total; got != want {
+		t.Errorf("Len() = %d, want %d", got, want)
+	}
+}
+
+func TestGroupsAreTiedToTheirSegment(t *testing.T) {
+	doc := func(text string) index.Document {
+		return everything.Build(number(1), 0).Text(name, text).Text(ref, text).Document(1, 1)
+	}
+	a := index.EncodeSegment(everything, []index.Document{doc("one")})
+	b := index.EncodeSegment(everything, []index.Document{doc("two")})
+	g := decoded(t, everything, a)
+	if err := g.Decode(index.SearchText, b.Groups[index.SearchText]); !errors.Is(err, index.ErrFormat) {
+		t.Errorf("text of another segment: %v, want ErrFormat", err)
+	}
+	if err := g.Decode(index.SearchText, a.Groups[index.OtherText]); !errors.Is(err, index.ErrFormat) {
+		t.Errorf("another group: %v, want ErrFormat", err)
+	}
+	if err := g.Decode(index.SearchText, a.Groups[index.SearchText]); err != nil {
+		t.Errorf("its own text: %v", err)
+	}
+}
