@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
@@ -68,7 +67,7 @@ func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until va
 	var taken *Job
 	err := t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		if s.holder == holder {
-			return s, false // the answer was lost, and somebody asked meanwhile
+			return s, false // it was taken, and the answer was lost
 		}
 		taken = nil
 		if s == (jobState{}) || s.from() > value.TimeOf(t.now()) {
@@ -167,13 +166,12 @@ func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change
 }
 
 // replaceJob writes the next state, or removes the job when that is none, if
-// it still has the mark; 0 stands for no job.
+// it still has the mark; 0 stands for no job. After a lost answer it does not
+// know its own write: a change made twice is a job asked for twice, or one
+// that its holder knows by its own number.
 func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, mark uint64, next jobState) (done bool, err error) {
-	var condition *string
-	var values item
-	if mark == 0 {
-		condition = aws.String("attribute_not_exists(PK)")
-	} else {
+	condition, values := aws.String("attribute_not_exists(PK)"), item(nil)
+	if mark != 0 {
 		condition, values = aws.String("mark = :mark"), item{":mark": unsigned(mark)}
 	}
 	if next == (jobState{}) {
@@ -184,11 +182,10 @@ func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, mark 
 		next.mark = newMark()
 		_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &t.name, Item: encodeJob(org, list, next), ConditionExpression: condition, ExpressionAttributeValues: values,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		})
 	}
-	if current, failed := conditionFailed(err); failed {
-		return current != nil && getUnsigned(current, attrMark) == next.mark, nil
+	if _, failed := conditionFailed(err); failed {
+		return false, nil
 	}
 	if err != nil {
 		return false, wrap("change a job", err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -50,8 +51,13 @@ func breakingTable(t *testing.T, operation string) (*dynamo.Table, *breaking) {
 	b.broken.Store(true)
 	return dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = b
-		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = 10 * time.Millisecond })
+		o.Retryer = promptRetryer()
 	}), name, time.Now), b
+}
+
+// promptRetryer tries again almost at once.
+func promptRetryer() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 }
 
 func TestWriteOfARowWhoseAnswerIsLostHasSucceeded(t *testing.T) {

@@ -1,0 +1,242 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+func readChunks(t *testing.T, table *dynamo.Table, org value.ID, slots ...uint64) map[uint64]dynamo.Chunk {
+	t.Helper()
+	found := map[uint64]dynamo.Chunk{}
+	err := table.Chunks(t.Context(), org, list, slots, func(c dynamo.Chunk) error {
+		if _, twice := found[c.Slot]; twice {
+			t.Errorf("slot %d was given twice", c.Slot)
+		}
+		found[c.Slot] = c
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func putChunk(t *testing.T, table *dynamo.Table, org value.ID, c dynamo.Chunk, replaces uint64) bool {
+	t.Helper()
+	done, err := table.PutChunk(t.Context(), org, list, c, replaces)
+	if err != nil {
+		t.Fatalf("put slot %d over %d: %v", c.Slot, replaces, err)
+	}
+	return done
+}
+
+func TestASlotIsWrittenOverByWhoMay(t *testing.T) {
+	const (
+		nothing  = 0
+		own      = 7
+		replaced = 8
+		foreign  = 9
+	)
+	for _, row := range []struct {
+		name     string
+		lies     uint64
+		age      time.Duration
+		replaces uint64
+		want     bool
+	}{
+		{"empty", nothing, 0, 0, true},
+		{"empty instead of what it replaces", nothing, 0, replaced, true},
+		{"what it replaces", replaced, 0, replaced, true},
+		{"what it replaces, old", replaced, 2 * time.Hour, replaced, true},
+		{"its own earlier try", own, 0, 0, true},
+		{"its own earlier try over another", own, 0, replaced, true},
+		{"another's", foreign, 0, 0, false},
+		{"another's of almost an hour", foreign, time.Hour - time.Millisecond, 0, false},
+		{"left by a writer that died", foreign, time.Hour, 0, true},
+		{"another's instead of what it replaces", foreign, 0, replaced, false},
+		{"another's, old, instead of what it replaces", foreign, 2 * time.Hour, replaced, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+			table, org := tableAt(t, &now), value.NewID()
+			if row.lies != nothing {
+				putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: row.lies, Body: []byte("lies")}, 0)
+			}
+			now = now.Add(row.age)
+			if got := putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: own, Body: []byte("new")}, row.replaces); got != row.want {
+				t.Errorf("got %t, want %t", got, row.want)
+			}
+			if got := readChunks(t, table, org, 1)[1].Mark; (got == own) != row.want {
+				t.Errorf("the slot holds %d", got)
+			}
+		})
+	}
+}
+
+// The one that comes second finds that the abandoned chunk is gone, whatever
+// the order of its own reading and writing.
+func TestAnAbandonedSlotIsTakenByOne(t *testing.T) {
+	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	table, org := tableAt(t, &now), value.NewID()
+	putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: 1}, 0)
+	now = now.Add(2 * time.Hour)
+	won := make(chan uint64, 8)
+	t.Run("writers", func(t *testing.T) {
+		for mark := uint64(2); mark < 10; mark++ {
+			t.Run(fmt.Sprint(mark), func(t *testing.T) {
+				t.Parallel()
+				if putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: mark}, 0) {
+					won <- mark
+				}
+			})
+		}
+	})
+	close(won)
+	if len(won) != 1 {
+		t.Fatalf("%d writers have the slot, want one", len(won))
+	}
+	if winner, lies := <-won, readChunks(t, table, org, 1)[1].Mark; lies != winner {
+		t.Errorf("the slot holds %d, want %d of the one who has it", lies, winner)
+	}
+}
+
+func TestChunkWhoseAnswerIsLostIsPut(t *testing.T) {
+	table, b := breakingTable(t, "PutItem")
+	org := value.NewID()
+	for i, replaces := range []uint64{0, 1, 2} {
+		b.broken.Store(false)
+		if !putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: uint64(i + 1)}, replaces) || !b.broken.Load() {
+			t.Errorf("put over %d: not done, or no answer was lost", replaces)
+		}
+	}
+}
+
+func TestChunkIsDroppedByItsMark(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: 5}, 0)
+	for _, row := range []struct {
+		org        value.ID
+		slot, mark uint64
+		left       int
+	}{{value.NewID(), 1, 5, 1}, {org, 2, 5, 1}, {org, 1, 6, 1}, {org, 1, 5, 0}, {org, 1, 5, 0}} {
+		if err := table.DropChunk(t.Context(), row.org, list, row.slot, row.mark); err != nil {
+			t.Error(err)
+		}
+		if left := readChunks(t, table, org, 1); len(left) != row.left {
+			t.Errorf("drop %d of slot %d: %d chunks left, want %d", row.mark, row.slot, len(left), row.left)
+		}
+	}
+}
+
+func TestChunksThatAreThereAreRead(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	want := map[uint64]dynamo.Chunk{}
+	var slots []uint64
+	for slot := range uint64(90) {
+		slots = append(slots, slot<<40)
+		if slot%3 == 0 {
+			continue
+		}
+		size := 1000
+		if slot > 75 {
+			size = dynamo.MaxBody
+		}
+		c := dynamo.Chunk{Slot: slot << 40, Mark: slot + 1, Body: bytes.Repeat([]byte{byte(slot)}, size)}
+		putChunk(t, table, org, c, 0)
+		want[c.Slot] = c
+	}
+	for _, n := range []int{0, 1, 3, 4, 5, 17, 90} {
+		got := readChunks(t, table, org, slots[:n]...)
+		there := 0
+		for _, slot := range slots[:n] {
+			w, ok := want[slot]
+			if ok {
+				there++
+			}
+			if g := got[slot]; g.Mark != w.Mark || !bytes.Equal(g.Body, w.Body) {
+				t.Errorf("slot %x of %d: got the mark %d and %d bytes, want %d and %d", slot, n, g.Mark, len(g.Body), w.Mark, len(w.Body))
+			}
+		}
+		if len(got) != there {
+			t.Errorf("got %d chunks of %d slots, want %d", len(got), n, there)
+		}
+	}
+	if got := readChunks(t, table, value.NewID(), slots...); len(got) != 0 {
+		t.Errorf("another organization reads %d chunks", len(got))
+	}
+}
+
+func TestChunksAreGivenOneAtATimeUntilOneIsRefused(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	var slots []uint64
+	for slot := range uint64(40) {
+		slots = append(slots, slot)
+		putChunk(t, table, org, dynamo.Chunk{Slot: slot, Mark: 1}, 0)
+	}
+	refusal := errors.New("enough")
+	var at, given atomic.Int32
+	err := table.Chunks(t.Context(), org, list, slots, func(dynamo.Chunk) error {
+		if at.Add(1) > 1 {
+			t.Error("two chunks were given at a time")
+		}
+		defer at.Add(-1)
+		if given.Add(1) == 5 {
+			return refusal
+		}
+		return nil
+	})
+	if !errors.Is(err, refusal) || given.Load() != 5 {
+		t.Errorf("got %v after %d chunks, want the refusal after 5", err, given.Load())
+	}
+}
+
+func TestChunksThatTheTableLeavesUnprocessedAreAskedForAgain(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	proxy, err := faults.New(*client.Options().BaseEndpoint, faults.Config{Rates: faults.Every(0.9, faults.Unprocessed)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proxy.Start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	endpoint := proxy.Endpoint("reader")
+	table := dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = &endpoint }), name, time.Now)
+	org := value.NewID()
+	var slots []uint64
+	for slot := range uint64(30) {
+		slots = append(slots, slot)
+		putChunk(t, table, org, dynamo.Chunk{Slot: slot, Mark: slot + 1}, 0)
+	}
+	got := readChunks(t, table, org, slots...)
+	for _, slot := range slots {
+		if got[slot].Mark != slot+1 {
+			t.Errorf("slot %d: got the mark %d", slot, got[slot].Mark)
+		}
+	}
+	if n := proxy.Counts().Of(faults.Unprocessed); n == 0 {
+		t.Error("nothing was left unprocessed")
+	}
+}
+
+func TestBodiesThatFitNoItemAreRefused(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	c := dynamo.Chunk{Slot: 1, Mark: 1, Body: make([]byte, dynamo.MaxBody+1)}
+	if done, err := table.PutChunk(t.Context(), org, list, c, 0); done || err == nil {
+		t.Errorf("a chunk of %d bytes: %t, %v", len(c.Body), done, err)
+	}
+	if got := readChunks(t, table, org, 1); len(got) > 0 {
+		t.Errorf("%d chunks lie there", len(got))
+	}
+}
