@@ -43,9 +43,13 @@ func allowances() map[string][]string {
 
 // linkedOnly are operations that are in a binary although nothing in it leads
 // to them: the linker keeps the methods of a type by their name where it cannot
-// tell which of them an interface calls.
+// tell which of them an interface calls, and both ends of a change that writes
+// or, as it never does for who only asks for an index job, removes an item.
 func linkedOnly() map[string][]string {
-	return map[string][]string{"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"}}
+	return map[string][]string{
+		"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"},
+		"api": {"dynamodb.DeleteItem"}, "indexer": {"dynamodb.DeleteItem"},
+	}
 }
 
 func TestEveryFunctionMayDoWhatItCallsAndNothingElse(t *testing.T) {
@@ -94,16 +98,46 @@ func sourceActions(f template.Function) []string {
 	return actions
 }
 
+// indexReader is the name of a method that reads the secondary index.
+var indexReader = regexp.MustCompile(`/pkg/dynamo\.\(\*Table\)\.(Due|DueJobs|Unsent)$`)
+
 func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 	w := newWorld(t)
 	const index = "Table.Arn/index/GSI1"
 	for name, declared := range w.model.Functions {
 		reads := slices.ContainsFunc(symbols(t, name), func(symbol string) bool {
-			return strings.HasSuffix(symbol, "/pkg/dynamo.(*Table).Due") || strings.HasSuffix(symbol, "/pkg/dynamo.(*Table).Unsent")
+			return indexReader.MatchString(symbol)
 		})
 		if may := slices.Contains(declared.Permissions, template.Permission{Action: "dynamodb:Query", Resource: index}); may != reads {
 			t.Errorf("%s reads the index: %t, may do so: %t", name, reads, may)
 		}
+	}
+}
+
+// sender is the name of a method that sends to a queue.
+var sender = regexp.MustCompile(`/pkg/queue\.\(?\*?(Deliveries\)?\.SendRows|IndexJobs\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
+
+func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
+	queues := map[string]string{
+		"SendRows": "DeliveriesQueue.Arn", "Send": "IndexJobsQueue.Arn", "Park": "ParkQueue.Arn", "Reject": "RecordsDLQ.Arn",
+	}
+	sent := map[string]bool{}
+	for name, declared := range newWorld(t).model.Functions {
+		want := map[string]bool{}
+		for _, symbol := range symbols(t, name) {
+			if sender.MatchString(symbol) {
+				queue := queues[symbol[strings.LastIndex(symbol, ".")+1:]]
+				want[queue], sent[queue] = true, true
+			}
+		}
+		for _, queue := range queues {
+			if may := slices.Contains(declared.Permissions, template.Permission{Action: "sqs:SendMessage", Resource: queue}); may != want[queue] {
+				t.Errorf("%s sends to %s: %t, may do so: %t", name, queue, want[queue], may)
+			}
+		}
+	}
+	if len(sent) != len(queues) {
+		t.Errorf("found senders of %v only: the names of methods have changed", sent)
 	}
 }
 

@@ -148,7 +148,7 @@ func TestWebhooksSealsSecretsUnderTheKeyOfSecretsManager(t *testing.T) {
 	}
 }
 
-func TestIngestStoresWhatTheAPIListsThen(t *testing.T) {
+func TestIngestStoresWhatTheAPIListsOnceItIsIndexed(t *testing.T) {
 	w := newWorld(t)
 	var answer events.SQSEventResponse
 	decode(t, w.start(t, "ingest").invoke(t, sample(t, "ingest")), &answer)
@@ -173,6 +173,7 @@ func TestIngestStoresWhatTheAPIListsThen(t *testing.T) {
 			Total int `json:"total"`
 		} `json:"meta"`
 	}
+	w.start(t, "indexer").invoke(t, sample(t, "indexer"))
 	answered := w.start(t, "api").request(t, sample(t, "api"), http.StatusOK, &page)
 	if page.Meta.Total != 1 || len(page.Data) != 1 || page.Data[0].Name != "Sencha 100 g" {
 		t.Errorf("page %+v, want the one product", page)
@@ -274,12 +275,44 @@ func TestSweeperSendsWhatComesDue(t *testing.T) {
 	if _, err := w.table.CreateRow(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
-	if answer := w.start(t, "sweeper").invoke(t, sample(t, "sweeper")); string(answer) != "null" {
+	f := w.start(t, "sweeper")
+	if answer := f.invoke(t, sample(t, "sweeper")); string(answer) != "null" {
 		t.Errorf("got %s, want null", answer)
 	}
 	messages := w.queues.Receive(t, "DeliveriesQueue")
 	if len(messages) != 1 || messages[0].Body != row.Ref().Body() {
 		t.Errorf("sent %+v, want the row's message %s", messages, row.Ref().Body())
+	}
+	// The alarm on a schedule that does not run counts these.
+	f.stop() // the log may follow the answer
+	if !strings.Contains(f.output.String(), `"message":"swept"`) {
+		t.Errorf("the run is not logged:\n%s", f.output)
+	}
+}
+
+func TestSweeperStartsAndDoesTheIndexJobsThatAreDue(t *testing.T) {
+	w := newWorld(t)
+	w.start(t, "indexer").invoke(t, sample(t, "indexer"))
+	org, list := value.MustID(sampleOrganization), "products"
+	if err := w.table.AskJob(t.Context(), org, list, value.TimeOf(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	f := w.start(t, "sweeper")
+	f.invoke(t, sample(t, "sweeper"))
+	var own events.SQSEvent
+	decode(t, sample(t, "sweeper-index-job"), &own)
+	messages := w.queues.Receive(t, "IndexJobsQueue")
+	if !slices.ContainsFunc(messages, func(m events.SQSMessage) bool { return m.Body == own.Records[0].Body }) {
+		t.Fatalf("started %+v, want the sample's job among them", messages)
+	}
+	var answer events.SQSEventResponse
+	decode(t, f.invoke(t, sample(t, "sweeper-index-job")), &answer)
+	if len(answer.BatchItemFailures) != 0 {
+		t.Fatalf("sweeper reports failures: %+v", answer)
+	}
+	folded, err := w.table.Manifest(t.Context(), org, list, dynamo.LiveManifest)
+	if err != nil || folded == nil || folded.Covered != 1 {
+		t.Errorf("manifest %+v (%v), want one that covers the change", folded, err)
 	}
 }
 
