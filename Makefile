@@ -70,6 +70,11 @@ emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every 
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
 	go test -tags emulate -count=1 -timeout 5m ./pkg/local/emulator
 
+.PHONY: bench
+bench: ## measure the service on this machine (BENCH_FLAGS="--quick ...")
+	@go build -o .build/commerce ./pkg/cmd/commerce
+	@exec .build/commerce bench $(BENCH_FLAGS)
+
 .PHONY: cold-start
 cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure size, init and first answer of every function, without a network
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)

@@ -60,6 +60,7 @@ var layers = map[string][]string{
 	"pkg/local/eventsource": {"pkg/pause"},
 	"pkg/local/faults":      {},
 	"pkg/local/provision":   {"pkg/local/template"},
+	"pkg/local/bench":       {"..."},
 
 	"pkg/app":               {"..."},
 	"pkg/local/runner":      {"..."},

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"golang.org/x/sync/errgroup"
 
@@ -35,6 +36,9 @@ type Config struct {
 	TableEndpoint  string // of a table server to use instead of starting one
 	QueueEndpoint  string // of a queue server to use instead of the runner's own
 	Logger         *slog.Logger
+	// AWS changes what the clients of all functions are made from, such as to
+	// measure what they do; nil leaves it.
+	AWS func(*aws.Config)
 	// Ticks makes the clock of a schedule and what stops it; nil is the
 	// system's clock.
 	Ticks func(every time.Duration) (ticks <-chan time.Time, stop func())

@@ -37,6 +37,9 @@ func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway 
 	s.aws = aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""), HTTPClient: httpClient(),
 	}
+	if cfg.AWS != nil {
+		cfg.AWS(&s.aws)
+	}
 	if s.tableURL = cfg.TableEndpoint; s.tableURL == "" {
 		if err := s.startTable(ctx, cfg.binDir(), data.path("table")); err != nil {
 			return err

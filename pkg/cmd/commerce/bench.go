@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-integration/service/pkg/local/bench"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
+)
+
+func newBenchCommand() *cobra.Command {
+	var cfg bench.Config
+	var quick bool
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure the service on this machine", Args: cobra.NoArgs,
+		Long: "Bench starts the service in a temporary folder on ports of its own, loads data, and prints\n" +
+			"what it measures beside what was aimed at. Its sections:\n\n" + describeSections(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cache, err := os.UserCacheDir()
+			if err != nil {
+				return fmt.Errorf("find the cache folder: %w", err)
+			}
+			cfg.BinDir = filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
+			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if quick {
+				cfg.Products, cfg.Duration = 3_000, 300*time.Millisecond
+			}
+			return bench.Run(cmd.Context(), cfg)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&cfg.Template, "template", "template.yaml", "the stack's template")
+	flags.StringSliceVar(&cfg.Sections, "only", nil, "names of the sections to measure (default: all)")
+	flags.IntVar(&cfg.Products, "products", 100_000, "products that the service holds")
+	flags.DurationVar(&cfg.Duration, "duration", 10*time.Second, "of each load over HTTP")
+	flags.BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")
+	flags.StringVar(&cfg.DataDir, "data", "", "folder that keeps the service's data for the next time (default: a temporary one)")
+	flags.StringVar(&cfg.CPUProfile, "cpuprofile", "", "file for a CPU profile of the last load")
+	return cmd
+}
+
+func describeSections() string {
+	var b strings.Builder
+	for _, s := range bench.Sections() {
+		fmt.Fprintf(&b, "  %-8s %s\n", s[0], s[1])
+	}
+	return b.String()
+}

@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config says what to measure and how much of it.
+type Config struct {
+	Template string // path of template.yaml
+	BinDir   string // where the table server is installed
+	// DataDir keeps the service's data, which a later run with the same number
+	// of products finds; "" is a temporary folder that is removed.
+	DataDir    string
+	Sections   []string      // names; none is all
+	Products   int           // that the service holds
+	Duration   time.Duration // of each load
+	CPUProfile string        // file for a profile of the sections' time; "" is none
+	Out        io.Writer     // of the report
+	Log        io.Writer     // of progress and of what the service logs
+}
+
+// section measures a part of the report.
+type section struct {
+	name  string
+	about string
+	run   func(ctx context.Context, b *bench) error
+}
+
+// sections are those that there are, in the order of the report.
+func sections() []section {
+	return []section{
+		{"http", "requests over HTTP against the running service", measureHTTP},
+	}
+}
+
+// Sections describes the sections by name, in their order.
+func Sections() [][2]string {
+	var all [][2]string
+	for _, s := range sections() {
+		all = append(all, [2]string{s.name, s.about})
+	}
+	return all
+}
+
+// bench is one run of the sections. What they share is made when the first
+// of them needs it.
+type bench struct {
+	cfg     Config
+	dir     string
+	meter   *meter
+	running *service
+	tables  []*table
+}
+
+// Run measures the sections and writes the report.
+func Run(ctx context.Context, cfg Config) (err error) {
+	chosen, err := choose(cfg.Sections)
+	if err != nil {
+		return err
+	}
+	b := &bench{cfg: cfg, dir: cfg.DataDir, meter: newMeter()}
+	if b.dir == "" {
+		if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
+			return fmt.Errorf("make a folder for the data: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	}
+	defer func() {
+		if b.running != nil {
+			err = errors.Join(err, b.running.close())
+		}
+	}()
+	fmt.Fprintln(cfg.Out, thisMachine(time.Now())+".")
+	for _, s := range chosen {
+		b.progress("%s …", s.about)
+		started := time.Now()
+		if err := s.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		b.progress("%s took %.1f s", s.name, time.Since(started).Seconds())
+		for _, t := range b.tables {
+			t.print(cfg.Out)
+		}
+		b.tables = nil
+	}
+	return nil
+}
+
+func choose(names []string) ([]section, error) {
+	all := sections()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []section
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(s section) bool { return s.name == name })
+		if i < 0 {
+			var known []string
+			for _, s := range all {
+				known = append(known, s.name)
+			}
+			return nil, fmt.Errorf("there is no section %q; there are %s", name, strings.Join(known, ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// table begins a table of the current section.
+func (b *bench) table(title string) *table {
+	t := &table{title: title}
+	b.tables = append(b.tables, t)
+	return t
+}
+
+func (b *bench) progress(format string, args ...any) {
+	fmt.Fprintf(b.cfg.Log, format+"\n", args...)
+}
+
+// warmup is how long a load goes on before it counts.
+func (b *bench) warmup() time.Duration { return min(2*time.Second, b.cfg.Duration/2) }
+
+// service is the running service, started when it is needed first.
+func (b *bench) service(ctx context.Context) (*service, error) {
+	if b.running != nil {
+		return b.running, nil
+	}
+	s, err := startService(ctx, &b.cfg, b.dir, b.meter)
+	if err != nil {
+		return nil, err
+	}
+	b.running = s
+	return s, nil
+}
+
+// loaded is the running service with the products in it.
+func (b *bench) loaded(ctx context.Context) (*service, error) {
+	s, err := b.service(ctx)
+	if err != nil || s.products == b.cfg.Products {
+		return s, err
+	}
+	started := time.Now()
+	sent, err := s.hold(ctx, b.cfg.Products)
+	if err != nil {
+		return nil, fmt.Errorf("load %d products: %w", b.cfg.Products, err)
+	}
+	if took := time.Since(started).Seconds(); sent > 0 {
+		b.progress("%s products loaded through the queue in %.1f s, %s/s", thousands(sent), took, thousands(int(float64(sent)/took)))
+	}
+	return s, nil
+}
+
+// profiled runs a measurement under the CPU profiler, when that is asked for.
+func (b *bench) profiled(measure func() error) error {
+	if b.cfg.CPUProfile == "" {
+		return measure()
+	}
+	file, err := os.Create(b.cfg.CPUProfile)
+	if err != nil {
+		return fmt.Errorf("make the profile: %w", err)
+	}
+	defer file.Close()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return fmt.Errorf("make the profile: %w", err)
+	}
+	defer pprof.StopCPUProfile()
+	return measure()
+}

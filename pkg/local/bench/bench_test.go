@@ -1,0 +1,52 @@
+package bench_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/local/bench"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
+)
+
+// config is one with hardly any data, for moments.
+func config(t *testing.T, out *bytes.Buffer) bench.Config {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bench.Config{
+		Template: "../../../template.yaml", BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version),
+		Products: 3000, Duration: 50 * time.Millisecond, Out: out, Log: t.Output(),
+	}
+}
+
+func TestEverySectionMeasuresSomething(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench.Run(t.Context(), config(t, &out)); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	report := out.String()
+	for _, want := range []string{"cores, go", "| Over HTTP", "| list: newest first", "p99", "of the table alone"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report lacks %q:\n%s", want, report)
+		}
+	}
+	if strings.Contains(report, " 0/s") || strings.Contains(report, "NaN") {
+		t.Errorf("the report has a figure of nothing:\n%s", report)
+	}
+}
+
+func TestAnUnknownSectionIsRefusedBeforeAnythingIsStarted(t *testing.T) {
+	var out bytes.Buffer
+	cfg := config(t, &out)
+	cfg.Sections = []string{"http", "nonsense"}
+	err := bench.Run(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), `no section "nonsense"`) || !strings.Contains(err.Error(), "http") || out.Len() > 0 {
+		t.Errorf("got %v after %q, want an error that names the sections that there are", err, &out)
+	}
+}
