@@ -84,12 +84,12 @@ func queueConfig(function string, source template.QueueSource) eventsource.Queue
 
 // concurrency bounds a function's invocations side by side, 0 for no bound.
 // Ingest waits for nothing but the table server, which on one machine makes
-// one write at a time: more than some only wait for one another. The jobs of
-// the index, which the sweeper does, compute, and leave the machine to
-// requests. The worker waits for receivers, and one that hangs must not hold
-// up the others.
+// one write at a time: more than some only wait for one another, and with full
+// messages until their time is up. The jobs of the index, which the sweeper
+// does, compute, and leave the machine to requests. The worker waits for
+// receivers, and one that hangs must not hold up the others.
 func concurrency(function string, template int) int {
-	const enough, computing, unbounded = 16, 2, 1000
+	const enough, computing, unbounded = 4, 2, 1000
 	if template == 0 {
 		template = unbounded
 	}

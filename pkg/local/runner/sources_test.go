@@ -33,9 +33,9 @@ func TestWhatKeepsTheMachineBusyRunsLessSideBySideThanInAWS(t *testing.T) {
 		{"worker", 200, 200},
 		{"worker", 2, 2},
 		{"worker", 0, 1000},
-		{"ingest", 50, 16},
+		{"ingest", 50, 4},
 		{"ingest", 2, 2},
-		{"ingest", 0, 16},
+		{"ingest", 0, 4},
 		{"sweeper", 10, 2},
 	} {
 		if got := concurrency(c.function, c.template); got != c.want {
