@@ -24,8 +24,10 @@ type Job struct {
 	holder         uint64
 }
 
-// Attributes of a job. GSI1 holds it by the time from which it may be taken:
-// when it is due, or, while somebody has it, when the lease is over.
+// Attributes of a job. GSI1 holds it by a mark: the time at which it was or
+// will be due. The mark is not moved for what is over in seconds anyway, since
+// moving it costs two write units: neither when somebody takes the job nor
+// when the next run is due at once.
 const (
 	attrAsked  = "asked"
 	attrDue    = "due"
@@ -39,7 +41,8 @@ type jobState struct {
 	due    value.Time // 0: it has not been asked for since it was taken
 	holder uint64     // 0: nobody has it
 	lease  value.Time // until when the holder has it
-	mark   uint64     // new with every write
+	marked value.Time // its place in GSI1
+	write  uint64     // new with every write
 }
 
 // AskJob asks for a run of the list's job that starts at due or later, and
@@ -48,6 +51,9 @@ func (t *Table) AskJob(ctx context.Context, org value.ID, list string, due value
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		s.asked++
 		s.setDue(due)
+		if s.holder == 0 && (s.marked == 0 || s.due < s.marked) {
+			s.marked = s.due
+		}
 		return s, true
 	})
 }
@@ -70,7 +76,11 @@ func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until va
 			return s, false // it was taken, and the answer was lost
 		}
 		taken = nil
-		if s == (jobState{}) || s.from() > value.TimeOf(t.now()) {
+		from := s.due
+		if s.holder != 0 {
+			from = s.lease
+		}
+		if s == (jobState{}) || from > value.TimeOf(t.now()) {
 			return s, false
 		}
 		taken = &Job{OrganizationID: org, List: list, Asked: s.asked, holder: holder}
@@ -81,14 +91,6 @@ func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until va
 		return nil, err
 	}
 	return taken, nil
-}
-
-// from is when the job may be taken.
-func (s *jobState) from() value.Time {
-	if s.holder != 0 {
-		return s.lease
-	}
-	return s.due
 }
 
 // EndJob gives the job back, to run again at next or when it was asked for
@@ -105,13 +107,17 @@ func (t *Table) EndJob(ctx context.Context, j *Job, next *value.Time) error {
 			return jobState{}, true
 		}
 		s.holder, s.lease = 0, 0
+		if s.due > value.TimeOf(t.now()) {
+			s.marked = s.due
+		}
 		return s, true
 	})
 }
 
-// DueJobs lists up to limit jobs of a shard that may be taken by now, the
-// longest due first. The index that it reads follows the table within a
-// moment, and knows nothing of how often they were asked for.
+// DueJobs lists up to limit jobs of a shard that are due by now, the longest
+// due first. Some may be taken already: the index that it reads follows the
+// table within a moment, and knows neither that nor how often they were asked
+// for.
 func (t *Table) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]Job, error) {
 	var found []Job
 	in := timed(jobShard(shard), behind(""), (now + 1).String(), limit)
@@ -152,12 +158,15 @@ func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change
 		if err != nil {
 			return err
 		}
-		s := decodeJob(it)
+		s, err := decodeJob(it)
+		if err != nil {
+			return err
+		}
 		next, changed := change(s)
 		if !changed {
 			return nil
 		}
-		done, err := t.replaceJob(ctx, org, list, s.mark, next)
+		done, err := t.replaceJob(ctx, org, list, s.write, next)
 		if err != nil || done {
 			return err
 		}
@@ -166,20 +175,20 @@ func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change
 }
 
 // replaceJob writes the next state, or removes the job when that is none, if
-// it still has the mark; 0 stands for no job. After a lost answer it does not
+// it still is of the write; 0 stands for no job. After a lost answer it does not
 // know its own write: a change made twice is a job asked for twice, or one
 // that its holder knows by its own number.
-func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, mark uint64, next jobState) (done bool, err error) {
+func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, write uint64, next jobState) (done bool, err error) {
 	condition, values := aws.String("attribute_not_exists(PK)"), item(nil)
-	if mark != 0 {
-		condition, values = aws.String("mark = :mark"), item{":mark": unsigned(mark)}
+	if write != 0 {
+		condition, values = aws.String("mark = :write"), item{":write": unsigned(write)}
 	}
 	if next == (jobState{}) {
 		_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &t.name, Key: jobKey(org, list).item(), ConditionExpression: condition, ExpressionAttributeValues: values,
 		})
 	} else {
-		next.mark = newMark()
+		next.write = newMark()
 		_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &t.name, Item: encodeJob(org, list, next), ConditionExpression: condition, ExpressionAttributeValues: values,
 		})
@@ -195,21 +204,30 @@ func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, mark 
 
 func encodeJob(org value.ID, list string, s jobState) item {
 	it := jobKey(org, list).item()
-	it[attrType], it[attrMark], it[attrAsked] = str(typeJob), unsigned(s.mark), num(s.asked)
+	it[attrType], it[attrMark], it[attrAsked] = str(typeJob), unsigned(s.write), num(s.asked)
 	if s.due != 0 {
 		it[attrDue] = num(int64(s.due))
 	}
 	if s.holder != 0 {
 		it[attrHolder], it[attrLease] = unsigned(s.holder), num(int64(s.lease))
 	}
-	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.from(), org, list))
+	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.marked, org, list))
 	return it
 }
 
 // decodeJob returns the zero state for what is absent.
-func decodeJob(it item) jobState {
-	return jobState{
-		asked: getNumber(it, attrAsked), due: value.Time(getNumber(it, attrDue)),
-		holder: getUnsigned(it, attrHolder), lease: value.Time(getNumber(it, attrLease)), mark: getUnsigned(it, attrMark),
+func decodeJob(it item) (s jobState, err error) {
+	if it == nil {
+		return s, nil
 	}
+	s = jobState{
+		asked: getNumber(it, attrAsked), due: value.Time(getNumber(it, attrDue)),
+		holder: getUnsigned(it, attrHolder), lease: value.Time(getNumber(it, attrLease)), write: getUnsigned(it, attrMark),
+	}
+	sort := getString(it, attrGSI1SK)
+	at, _, _ := strings.Cut(sort, "#")
+	if s.marked, err = value.ParseTime(at); err != nil {
+		return s, fmt.Errorf("decode the job of %s: its mark %q %w", getString(it, attrPK), sort, err)
+	}
+	return s, nil
 }

@@ -1,0 +1,256 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// meter sums the units that the table says a client's calls consumed.
+type meter struct{ reads, writes float64 }
+
+func (m *meter) measure(o *dynamodb.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("meter", m.call), middleware.Before)
+	})
+}
+
+func (m *meter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	switch call := in.Parameters.(type) {
+	case *dynamodb.PutItemInput:
+		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	case *dynamodb.UpdateItemInput:
+		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	case *dynamodb.DeleteItemInput:
+		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	case *dynamodb.GetItemInput:
+		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	case *dynamodb.QueryInput:
+		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	}
+	out, metadata, err := next.HandleInitialize(ctx, in)
+	if err != nil {
+		return out, metadata, err
+	}
+	switch answer := out.Result.(type) {
+	case *dynamodb.PutItemOutput:
+		m.writes += *answer.ConsumedCapacity.CapacityUnits
+	case *dynamodb.UpdateItemOutput:
+		m.writes += *answer.ConsumedCapacity.CapacityUnits
+	case *dynamodb.DeleteItemOutput:
+		m.writes += *answer.ConsumedCapacity.CapacityUnits
+	case *dynamodb.GetItemOutput:
+		m.reads += *answer.ConsumedCapacity.CapacityUnits
+	case *dynamodb.QueryOutput:
+		m.reads += *answer.ConsumedCapacity.CapacityUnits
+	}
+	return out, metadata, err
+}
+
+// measured is a table whose calls are measured.
+type measured struct {
+	*dynamo.Table
+	meter  meter
+	client *dynamodb.Client
+	org    value.ID
+}
+
+func newMeasured(b *testing.B) *measured {
+	b.Helper()
+	client, name := dynamotest.Client(b)
+	m := &measured{org: value.NewID()}
+	m.client = dynamodb.New(client.Options(), m.meter.measure)
+	m.Table = dynamo.New(m.client, name, time.Now)
+	return m
+}
+
+// incompressible stands for what is compressed already.
+func incompressible(size int) []byte {
+	body := make([]byte, size)
+	rand.Read(body)
+	return body
+}
+
+// place is where recent changes may live, to be compared.
+type place interface {
+	add(b *testing.B, body []byte)
+	refresh(b *testing.B)               // what a reader does that has seen all so far
+	fold(b *testing.B, manifest []byte) // what there is becomes a segment
+}
+
+// beside keeps each entry as an item beside the manifest.
+type beside struct {
+	*measured
+	version, last uint64
+}
+
+func (p *beside) add(b *testing.B, body []byte) {
+	a, err := p.AppendTail(b.Context(), p.org, list, body, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p.last = a.Sequence
+}
+
+func (p *beside) refresh(b *testing.B) {
+	if err := p.TailAfter(b.Context(), p.org, list, p.last-1, func(dynamo.TailEntry) error { return nil }); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (p *beside) fold(b *testing.B, manifest []byte) {
+	p.version++
+	done, err := p.PutManifest(b.Context(), p.org, list, dynamo.LiveManifest, dynamo.Manifest{Version: p.version, Covered: p.last, Body: manifest})
+	if err != nil || !done {
+		b.Fatal(done, err)
+	}
+}
+
+// inside keeps the entries in the manifest's item. Adding one needs no read:
+// the table appends to the list and counts.
+type inside struct{ *measured }
+
+func (p *inside) key() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		"PK": &types.AttributeValueMemberS{Value: "IDX#" + p.org.String() + "#" + list},
+		"SK": &types.AttributeValueMemberS{Value: "MANIFEST"},
+	}
+}
+
+func (p *inside) update(b *testing.B, expression string, values map[string]types.AttributeValue) {
+	if _, err := p.client.UpdateItem(b.Context(), &dynamodb.UpdateItemInput{
+		TableName: ptr(p.Name()), Key: p.key(), UpdateExpression: &expression, ExpressionAttributeValues: values,
+	}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (p *inside) add(b *testing.B, body []byte) {
+	p.update(b, "SET tail = list_append(tail, :entry) ADD itemVersion :one", map[string]types.AttributeValue{
+		":one": &types.AttributeValueMemberN{Value: "1"},
+		":entry": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
+			"at":   &types.AttributeValueMemberN{Value: strconv.FormatInt(time.Now().UnixMilli(), 10)},
+			"body": &types.AttributeValueMemberB{Value: body},
+		}}}},
+	})
+}
+
+func (p *inside) refresh(b *testing.B) {
+	if _, err := p.client.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: ptr(p.Name()), Key: p.key()}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (p *inside) fold(b *testing.B, manifest []byte) {
+	p.update(b, "SET tail = :none, body = :body ADD itemVersion :one", map[string]types.AttributeValue{
+		":none": &types.AttributeValueMemberL{Value: []types.AttributeValue{}},
+		":body": &types.AttributeValueMemberB{Value: manifest}, ":one": &types.AttributeValueMemberN{Value: "1"},
+	})
+}
+
+// BenchmarkTail compares the places where recent changes may live. Each op is
+// a whole cycle: as many changes as a fold takes, and the write of the
+// manifest that ends it. Segments cost the same in both and are left out. An
+// entry of one change has 200 bytes, one of a hundred 6,000.
+func BenchmarkTail(b *testing.B) {
+	for _, changes := range []struct{ size, each, entries int }{{200, 1, 128}, {6000, 100, 16}} {
+		for _, manifest := range []int{1 << 10, 8 << 10} {
+			for _, name := range []string{"beside", "inside"} {
+				b.Run(fmt.Sprintf("%s/changes=%d/manifest=%dKB", name, changes.each, manifest>>10), func(b *testing.B) {
+					m := newMeasured(b)
+					var p place = &beside{measured: m}
+					if name == "inside" {
+						p = &inside{m}
+					}
+					p.fold(b, incompressible(manifest))
+					m.meter = meter{}
+					var records, refreshes, refreshed float64
+					for b.Loop() {
+						for range changes.entries {
+							p.add(b, incompressible(changes.size))
+							records += float64(changes.each)
+							before := m.meter.reads
+							p.refresh(b)
+							refreshes++
+							refreshed += m.meter.reads - before
+						}
+						p.fold(b, incompressible(manifest))
+					}
+					b.ReportMetric(m.meter.writes/records, "WCU/record")
+					b.ReportMetric((m.meter.reads-refreshed)/records, "RCU/record")
+					b.ReportMetric(refreshed/refreshes, "RCU/fresh-read")
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkSlot compares a chunk that is written over with one that is put
+// elsewhere while the old one is removed.
+func BenchmarkSlot(b *testing.B) {
+	const size = 100 << 10
+	b.Run("over", func(b *testing.B) {
+		m := newMeasured(b)
+		var mark uint64
+		for b.Loop() {
+			done, err := m.PutChunk(b.Context(), m.org, list, dynamo.Chunk{Slot: 1, Mark: mark + 1, Body: incompressible(size)}, mark)
+			if err != nil || !done {
+				b.Fatal(done, err)
+			}
+			mark++
+		}
+		b.ReportMetric(m.meter.writes/float64(b.N), "WCU/op")
+	})
+	b.Run("elsewhere", func(b *testing.B) {
+		m := newMeasured(b)
+		put := func(slot uint64) {
+			done, err := m.PutChunk(b.Context(), m.org, list, dynamo.Chunk{Slot: slot, Mark: 1, Body: incompressible(size)}, 0)
+			if err != nil || !done {
+				b.Fatal(done, err)
+			}
+		}
+		var slot uint64
+		put(slot)
+		m.meter = meter{}
+		for b.Loop() {
+			put(slot + 1)
+			if err := m.DropChunk(b.Context(), m.org, list, slot, 1); err != nil {
+				b.Fatal(err)
+			}
+			slot++
+		}
+		b.ReportMetric(m.meter.writes/float64(b.N), "WCU/op")
+	})
+}
+
+// BenchmarkJob is a job that is asked for, taken and done.
+func BenchmarkJob(b *testing.B) {
+	m := newMeasured(b)
+	for b.Loop() {
+		now := value.TimeOf(time.Now())
+		if err := m.AskJob(b.Context(), m.org, list, now); err != nil {
+			b.Fatal(err)
+		}
+		j, err := m.TakeJob(b.Context(), m.org, list, now.Add(time.Minute))
+		if err != nil || j == nil {
+			b.Fatal(j, err)
+		}
+		if err := m.EndJob(b.Context(), j, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(m.meter.writes/float64(b.N), "WCU/op")
+	b.ReportMetric(m.meter.reads/float64(b.N), "RCU/op")
+}

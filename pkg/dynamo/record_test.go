@@ -1,0 +1,149 @@
+package dynamo_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// readPages reads every shard in pages of a limit and returns what is there,
+// in the order of ids within a shard, and how many pages that took.
+func readPages[T any](t *testing.T, read func(shard int, after string) ([]T, string, error), limit int) (all []T, pages int) {
+	t.Helper()
+	for shard := range dynamo.Shards {
+		for after := ""; ; {
+			page, next, err := read(shard, after)
+			if err != nil {
+				t.Fatalf("shard %d after %q: %v", shard, after, err)
+			}
+			if len(page) > limit {
+				t.Errorf("shard %d after %q: %d at a time, want at most %d", shard, after, len(page), limit)
+			}
+			all, pages = append(all, page...), pages+1
+			if next == "" {
+				break
+			}
+			if next <= after {
+				t.Fatalf("shard %d: the page after %q goes on at %q", shard, after, next)
+			}
+			after = next
+		}
+	}
+	return all, pages
+}
+
+func TestPagesOfRecordsHoldEveryRecordAndTombstoneOnce(t *testing.T) {
+	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	table, org, other := tableAt(t, &now), value.NewID(), value.NewID()
+	start := now
+	want := map[value.ID]*commerce.Stored{}
+	put := func(s *commerce.Stored) {
+		if err := table.PutRecord(t.Context(), nil, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 120 {
+		s := &commerce.Stored{
+			Kind: commerce.KindProduct, ID: value.NewRandomID(), OrganizationID: org, Revision: now, Doc: fmt.Appendf(nil, `{"n":%d}`, i),
+		}
+		if i%4 == 0 {
+			s.Doc, s.Deleted = nil, true
+		}
+		if i%8 == 0 {
+			s.Revision = now.Add(time.Hour)
+		}
+		put(s)
+		if !s.Deleted || s.Revision > now {
+			want[s.ID] = s
+		}
+	}
+	put(&commerce.Stored{Kind: commerce.KindProduct, ID: value.NewID(), OrganizationID: other, Revision: now, Doc: []byte(`{}`)})
+	put(&commerce.Stored{Kind: commerce.KindOrder, ID: value.NewID(), OrganizationID: org, Revision: now, Doc: []byte(`{}`)})
+
+	now = start.Add(commerce.TombstoneAge) // the older tombstones have expired
+	for _, limit := range []int{1, 7, 1000} {
+		got, pages := readPages(t, func(shard int, after string) ([]*commerce.Stored, string, error) {
+			return table.RecordsPage(t.Context(), org, commerce.KindProduct, shard, after, limit)
+		}, limit)
+		if len(got) != len(want) || limit == 1000 && pages != dynamo.Shards {
+			t.Errorf("limit %d: %d records on %d pages, want %d", limit, len(got), pages, len(want))
+		}
+		for _, s := range got {
+			if cmp.Diff(want[s.ID], s) != "" {
+				t.Errorf("limit %d, record %s (-want +got):\n%s", limit, s.ID, cmp.Diff(want[s.ID], s))
+			}
+		}
+	}
+	got, _ := readPages(t, func(shard int, after string) ([]*commerce.Stored, string, error) {
+		return table.RecordsPage(t.Context(), other, commerce.KindProduct, shard, after, 10)
+	}, 10)
+	if len(got) != 1 {
+		t.Errorf("another organization reads %d records, want its own one", len(got))
+	}
+}
+
+// A query answers at most 1 MB: large records come on more pages than the
+// limit asks for.
+func TestPagesOfLargeRecordsHoldThemAll(t *testing.T) {
+	now := value.TimeOf(time.Now())
+	table, org := tableAt(t, &now), value.NewID()
+	doc := []byte(`"` + strings.Repeat("x", 300<<10) + `"`)
+	var ids []string
+	for range 40 {
+		s := &commerce.Stored{Kind: commerce.KindOrder, ID: value.NewRandomID(), OrganizationID: org, Revision: now, Doc: doc}
+		if err := table.PutRecord(t.Context(), nil, s); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, s.ID.String())
+	}
+	got, pages := readPages(t, func(shard int, after string) ([]*commerce.Stored, string, error) {
+		return table.RecordsPage(t.Context(), org, commerce.KindOrder, shard, after, 1000)
+	}, 1000)
+	var found []string
+	for _, s := range got {
+		found = append(found, s.ID.String())
+	}
+	slices.Sort(ids)
+	slices.Sort(found)
+	if !slices.Equal(found, ids) || pages <= dynamo.Shards {
+		t.Errorf("%d records on %d pages, want %d on more than %d", len(found), pages, len(ids), dynamo.Shards)
+	}
+}
+
+func TestPagesOfRowsHoldEveryRowOnce(t *testing.T) {
+	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	table, org := tableAt(t, &now), value.NewID()
+	e := makeEndpoint(org, value.NewID())
+	old := createRow(t, table, makeRow(org, e, "", now.Add(-40*24*time.Hour)))
+	want := map[value.ID]*webhook.Row{}
+	for range 60 {
+		r := createRow(t, table, makeRow(org, e, "", now))
+		want[r.ID] = r
+	}
+	got, _ := readPages(t, func(shard int, after string) ([]*webhook.Row, string, error) {
+		return table.RowsPage(t.Context(), org, shard, after, 3)
+	}, 3)
+	if len(got) != len(want) {
+		t.Errorf("%d rows, want %d", len(got), len(want))
+	}
+	for _, r := range got {
+		if r.ID == old.ID || cmp.Diff(want[r.ID], r) != "" {
+			t.Errorf("row %s (-want +got):\n%s", r.ID, cmp.Diff(want[r.ID], r))
+		}
+	}
+	foreign, _ := readPages(t, func(shard int, after string) ([]*webhook.Row, string, error) {
+		return table.RowsPage(t.Context(), value.NewID(), shard, after, 3)
+	}, 3)
+	if len(foreign) != 0 {
+		t.Errorf("another organization reads %d rows", len(foreign))
+	}
+}
