@@ -87,9 +87,12 @@ func (c *chunk) append(d *Document, visible int64, cells []cell, dictionaries []
 			}
 		}
 	}
-	for g := range c.texts {
+	for g, cols := range c.schema.groups {
+		if len(cols) == 0 {
+			continue
+		}
 		t := &c.texts[g]
-		for _, textCol := range c.schema.groups[g] {
+		for _, textCol := range cols {
 			t.data = appendColumn(t.data, cells[textCol])
 		}
 		t.close()
@@ -141,9 +144,11 @@ func (c *chunk) adopt(from *chunk, row int) {
 			}
 		}
 	}
-	for g := range c.texts {
-		c.texts[g].data = append(c.texts[g].data, from.texts[g].row(row)...)
-		c.texts[g].close()
+	for g, cols := range c.schema.groups {
+		if len(cols) > 0 {
+			c.texts[g].data = append(c.texts[g].data, from.texts[g].row(row)...)
+			c.texts[g].close()
+		}
 	}
 }
 
