@@ -211,7 +211,7 @@ func BenchmarkSlot(b *testing.B) {
 			}
 			mark++
 		}
-		b.ReportMetric(m.meter.writes/float64(b.N), "WCU/op")
+		m.report(b)
 	})
 	b.Run("elsewhere", func(b *testing.B) {
 		m := newMeasured(b)
@@ -231,26 +231,48 @@ func BenchmarkSlot(b *testing.B) {
 			}
 			slot++
 		}
-		b.ReportMetric(m.meter.writes/float64(b.N), "WCU/op")
+		m.report(b)
 	})
 }
 
-// BenchmarkJob is a job that is asked for, taken and done.
+// BenchmarkJob takes and ends a job: one that is asked for and then done, and
+// one that goes on at once each time.
 func BenchmarkJob(b *testing.B) {
-	m := newMeasured(b)
-	for b.Loop() {
+	b.Run("done", func(b *testing.B) {
+		m := newMeasured(b)
+		for b.Loop() {
+			if err := m.AskJob(b.Context(), m.org, list, value.TimeOf(time.Now())); err != nil {
+				b.Fatal(err)
+			}
+			m.run(b, nil)
+		}
+		m.report(b)
+	})
+	b.Run("continued", func(b *testing.B) {
+		m := newMeasured(b)
 		now := value.TimeOf(time.Now())
 		if err := m.AskJob(b.Context(), m.org, list, now); err != nil {
 			b.Fatal(err)
 		}
-		j, err := m.TakeJob(b.Context(), m.org, list, now.Add(time.Minute))
-		if err != nil || j == nil {
-			b.Fatal(j, err)
+		m.meter = meter{}
+		for b.Loop() {
+			m.run(b, &now)
 		}
-		if err := m.EndJob(b.Context(), j, nil); err != nil {
-			b.Fatal(err)
-		}
+		m.report(b)
+	})
+}
+
+func (m *measured) run(b *testing.B, next *value.Time) {
+	j, err := m.TakeJob(b.Context(), m.org, list, value.TimeOf(time.Now()).Add(time.Minute))
+	if err != nil || j == nil {
+		b.Fatal(j, err)
 	}
+	if err := m.EndJob(b.Context(), j, next); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (m *measured) report(b *testing.B) {
 	b.ReportMetric(m.meter.writes/float64(b.N), "WCU/op")
 	b.ReportMetric(m.meter.reads/float64(b.N), "RCU/op")
 }

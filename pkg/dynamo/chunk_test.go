@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/faults"
@@ -202,17 +200,7 @@ func TestChunksAreGivenOneAtATimeUntilOneIsRefused(t *testing.T) {
 }
 
 func TestChunksThatTheTableLeavesUnprocessedAreAskedForAgain(t *testing.T) {
-	client, name := dynamotest.Client(t)
-	proxy, err := faults.New(*client.Options().BaseEndpoint, faults.Config{Rates: faults.Every(0.9, faults.Unprocessed)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Start("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { proxy.Close() })
-	endpoint := proxy.Endpoint("reader")
-	table := dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = &endpoint }), name, time.Now)
+	table, proxy := faultyTable(t, faults.Every(0.9, faults.Unprocessed))
 	org := value.NewID()
 	var slots []uint64
 	for slot := range uint64(30) {

@@ -389,7 +389,6 @@ func TestStepsWithAJobWhoseAnswerIsLostAreDoneOnce(t *testing.T) {
 				}
 				name := fmt.Sprintf("%s before the lost answer to %s is repeated, %s", second, first, state)
 				wantResults, want := sequence(t, j, state, first, second)
-				_, twice := sequence(t, j, state, first, second, first)
 
 				j.org = value.NewID()
 				held := jobStates[state](j)
@@ -403,7 +402,10 @@ func TestStepsWithAJobWhoseAnswerIsLostAreDoneOnce(t *testing.T) {
 					continue // the first writes nothing
 				}
 				got := j.state()
-				if got != want && (got != twice || !strings.HasPrefix(first, "ask")) || !slices.Equal(results[:], wantResults) {
+				if got != want && strings.HasPrefix(first, "ask") {
+					_, want = sequence(t, j, state, first, second, first)
+				}
+				if got != want || !slices.Equal(results[:], wantResults) {
 					t.Errorf("%s:\ngot  %q, %s\nwant %q, %s", name, results, got, wantResults, want)
 				}
 			}
