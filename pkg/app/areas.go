@@ -23,9 +23,7 @@ func API(_ context.Context, base *Base) (any, error) {
 }
 
 func readOperations(base *Base) []rest.Operation {
-	return read.Operations(base.Table, base.views(), read.Config{
-		Clock: base.Clock, Lists: indexing.RecordLists(base.Table), Deletions: indexing.DeletionList(base.Table),
-	})
+	return read.Operations(base.Table, base.views(), read.Config{Clock: base.Clock, Lists: base.lists()})
 }
 
 // Developers makes the function of applications and API keys.
@@ -50,24 +48,26 @@ func webhookOperations(base *Base, seal func(plain []byte, purpose string) strin
 	sender := base.deliveries()
 	return webhooks.Operations(base.Table, webhooks.Config{
 		Clock: base.Clock, Sender: sender, Backlog: sweep.NewBacklog(base.Table, sender, base.Clock), Seal: seal,
-		History: history{base.views(), indexing.EventList(base.Table)},
+		History: history{base.views(), base.lists().Events},
 		Rules:   webhook.Rules{AllowPrivateTargets: base.Config.AllowPrivateTargets},
 	})
 }
 
-// history gives the views of the webhook history.
+// history answers queries of the webhook history.
 type history struct {
 	views *indexing.Views
 	list  *indexing.List
 }
 
-func (h history) View(ctx context.Context, org value.ID) (*index.View, error) {
-	return h.views.View(ctx, org, h.list)
+func (h history) Query(ctx context.Context, org value.ID, q index.Query) (index.Result, error) {
+	return h.views.Query(ctx, org, h.list, q)
 }
 
 func (b *Base) views() *indexing.Views {
-	return indexing.NewViews(b.Table, indexing.Config{MaxBytes: b.viewBytes(), Clock: b.Clock})
+	return indexing.NewViews(b.Table, indexing.Config{MaxBytes: b.viewBytes(), Clock: b.Clock, Start: b.indexJobs(), Logger: b.Logger})
 }
+
+func (b *Base) lists() *indexing.Lists { return indexing.NewLists(b.Table) }
 
 // serve puts operations behind the gateway.
 func (b *Base) serve(operations []rest.Operation) GatewayFunc {

@@ -18,10 +18,10 @@ func Ingest(_ context.Context, base *Base) (any, error) {
 	return ingest.New(base.Table, rejects, base.Clock, base.Logger).Handle, nil
 }
 
-// Indexer makes the function that logs changes of lists.
+// Indexer makes the function that appends changes to the tails of lists.
 func Indexer(_ context.Context, base *Base) (any, error) {
 	park := queue.NewPark(base.queue(base.Config.ParkQueueURL))
-	return indexing.NewWriter(base.Table, indexing.Decode, park, base.Logger).Handle, nil
+	return indexing.NewWriter(base.Table, base.lists().Decode, park, base.indexJobs(), base.Logger).Handle, nil
 }
 
 // Dispatcher makes the function that turns changes into deliveries.
@@ -43,7 +43,15 @@ func Worker(ctx context.Context, base *Base) (any, error) {
 
 // Sweeper makes the function that the schedule calls.
 func Sweeper(_ context.Context, base *Base) (any, error) {
-	return sweep.New(base.Table, base.deliveries(), base.Clock, base.Logger).Handle, nil
+	maintainer := indexing.NewMaintainer(base.Table, base.lists().All(), base.Clock, base.Logger)
+	return sweep.New(base.Table, base.deliveries(), sweep.Index{IndexQueue: base.indexJobs(), Maintainer: maintainer}, sweep.Config{
+		Clock: base.Clock, Logger: base.Logger,
+	}).Handle, nil
+}
+
+// indexJobs is the queue that starts the jobs of the index.
+func (b *Base) indexJobs() queue.IndexJobs {
+	return queue.NewIndexJobs(b.queue(b.Config.IndexJobsQueueURL))
 }
 
 // deliveries is the queue that feeds the worker.

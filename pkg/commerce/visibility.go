@@ -124,9 +124,7 @@ func overdueFilter(schema *index.Schema, now value.Time) index.Filter {
 const maxDescendants = 10_000
 
 // Finder answers queries of an index.
-type Finder interface {
-	Query(index.Query) index.Result
-}
+type Finder func(index.Query) (index.Result, error)
 
 // DescendantsIn follows the tree of categories in the categories' index.
 func DescendantsIn(categories Finder) Descendants {
@@ -135,9 +133,12 @@ func DescendantsIn(categories Finder) Descendants {
 		found := []value.ID{root}
 		seen := map[value.ID]bool{root: true}
 		for level := found; len(level) > 0 && len(found) < maxDescendants; {
-			result := categories.Query(index.Query{
+			result, err := categories(index.Query{
 				Filter: index.In(parent, listing.Keys(level)...), OrderBy: index.ByID, Limit: maxDescendants,
 			})
+			if err != nil {
+				return nil, err
+			}
 			start := len(found)
 			for _, hit := range result.Hits {
 				if id := value.ID(hit.ID); !seen[id] {

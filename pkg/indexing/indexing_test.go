@@ -1,17 +1,22 @@
 package indexing_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
@@ -21,12 +26,24 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-var schema = index.MustSchema("things", index.Column{Name: "size", Type: index.Number, Sort: true})
+var schema = index.MustSchema("things",
+	index.Column{Name: "size", Type: index.Number, Sort: true},
+	index.Column{Name: "createdAt", Type: index.Time, Sort: true},
+	index.Column{Name: "name", Type: index.Text, Search: true, Sort: true},
+)
 
-// thing is what the table of this test holds: a size at a revision.
+var (
+	size      = schema.Col("size")
+	createdAt = schema.Col("createdAt")
+	name      = schema.Col("name")
+)
+
+// thing is what the table of this test holds: a size at a revision, since a
+// month.
 type thing struct {
 	revision int64
 	size     int64
+	month    int
 	deleted  bool
 }
 
@@ -36,18 +53,54 @@ type world struct {
 	now    time.Time
 	things map[value.ID]thing
 	stream []events.DynamoDBEventRecord
-	loads  int
+	starts []string // lists of which a job was started
 
-	table *dynamo.Table
-	org   value.ID
+	client *dynamodb.Client
+	table  *dynamo.Table
+	org    value.ID
+	list   *indexing.List
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), things: map[value.ID]thing{}, org: value.NewID()}
-	client, name := dynamotest.Client(t)
-	w.table = dynamo.New(client, name, w.clock)
+	client, table := dynamotest.Client(t)
+	w.client, w.table = client, dynamo.New(client, table, w.clock)
+	w.list = &indexing.List{Name: "things", Schema: schema, By: indexing.Monthly, On: createdAt, Shards: 2, Read: w.read}
 	return w
+}
+
+// read gives the things of a shard, one at a time.
+func (w *world) read(_ context.Context, _ value.ID, shard int, after string) ([]index.Document, string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ids []string
+	for id := range w.things {
+		if int(id[15])%2 == shard && id.String() > after {
+			ids = append(ids, id.String())
+		}
+	}
+	if len(ids) == 0 {
+		return nil, "", nil
+	}
+	slices.Sort(ids)
+	next := ids[0]
+	if len(ids) == 1 {
+		next = ""
+	}
+	id := value.MustID(ids[0])
+	if w.things[id].deleted {
+		return nil, next, nil
+	}
+	return []index.Document{document(id, w.things[id])}, next, nil
+}
+
+// Send notes that a job was started.
+func (w *world) Send(_ context.Context, _ value.ID, list string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.starts = append(w.starts, list)
+	return nil
 }
 
 func (w *world) clock() time.Time {
@@ -62,49 +115,51 @@ func (w *world) advance(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-// put writes a thing and its stream record, which encodes it in its keys.
-func (w *world) put(id value.ID, size int64, deleted bool) {
+// put writes a thing and its stream record, whose images say what was and is.
+func (w *world) put(id value.ID, th thing) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	revision := max(w.now.UnixMilli(), w.things[id].revision+1)
-	w.things[id] = thing{revision, size, deleted}
-	w.stream = append(w.stream, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
-		SequenceNumber: strconv.Itoa(len(w.stream)),
-		NewImage: map[string]events.DynamoDBAttributeValue{
-			"id": events.NewStringAttribute(id.String()), "size": events.NewNumberAttribute(strconv.FormatInt(size, 10)),
-			"revision": events.NewNumberAttribute(strconv.FormatInt(revision, 10)), "deleted": events.NewBooleanAttribute(deleted),
-		},
-	}})
+	old, had := w.things[id]
+	th.revision = max(w.now.UnixMilli(), old.revision+1)
+	w.things[id] = th
+	change := events.DynamoDBStreamRecord{SequenceNumber: strconv.Itoa(len(w.stream)), NewImage: image(id, th)}
+	if had {
+		change.OldImage = image(id, old)
+	}
+	w.stream = append(w.stream, events.DynamoDBEventRecord{Change: change})
+}
+
+func image(id value.ID, th thing) map[string]events.DynamoDBAttributeValue {
+	number := func(n int64) events.DynamoDBAttributeValue {
+		return events.NewNumberAttribute(strconv.FormatInt(n, 10))
+	}
+	return map[string]events.DynamoDBAttributeValue{
+		"id": events.NewStringAttribute(id.String()), "size": number(th.size), "revision": number(th.revision),
+		"month": number(int64(th.month)), "deleted": events.NewBooleanAttribute(th.deleted),
+	}
 }
 
 func document(id value.ID, th thing) index.Document {
-	if th.deleted {
-		return schema.Tombstone(id, 0, th.revision, 0)
-	}
-	return schema.Build(id, 0).Number(schema.Col("size"), th.size).Document(th.revision, 0)
+	b := schema.Build(id, 0).Number(size, th.size).Text(name, fmt.Sprint("thing ", th.size))
+	b.Time(createdAt, time.Date(2026, time.Month(th.month), 3, 0, 0, 0, 0, time.UTC).UnixMilli()+th.size)
+	return b.Document(th.revision, 0)
 }
 
 func (w *world) decode(r *events.DynamoDBEventRecord) ([]indexing.Entry, error) {
-	image := r.Change.NewImage
-	if image == nil {
+	if r.Change.NewImage == nil {
 		return nil, errors.New("no image")
 	}
-	id := value.MustID(image["id"].String())
-	size, _ := image["size"].Integer()
-	revision, _ := image["revision"].Integer()
-	return []indexing.Entry{{OrganizationID: w.org, List: "things", Document: document(id, thing{revision, size, image["deleted"].Boolean()})}}, nil
-}
-
-func (w *world) list() *indexing.List {
-	return &indexing.List{Name: "things", Schema: schema, Load: func(_ context.Context, _ value.ID, each func(index.Document)) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.loads++
-		for id, th := range w.things {
-			each(document(id, th))
+	id := value.MustID(r.Change.NewImage["id"].String())
+	thingOf := func(image map[string]events.DynamoDBAttributeValue) *index.Document {
+		if image == nil || image["deleted"].Boolean() {
+			return nil
 		}
-		return nil
-	}}
+		number := func(name string) int64 { n, _ := image[name].Integer(); return n }
+		d := document(id, thing{number("revision"), number("size"), int(number("month")), false})
+		return &d
+	}
+	revision, _ := r.Change.NewImage["revision"].Integer()
+	return indexing.Changes(w.org, w.list, revision, thingOf(r.Change.OldImage), thingOf(r.Change.NewImage)), nil
 }
 
 type parked struct{ n int }
@@ -115,24 +170,51 @@ func (p *parked) Park(context.Context, string, events.DynamoDBEventRecord, error
 }
 
 func (w *world) writer(park indexing.Parker) *indexing.Writer {
-	return indexing.NewWriter(w.table, w.decode, park, slog.New(slog.DiscardHandler))
+	return indexing.NewWriter(w.table, w.decode, park, w, slog.New(slog.DiscardHandler))
+}
+
+func (w *world) maintainer() *indexing.Maintainer {
+	return indexing.NewMaintainer(w.table, []*indexing.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
 }
 
 func (w *world) views() *indexing.Views {
-	return indexing.NewViews(w.table, indexing.Config{Clock: w.clock})
+	return indexing.NewViews(w.table, indexing.Config{Clock: w.clock, Start: w})
 }
 
-// sizes asks a view for everything, by size.
-func (w *world) sizes(t *testing.T, v *indexing.Views, q index.Query) []string {
+// ask asks for everything that a query holds for.
+func (w *world) ask(t *testing.T, v *indexing.Views, q index.Query) []string {
 	t.Helper()
-	view, err := v.View(t.Context(), w.org, w.list())
+	q.OrderBy, q.Limit = size, 1000
+	result, err := v.Query(t.Context(), w.org, w.list, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.OrderBy, q.Limit = schema.Col("size"), 1000
+	if result.Total != len(result.Hits) {
+		t.Errorf("query %+v: total %d, %d hits", q, result.Total, len(result.Hits))
+	}
 	out := []string{}
-	for _, hit := range view.Query(q).Hits {
+	for _, hit := range result.Hits {
 		out = append(out, fmt.Sprint(value.ID(hit.ID), "@", hit.Revision))
+	}
+	return out
+}
+
+// want is what a list of all live things gives.
+func (w *world) want() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ids []value.ID
+	for id, th := range w.things {
+		if !th.deleted {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b value.ID) int {
+		return cmp.Or(cmp.Compare(w.things[a].size, w.things[b].size), bytes.Compare(a[:], b[:]))
+	})
+	out := []string{}
+	for _, id := range ids {
+		out = append(out, fmt.Sprint(id, "@", w.things[id].revision))
 	}
 	return out
 }
@@ -145,153 +227,175 @@ func (w *world) handle(t *testing.T, writer *indexing.Writer, records []events.D
 	}
 }
 
-func TestAViewEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
+// maintain wants a job now and runs jobs until nothing is left to do.
+func (w *world) maintain(t *testing.T, m *indexing.Maintainer) {
+	t.Helper()
+	if err := w.table.AskJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		var err error
+		if more, err = m.Run(t.Context(), w.org, w.list.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) verify(t *testing.T) {
+	t.Helper()
+	differences, err := indexing.Verify(t.Context(), w.table, w.org, w.list, w.clock())
+	if err != nil || len(differences) > 0 {
+		t.Errorf("verify: got %v, %v; want no difference", differences, err)
+	}
+}
+
+func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
 	w, random := newWorld(t), rand.New(rand.NewPCG(1, 2))
-	writer, warm := w.writer(&parked{}), w.views()
-	ids := make([]value.ID, 12)
+	writer, warm, maintainer := w.writer(&parked{}), w.views(), w.maintainer()
+	ids := make([]value.ID, 40)
 	for i := range ids {
 		ids[i] = value.NewID()
 	}
 	indexed := 0
-	for range 30 {
-		for range random.IntN(4) {
-			w.put(ids[random.IntN(len(ids))], random.Int64N(50), random.IntN(4) == 0)
+	for range 60 {
+		for range random.IntN(6) {
+			w.put(ids[random.IntN(len(ids))], thing{size: random.Int64N(50), month: 1 + random.IntN(4), deleted: random.IntN(4) == 0})
 		}
 		if random.IntN(2) == 0 {
-			w.sizes(t, warm, index.Query{})
+			w.ask(t, warm, index.Query{})
 		}
 		from := max(0, indexed-random.IntN(4)) // a batch that comes again
 		w.handle(t, writer, w.stream[from:])
 		indexed = len(w.stream)
+		if random.IntN(3) == 0 {
+			w.maintain(t, maintainer)
+		}
 		w.advance(time.Duration(random.IntN(1500)) * time.Millisecond)
 	}
 	w.advance(indexing.Freshness)
-	cold := w.sizes(t, w.views(), index.Query{})
-	got := w.sizes(t, warm, index.Query{})
-	live := 0
-	for _, th := range w.things {
-		if !th.deleted {
-			live++
+	for name, v := range map[string]*indexing.Views{"followed": warm, "fresh": w.views()} {
+		if got, want := w.ask(t, v, index.Query{}), w.want(); !slices.Equal(got, want) {
+			t.Errorf("%s view: got %v,\nwant %v", name, got, want)
 		}
 	}
-	if fmt.Sprint(got) != fmt.Sprint(cold) || len(got) != live {
-		t.Errorf("followed view %v,\nfresh view %v, %d live things; want all the same", got, cold, live)
+	w.verify(t)
+}
+
+func TestAListInOrderOfTimeOpensOnlyWhatItsPageNeeds(t *testing.T) {
+	w := newWorld(t)
+	for n := range 60 {
+		w.put(value.NewID(), thing{size: int64(n), month: 1 + n/10})
+	}
+	w.handle(t, w.writer(&parked{}), w.stream)
+	m := w.maintainer()
+	w.maintain(t, m)
+	w.advance(2 * time.Hour)
+	w.maintain(t, m) // counts what was quiet
+	count := &chunkCounter{}
+	views := indexing.NewViews(dynamo.New(count.watch(w.client), w.table.Name(), w.clock), indexing.Config{Clock: w.clock})
+	for _, row := range []struct {
+		q      index.Query
+		total  int
+		chunks int // read by then
+	}{
+		{index.Query{OrderBy: createdAt, Desc: true, Limit: 5}, 60, 1},
+		{index.Query{OrderBy: createdAt, Desc: true, Limit: 5, Offset: 5}, 60, 1},
+		{index.Query{OrderBy: createdAt, Desc: true, Limit: 5, Offset: 25}, 60, 2},
+		{index.Query{OrderBy: createdAt, Limit: 10}, 60, 3},
+		{index.Query{Filter: index.Within(createdAt, 0, time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixMilli()), OrderBy: createdAt, Limit: 10}, 10, 3},
+		{index.Query{OrderBy: size, Limit: 5}, 60, 6},
+	} {
+		result, err := views.Query(t.Context(), w.org, w.list, row.q)
+		if err != nil || result.Total != row.total || len(result.Hits) == 0 {
+			t.Errorf("%+v: got %d of %d, %v; want %d", row.q, len(result.Hits), result.Total, err, row.total)
+		}
+		if count.read != row.chunks {
+			t.Errorf("%+v: %d chunks read by then, want %d", row.q, count.read, row.chunks)
+		}
 	}
 }
 
-func TestAViewReadsTheLogAtMostOnceASecond(t *testing.T) {
+// chunkCounter counts the chunks that a client asks for.
+type chunkCounter struct{ read int }
+
+func (c *chunkCounter) watch(client *dynamodb.Client) *dynamodb.Client {
+	return dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("count", c.count), middleware.Before)
+		})
+	})
+}
+
+func (c *chunkCounter) count(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+	middleware.InitializeOutput, middleware.Metadata, error,
+) {
+	if batch, ok := in.Parameters.(*dynamodb.BatchGetItemInput); ok {
+		for _, table := range batch.RequestItems {
+			c.read += len(table.Keys)
+		}
+	}
+	return next.HandleInitialize(ctx, in)
+}
+
+func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
 	w := newWorld(t)
 	views, writer := w.views(), w.writer(&parked{})
-	if got := w.sizes(t, views, index.Query{}); len(got) != 0 {
+	if got := w.ask(t, views, index.Query{}); len(got) != 0 {
 		t.Fatalf("an empty table: got %v", got)
 	}
-	w.put(value.NewID(), 1, false)
+	w.put(value.NewID(), thing{size: 1, month: 1})
 	w.handle(t, writer, w.stream)
-	if got := w.sizes(t, views, index.Query{}); len(got) != 0 {
+	if got := w.ask(t, views, index.Query{}); len(got) != 0 {
 		t.Errorf("within the second: got %v, want the view as it was", got)
 	}
 	w.advance(indexing.Freshness)
-	if got := w.sizes(t, views, index.Query{}); len(got) != 1 {
+	if got := w.ask(t, views, index.Query{}); len(got) != 1 {
 		t.Errorf("after the second: got %v, want the new thing", got)
-	}
-	if w.loads != 1 {
-		t.Errorf("the table was read %d times, want once", w.loads)
-	}
-}
-
-func TestAPollingClientMissesNothingHoweverLateTheIndexerRuns(t *testing.T) {
-	w := newWorld(t)
-	writer, first := w.writer(&parked{}), w.views()
-	w.sizes(t, first, index.Query{})
-	w.put(value.NewID(), 1, false)
-	late := len(w.stream)
-	w.advance(5 * time.Minute)
-	polled := w.clock()
-	if got := w.sizes(t, first, index.Query{}); len(got) != 0 {
-		t.Fatalf("while the indexer is held back: got %v, want nothing", got)
-	}
-	// Another instance starts, fills its view from the table, and answers.
-	w.advance(5 * time.Minute)
-	second := w.views()
-	since := index.Query{Filter: index.VisibleWithin(polled.Add(-time.Minute).UnixMilli(), 1<<63-1)}
-	if got := w.sizes(t, second, since); len(got) != 1 {
-		t.Errorf("from the new instance, changes since the last poll: got %v, want the change", got)
-	}
-	w.handle(t, writer, w.stream[:late])
-	w.advance(indexing.Freshness)
-	if got := w.sizes(t, first, since); len(got) != 1 {
-		t.Errorf("from the first instance after the indexer ran: got %v, want the change", got)
 	}
 }
 
 func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
 	w := newWorld(t)
 	writer, id := w.writer(&parked{}), value.NewID()
-	w.put(id, 1, false)
-	w.put(id, 1, true)
-	views := w.views()
-	w.sizes(t, views, index.Query{})
+	w.put(id, thing{size: 1, month: 1})
+	w.put(id, thing{size: 1, month: 1, deleted: true})
+	w.handle(t, writer, w.stream)
+	w.maintain(t, w.maintainer())
 	w.handle(t, writer, w.stream[:1])
-	w.advance(indexing.Freshness)
-	if got := w.sizes(t, views, index.Query{}); len(got) != 0 {
+	if got := w.ask(t, w.views(), index.Query{}); len(got) != 0 {
 		t.Errorf("after the put was replayed: got %v, want nothing", got)
 	}
+	w.maintain(t, w.maintainer())
+	w.verify(t)
 }
 
 func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {
 	w, park := newWorld(t), &parked{}
-	w.put(value.NewID(), 1, false)
+	w.put(value.NewID(), thing{size: 1, month: 1})
 	records := append([]events.DynamoDBEventRecord{{Change: events.DynamoDBStreamRecord{SequenceNumber: "bad"}}}, w.stream...)
 	w.handle(t, w.writer(park), records)
-	if got := w.sizes(t, w.views(), index.Query{}); len(got) != 1 || park.n != 1 {
+	if got := w.ask(t, w.views(), index.Query{}); len(got) != 1 || park.n != 1 {
 		t.Errorf("listed %v, parked %d; want one of each", got, park.n)
 	}
 }
 
-// away is a change log that is out of reach.
-type away struct{}
-
-func (away) AppendTail(context.Context, value.ID, string, []byte) error {
-	return fault.Busy(errors.New("throttled"))
-}
-
 func TestABusyTableFailsTheBatchFromItsFirstRecord(t *testing.T) {
 	w := newWorld(t)
-	w.put(value.NewID(), 1, false)
-	w.put(value.NewID(), 1, false)
-	writer := indexing.NewWriter(away{}, w.decode, &parked{}, slog.New(slog.DiscardHandler))
-	response, err := writer.Handle(t.Context(), events.DynamoDBEvent{Records: w.stream})
+	w.put(value.NewID(), thing{size: 1, month: 1})
+	w.put(value.NewID(), thing{size: 1, month: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	response, err := w.writer(&parked{}).Handle(ctx, events.DynamoDBEvent{Records: w.stream})
 	if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != "0" {
 		t.Errorf("got %+v, %v; want a failure of sequence 0", response, err)
 	}
 }
 
-func TestViewsLeaveWhenMemoryIsShort(t *testing.T) {
-	w := newWorld(t)
-	w.put(value.NewID(), 1, false)
-	views := indexing.NewViews(w.table, indexing.Config{Clock: w.clock, MaxBytes: 1})
-	for _, org := range []value.ID{w.org, value.NewID(), w.org} {
-		if _, err := views.View(t.Context(), org, w.list()); err != nil {
-			t.Fatal(err)
-		}
-		w.advance(time.Millisecond)
-	}
-	if w.loads != 3 {
-		t.Errorf("loads: got %d, want 3: only one view fits", w.loads)
-	}
-}
-
-func TestATableThatHangsAnswersUnavailable(t *testing.T) {
+func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	hang := make(chan struct{})
-	defer close(hang)
-	list := &indexing.List{Name: "things", Schema: schema, Load: func(context.Context, value.ID, func(index.Document)) error {
-		cancel()
-		<-hang
-		return nil
-	}}
-	if _, err := w.views().View(ctx, w.org, list); !fault.Is(err, fault.Unavailable) {
+	cancel()
+	if _, err := w.views().Query(ctx, w.org, w.list, index.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("got %v, want a fault of kind Unavailable", err)
 	}
 }

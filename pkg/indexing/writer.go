@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Entry says that a list of an organization has a new document.
+// Entry says that a part of an organization's list has a new document.
 type Entry struct {
 	OrganizationID value.ID
-	List           string
+	List           *List
+	Part           int32
 	Document       index.Document
 }
 
@@ -24,33 +27,43 @@ type Entry struct {
 // for a record that no list shows.
 type Decoder func(*events.DynamoDBEventRecord) ([]Entry, error)
 
-// Appender appends to the change log.
-type Appender interface {
-	AppendTail(ctx context.Context, org value.ID, list string, body []byte) error
-}
-
 // Parker takes a stream record that cannot be processed, whole.
 type Parker interface {
 	Park(ctx context.Context, consumer string, record events.DynamoDBEventRecord, cause error) error
 }
 
-// Writer is the indexer: it appends what the stream brings to the change
-// logs. Replays are harmless, since the higher revision of a document wins.
+// Starter asks for a job of a list to be run soon. That a job is wanted stands
+// in the table already: a start that fails or is lost only delays it.
+type Starter interface {
+	Send(ctx context.Context, organization value.ID, list string) error
+}
+
+// Writer is the indexer: it appends what the stream brings to the tails of
+// lists. Replays are harmless, since the higher revision of a document wins.
 type Writer struct {
-	log    Appender
+	table  *dynamo.Table
 	decode Decoder
 	park   Parker
+	start  Starter
 	logger *slog.Logger
 }
 
 // NewWriter returns a writer.
-func NewWriter(log Appender, decode Decoder, park Parker, logger *slog.Logger) *Writer {
-	return &Writer{log: log, decode: decode, park: park, logger: logger}
+func NewWriter(table *dynamo.Table, decode Decoder, park Parker, start Starter, logger *slog.Logger) *Writer {
+	return &Writer{table: table, decode: decode, park: park, start: start, logger: logger}
 }
 
-type logKey struct {
+// A job folds the tail into segments when it has grown by so many entries or
+// bytes, and in any case within a day.
+const (
+	foldEntries = 256
+	foldBytes   = 256 << 10
+	foldWithin  = 24 * time.Hour
+)
+
+type listKey struct {
 	org  value.ID
-	list string
+	list *List
 }
 
 // Handle appends a batch of stream records. A failure of the table fails the
@@ -60,7 +73,7 @@ func (w *Writer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events
 	if len(batch.Records) == 0 {
 		return events.DynamoDBEventResponse{}, nil
 	}
-	logs := map[logKey]map[version]index.Document{}
+	changes := map[listKey]map[docKey]placed{}
 	for i := range batch.Records {
 		found, err := w.decode(&batch.Records[i])
 		if err != nil {
@@ -70,37 +83,74 @@ func (w *Writer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events
 			continue
 		}
 		for _, e := range found {
-			collect(logs, e)
+			collect(changes, e)
 		}
 	}
-	for key, documents := range logs {
-		for _, body := range entries(sorted(documents)) {
-			if err := w.log.AppendTail(ctx, key.org, key.list, body); err != nil {
-				return w.retry(ctx, batch, fmt.Errorf("log %d changes of %s: %w", len(documents), key.list, err))
-			}
+	for key, documents := range changes {
+		if err := w.append(ctx, key.org, key.list, sorted(documents)); err != nil {
+			return w.retry(ctx, batch, fmt.Errorf("append %d changes of %s: %w", len(documents), key.list.Name, err))
 		}
 	}
 	return events.DynamoDBEventResponse{}, nil
 }
 
-// collect keeps the newest revision of each document.
-func collect(logs map[logKey]map[version]index.Document, e Entry) {
-	key := logKey{e.OrganizationID, e.List}
-	if logs[key] == nil {
-		logs[key] = map[version]index.Document{}
+// append adds documents to a tail, and wants a job where it is time for one.
+// The job that folds the first entry of a day, and all others of it, is
+// wanted before that entry is there, so that none is left behind.
+func (w *Writer) append(ctx context.Context, org value.ID, list *List, documents []placed) error {
+	for _, body := range entries(documents) {
+		appended, err := w.table.AppendTail(ctx, org, list.Name, body, func(previous, at value.Time) error {
+			if previous.Std().Truncate(foldWithin).Equal(at.Std().Truncate(foldWithin)) {
+				return nil
+			}
+			return w.table.AskJob(ctx, org, list.Name, at.Add(foldWithin))
+		})
+		if err != nil {
+			return err
+		}
+		before := appended.Sum - uint64(len(body))
+		if appended.Sequence%foldEntries != 0 && appended.Sum/foldBytes == before/foldBytes {
+			continue
+		}
+		if err := w.table.AskJob(ctx, org, list.Name, appended.At); err != nil {
+			return err
+		}
+		if err := w.start.Send(ctx, org, list.Name); err != nil {
+			w.logger.WarnContext(ctx, "a job starts late", "organizationId", org, "list", list.Name, "error", err)
+		}
 	}
-	document := version{id: e.Document.ID, sub: e.Document.Sub}
-	if known, ok := logs[key][document]; !ok || known.Revision <= e.Document.Revision {
-		logs[key][document] = e.Document
+	return nil
+}
+
+// docKey names a document within a part of a list.
+type docKey struct {
+	part int32
+	id   [16]byte
+	sub  uint8
+}
+
+// collect keeps the newest revision of each document.
+func collect(changes map[listKey]map[docKey]placed, e Entry) {
+	list := listKey{e.OrganizationID, e.List}
+	if changes[list] == nil {
+		changes[list] = map[docKey]placed{}
+	}
+	key := docKey{e.Part, e.Document.ID, e.Document.Sub}
+	if known, ok := changes[list][key]; !ok || known.Revision <= e.Document.Revision {
+		changes[list][key] = placed{e.Part, e.Document}
 	}
 }
 
-func sorted(documents map[version]index.Document) []index.Document {
-	out := make([]index.Document, 0, len(documents))
+// sorted puts documents in the order of their revisions, and those of one
+// part together, which packs well.
+func sorted(documents map[docKey]placed) []placed {
+	out := make([]placed, 0, len(documents))
 	for _, d := range documents {
 		out = append(out, d)
 	}
-	slices.SortFunc(out, func(a, b index.Document) int { return cmp.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(out, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.Revision, b.Revision))
+	})
 	return out
 }
 

@@ -31,12 +31,12 @@ func (a *area) deletions() rest.Operation {
 			if err != nil {
 				return nil, err
 			}
-			view, err := a.views.View(r.Context(), r.Organization(), a.gone)
+			kept := value.TimeOf(a.clock()).Add(-commerce.TombstoneAge)
+			result, err := a.views.Query(r.Context(), r.Organization(), a.gone,
+				q.Index(index.In(l.Schema.Col("kind"), kinds...), index.Within(l.Schema.Col("deletedAt"), int64(kept), math.MaxInt64)))
 			if err != nil {
 				return nil, err
 			}
-			kept := value.TimeOf(a.clock()).Add(-commerce.TombstoneAge)
-			result := view.Query(q.Index(index.In(l.Schema.Col("kind"), kinds...), index.Within(l.Schema.Col("deletedAt"), int64(kept), math.MaxInt64)))
 			page := listing.Page[commerce.Deletion]{Meta: q.Meta(result.Total)}
 			for _, hit := range result.Hits {
 				if deletion, ok := commerce.DeletionOf(hit); ok {

@@ -15,9 +15,9 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Views gives an organization's view of a list.
+// Views answers queries of an organization's lists.
 type Views interface {
-	View(ctx context.Context, org value.ID, list *indexing.List) (*index.View, error)
+	Query(ctx context.Context, org value.ID, list *indexing.List, q index.Query) (index.Result, error)
 }
 
 const (
@@ -66,23 +66,18 @@ func (a *area) list(kind commerce.Kind) rest.Operation {
 // descendants follows the organization's tree of categories, when a query
 // asks for it.
 func (a *area) descendants(r *rest.Request) commerce.Descendants {
-	return func(category value.ID) ([]value.ID, error) {
-		categories, err := a.views.View(r.Context(), r.Organization(), a.lists[commerce.KindCategory])
-		if err != nil {
-			return nil, err
-		}
-		return commerce.DescendantsIn(categories)(category)
-	}
+	return commerce.DescendantsIn(func(q index.Query) (index.Result, error) {
+		return a.views.Query(r.Context(), r.Organization(), a.lists[commerce.KindCategory], q)
+	})
 }
 
 // answer finds the page in the view and reads its records, as they are at the
 // time of the query.
 func (a *area) answer(r *rest.Request, kind commerce.Kind, q *listing.Query, indexed index.Query, now value.Time) (*rest.Response, error) {
-	view, err := a.views.View(r.Context(), r.Organization(), a.lists[kind])
+	result, err := a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed)
 	if err != nil {
 		return nil, err
 	}
-	result := view.Query(indexed)
 	documents, err := a.documents(r, kind, indexed, result.Hits)
 	if err != nil {
 		return nil, err

@@ -105,8 +105,7 @@ type area struct {
 // Config is what the operations need of their surroundings.
 type Config struct {
 	Clock      func() time.Time
-	Lists      map[commerce.Kind]*indexing.List
-	Deletions  *indexing.List
+	Lists      *indexing.Lists
 	CacheBytes int // of records; 0 is 32 MiB
 }
 
@@ -116,7 +115,7 @@ func Operations(store Store, views Views, cfg Config) []rest.Operation {
 		cfg.CacheBytes = 32 << 20
 	}
 	a := &area{
-		store: store, views: views, clock: cfg.Clock, lists: cfg.Lists, gone: cfg.Deletions,
+		store: store, views: views, clock: cfg.Clock, lists: cfg.Lists.Records, gone: cfg.Lists.Deletions,
 		cached: newRecordCache(cfg.CacheBytes),
 	}
 	operations := []rest.Operation{me(), a.deletions()}

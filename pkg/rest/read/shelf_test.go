@@ -77,8 +77,8 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 	return found, s.fail
 }
 
-func (s *shelf) View(_ context.Context, _ value.ID, list *indexing.List) (*index.View, error) {
-	return s.views[list.Name], nil
+func (s *shelf) Query(_ context.Context, _ value.ID, list *indexing.List, q index.Query) (index.Result, error) {
+	return s.views[list.Name].Query(q), nil
 }
 
 // serve starts an instance of the read API over the shelf.
@@ -86,6 +86,6 @@ func (s *shelf) serve() http.Handler { return s.serveAt(func() time.Time { retur
 
 func (s *shelf) serveAt(clock func() time.Time, cacheBytes int) http.Handler {
 	return server(read.Operations(s, s, read.Config{
-		Clock: clock, Lists: indexing.RecordLists(nil), Deletions: indexing.DeletionList(nil), CacheBytes: cacheBytes,
+		Clock: clock, Lists: indexing.NewLists(nil), CacheBytes: cacheBytes,
 	}), clock)
 }

@@ -61,6 +61,7 @@ type change struct{ old, next *commerce.Stored }
 type world struct {
 	t       testing.TB
 	table   *dynamo.Table
+	lists   *indexing.Lists
 	writer  *indexing.Writer
 	waiting []change // written and not indexed
 	stored  map[recordKey]*commerce.Stored
@@ -75,7 +76,8 @@ func newWorld(t testing.TB, now time.Time) *world {
 	w := &world{t: t, now: now, stored: map[recordKey]*commerce.Stored{}, visible: map[revisionKey]value.Time{}}
 	client, name := dynamotest.Client(t)
 	w.table = dynamo.New(client, name, w.clock)
-	w.writer = indexing.NewWriter(w.table, indexing.Decode, noPark{t}, slog.New(slog.DiscardHandler))
+	w.lists = indexing.NewLists(w.table)
+	w.writer = indexing.NewWriter(w.table, w.lists.Decode, noPark{t}, noStart{}, slog.New(slog.DiscardHandler))
 	return w
 }
 
@@ -86,6 +88,11 @@ func (p noPark) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord, 
 	p.t.Errorf("a record was parked: %v", cause)
 	return nil
 }
+
+// noStart leaves jobs to those who look for them.
+type noStart struct{}
+
+func (noStart) Send(context.Context, value.ID, string) error { return nil }
 
 func (w *world) clock() time.Time {
 	w.mu.Lock()
@@ -238,7 +245,7 @@ func image(s *commerce.Stored) map[string]events.DynamoDBAttributeValue {
 func (w *world) serve() http.Handler {
 	views := indexing.NewViews(w.table, indexing.Config{Clock: w.clock})
 	return server(read.Operations(w.table, views, read.Config{
-		Clock: w.clock, Lists: indexing.RecordLists(w.table), Deletions: indexing.DeletionList(w.table),
+		Clock: w.clock, Lists: w.lists,
 	}), w.clock)
 }
 

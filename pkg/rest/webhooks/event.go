@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
@@ -107,12 +108,13 @@ func (a *area) listEvents(r *rest.Request) (*rest.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	view, err := a.cfg.History.View(r.Context(), r.Organization())
+	// What is not shown any more may stay in the index for a while.
+	shown := int64(value.TimeOf(a.cfg.Clock()).Add(-webhook.Retention)) + 1
+	indexed := q.Index(index.Within(list.Schema.Col("createdAt"), shown, math.MaxInt64))
+	found, err := a.cfg.History.Query(r.Context(), r.Organization(), indexed)
 	if err != nil {
 		return nil, err
 	}
-	indexed := q.Index()
-	found := view.Query(indexed)
 	rows, err := a.rows(r, list.Schema, indexed, found.Hits)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ type bench struct {
 // history fills a view with every row of the organization.
 type history struct{ table *dynamo.Table }
 
-func (h history) View(ctx context.Context, org value.ID) (*index.View, error) {
+func (h history) Query(ctx context.Context, org value.ID, q index.Query) (index.Result, error) {
 	var documents []index.Document
 	err := h.table.AllRows(ctx, org, func(r *webhook.Row) error {
 		documents = append(documents, webhook.EventDocument(r, r.UpdatedAt))
@@ -50,7 +50,7 @@ func (h history) View(ctx context.Context, org value.ID) (*index.View, error) {
 	})
 	v := index.NewView(webhook.EventList().Schema)
 	v.Apply(documents)
-	return v, err
+	return v.Query(q), err
 }
 
 type open struct{}

@@ -69,8 +69,8 @@ type Store interface {
 
 // History answers the list of events.
 type History interface {
-	// View is the organization's view by [webhook.EventList].
-	View(ctx context.Context, organization value.ID) (*index.View, error)
+	// Query asks the organization's list of [webhook.EventList].
+	Query(ctx context.Context, organization value.ID, q index.Query) (index.Result, error)
 }
 
 // Sender sends rows to the worker.
