@@ -248,7 +248,7 @@ func TestDueJobsComeLongestDueFirst(t *testing.T) {
 		if !slices.IsSortedFunc(all, func(a, b dynamo.Job) int { return number(b) - number(a) }) {
 			t.Errorf("shard %d: %+v", shard, all)
 		}
-		for limit := range len(all) {
+		for limit := range all {
 			some, err := j.DueJobs(t.Context(), shard, jobStart.Add(time.Hour), limit+1)
 			if err != nil || !slices.Equal(some, all[:limit+1]) {
 				t.Errorf("shard %d, limit %d: %+v, %v, want %+v", shard, limit+1, some, err, all[:limit+1])
