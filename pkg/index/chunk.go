@@ -20,7 +20,7 @@ type chunk struct {
 	columns   []column // by Col
 	texts     [2]texts // by group
 	missing   GroupSet // text that a segment brought without; its texts are empty
-	signature signature
+	searches  searches
 }
 
 // column is one column of a chunk; which fields it uses depends on its type.
@@ -165,9 +165,7 @@ func (c *chunk) seal() {
 	for g := range c.texts {
 		c.texts[g].pack()
 	}
-	if len(c.schema.groups[searched]) > 0 {
-		c.signature = sign(&c.texts[searched])
-	}
+	c.searches.forget()
 }
 
 func (c *chunk) kill(row int) {
@@ -242,10 +240,10 @@ func (c *chunk) matches(col Col, values []string, rows *rowset) {
 	*rows = found
 }
 
-// search keeps the rows in which every token occurs in a searched value.
-func (c *chunk) search(tokens [][]byte, grams []uint32, rows *rowset) {
-	c.signature.pass(grams, rows)
-	c.texts[searched].search(tokens, rows)
+// search keeps the rows in which every token occurs in a searched value. A chunk
+// that takes no more rows is closed.
+func (c *chunk) search(s *search, closed bool, rows *rowset) {
+	c.searches.narrow(s, &c.texts[searched], closed, rows)
 }
 
 // want panics when there are rows of which groups are asked that the chunk lacks:
@@ -271,5 +269,5 @@ func (c *chunk) bytes() int {
 	for g := range c.texts {
 		n += cap(c.texts[g].data) + 4*cap(c.texts[g].starts)
 	}
-	return n + 1024 + 8*chunkWords*len(c.signature.sets)
+	return n + 1024 + c.searches.bytes()
 }

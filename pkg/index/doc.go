@@ -41,10 +41,11 @@
 //
 // Documents lie in chunks of 4,096 rows, column by column. Rows are only added; a
 // change kills the old row and adds a new one. A full chunk is packed: whole
-// numbers in one, two or four bytes as differences from the least. It is also
-// signed: for groups of three bytes there is a set of the rows whose text may
-// contain them, so that a search reads the text of few rows. A chunk of which a
-// third is dead is evacuated to the last one. A query narrows, chunk by chunk, the
+// numbers in one, two or four bytes as differences from the least. The first search
+// signs it: for each pair of bytes that stand side by side in a value there is the
+// set of the rows that have it. So a search reads no text for tokens of one or two
+// bytes, and for longer ones only that of rows that have all their pairs. A chunk
+// of which a third is dead is evacuated to the last one. A query narrows, chunk by chunk, the
 // set of live rows by each part of the filter and then by the search; the page is
 // cut out of the column's ordering, which is kept sorted through every change.
 //

@@ -255,7 +255,10 @@ func randomQuery(random *rand.Rand, ids int) (index.Query, condition) {
 		Offset: random.IntN(ids) * random.IntN(2), Limit: 50,
 	}
 	if random.IntN(3) == 0 {
-		q.Search = []string{[]string{"shirt", "o", "organic cotton", fmt.Sprintf("-%03d", n), fmt.Sprintf("sku-%04d", n), "zzzzzzzz"}[random.IntN(6)]}
+		tokens := []string{"shirt", "o", "organic cotton", fmt.Sprintf("-%03d", n), fmt.Sprintf("sku-%04d", n), "zzzzzzzz", "u-", "sku-", "日", "0", "x", "\x00"}
+		for range 1 + random.IntN(2) {
+			q.Search = append(q.Search, tokens[random.IntN(len(tokens))])
+		}
 	}
 	if random.IntN(5) == 0 {
 		id := wideID(random.IntN(ids))

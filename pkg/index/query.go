@@ -90,7 +90,7 @@ func searchTokens(search []string) [][]byte {
 // find sets the bits of the documents that are asked for and counts them.
 func (t *table) find(p *predicate, tokens [][]byte, hits []uint64) int {
 	total := 0
-	grams := grams(tokens)
+	search := search{tokens: tokens}
 	for slot, c := range t.chunks {
 		rows := (*rowset)(hits[slot*chunkWords:])
 		if c == nil {
@@ -101,7 +101,7 @@ func (t *table) find(p *predicate, tokens [][]byte, hits []uint64) int {
 		p.narrow(slot, c, rows)
 		if len(tokens) > 0 && !rows.empty() {
 			c.want(setOf(SearchText), rows)
-			c.search(tokens, grams, rows)
+			c.search(&search, slot != t.tail, rows)
 		}
 		total += rows.count()
 	}

@@ -2,6 +2,8 @@ package index
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
@@ -23,15 +25,8 @@ func newTexts() texts { return texts{starts: []uint32{0}} }
 
 func (t *texts) row(i int) []byte { return t.data[t.starts[i]:t.starts[i+1]] }
 
-// search keeps the rows in which every token occurs.
-func (t *texts) search(tokens [][]byte, rows *rowset) {
-	if 4*rows.count() > len(t.starts) {
-		for _, token := range tokens {
-			if at, rare := t.rarest(token); rare {
-				t.sweep(token, at, rows)
-			}
-		}
-	}
+// narrow keeps the rows in which every token occurs, reading each.
+func (t *texts) narrow(tokens [][]byte, rows *rowset) {
 	for w, word := range rows {
 		for ; word != 0; word &= word - 1 {
 			row := w<<6 + bits.TrailingZeros64(word)
@@ -51,39 +46,70 @@ func holds(row []byte, tokens [][]byte) bool {
 	return true
 }
 
-// rarest returns which byte of a token is the rarest in a sample of the text, and
-// whether it is in less than a quarter of the rows.
-func (t *texts) rarest(token []byte) (at int, rare bool) {
-	sample := t.data[:min(len(t.data), 4096)]
-	least := len(sample) + 1
-	for i := range token {
-		if n := bytes.Count(sample, token[i:i+1]); n < least {
-			at, least = i, n
-		}
-	}
-	return at, 4*least*len(t.data) < len(t.starts)*len(sample)
-}
-
-// sweep keeps the rows in which a token occurs without going from row to row: it
-// looks for the byte at one place of the token, which is fast where that is rare.
-func (t *texts) sweep(token []byte, at int, rows *rowset) {
-	var found rowset
+// sweep returns the rows in which a token occurs, not going from row to row but
+// from each place to the next at which two bytes of the token stand.
+func (t *texts) sweep(token []byte) *rowset {
+	found := new(rowset)
+	at, pair := t.rarest(token)
 	row := 0
-	for pos := at; pos < len(t.data); pos++ {
-		next := bytes.IndexByte(t.data[pos:], token[at])
-		if next < 0 {
-			break
+	for pos := at; ; {
+		if pos += indexPair(t.data[pos:], pair); pos >= len(t.data) {
+			return found
 		}
-		pos += next
 		if !bytes.HasPrefix(t.data[pos-at:], token) {
+			pos++
 			continue
 		}
 		for int(t.starts[row+1]) <= pos {
 			row++
 		}
 		found.add(row)
+		if pos = int(t.starts[row+1]) + at; pos >= len(t.data) {
+			return found
+		}
 	}
-	rows.and(&found)
+}
+
+// rarest returns which two bytes of a token, that stand side by side, are likely to
+// be the rarest, by a sample of the text; of one byte, it and nothing.
+func (t *texts) rarest(token []byte) (at int, pair []byte) {
+	sample := t.data[:min(len(t.data), 4096)]
+	least, last := math.MaxInt, len(sample)+1
+	for i := range token {
+		n := bytes.Count(sample, token[i:i+1])
+		if i > 0 && n*last < least {
+			at, least = i-1, n*last
+		}
+		last = n
+	}
+	return at, token[at:min(at+2, len(token))]
+}
+
+// indexPair returns the first place of one or two bytes, or the length of data or
+// more. Unlike bytes.Index, it takes the same time however often only the first of
+// them occurs.
+func indexPair(data, pair []byte) int {
+	if len(pair) == 1 {
+		if i := bytes.IndexByte(data, pair[0]); i >= 0 {
+			return i
+		}
+		return len(data)
+	}
+	const ones = 0x0101010101010101
+	first, second := uint64(pair[0])*ones, uint64(pair[1])*ones
+	rest := data
+	for len(rest) >= 9 {
+		// Of the bytes that become zero, the lowest is told for certain.
+		x := (binary.LittleEndian.Uint64(rest) ^ first) | (binary.LittleEndian.Uint64(rest[1:]) ^ second)
+		if zero := (x - ones) &^ x & (ones << 7); zero != 0 {
+			return len(data) - len(rest) + bits.TrailingZeros64(zero)>>3
+		}
+		rest = rest[8:]
+	}
+	if i := bytes.Index(rest, pair); i >= 0 {
+		return len(data) - len(rest) + i
+	}
+	return len(data)
 }
 
 // close ends the row of what was appended to data.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -235,6 +236,37 @@ func oneState(v *index.View, docs int) error {
 		return fmt.Errorf("%d documents in %d bytes", v.Len(), v.Bytes())
 	}
 	return nil
+}
+
+// The first searches of a view make its signatures, all at once.
+func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
+	const docs = 3*4096 + 100
+	v := index.NewView(everything)
+	batch := make([]index.Document, docs)
+	for i := range batch {
+		batch[i] = everything.Build(number(i), 0).Text(name, fmt.Sprintf("name %05d", i)).Document(1, 1)
+	}
+	v.Apply(batch)
+	want := map[string]int{}
+	for _, token := range []string{"0", "name", "09", "name 0", "1234", "99999"} {
+		want[token] = 0
+		for i := range docs {
+			if strings.Contains(fmt.Sprintf("name %05d", i), token) {
+				want[token]++
+			}
+		}
+	}
+	var readers sync.WaitGroup
+	for range 3 {
+		for token, n := range want {
+			readers.Go(func() {
+				if got := v.Query(index.Query{Search: []string{token, "n"}}).Total; got != n {
+					t.Errorf("%q is in %d documents, want %d", token, got, n)
+				}
+			})
+		}
+	}
+	readers.Wait()
 }
 
 func TestBytesIsCloseToTheHeapAndWithinBounds(t *testing.T) {
