@@ -54,6 +54,7 @@ func TestDeletionsAreOfTheKindsThatACredentialMayRead(t *testing.T) {
 		gone[kind] = w.remove(kind, numbered(1))
 	}
 	product, category, order, customer, invoice := gone["product"], gone["category"], gone["order"], gone["customer"], gone["invoice"]
+	w.settle()
 	api := w.serve()
 	for _, tt := range []struct {
 		p     *auth.Principal
@@ -107,6 +108,7 @@ func TestDeletionsAreForgottenAfterNinetyDays(t *testing.T) {
 	w.advance(24 * time.Hour)
 	young := w.remove(commerce.KindOrder, numbered(2))
 	w.settle()
+	w.fold(w.lists.Deletions)
 	w.set(old.Revision.Std().Add(commerce.TombstoneAge - time.Second))
 	api := w.serve()
 	ask(t, api, user(), "/api/deletions").expectDeletions(t, young, old)
@@ -130,6 +132,7 @@ func TestAWalkThroughDeletionsMissesNoneThatSharesAnID(t *testing.T) {
 			want[commerce.Deletion{ID: gone.ID, Kind: kind, DeletedAt: gone.Revision}] = true
 		}
 	}
+	w.settle()
 	api := w.serve()
 	got := 0
 	for target := "/api/deletions?limit=3&afterId=" + (value.ID{}).String(); target != ""; {

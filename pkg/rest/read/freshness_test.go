@@ -46,6 +46,7 @@ func TestWhatChangedAfterTheViewIsCheckedAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, present)
 			w.put(commerce.KindProduct, first, siteA)
+			w.settle()
 			cold, warm := w.serve(), w.serve()
 			ask(t, cold, key(siteA), "/api/products?search=nowhere").page(t)
 			known := ask(t, warm, key(siteA), tt.query)
@@ -161,6 +162,7 @@ func TestAnInvoiceBecomesOverdueWithoutAnyWrite(t *testing.T) {
 	} {
 		never = append(never, invoice(3+i, fields))
 	}
+	w.settle()
 	api := w.serve()
 	at := func(now value.Time) (list, item answer) {
 		w.set(now.Std())
@@ -224,6 +226,7 @@ func TestDescendantsAreFollowedThroughTheWholeTree(t *testing.T) {
 	category(300, 301) // of a parent that is not there
 	top, bottom, beside := product(1, 1), product(2, deep), product(3, 100)
 	inCycle, self, orphan := product(4, 202), product(5, 203), product(6, 300)
+	w.settle()
 	api := w.serve()
 	for _, tt := range []struct {
 		category int

@@ -35,6 +35,7 @@ func (w *world) fill(n int) []*commerce.Stored {
 func TestAListIsCutIntoPages(t *testing.T) {
 	w := newWorld(t, present)
 	all := w.fill(23)
+	w.settle()
 	api := w.serve()
 	for _, tt := range []struct {
 		query string
@@ -81,6 +82,7 @@ func TestTheOrderIsThatOfItsFieldUnlessADirectionIsAskedFor(t *testing.T) {
 	b := product(2, map[string]any{"name": "á", "sku": "x", "createdAt": "2026-01-02"})
 	c := product(3, map[string]any{"name": "A", "sellingPrice": 10, "createdAt": "2026-01-02"})
 	d := product(4, map[string]any{"name": "c", "sellingPrice": -1, "sku": "X", "createdAt": "2026-01-01"})
+	w.settle()
 	api := w.serve()
 	for query, want := range map[string][]*commerce.Stored{
 		"":                                        {a, c, b, d},
@@ -110,6 +112,7 @@ func TestTheOrderIsThatOfItsFieldUnlessADirectionIsAskedFor(t *testing.T) {
 func TestLinksLeadToTheOtherPages(t *testing.T) {
 	w := newWorld(t, present)
 	all := w.fill(5)
+	w.settle()
 	api := w.serve()
 	link := func(query, rel string) string {
 		return `<https://host/prod/api/products?` + query + `>; rel="` + rel + `"`
@@ -140,6 +143,7 @@ func TestLinksLeadToTheOtherPages(t *testing.T) {
 func TestReadsAreConditionalAndHaveAHead(t *testing.T) {
 	w := newWorld(t, present)
 	stored := w.fill(30)
+	w.settle()
 	api := w.serve()
 	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		api.ServeHTTP(rw, r.WithContext(context.WithValue(r.Context(), principalKey{}, user())))
@@ -203,6 +207,7 @@ func TestReadsAreConditionalAndHaveAHead(t *testing.T) {
 func TestTheTagOfAListChangesWithItsPageOnly(t *testing.T) {
 	w := newWorld(t, present)
 	w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "a"})
+	w.settle()
 	api := w.serve()
 	tag := func() string { return ask(t, api, user(), "/api/products?limit=1").header.Get("ETag") }
 	before := tag()

@@ -14,6 +14,7 @@ func TestTheSiteIsAskedForByHeaderOrQuery(t *testing.T) {
 	inA := w.put(commerce.KindOrder, order(1, siteA))
 	inB := w.put(commerce.KindOrder, order(2, siteB))
 	nowhere := w.put(commerce.KindOrder, order(3, value.ID{}))
+	w.settle()
 	api := w.serve()
 	site := func(id value.ID) []string { return []string{"X-Site-Id", id.String()} }
 	for _, tt := range []struct {
@@ -90,6 +91,7 @@ func TestGlobalCategoriesAreListedAsAskedFor(t *testing.T) {
 		return w.put(commerce.KindCategory, m)
 	}
 	global, inA, inB := category(1, value.ID{}), category(2, siteA), category(3, siteB)
+	w.settle()
 	api := w.serve()
 	for _, tt := range []struct {
 		p             *auth.Principal
@@ -130,6 +132,7 @@ func TestAProductOfNoSiteIsSoldAtEverySite(t *testing.T) {
 		return w.put(commerce.KindProduct, map[string]any{"id": numbered(n), "name": "p"}, sites...)
 	}
 	everywhere, inA, inAB := product(1), product(2, siteA), product(3, siteA, siteB)
+	w.settle()
 	api := w.serve()
 	ask(t, api, user(), "/api/products?siteId="+siteA.String()).expect(t, inAB, inA, everywhere)
 	ask(t, api, user(), "/api/products?siteId="+siteB.String()).expect(t, inAB, everywhere)
@@ -208,6 +211,7 @@ func order(n int, site value.ID) map[string]any {
 func TestASiteHeaderThatIsRepeatedNamesOneSite(t *testing.T) {
 	w := newWorld(t, present)
 	inA := w.put(commerce.KindOrder, order(1, siteA))
+	w.settle()
 	api := w.serve()
 	a, b := siteA.String(), siteB.String()
 	ask(t, api, user(), "/api/orders", "X-Site-Id", a, "X-Site-Id", a).expect(t, inA)

@@ -77,6 +77,7 @@ func TestDescendantsAreThoseOfTheOwnTree(t *testing.T) {
 		w.putFor(org, commerce.KindCategory, child)
 		w.putFor(org, commerce.KindProduct, map[string]any{"id": numbered(3), "name": "p", "categoryId": numbered(2)})
 	}
+	w.settle()
 	api := w.serve()
 	for _, tt := range []struct {
 		p    *auth.Principal

@@ -115,6 +115,19 @@ func (w *world) settle() {
 	w.advance(indexing.Freshness)
 }
 
+// fold moves what the tail of a list holds into segments, as happens within a
+// day.
+func (w *world) fold(list *indexing.List) {
+	w.t.Helper()
+	if err := w.table.AskJob(w.t.Context(), org, list.Name, value.TimeOf(w.clock())); err != nil {
+		w.t.Fatal(err)
+	}
+	m := indexing.NewMaintainer(w.table, w.lists.All(), w.clock, slog.New(slog.DiscardHandler))
+	if _, err := m.Run(w.t.Context(), org, list.Name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // apply stores a change as ingestion does; it gives nil when there was
 // nothing to write.
 func (w *world) apply(c commerce.Change) *commerce.Stored {
