@@ -119,11 +119,11 @@ func (w *world) settle() {
 // day.
 func (w *world) fold(list *indexing.List) {
 	w.t.Helper()
-	if err := w.table.AskJob(w.t.Context(), org, list.Name, value.TimeOf(w.clock())); err != nil {
+	if err := w.table.AskJob(w.t.Context(), ours, list.Name, value.TimeOf(w.clock())); err != nil {
 		w.t.Fatal(err)
 	}
 	m := indexing.NewMaintainer(w.table, w.lists.All(), w.clock, slog.New(slog.DiscardHandler))
-	if _, err := m.Run(w.t.Context(), org, list.Name); err != nil {
+	if _, err := m.Run(w.t.Context(), ours, list.Name); err != nil {
 		w.t.Fatal(err)
 	}
 }
