@@ -16,7 +16,7 @@ import (
 // table is the service's own table.
 func (s *service) table(t *testing.T) (*dynamo.Table, value.ID) {
 	t.Helper()
-	target := tableTarget{data: s.data, organization: s.OrganizationID}
+	target := ownerTarget{tableTarget: tableTarget{data: s.data}, organization: s.OrganizationID}
 	table, org, err := target.open(t.Context())
 	if err != nil {
 		t.Fatal(err)

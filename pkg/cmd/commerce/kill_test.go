@@ -122,6 +122,9 @@ func TestEveryEventIsDeliveredThoughEverythingIsKilled(t *testing.T) {
 		s.history(t, "/developers/webhooks/events?limit=1&status=DELIVERED", &delivered)
 		return pending.Meta.Total == 0 && delivered.Meta.Total == records
 	})
+	if got := s.commerce(t, "verify"); !strings.HasPrefix(got, "no differences in ") {
+		t.Errorf("lists and table: got %q, want no differences", got)
+	}
 	repeats := 0
 	for _, n := range received.times {
 		repeats += n - 1

@@ -1,6 +1,7 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
-// imports records, receives webhooks and moves messages back from the
-// dead-letter queues.
+// imports records, receives webhooks, makes the index of lists again and
+// compares it with the table, and moves messages back from the dead-letter
+// queues.
 package main
 
 import (
@@ -20,10 +21,30 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if code := exitCode(err); code != 0 {
 		fmt.Fprintln(os.Stderr, "commerce:", err)
-		os.Exit(1)
+		os.Exit(code)
 	}
+}
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	code int
+	error
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// exitCode is 1 for an error that names none. The end of a command that runs
+// until it is interrupted is no error.
+func exitCode(err error) int {
+	if own := (*exitError)(nil); errors.As(err, &own) {
+		return own.code
+	}
+	if err == nil || errors.Is(err, context.Canceled) {
+		return 0
+	}
+	return 1
 }
 
 func newRootCommand() *cobra.Command {
@@ -32,6 +53,6 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(),
-		newListenCommand(), newRedriveCommand(), newOpenAPICommand())
+		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newOpenAPICommand(), newBenchCommand())
 	return root
 }

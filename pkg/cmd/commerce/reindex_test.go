@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// shelf is a table that nothing indexes but reindex, with a data folder that
+// points at it.
+type shelf struct {
+	table  *dynamo.Table
+	client *dynamodb.Client
+	data   string
+	info   runner.Info
+}
+
+func newShelf(t *testing.T) *shelf {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	s := &shelf{table: dynamo.New(client, name, time.Now), client: client, data: t.TempDir()}
+	s.info = runner.Info{OrganizationID: testOrganization, DynamoDBEndpoint: *client.Options().BaseEndpoint, TableName: name}
+	if err := runner.WriteInfo(s.data, &s.info); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// store puts products of the organization into the table.
+func (s *shelf) store(t *testing.T, org value.ID, n int) (ids []value.ID) {
+	t.Helper()
+	for i := range n {
+		body := fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"Tea %d"}}`, org, value.NewID(), i)
+		changes, refusals := commerce.ParseMessage([]byte(body))
+		if len(refusals) > 0 {
+			t.Fatalf("%s: %+v", body, refusals)
+		}
+		stored, err := commerce.Apply(nil, changes[0], value.TimeOf(time.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.table.PutRecord(t.Context(), nil, stored); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, stored.ID)
+	}
+	return ids
+}
+
+// lose removes a product as nothing of the service does, without a trace.
+func (s *shelf) lose(t *testing.T, id value.ID) {
+	t.Helper()
+	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.info.TableName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range out.Items {
+		if sk, ok := it["SK"].(*types.AttributeValueMemberS); ok && sk.Value == id.String() {
+			key := map[string]types.AttributeValue{"PK": it["PK"], "SK": it["SK"]}
+			if _, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.info.TableName, Key: key}); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("there is no product %s", id)
+}
+
+// indexed tells which lists of an organization have an index.
+func (s *shelf) indexed(t *testing.T, org value.ID) (names []string) {
+	t.Helper()
+	for _, list := range indexing.NewLists(s.table).All() {
+		m, err := s.table.Manifest(t.Context(), org, list.Name, dynamo.LiveManifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m != nil {
+			names = append(names, list.Name)
+		}
+	}
+	return names
+}
+
+// reindex runs the command and returns what it says.
+func (s *shelf) reindex(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	stdout, stderr, err := runCommand(t.Context(), append([]string{"reindex", "--data", s.data}, args...)...)
+	if err != nil {
+		t.Fatalf("reindex %q: %v", args, err)
+	}
+	return stdout, stderr
+}
+
+// twoOrganizations returns them in the order of their ids.
+func twoOrganizations() (a, b value.ID) {
+	ids := []value.ID{value.NewRandomID(), value.NewRandomID()}
+	slices.SortFunc(ids, func(a, b value.ID) int { return bytes.Compare(a[:], b[:]) })
+	return ids[0], ids[1]
+}
+
+func TestReindexMakesEveryListOfEveryOrganizationOrWhatIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	a, b := twoOrganizations()
+	s.store(t, a, 3)
+	s.store(t, b, 3)
+	stdout, stderr := s.reindex(t, "--organization", b.String(), "--list", "products")
+	if stdout != "reindexed 1 list of 1 organization\n" || stderr != "" {
+		t.Errorf("one list: got %q, %q", stdout, stderr)
+	}
+	if got := fmt.Sprint(s.indexed(t, a), s.indexed(t, b)); got != "[] [products]" {
+		t.Errorf("one list: indexed %s, want products of the second organization", got)
+	}
+	if stdout, _ := s.reindex(t); stdout != "reindexed 7 lists of 2 organizations\n" {
+		t.Errorf("everything: got %q", stdout)
+	}
+	if got := fmt.Sprint(len(s.indexed(t, a)), len(s.indexed(t, b))); got != "7 7" {
+		t.Errorf("everything: indexed %s lists, want 7 of each", got)
+	}
+}
+
+func TestReindexGoesOnWhereItWasInterrupted(t *testing.T) {
+	t.Parallel()
+	const all = "products categories orders customers invoices deletions webhook-events"
+	for name, c := range map[string]struct {
+		organization string // of the interrupted run
+		age          time.Duration
+		want         [2]string // lists that the next run makes
+		said         bool
+	}{
+		"the same command": {"", time.Hour, [2]string{"", strings.Replace(all, "orders ", "", 1)}, true},
+		"a day later":      {"", 25 * time.Hour, [2]string{all, all}, false},
+		"another command":  {testOrganization, time.Hour, [2]string{all, all}, false},
+	} {
+		s := newShelf(t)
+		a, b := twoOrganizations()
+		s.store(t, a, 1)
+		s.store(t, b, 1)
+		target := &listsTarget{tableTarget: tableTarget{data: s.data}, organization: c.organization}
+		interrupted, err := openReindexPosition(target, s.info.OrganizationID, time.Now().Add(-c.age))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, done := range []struct {
+			org  value.ID
+			list string
+		}{{a, "products"}, {b, "orders"}} {
+			if err := interrupted.save(done.org, done.list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, stderr := s.reindex(t)
+		if said := strings.HasPrefix(stderr, "going on at organization "+b.String()); said != c.said {
+			t.Errorf("%s: said %q", name, stderr)
+		}
+		for i, org := range []value.ID{a, b} {
+			got := s.indexed(t, org)
+			want := strings.Fields(c.want[i])
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: of organization %d made %v, want %v", name, i+1, got, want)
+			}
+		}
+		if c.organization == "" {
+			if left, err := filepath.Glob(filepath.Join(s.data, "reindex-*")); len(left) > 0 || err != nil {
+				t.Errorf("%s: left %v, %v", name, left, err)
+			}
+		}
+	}
+}
+
+func TestReindexRefusesAPositionThatItCannotRead(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	s.store(t, value.NewID(), 1)
+	p, err := openReindexPosition(&listsTarget{tableTarget: tableTarget{data: s.data}}, s.info.OrganizationID, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, err := runCommand(t.Context(), "reindex", "--data", s.data)
+	if err == nil || !strings.Contains(stderr, "remove the file to start over") {
+		t.Errorf("got %q, want a word on what to do", stderr)
+	}
+}
+
+func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	org := value.NewID()
+	s.store(t, org, 3)
+	lists := indexing.NewLists(s.table)
+	m := indexing.NewMaintainer(s.table, lists.All(), time.Now, slog.New(slog.DiscardHandler))
+	products := lists.Named("products")
+	ctx, interrupt := context.WithCancel(t.Context())
+	told := 0
+	err := rebuild(ctx, m, org, products, func(int, int) {
+		told++
+		interrupt()
+	})
+	if !errors.Is(err, context.Canceled) || told != 1 {
+		t.Fatalf("got %v after %d jobs, want the interruption after one", err, told)
+	}
+	if got := s.indexed(t, org); len(got) != 0 {
+		t.Errorf("indexed %v, want nothing yet", got)
+	}
+	job, err := s.table.TakeJob(t.Context(), org, products.Name, value.TimeOf(time.Now()))
+	if err != nil || job == nil {
+		t.Fatalf("TakeJob: %v, %v; want the job that nobody has", job, err)
+	}
+	if err := s.table.EndJob(t.Context(), job, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := rebuild(t.Context(), m, org, products, func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.indexed(t, org); !slices.Equal(got, []string{"products"}) {
+		t.Errorf("indexed %v, want products", got)
+	}
+	if err := rebuild(ctx, m, org, products, func(int, int) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the interruption: got %v, want no rebuild begun", err)
+	}
+}

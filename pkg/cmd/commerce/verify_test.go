@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// verify runs the command on all organizations, calling meanwhile instead of
+// waiting, and returns what it prints and its exit code.
+func (s *shelf) verify(t *testing.T, meanwhile func(), args ...string) (stdout string, code int) {
+	t.Helper()
+	c := &verifyCommand{waits: []time.Duration{time.Hour, time.Hour}, pause: func(context.Context, time.Duration) error {
+		meanwhile()
+		return nil
+	}}
+	cmd := c.command()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(append([]string{"--data", s.data}, args...))
+	err := cmd.ExecuteContext(t.Context())
+	if err != nil {
+		fmt.Fprintf(&out, "commerce: %v\n", err)
+	}
+	return out.String(), exitCode(err)
+}
+
+func nothing() {}
+
+func TestVerifyListsWhatIndexAndTableDoNotAgreeOn(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	a, b := twoOrganizations()
+	s.store(t, a, 3)
+	gone := s.store(t, b, 1)[0]
+	s.reindex(t)
+	for range 2 {
+		if got, code := s.verify(t, nothing); code != 0 || got != "no differences in 7 lists of 2 organizations\n" {
+			t.Errorf("after reindex: code %d, %q", code, got)
+		}
+	}
+	missing := s.store(t, a, 2)
+	s.lose(t, gone)
+	slices.SortFunc(missing, func(a, b value.ID) int { return bytes.Compare(a[:], b[:]) })
+	got, code := s.verify(t, nothing)
+	lines := strings.Split(got, "\n")
+	want := []string{
+		fmt.Sprintf("%s products %s: in the table at revision ", a, missing[0]),
+		fmt.Sprintf("%s products %s: in the table at revision ", a, missing[1]),
+		fmt.Sprintf("%s products %s: in the index at revision ", b, gone),
+		"commerce: 3 differences in 7 lists of 2 organizations",
+		"",
+	}
+	if code != 1 || !slices.EqualFunc(lines, want, strings.HasPrefix) {
+		t.Errorf("code %d, want 1; lines (-want +got):\n%s", code, cmp.Diff(want, lines))
+	}
+	if got, code := s.verify(t, nothing, "--organization", b.String(), "--list", "orders"); code != 0 {
+		t.Errorf("another list: code %d, %q", code, got)
+	}
+	s.reindex(t, "--list", "products")
+	if got, code := s.verify(t, nothing); code != 0 {
+		t.Errorf("after reindex of the list: code %d, %q", code, got)
+	}
+}
+
+func TestVerifyDoesNotCountWhatIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	org := value.NewID()
+	s.store(t, org, 3)
+	looks := 0
+	got, code := s.verify(t, func() {
+		if looks++; looks == 2 {
+			s.reindex(t)
+		}
+	})
+	if code != 0 || looks != 2 {
+		t.Errorf("code %d after %d waits, want 0 after 2: %q", code, looks, got)
+	}
+}
+
+func TestADifferencePersistsUntilTheIndexComesToWhatTheTableHeld(t *testing.T) {
+	t.Parallel()
+	id, other := value.NewID(), value.NewID()
+	type d = indexing.Difference
+	for name, c := range map[string]struct {
+		before, now d
+		want        bool
+	}{
+		"the same":                    {d{ID: id, Index: 5, Table: 6}, d{ID: id, Index: 5, Table: 6}, true},
+		"the table is further":        {d{ID: id, Index: 5, Table: 6}, d{ID: id, Index: 5, Table: 9}, true},
+		"the index is not far enough": {d{ID: id, Index: 5, Table: 8}, d{ID: id, Index: 6, Table: 9}, true},
+		"the index came there":        {d{ID: id, Index: 5, Table: 6}, d{ID: id, Index: 6, Table: 9}, false},
+		"never indexed":               {d{ID: id, Table: 6}, d{ID: id, Table: 7}, true},
+		"indexed, and changed again":  {d{ID: id, Table: 6}, d{ID: id, Index: 6, Table: 7}, false},
+		"not in the table":            {d{ID: id, Index: 5}, d{ID: id, Index: 5}, true},
+		"made again meanwhile":        {d{ID: id, Index: 5}, d{ID: id, Index: 6, Table: 7}, false},
+		"other values":                {d{ID: id, Index: 5, Table: 5}, d{ID: id, Index: 5, Table: 5}, true},
+		"another document":            {d{ID: id, Index: 5, Table: 6}, d{ID: other, Index: 5, Table: 6}, false},
+		"another half of it":          {d{ID: id, Index: 5, Table: 6}, d{ID: id, Sub: 1, Index: 5, Table: 6}, false},
+		"a part":                      {d{Part: 3}, d{Part: 3}, true},
+		"another part":                {d{Part: 3}, d{Part: 4}, false},
+	} {
+		got := persisting([]d{c.before}, []d{c.now})
+		if c.want != (len(got) == 1) || c.want && got[0] != c.now {
+			t.Errorf("%s: of %v found again as %v got %v, want it: %t", name, c.before, c.now, got, c.want)
+		}
+	}
+}
+
+func TestVerifyThatCannotBeMadeIsNoDifference(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	for _, c := range []struct{ args, want string }{
+		{"--list nothing", "--list nothing: must be one of products, "},
+		{"--organization x", "--organization "},
+		{"--nothing", "unknown flag"},
+		{"something", "unknown command"},
+		{"--data " + t.TempDir(), "no local service runs here"},
+	} {
+		if got, code := s.verify(t, nothing, strings.Fields(c.args)...); code != 2 || !strings.Contains(got, c.want) {
+			t.Errorf("%s: code %d, %q; want 2 and %q", c.args, code, got, c.want)
+		}
+	}
+}
+
+func TestAListIsTheSameAfterItsServiceWasReindexedUnderIt(t *testing.T) {
+	t.Parallel()
+	s := newOrganization(t)
+	const products = 150
+	var records []string
+	for i := range products {
+		records = append(records, fmt.Sprintf(`{"kind":"product","op":"put","record":{"id":%q,"name":"Tea %d"}}`, value.NewID(), i))
+	}
+	s.send(t, fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, s.OrganizationID, strings.Join(records, ",")))
+	await(t, "the products", 20*time.Second, func() bool { return s.total(t, "/api/products") == products })
+	before := s.all(t, "/api/products")
+	if got := s.commerce(t, "verify", "--organization", s.OrganizationID); got != "no differences in 7 lists of 1 organization\n" {
+		t.Errorf("verify: got %q", got)
+	}
+	if got := s.commerce(t, "reindex", "--organization", s.OrganizationID); got != "reindexed 7 lists of 1 organization\n" {
+		t.Errorf("reindex: got %q", got)
+	}
+	if diff := cmp.Diff(before, s.all(t, "/api/products")); diff != "" {
+		t.Errorf("the list changed (-before +after):\n%s", diff)
+	}
+	if got := s.commerce(t, "verify", "--organization", s.OrganizationID); got != "no differences in 7 lists of 1 organization\n" {
+		t.Errorf("verify after reindex: got %q", got)
+	}
+}
