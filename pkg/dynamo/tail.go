@@ -18,7 +18,7 @@ import (
 )
 
 // TailRetention is how long entries of a list's tail are kept. They are
-// folded into the index within a day; the rest is for a fold that is held up.
+// folded into the index within a week; the rest is for a fold that is held up.
 // Removal by age is free.
 const TailRetention = 30 * 24 * time.Hour
 

@@ -197,7 +197,8 @@ func (j *job) commit(ctx context.Context, m *manifest, version uint64) error {
 }
 
 // fold makes segments of what the tail holds beyond the manifest: one for each
-// part that it touches. It tells whether some of the tail is left.
+// part that it touches. It tells which parts, whether the last change of each
+// is recent, and whether some of the tail is left.
 func (j *job) fold(ctx context.Context, m *manifest) (touched map[int32]bool, rest bool, err error) {
 	var documents []placed
 	covered, size := m.covered, 0
@@ -222,7 +223,7 @@ func (j *job) fold(ctx context.Context, m *manifest) (touched map[int32]bool, re
 		p := m.part(number, true)
 		p.segments = append(p.segments, newSegment(index.EncodeSegment(j.list.Schema, documents)))
 		p.sealed = false
-		touched[number] = true
+		touched[number] = documents[len(documents)-1].Visible > int64(j.now().Add(-quiet))
 	}
 	m.covered = covered
 	return touched, errors.Is(err, full), nil
@@ -260,9 +261,9 @@ func (j *job) expire(m *manifest) bool {
 	return dropped
 }
 
-// count takes the summaries of parts that no change has touched since the
-// last job, and of parts that have grown much, to learn how much of them is
-// dead. It tells whether parts wait to be counted.
+// count takes the summaries of parts that have been quiet, and of parts that
+// have grown much, to learn how much of them is dead. It tells whether parts
+// wait to be counted.
 func (j *job) count(ctx context.Context, m *manifest, touched map[int32]bool) (counted, waiting bool, err error) {
 	for i := range m.parts {
 		p := &m.parts[i]

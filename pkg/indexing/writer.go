@@ -54,11 +54,12 @@ func NewWriter(table *dynamo.Table, decode Decoder, park Parker, start Starter, 
 }
 
 // A job folds the tail into segments when it has grown by so many entries or
-// bytes, and in any case within a day.
+// bytes, and in any case within a week: a fold costs some ten writes, which are
+// to be shared by many changes, and entries expire after a month.
 const (
 	foldEntries = 256
 	foldBytes   = 256 << 10
-	foldWithin  = 24 * time.Hour
+	foldWithin  = 7 * 24 * time.Hour
 )
 
 type listKey struct {
@@ -95,7 +96,7 @@ func (w *Writer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events
 }
 
 // append adds documents to a tail, and wants a job where it is time for one.
-// The job that folds the first entry of a day, and all others of it, is
+// The job that folds the first entry of a week, and all others of it, is
 // wanted before that entry is there, so that none is left behind.
 func (w *Writer) append(ctx context.Context, org value.ID, list *List, documents []placed) error {
 	for _, body := range entries(documents) {
