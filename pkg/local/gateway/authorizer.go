@@ -74,22 +74,36 @@ func (x *exchange) identity(authorizer template.Authorizer) (key string, ok bool
 }
 
 func (x *exchange) decide(authorizer template.Authorizer) (decision, error) {
+	d, done, err := x.decideDirectly(authorizer.Function)
+	if !done {
+		d, err = x.decideByPayload(authorizer.Function)
+	}
+	var unusable *misread
+	switch {
+	case errors.As(err, &unusable):
+		return d, refuse("AUTHORIZER_CONFIGURATION_ERROR", "Internal server error", err)
+	case err != nil && err.Error() == "Unauthorized": // the one error that is an answer
+		return d, refuse("UNAUTHORIZED", "Unauthorized", nil)
+	case err != nil:
+		return d, refuse("AUTHORIZER_FAILURE", "Internal server error", err)
+	}
+	return d, nil
+}
+
+func (x *exchange) decideByPayload(function string) (decision, error) {
 	payload, err := marshal(authorizerEvent{Type: "REQUEST", MethodARN: x.methodARN(), event: x.event})
 	if err != nil {
 		return decision{}, err
 	}
-	answer, err := x.call(authorizer.Function, payload)
-	switch {
-	case err != nil && err.Error() == "Unauthorized": // the one error that is an answer
-		return decision{}, refuse("UNAUTHORIZED", "Unauthorized", nil)
-	case err != nil:
-		return decision{}, refuse("AUTHORIZER_FAILURE", "Internal server error", err)
+	answer, err := x.call(function, payload)
+	if err != nil {
+		return decision{}, err
 	}
 	d, err := readDecision(answer)
 	if err != nil {
-		return decision{}, refuse("AUTHORIZER_CONFIGURATION_ERROR", "Internal server error", fmt.Errorf("answer of %s: %w", authorizer.Function, err))
+		err = &misread{fmt.Errorf("answer of %s: %w", function, err)}
 	}
-	return d, nil
+	return d, err
 }
 
 // readDecision reads an authorizer's answer. All values of the context become

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net"
 	"net/url"
@@ -186,11 +185,8 @@ func (x *exchange) payload(body []byte) ([]byte, error) {
 	e := functionEvent{event: x.event}
 	e.RequestContext.Authorizer = x.authorizer
 	if len(body) > 0 {
-		text := string(body)
-		if x.isBinary(x.r.Header.Get("Content-Type")) {
-			text = base64.StdEncoding.EncodeToString(body)
-			e.IsBase64Encoded = true
-		}
+		var text string
+		text, e.IsBase64Encoded = x.bodyText(body)
 		e.Body = &text
 	}
 	payload, err := marshal(e)

@@ -39,6 +39,7 @@ type Config struct {
 	Clock   func() time.Time // default time.Now
 	Logger  *slog.Logger     // of failures; default slog.Default
 	Timeout time.Duration    // of an integration; default 29 s, API Gateway's own
+	Direct  Direct           // calls functions of this process; nil when there are none
 }
 
 // Gateway is an http.Handler. It is safe for concurrent use.
@@ -159,20 +160,33 @@ func (x *exchange) body() ([]byte, error) {
 	return body, nil
 }
 
-// call invokes a function, within the gateway's own time limit. A client that
-// hangs up does not end it: Lambda would run on, too.
-func (x *exchange) call(function string, payload []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.cfg.Timeout)
-	defer cancel()
-	answer, err := x.invoke(ctx, function, payload)
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("invoke %s: %w", function, ctx.Err())
-	}
+// call invokes a function with a payload.
+func (x *exchange) call(function string, payload []byte) (answer []byte, err error) {
+	err = x.within(function, func(ctx context.Context) (err error) {
+		answer, err = x.invoke(ctx, function, payload)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if len(answer) > maxPayload {
-		return nil, fmt.Errorf("answer of %s has %d bytes, more than %d", function, len(answer), maxPayload)
+	return answer, checkSize(function, answer)
+}
+
+// within calls a function within the gateway's own time limit. A client that
+// hangs up does not end it: Lambda would run on, too.
+func (x *exchange) within(function string, call func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.cfg.Timeout)
+	defer cancel()
+	err := call(ctx)
+	if ctx.Err() != nil {
+		return fmt.Errorf("invoke %s: %w", function, ctx.Err())
 	}
-	return answer, nil
+	return err
+}
+
+func checkSize(function string, answer []byte) error {
+	if len(answer) > maxPayload {
+		return fmt.Errorf("answer of %s has %d bytes, more than %d", function, len(answer), maxPayload)
+	}
+	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 )
@@ -23,47 +25,81 @@ type functionAnswer struct {
 
 // integrate invokes the route's function and writes its answer.
 func (x *exchange) integrate(body []byte) error {
-	payload, err := x.payload(body)
+	answer, err := x.ask(body)
 	if err != nil {
 		return err
 	}
-	raw, err := x.call(x.route.Function, payload)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return refuse("INTEGRATION_TIMEOUT", "Endpoint request timed out", err)
-	case err != nil:
-		return broken(err)
-	}
-	answer, content, err := x.readAnswer(raw)
+	content, err := x.content(&answer)
 	if err != nil {
 		return broken(fmt.Errorf("answer of %s: %w", x.route.Function, err))
 	}
 	x.writeHeaders(answer)
-	x.w.WriteHeader(answer.StatusCode)
 	if x.r.Method == http.MethodHead || answer.StatusCode == http.StatusNoContent || answer.StatusCode == http.StatusNotModified {
+		x.w.WriteHeader(answer.StatusCode)
 		return nil
 	}
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	x.w.WriteHeader(answer.StatusCode)
 	// A client that has gone does not concern anybody.
-	_, _ = x.w.Write(content)
+	_, _ = io.WriteString(x.w, content)
 	return nil
 }
 
-func (x *exchange) readAnswer(raw []byte) (functionAnswer, []byte, error) {
+// ask calls the route's function.
+func (x *exchange) ask(body []byte) (functionAnswer, error) {
+	answer, done, err := x.askDirectly(body)
+	if !done {
+		answer, err = x.askByPayload(body)
+	}
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return answer, refused
+	case errors.Is(err, context.DeadlineExceeded):
+		return answer, refuse("INTEGRATION_TIMEOUT", "Endpoint request timed out", err)
+	case err != nil:
+		return answer, broken(err)
+	}
+	return answer, nil
+}
+
+func (x *exchange) askByPayload(body []byte) (functionAnswer, error) {
+	payload, err := x.payload(body)
+	if err != nil {
+		return functionAnswer{}, err
+	}
+	raw, err := x.call(x.route.Function, payload)
+	if err != nil {
+		return functionAnswer{}, err
+	}
+	answer, err := readAnswer(raw)
+	if err != nil {
+		err = fmt.Errorf("answer of %s: %w", x.route.Function, err)
+	}
+	return answer, err
+}
+
+func readAnswer(raw []byte) (functionAnswer, error) {
 	var answer functionAnswer
 	if err := json.Unmarshal(raw, &answer, json.RejectUnknownMembers(true)); err != nil {
-		return answer, nil, fmt.Errorf("not a proxy answer: %w", err)
+		return answer, fmt.Errorf("not a proxy answer: %w", err)
 	}
+	return answer, nil
+}
+
+// content is the body of an answer as the client gets it.
+func (x *exchange) content(answer *functionAnswer) (string, error) {
 	if answer.StatusCode < 200 || answer.StatusCode > 599 {
-		return answer, nil, fmt.Errorf("status code %d", answer.StatusCode)
+		return "", fmt.Errorf("status code %d", answer.StatusCode)
 	}
 	if !answer.IsBase64Encoded || !x.isBinary(first(x.r.Header.Get("Accept"))) {
-		return answer, []byte(answer.Body), nil
+		return answer.Body, nil
 	}
 	content, err := base64.StdEncoding.DecodeString(answer.Body)
 	if err != nil {
-		return answer, nil, fmt.Errorf("body: %w", err)
+		return "", fmt.Errorf("body: %w", err)
 	}
-	return answer, content, nil
+	return string(content), nil
 }
 
 // remapped lists the headers that API Gateway keeps for itself: a function's

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
@@ -44,6 +45,40 @@ func makeFunctions(ctx context.Context, model *template.Model, base *app.Base) (
 // write all answers into one buffer, since in Lambda no two calls of a process
 // run side by side.
 func (f *functions) invoke(ctx context.Context, name string, payload []byte) (answer []byte, err error) {
+	err = f.run(ctx, name, func(ctx context.Context) (err error) {
+		answer, err = lambda.NewHandler(f.handlers[name]).Invoke(ctx, payload)
+		return err
+	})
+	return answer, err
+}
+
+// call is invoke without JSON, for the two forms of functions that the
+// gateway calls. ok is false for others.
+func (f *functions) call(ctx context.Context, name string, event any) (answer any, ok bool, err error) {
+	switch handler := f.handlers[name].(type) {
+	case func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error):
+		answer, ok, err = callAs(ctx, f, name, handler, event)
+	case func(context.Context, events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error):
+		answer, ok, err = callAs(ctx, f, name, handler, event)
+	}
+	return answer, ok, err
+}
+
+func callAs[E, A any](ctx context.Context, f *functions, name string, handler func(context.Context, E) (A, error), event any) (answer A, ok bool, err error) {
+	taken, ok := event.(E)
+	if !ok {
+		return answer, false, nil
+	}
+	err = f.run(ctx, name, func(ctx context.Context) (err error) {
+		answer, err = handler(ctx, taken)
+		return err
+	})
+	return answer, true, err
+}
+
+// run makes one call what an invocation is to a function: it has a request id
+// and a time limit, and its panic is an error.
+func (f *functions) run(ctx context.Context, name string, call func(ctx context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("function %s panicked: %v\n%s", name, p, debug.Stack())
@@ -54,8 +89,7 @@ func (f *functions) invoke(ctx context.Context, name string, payload []byte) (an
 		ctx, cancel = context.WithTimeout(ctx, f.timeout(name))
 		defer cancel()
 	}
-	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
-	return lambda.NewHandler(f.handlers[name]).Invoke(ctx, payload)
+	return call(lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()}))
 }
 
 func (f *functions) timeout(name string) time.Duration { return f.model.Functions[name].Timeout }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/commerce-integration/service/pkg/local/template"
@@ -64,5 +65,33 @@ func TestAPanicIsAFunctionError(t *testing.T) {
 	f := functionsOf(func(context.Context) error { panic("broken") })
 	if _, err := f.invoke(t.Context(), "echo", []byte("{}")); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("got %v, want an error that says what was broken", err)
+	}
+}
+
+func TestAFunctionIsCalledWithTheTypeItTakesOrNotAtAll(t *testing.T) {
+	var calls int
+	f := functionsOf(func(ctx context.Context, r events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+		calls++
+		if lc, ok := lambdacontext.FromContext(ctx); !ok || lc.AwsRequestID == "" {
+			t.Errorf("request id: got %+v", lc)
+		}
+		if r.Path == "/panic" {
+			panic("broken")
+		}
+		return events.APIGatewayProxyResponse{Body: r.Path}, nil
+	})
+	answer, ok, err := f.call(t.Context(), "echo", events.APIGatewayProxyRequest{Path: "/a"})
+	if got, typed := answer.(events.APIGatewayProxyResponse); !ok || !typed || err != nil || got.Body != "/a" {
+		t.Errorf("got %+v, %t, %v; want the function's answer", answer, ok, err)
+	}
+	if _, ok, err := f.call(t.Context(), "echo", events.APIGatewayProxyRequest{Path: "/panic"}); !ok || err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("a panic: got %t, %v; want an error that says what was broken", ok, err)
+	}
+	if _, ok, err := f.call(t.Context(), "echo", events.APIGatewayCustomAuthorizerRequestTypeRequest{}); ok || err != nil || calls != 2 {
+		t.Errorf("another type: got %t, %v after %d calls; want no call", ok, err, calls)
+	}
+	f = functionsOf(func(context.Context, echo) error { calls++; return nil })
+	if _, ok, err := f.call(t.Context(), "echo", events.APIGatewayProxyRequest{}); ok || err != nil || calls != 2 {
+		t.Errorf("another form of function: got %t, %v after %d calls; want no call", ok, err, calls)
 	}
 }

@@ -176,7 +176,7 @@ func (r *run) serve(ctx context.Context) error {
 	if err := src.prepare(); err != nil {
 		return err
 	}
-	server := &http.Server{Handler: gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger}), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger, Direct: functions.call}), ReadHeaderTimeout: 10 * time.Second}
 	return r.runAll(ctx, server, src)
 }
 
