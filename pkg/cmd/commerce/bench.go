@@ -40,7 +40,7 @@ func newBenchCommand() *cobra.Command {
 	flags.DurationVar(&cfg.Duration, "duration", 10*time.Second, "of each load over HTTP")
 	flags.BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")
 	flags.StringVar(&cfg.DataDir, "data", "", "folder that keeps the service's data for the next time (default: a temporary one)")
-	flags.StringVar(&cfg.CPUProfile, "cpuprofile", "", "file for a CPU profile of the last load")
+	flags.StringVar(&cfg.Profiles, "profiles", "", "folder for a CPU profile of each load (default: none is made)")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -18,13 +19,13 @@ type Config struct {
 	BinDir   string // where the table server is installed
 	// DataDir keeps the service's data, which a later run with the same number
 	// of products finds; "" is a temporary folder that is removed.
-	DataDir    string
-	Sections   []string      // names; none is all
-	Products   int           // that the service holds
-	Duration   time.Duration // of each load
-	CPUProfile string        // file for a profile of the sections' time; "" is none
-	Out        io.Writer     // of the report
-	Log        io.Writer     // of progress and of what the service logs
+	DataDir  string
+	Sections []string      // names; none is all
+	Products int           // that the service holds
+	Duration time.Duration // of each load
+	Profiles string        // folder for a CPU profile of each load; "" makes none
+	Out      io.Writer     // of the report
+	Log      io.Writer     // of progress and of what the service logs
 }
 
 // section measures a part of the report.
@@ -159,17 +160,17 @@ func (b *bench) loaded(ctx context.Context) (*service, error) {
 }
 
 // profiled runs a measurement under the CPU profiler, when that is asked for.
-func (b *bench) profiled(measure func() error) error {
-	if b.cfg.CPUProfile == "" {
+func (b *bench) profiled(name string, measure func() error) (err error) {
+	if b.cfg.Profiles == "" {
 		return measure()
 	}
-	file, err := os.Create(b.cfg.CPUProfile)
+	file, err := os.Create(filepath.Join(b.cfg.Profiles, name+".prof"))
 	if err != nil {
-		return fmt.Errorf("make the profile: %w", err)
+		return fmt.Errorf("make a profile: %w", err)
 	}
-	defer file.Close()
+	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := pprof.StartCPUProfile(file); err != nil {
-		return fmt.Errorf("make the profile: %w", err)
+		return fmt.Errorf("make a profile: %w", err)
 	}
 	defer pprof.StopCPUProfile()
 	return measure()

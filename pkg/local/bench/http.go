@@ -52,25 +52,27 @@ func measureHTTP(ctx context.Context, b *bench) error {
 		return err
 	}
 	t := b.table("Over HTTP")
-	t.note = fmt.Sprintf("%s products; %d connections, kept open, of a client in this process; %s each after %s of warm-up. Pages of 20 records.",
+	t.note = fmt.Sprintf("%s products; %d connections, kept open, of a client in this process; %s each after %s of warm-up. Pages of 20 records. "+
+		"CPU is the time of this process (client, gateway and functions) and of the table server for one request: on a busy machine it tells more than rates.",
 		thousands(s.products), connections, b.cfg.Duration, b.warmup())
 	byID := make([]string, min(items, s.products))
 	for i := range byID {
 		byID[i] = "/api/products/" + s.shop.productID(i*s.products/len(byID)).String()
 	}
 	for _, row := range []struct {
+		profile  string
 		name     string
 		targets  []string
 		encoding string
 		rate     float64
 		p99      time.Duration
 	}{
-		{"list: filter, search, order, total", searches(s.products), "identity", 1500, 40 * time.Millisecond},
-		{"list: filter, search, order, total; gzip", searches(s.products), "gzip", 0, 0},
-		{"list: newest first", []string{"/api/products"}, "identity", 2000, 0},
-		{"list: newest first; gzip", []string{"/api/products"}, "gzip", 0, 0},
+		{"search", "list: filter, search, order, total", searches(s.products), "identity", 1500, 40 * time.Millisecond},
+		{"search-gzip", "list: filter, search, order, total; gzip", searches(s.products), "gzip", 0, 0},
+		{"newest", "list: newest first", []string{"/api/products"}, "identity", 2000, 0},
+		{"newest-gzip", "list: newest first; gzip", []string{"/api/products"}, "gzip", 0, 0},
 	} {
-		outcome, err := b.request(ctx, s, row.targets, row.encoding)
+		outcome, err := b.request(ctx, s, row.profile, row.targets, row.encoding)
 		if err != nil {
 			return err
 		}
@@ -81,15 +83,20 @@ func measureHTTP(ctx context.Context, b *bench) error {
 
 // measureItems compares records by id with what the table itself answers.
 func (b *bench) measureItems(ctx context.Context, s *service, t *table, byID []string) error {
-	raw, err := b.rawReads(ctx, s)
+	var raw float64
+	var cpu string
+	err := b.profiled("table", func() (err error) {
+		raw, cpu, err = b.rawReads(ctx, s)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	outcome, err := b.request(ctx, s, byID, "identity")
+	outcome, err := b.request(ctx, s, "item", byID, "identity")
 	if err != nil {
 		return err
 	}
-	t.add("the table alone: GetItem, strongly consistent, by the SDK, 16 workers", "", "%s/s", thousands(int(raw)))
+	t.add("the table alone: GetItem, strongly consistent, by the SDK, 16 workers", "", "%s/s, CPU %s", thousands(int(raw)), cpu)
 	t.add("record by id, read strongly consistent", fmt.Sprintf("≥ %s/s (the table alone less 20%%)", thousands(int(raw*0.8))),
 		"%s, %.0f%% of the table alone", rateOf(outcome), 100*outcome.PerSecond()/raw)
 	return nil
@@ -97,7 +104,7 @@ func (b *bench) measureItems(ctx context.Context, s *service, t *table, byID []s
 
 // request makes a load on the API; an answer that is not what it has to be
 // fails the run.
-func (b *bench) request(ctx context.Context, s *service, targets []string, encoding string) (*Outcome, error) {
+func (b *bench) request(ctx context.Context, s *service, profile string, targets []string, encoding string) (*Outcome, error) {
 	load := Load{
 		Address: hostOf(s.info.BaseURL), Targets: targets, Header: s.header(encoding), Connections: connections,
 		Warmup: b.warmup(), Duration: b.cfg.Duration, Check: checkPage,
@@ -106,7 +113,7 @@ func (b *bench) request(ctx context.Context, s *service, targets []string, encod
 		load.Check = checkItem
 	}
 	var outcome *Outcome
-	err := b.profiled(func() (err error) {
+	err := b.profiled(profile, func() (err error) {
 		outcome, err = load.Run(ctx)
 		return err
 	})
@@ -122,14 +129,15 @@ func (b *bench) request(ctx context.Context, s *service, targets []string, encod
 // rawReads is how many strongly consistent reads of a product the table
 // answers per second, to as many workers through the SDK as there are
 // connections otherwise.
-func (b *bench) rawReads(ctx context.Context, s *service) (float64, error) {
+func (b *bench) rawReads(ctx context.Context, s *service) (rate float64, cpu string, err error) {
 	keys, err := s.productKeys(ctx)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	begin := time.Now().Add(b.warmup())
 	end := begin.Add(b.cfg.Duration)
-	var reads atomic.Int64
+	var reads, all atomic.Int64
+	used := processorNow()
 	errs := make([]error, connections)
 	var group sync.WaitGroup
 	for w := range connections {
@@ -150,6 +158,7 @@ func (b *bench) rawReads(ctx context.Context, s *service) (float64, error) {
 					errs[w] = fmt.Errorf("no item at %v", keys[i%len(keys)])
 					return
 				}
+				all.Add(1)
 				if started.After(begin) && time.Now().Before(end) {
 					reads.Add(1)
 				}
@@ -159,10 +168,10 @@ func (b *bench) rawReads(ctx context.Context, s *service) (float64, error) {
 	group.Wait()
 	for _, err := range errs {
 		if err != nil {
-			return 0, fmt.Errorf("read the table: %w", err)
+			return 0, "", fmt.Errorf("read the table: %w", err)
 		}
 	}
-	return float64(reads.Load()) / b.cfg.Duration.Seconds(), nil
+	return float64(reads.Load()) / b.cfg.Duration.Seconds(), processorNow().since(used).per(int(all.Load())), nil
 }
 
 type key = map[string]types.AttributeValue
@@ -192,8 +201,8 @@ func (s *service) productKeys(ctx context.Context) ([]key, error) {
 }
 
 func rateOf(o *Outcome) string {
-	return fmt.Sprintf("%s/s, p50 %s, p99 %s, %.1f KB each", thousands(int(o.PerSecond())), milliseconds(o.Percentile(50)), milliseconds(o.Percentile(99)),
-		float64(o.Bytes)/1000/float64(max(1, o.Requests)))
+	return fmt.Sprintf("%s/s, p50 %s, p99 %s, %.1f KB, CPU %s", thousands(int(o.PerSecond())), milliseconds(o.Percentile(50)), milliseconds(o.Percentile(99)),
+		float64(o.Bytes)/1000/float64(max(1, o.Requests)), o.CPU.per(o.All))
 }
 
 func rateTarget(rate float64, p99 time.Duration) string {

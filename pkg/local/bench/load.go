@@ -36,6 +36,8 @@ type Outcome struct {
 	Duration time.Duration // in which they were
 	Failures int           // answers that were not what they had to be
 	Failure  error         // the first of them
+	CPU      processorTime // of all processes, the client's included, from the first request to the last
+	All      int           // requests in that time
 
 	latencies []time.Duration // of every request, ascending
 }
@@ -64,6 +66,7 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	defer cancel()
 	begin := time.Now().Add(l.Warmup)
 	workers := make([]worker, l.Connections)
+	used := processorNow()
 	var group sync.WaitGroup
 	for i := range workers {
 		w := &workers[i]
@@ -75,7 +78,7 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 		})
 	}
 	group.Wait()
-	return l.outcome(workers)
+	return l.outcome(workers, processorNow().since(used))
 }
 
 // request renders a request once, as it is sent again and again.
@@ -87,13 +90,14 @@ func (l *Load) request(target string) []byte {
 	return b.Bytes()
 }
 
-func (l *Load) outcome(workers []worker) (*Outcome, error) {
-	o := &Outcome{Duration: l.Duration}
+func (l *Load) outcome(workers []worker, used processorTime) (*Outcome, error) {
+	o := &Outcome{Duration: l.Duration, CPU: used}
 	var errs []error
 	for i := range workers {
 		w := &workers[i]
 		o.Requests += len(w.latencies)
 		o.Bytes += w.bytes
+		o.All += w.all
 		o.Failures += w.failures
 		if o.Failure == nil {
 			o.Failure = w.failure
@@ -115,6 +119,7 @@ type worker struct {
 
 	latencies []time.Duration
 	bytes     int64
+	all       int
 	failures  int
 	failure   error
 	err       error
@@ -150,6 +155,7 @@ func (w *worker) run(ctx context.Context, requests [][]byte) error {
 
 // count keeps what was asked after the warm-up and answered in time.
 func (w *worker) count(started, ended time.Time, size int) {
+	w.all++
 	if started.Before(w.begin) || ended.After(w.end) {
 		return
 	}
