@@ -65,15 +65,28 @@ func (s *shelf) store(t *testing.T, org value.ID, n int) (ids []value.ID) {
 	return ids
 }
 
-// lose removes a product as nothing of the service does, without a trace.
-func (s *shelf) lose(t *testing.T, id value.ID) {
+// items returns everything that the table holds.
+func (s *shelf) items(t *testing.T) []map[string]types.AttributeValue {
 	t.Helper()
 	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.info.TableName})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, it := range out.Items {
-		if sk, ok := it["SK"].(*types.AttributeValueMemberS); ok && sk.Value == id.String() {
+	return out.Items
+}
+
+func text(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// lose removes a product as nothing of the service does, without a trace.
+func (s *shelf) lose(t *testing.T, id value.ID) {
+	t.Helper()
+	for _, it := range s.items(t) {
+		if text(it["SK"]) == id.String() {
 			key := map[string]types.AttributeValue{"PK": it["PK"], "SK": it["SK"]}
 			if _, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.info.TableName, Key: key}); err != nil {
 				t.Fatal(err)
@@ -82,6 +95,24 @@ func (s *shelf) lose(t *testing.T, id value.ID) {
 		}
 	}
 	t.Fatalf("there is no product %s", id)
+}
+
+// damage alters a byte of every item of the sort key, and returns how many
+// there are.
+func (s *shelf) damage(t *testing.T, sk string) (n int) {
+	t.Helper()
+	for _, it := range s.items(t) {
+		body, ok := it["body"].(*types.AttributeValueMemberB)
+		if text(it["SK"]) != sk || !ok || len(body.Value) == 0 {
+			continue
+		}
+		body.Value[len(body.Value)/2] ^= 0x40
+		if _, err := s.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.info.TableName, Item: it}); err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
 }
 
 // indexed tells which lists of an organization have an index.

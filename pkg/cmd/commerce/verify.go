@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
+	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/indexing"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -40,7 +43,8 @@ func (c *verifyCommand) command() *cobra.Command {
 organizations or of one, of all lists or of one, and prints a line for each
 difference: the organization, the list and what differs. A list that differs is
 looked at again, twice within about ten seconds, because a change may be on its
-way to the index; only what has not moved by then counts.
+way to the index; only what has not moved by then counts. An index that cannot
+be read is one difference.
 
 The exit code is 0 when nothing differs, 1 when something does, and 2 when the
 comparison could not be made. commerce reindex mends what differs.`,
@@ -72,8 +76,13 @@ func (c *verifyCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	for _, org := range s.organizations {
 		for _, list := range s.lists {
 			differences, err := c.verify(ctx, s.table, org, list)
-			if err != nil {
+			switch {
+			case isTrouble(err):
 				return troubled(fmt.Errorf("verify %s of organization %s: %w", list.Name, org, err))
+			case err != nil:
+				fmt.Fprintf(out, "%s %s cannot be read: %v\n", org, list.Name, err)
+				found++
+				continue
 			}
 			for _, d := range differences {
 				fmt.Fprintf(out, "%s %s %s\n", org, list.Name, d)
@@ -87,6 +96,13 @@ func (c *verifyCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	fmt.Fprintf(out, "no differences in %s\n", s)
 	return nil
+}
+
+// isTrouble tells an error of the table or of the way there from one of what
+// it holds, such as a damaged index, which is a difference.
+func isTrouble(err error) bool {
+	return errors.As(err, new(*smithy.OperationError)) || fault.Is(err, fault.Unavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // verify returns the differences of a list that are there at every look. An

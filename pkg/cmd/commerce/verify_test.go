@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -122,7 +124,13 @@ func TestADifferencePersistsUntilTheIndexComesToWhatTheTableHeld(t *testing.T) {
 func TestVerifyThatCannotBeMadeIsNoDifference(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
+	away := t.TempDir()
+	if err := runner.WriteInfo(away, &runner.Info{DynamoDBEndpoint: "http://127.0.0.1:1", TableName: "commerce"}); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ args, want string }{
+		{"--data " + away, "connection refused"},
+		{"--organization " + testOrganization + " --data " + away, "connection refused"},
 		{"--list nothing", "--list nothing: must be one of products, "},
 		{"--organization x", "--organization "},
 		{"--nothing", "unknown flag"},
@@ -131,6 +139,28 @@ func TestVerifyThatCannotBeMadeIsNoDifference(t *testing.T) {
 	} {
 		if got, code := s.verify(t, nothing, strings.Fields(c.args)...); code != 2 || !strings.Contains(got, c.want) {
 			t.Errorf("%s: code %d, %q; want 2 and %q", c.args, code, got, c.want)
+		}
+	}
+}
+
+func TestADamagedIndexIsToldAndMended(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	org := value.NewID()
+	s.store(t, org, 5)
+	s.reindex(t)
+	for item, damaged := range map[string]int{dynamo.LiveManifest: len(s.indexed(t, org)), "CHUNK": 1} {
+		if s.damage(t, item) == 0 {
+			t.Fatalf("the index has no %s", item)
+		}
+		want := fmt.Sprintf("%s products cannot be read: ", org)
+		got, code := s.verify(t, nothing)
+		if lines := strings.Count(got, " cannot be read: "); code != 1 || !strings.HasPrefix(got, want) || lines != damaged {
+			t.Errorf("%s damaged: code %d, %d lines; want 1, %d lines and first %q:\n%s", item, code, lines, damaged, want, got)
+		}
+		s.reindex(t)
+		if got, code := s.verify(t, nothing); code != 0 {
+			t.Errorf("%s damaged, then reindex: code %d, %q", item, code, got)
 		}
 	}
 }
