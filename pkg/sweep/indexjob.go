@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"golang.org/x/sync/errgroup"
@@ -83,7 +82,7 @@ func (s *Sweeper) runIndexJob(ctx context.Context, message *events.SQSMessage) e
 		return err
 	}
 	s.cfg.Logger.InfoContext(ctx, "index job done", "organizationId", job.OrganizationID, "list", job.List,
-		"more", more, "ms", s.cfg.Clock().Sub(started)/time.Millisecond)
+		"more", more, "ms", s.cfg.Clock().Sub(started).Milliseconds())
 	if !more {
 		return nil
 	}
