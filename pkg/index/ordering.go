@@ -97,7 +97,7 @@ func (t *table) sortEntries(col Col, entries []entry, depth int) {
 	for i := range entries {
 		entries[i].part = t.part(col, entries[i].ordinal, depth)
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.part, b.part) })
+	sortParts(entries)
 	isText := t.isText(col)
 	for i, j := 0, 0; i < len(entries); i = j {
 		for j = i + 1; j < len(entries) && entries[j].part == entries[i].part; j++ {
@@ -112,6 +112,53 @@ func (t *table) sortEntries(col Col, entries []entry, depth int) {
 		}
 	}
 }
+
+// sortParts sorts by the parts.
+func sortParts(entries []entry) {
+	if len(entries) < manyEntries {
+		slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.part, b.part) })
+		return
+	}
+	// A pass for each byte of the parts in which they are not all the same, from the
+	// lowest up, puts the entries in order of that byte.
+	var counts [8][256]uint32
+	last, sorted := uint64(0), true
+	for i := range entries {
+		part := entries[i].part
+		sorted = sorted && part >= last
+		last = part
+		for b := range counts {
+			counts[b][byte(part>>(8*b))]++
+		}
+	}
+	if sorted {
+		return
+	}
+	from, to := entries, make([]entry, len(entries))
+	for b := range counts {
+		count := &counts[b]
+		if count[byte(last>>(8*b))] == uint32(len(entries)) {
+			continue
+		}
+		next := uint32(0)
+		for v, n := range count {
+			count[v] = next
+			next += n
+		}
+		for i := range from {
+			v := byte(from[i].part >> (8 * b))
+			to[count[v]] = from[i]
+			count[v]++
+		}
+		from, to = to, from
+	}
+	if &from[0] != &entries[0] {
+		copy(entries, from)
+	}
+}
+
+// manyEntries is from how many on the passes take less time than comparing.
+const manyEntries = 512
 
 // partBytes is how many bytes of a text a part holds; its last byte is how many
 // of them the text had, or more.

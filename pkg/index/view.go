@@ -6,10 +6,11 @@ import "sync"
 // by many goroutines at once; a query sees the documents either as they were
 // before an Apply or as they are after it.
 type View struct {
-	schema  *Schema
-	mu      sync.RWMutex
-	table   *table
-	scratch sync.Pool // of *[]uint64: hits, a bit for each ordinal
+	schema   *Schema
+	changing sync.Mutex // held by what changes the table, before mu
+	mu       sync.RWMutex
+	table    *table
+	scratch  sync.Pool // of *[]uint64: hits, a bit for each ordinal
 }
 
 // NewView returns a view without documents.
@@ -32,6 +33,8 @@ func (v *View) Apply(docs []Document) {
 	if len(updates) == 0 {
 		return
 	}
+	v.changing.Lock()
+	defer v.changing.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.table.apply(updates)
