@@ -110,6 +110,7 @@ func newProductView(size int) *index.View {
 			v.Query(index.Query{OrderBy: index.Col(c + 1), Limit: 1})
 		}
 	}
+	v.Query(index.Query{Search: []string{"shirt"}})
 	return v
 }
 

@@ -48,8 +48,7 @@ func holds(row []byte, tokens [][]byte) bool {
 
 // sweep returns the rows in which a token occurs, not going from row to row but
 // from each place to the next at which two bytes of the token stand.
-func (t *texts) sweep(token []byte) *rowset {
-	found := new(rowset)
+func (t *texts) sweep(token []byte) (found rowset) {
 	at, pair := t.rarest(token)
 	row := 0
 	for pos := at; ; {
