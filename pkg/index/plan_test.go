@@ -327,7 +327,9 @@ func TestMonthsAnswerAsOneView(t *testing.T) {
 	for range 300 {
 		at := month(0) + random.Int64N(month(months)-month(0))
 		filters := []index.Filter{
-			{}, {}, index.In(status, "s1", "s4"), index.Null(paidAt), index.Not(index.Null(paidAt)),
+			{},
+			{},
+			index.In(status, "s1", "s4"), index.Null(paidAt), index.Not(index.Null(paidAt)),
 			index.Within(createdAt, at, math.MaxInt64), index.Within(updatedAt, math.MinInt64, at), index.VisibleWithin(at, math.MaxInt64),
 			index.Within(createdAt, month(random.IntN(months)), month(random.IntN(months))), index.Within(paidAt, at, at+40*day),
 		}

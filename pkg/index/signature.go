@@ -141,7 +141,6 @@ func (s *signer) write() *signature {
 		}
 	}
 	return &signature{
-
 		pairs: append(make([]uint16, 0, len(m.pairs)), m.pairs...),
 		refs:  append(make([]ref, 0, len(m.refs)), m.refs...),
 		sets:  append(make([]rowset, 0, len(m.sets)), m.sets...),
