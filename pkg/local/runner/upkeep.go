@@ -22,8 +22,12 @@ type upkeep struct {
 	trimEvery, sweepEvery time.Duration
 }
 
+// sweepShare bounds the part of the time in which the table is swept, which
+// reads all of it, to one in so many.
+const sweepShare = 50
+
 func (u *upkeep) run(ctx context.Context) {
-	trim, sweep := time.NewTicker(u.trimEvery), time.NewTicker(u.sweepEvery)
+	trim, sweep := time.NewTicker(u.trimEvery), time.NewTimer(u.sweepEvery)
 	defer trim.Stop()
 	defer sweep.Stop()
 	for {
@@ -34,7 +38,9 @@ func (u *upkeep) run(ctx context.Context) {
 		case <-trim.C:
 			err = u.trim(ctx)
 		case <-sweep.C:
-			_, err = tableserver.SweepExpired(ctx, u.client, tableName, u.ttl, time.Now())
+			started := time.Now()
+			_, err = tableserver.SweepExpired(ctx, u.client, tableName, u.ttl, started)
+			sweep.Reset(max(u.sweepEvery, sweepShare*time.Since(started)))
 		}
 		if err != nil && ctx.Err() == nil {
 			u.logger.WarnContext(ctx, "upkeep of the table failed", "error", err)
