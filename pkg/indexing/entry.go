@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
@@ -21,7 +23,9 @@ type entry struct {
 	storage
 	view *index.View
 
-	refreshing sync.Mutex // held while the tail is read
+	// flight is held by the one goroutine that changes the view; others read
+	// what mu guards.
+	flight singleflight.Group
 
 	mu        sync.RWMutex
 	manifest  *manifest // nil before the first look
@@ -54,36 +58,37 @@ func newEntry(s storage) *entry {
 	return &entry{storage: s, view: index.NewView(s.list.Schema), touched: map[int32]bool{}, opened: map[int32]*opened{}}
 }
 
-// refresh follows the tail, if the last look is longer ago than it may be, and
-// tells whether it looked. Of concurrent callers one reads and the others wait
-// for it.
-func (e *entry) refresh(ctx context.Context) (looked bool, err error) {
-	e.refreshing.Lock()
-	defer e.refreshing.Unlock()
-	now := e.clock()
+// fresh says whether the view is as new as it has to be for one who asked at a
+// moment.
+func (e *entry) fresh(asked time.Time) bool {
 	e.mu.RLock()
-	known, fresh := e.manifest != nil, e.sequence >= e.covered() && now.Sub(e.refreshed) < Freshness
-	e.mu.RUnlock()
-	if known && fresh {
-		return false, nil
+	defer e.mu.RUnlock()
+	return e.manifest != nil && e.sequence >= e.manifest.covered && asked.Sub(e.refreshed) < Freshness
+}
+
+// refresh follows the tail, unless the view is fresh.
+func (e *entry) refresh(ctx context.Context) error {
+	now := e.clock()
+	if e.fresh(now) {
+		return nil
 	}
-	if !known {
+	if e.manifest == nil {
 		if err := e.readManifest(ctx); err != nil {
-			return false, err
+			return err
 		}
 	}
 	for delay := shortPause; ; delay *= 2 {
 		if err := e.follow(ctx, now); err != nil {
-			return false, fmt.Errorf("follow the tail of %s: %w", e.list.Name, err)
+			return fmt.Errorf("follow the tail of %s: %w", e.list.Name, err)
 		}
 		if e.caughtUp(now) {
-			return true, nil
+			return nil
 		}
 		if delay > longPause {
-			return false, fault.Busy(errors.New("the tail is behind the manifest"))
+			return fault.Busy(errors.New("the tail is behind the manifest"))
 		}
 		if err := pause.For(ctx, delay); err != nil {
-			return false, fault.Busy(err)
+			return fault.Busy(err)
 		}
 	}
 }
@@ -100,18 +105,11 @@ const (
 func (e *entry) caughtUp(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sequence < e.covered() {
+	if e.sequence < e.manifest.covered {
 		return false
 	}
 	e.refreshed = now
 	return true
-}
-
-func (e *entry) covered() uint64 {
-	if e.manifest == nil {
-		return 0
-	}
-	return e.manifest.covered
 }
 
 // readManifest takes over the manifest as it is now. What is loaded stays as

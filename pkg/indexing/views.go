@@ -48,9 +48,8 @@ type Config struct {
 // the list's tail. The least recently used view leaves when memory is short.
 // It is safe for concurrent use.
 type Views struct {
-	table  *dynamo.Table
-	cfg    Config
-	flight singleflight.Group
+	table *dynamo.Table
+	cfg   Config
 
 	mu    sync.Mutex
 	views map[listKey]*entry
@@ -94,46 +93,44 @@ func (v *Views) Query(ctx context.Context, org value.ID, list *List, q index.Que
 	return index.Result{}, fault.Busy(fmt.Errorf("the index of %s changed %d times while it was read", list.Name, attempts))
 }
 
-// answer brings an entry up to date, loads what the query needs, and asks it.
+// answer asks an entry, once it is up to date and has what the query needs.
 func (v *Views) answer(ctx context.Context, e *entry, q index.Query) (index.Result, error) {
-	for {
-		looked, err := e.refresh(ctx)
-		if err != nil {
-			return index.Result{}, err
+	budget := time.NewTimer(loadBudget)
+	defer budget.Stop()
+	for asked := v.cfg.Clock(); ; {
+		if e.fresh(asked) {
+			if result, wanted := e.query(q); wanted.nothing() {
+				return result, nil
+			}
 		}
-		if looked {
-			v.shrink(e)
-		}
-		result, wanted := e.query(q)
-		if wanted.nothing() {
-			return result, nil
-		}
-		if err := v.load(ctx, e, wanted); err != nil {
-			return index.Result{}, err
+		select {
+		case prepared := <-v.prepare(ctx, e, q):
+			if prepared.Err != nil {
+				return index.Result{}, prepared.Err
+			}
+		case <-budget.C:
+			return index.Result{}, fault.Busy(errors.New("the index is still being loaded"))
+		case <-ctx.Done():
+			return index.Result{}, fault.Busy(ctx.Err())
 		}
 	}
 }
 
-// load loads what is wanted. Of concurrent requests for one list one loads
-// and the others wait for it.
-func (v *Views) load(ctx context.Context, e *entry, wanted wants) error {
-	loaded := v.flight.DoChan(e.org.String()+e.list.Name, func() (any, error) {
+// prepare brings an entry up to date and loads what a query lacks. Of
+// concurrent requests for one list one does so and the others wait for it.
+func (v *Views) prepare(ctx context.Context, e *entry, q index.Query) <-chan singleflight.Result {
+	return e.flight.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadLimit)
 		defer cancel()
-		err := e.load(ctx, wanted)
-		v.shrink(e)
-		return nil, err
+		defer v.shrink(e)
+		if err := e.refresh(ctx); err != nil {
+			return nil, err
+		}
+		if _, wanted := e.query(q); !wanted.nothing() {
+			return nil, e.load(ctx, wanted)
+		}
+		return nil, nil
 	})
-	budget := time.NewTimer(loadBudget)
-	defer budget.Stop()
-	select {
-	case result := <-loaded:
-		return result.Err
-	case <-budget.C:
-		return fault.Busy(errors.New("the index is still being loaded"))
-	case <-ctx.Done():
-		return fault.Busy(ctx.Err())
-	}
 }
 
 // mend asks for a damaged index to be rebuilt.
