@@ -174,7 +174,10 @@ func (s *Schema) maxBlock(n int) int {
 // read returns the chunk of a block of n rows, which has no text.
 func (b *blockReader) read(raw []byte, n int) (*chunk, bool) {
 	r := &reader{data: raw}
-	c := &chunk{schema: b.schema, columns: make([]column, len(b.schema.columns)+1), missing: b.schema.Groups() &^ setOf(Core)}
+	c := &chunk{
+		schema: b.schema, columns: make([]column, len(b.schema.columns)+1),
+		texts: [2]texts{newTexts(), newTexts()}, missing: b.schema.Groups() &^ setOf(Core),
+	}
 	flags := r.byte()
 	r.fail(flags&^(blockDeleted|blockSubs) != 0)
 	c.live = *fullRows(n)

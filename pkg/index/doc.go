@@ -45,9 +45,16 @@
 // signs it: for each pair of bytes that stand side by side in a value there is the
 // set of the rows that have it. So a search reads no text for tokens of one or two
 // bytes, and for longer ones only that of rows that have all their pairs. A chunk
-// of which a third is dead is evacuated to the last one. A query narrows, chunk by chunk, the
-// set of live rows by each part of the filter and then by the search; the page is
-// cut out of the column's ordering, which is kept sorted through every change.
+// of which a third is dead is evacuated to the last one. A query narrows, chunk by
+// chunk, the set of live rows by each part of the filter and then by the search; the
+// page is cut out of the column's ordering, which is kept sorted through every
+// change.
+//
+// A segment's blocks become chunks as they are, but that codes change where the
+// view has other values. What is superseded dies, and the orderings are merged with
+// those of the new documents in a table beside the one that queries read, which it
+// then replaces. A chunk that came without text stays where it is until it has it,
+// and while there is one, nothing is ordered by that text.
 //
 // # Format of a document
 //
@@ -133,7 +140,7 @@
 // come first, then those with Match, each as declared. Rows of deleted documents
 // are empty. The lengths are, block by block, numbers.
 //
-// A segment has at most 16,777,216 documents, and a group at most MaxGroup bytes
+// A segment has at most MaxRows documents, and a group at most MaxGroup bytes
 // before compression, a frame no more than 32,768 times what is left of it. How
 // long a block may be follows from its rows, and how long its text is from the
 // lengths: no memory is reserved for what cannot come.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrTooLarge says that documents do not fit into one segment: a group of it would
-// exceed MaxGroup, or they are more than 16,777,216.
+// ErrTooLarge says that documents do not fit into one segment: they are more than
+// MaxRows, or a group of them would exceed MaxGroup.
 var ErrTooLarge = errors.New("too large for a segment of the index")
 
 // MergeSegments makes one segment of several. Of the documents with one key the

@@ -40,12 +40,12 @@ type segmentID [16]byte
 
 const segmentVersion = 1
 
-// maxSegmentRows is how many documents a segment has at most.
-const maxSegmentRows = 1 << 24
+// MaxRows is how many documents a segment has at most.
+const MaxRows = 1 << 22
 
 // EncodeSegment makes a segment of documents in any order. Of those with one key
 // the newest counts, as View.Apply says. It panics when a document is of another
-// schema, or when a group would exceed MaxGroup.
+// schema, or when the bounds MaxRows or MaxGroup would be exceeded.
 func EncodeSegment(s *Schema, docs []Document) Encoded {
 	s.own(docs, "EncodeSegment")
 	t := newTable(s)
@@ -162,7 +162,7 @@ func (w *segmentWriter) finish() (Encoded, error) {
 		w.sum.Write(w.lengths[g])
 		w.sizes[textGroup(g)] += len(w.lengths[g])
 	}
-	if w.encoded.Rows > maxSegmentRows || slices.Max(w.sizes[:]) > MaxGroup {
+	if w.encoded.Rows > MaxRows || slices.Max(w.sizes[:]) > MaxGroup {
 		return Encoded{}, fmt.Errorf("%d documents of %s with groups of %d bytes: %w", w.encoded.Rows, w.schema.name, w.sizes, ErrTooLarge)
 	}
 	id := segmentID(w.sum.Sum(nil)[:len(segmentID{})])
@@ -269,7 +269,7 @@ func DecodeSegment(s *Schema, core []byte) (*Segment, error) {
 
 func (g *Segment) read(r *reader) bool {
 	rows, tombstones := r.uvarint(), r.uvarint()
-	if r.bad || rows > maxSegmentRows {
+	if r.bad || rows > MaxRows {
 		return false
 	}
 	g.rows, g.tombstones = int(rows), int(tombstones)

@@ -272,7 +272,7 @@ func TestSizesThatCannotBeAreRefusedBeforeRoomIsMade(t *testing.T) {
 		name, rest string
 	}{
 		{"2^60 documents", "808080808080808010" + "00" + "0000"},
-		{"16,777,217 documents", "8180800800" + "0000"},
+		{"4,194,305 documents", "81808002" + "00" + "0000"},
 		{"dictionaries of 250 MB in 5 bytes", "0100" + "80e59a77" + "05" + "0000000000"},
 		{"dictionaries of 2^63 bytes", "0100" + "80808080808080808001" + "05" + "0000000000"},
 		{"more compressed bytes than there are", "0100" + "10" + "ffffffff0f"},
@@ -317,6 +317,27 @@ func FuzzDecodeSegment(f *testing.F) {
 		var e index.Encoded
 		for g, p := range []index.SegmentParts{core, search, other} {
 			e.Groups[g] = index.Assemble(everything, index.Group(g), p)
+		}
+		checkHostile(t, e)
+	})
+}
+
+// The same of altered and exchanged groups, whose checksums are made right.
+func FuzzDecodeSegmentBytes(f *testing.F) {
+	for _, docs := range [][]index.Document{nil, vectorDocuments(), vectorDocuments()[:4]} {
+		e := index.EncodeSegment(everything, docs)
+		other := index.EncodeSegment(everything, vectorDocuments()[:3])
+		f.Add(e.Groups[0], e.Groups[1], e.Groups[2])
+		f.Add(e.Groups[0], other.Groups[1], e.Groups[2])
+		f.Add(e.Groups[0], e.Groups[2], e.Groups[1])
+		f.Add(e.Groups[0][:len(e.Groups[0])/2], e.Groups[1], e.Groups[2])
+	}
+	f.Fuzz(func(t *testing.T, core, search, other []byte) {
+		e := index.Encoded{Groups: [index.Groups][]byte{core, search, other}}
+		for g, data := range e.Groups {
+			if len(data) >= 4 {
+				e.Groups[g] = index.Reseal(data)
+			}
 		}
 		checkHostile(t, e)
 	})

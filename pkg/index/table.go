@@ -241,7 +241,10 @@ func (t *table) evacuate() {
 
 // release frees the memory of a chunk that the segment it came with may still
 // point to.
-func (c *chunk) release() { c.ids, c.subs, c.columns, c.texts = nil, nil, nil, [2]texts{} }
+func (c *chunk) release() {
+	c.ids, c.subs, c.columns, c.texts = nil, nil, nil, [2]texts{}
+	c.searches.forget()
+}
 
 // move copies the live rows of a chunk to the tail and returns where they went.
 func (t *table) move(c *chunk) *[chunkRows]uint32 {
