@@ -267,7 +267,7 @@ func (m *measured) run(b *testing.B, next *value.Time) {
 	if err != nil || j == nil {
 		b.Fatal(j, err)
 	}
-	if err := m.EndJob(b.Context(), j, next); err != nil {
+	if _, err := m.EndJob(b.Context(), j, next); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -94,10 +94,11 @@ func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until va
 }
 
 // EndJob gives the job back, to run again at next or when it was asked for
-// meanwhile; otherwise it is forgotten. When the lease was over and another
-// has taken the job, nothing happens.
-func (t *Table) EndJob(ctx context.Context, j *Job, next *value.Time) error {
-	return t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
+// meanwhile, and tells whether that is now; otherwise it is forgotten. When the
+// lease was over and another has taken the job, nothing happens.
+func (t *Table) EndJob(ctx context.Context, j *Job, next *value.Time) (due bool, err error) {
+	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
+		due = false
 		switch {
 		case s.holder != j.holder:
 			return s, false
@@ -107,11 +108,12 @@ func (t *Table) EndJob(ctx context.Context, j *Job, next *value.Time) error {
 			return jobState{}, true
 		}
 		s.holder, s.lease = 0, 0
-		if s.due > value.TimeOf(t.now()) {
+		if due = s.due <= value.TimeOf(t.now()); !due {
 			s.marked = s.due
 		}
 		return s, true
 	})
+	return due && err == nil, err
 }
 
 // DueJobs lists up to limit jobs of a shard that are due by now, the longest

@@ -63,7 +63,7 @@ func (j *jobs) end(taken *dynamo.Job, next *time.Duration) {
 	if next != nil {
 		at = ptr(jobStart.Add(*next))
 	}
-	if err := j.EndJob(j.t.Context(), taken, at); err != nil {
+	if _, err := j.EndJob(j.t.Context(), taken, at); err != nil {
 		j.t.Errorf("end: %v", err)
 	}
 }
@@ -463,7 +463,7 @@ func TestWorkThatIsAskedForIsDone(t *testing.T) {
 			delete(open, n)
 		}
 		mu.Unlock()
-		if err := j.EndJob(t.Context(), taken, next); err != nil {
+		if _, err := j.EndJob(t.Context(), taken, next); err != nil {
 			t.Error(err)
 		}
 		return true

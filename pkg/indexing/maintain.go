@@ -61,14 +61,18 @@ func (m *Maintainer) Run(ctx context.Context, org value.ID, name string) (more b
 	}
 	next, err := m.step(ctx, org, list)
 	if err != nil {
+		// Another run may try again at once; a lease that is not given back ends
+		// by itself.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBack)
+		defer cancel()
+		_, _ = m.table.EndJob(ctx, taken, new(value.TimeOf(m.clock())))
 		return false, fmt.Errorf("maintain %s: %w", name, err)
 	}
-	now := value.TimeOf(m.clock())
-	if err := m.table.EndJob(ctx, taken, next); err != nil {
-		return false, err
-	}
-	return next != nil && *next <= now, nil
+	return m.table.EndJob(ctx, taken, next)
 }
+
+// giveBack bounds how long a job that failed takes to say so.
+const giveBack = 2 * time.Second
 
 // step rebuilds a list where that is wanted, or else maintains it, and tells
 // when the next job is due; nil when none is.
@@ -80,7 +84,7 @@ func (m *Maintainer) step(ctx context.Context, org value.ID, list *List) (*value
 	}
 	if rebuilding == nil {
 		next, err := j.maintain(ctx)
-		if !corrupt(err) {
+		if !Damaged(err) {
 			return next, err
 		}
 		m.logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", org, "list", list.Name, "error", err)

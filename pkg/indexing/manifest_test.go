@@ -91,7 +91,7 @@ func TestAnAlteredManifestIsRefused(t *testing.T) {
 		case 2:
 			altered = append(altered, data[at:]...)
 		}
-		if m, err := decodeManifest(testOrg, testList, altered); !corrupt(err) {
+		if m, err := decodeManifest(testOrg, testList, altered); !Damaged(err) {
 			t.Errorf("got %+v, %v; want an error that means a rebuild", m, err)
 		}
 	})
@@ -127,7 +127,7 @@ func TestARebuildIsReadAsItWasWritten(t *testing.T) {
 	for i := range data {
 		altered := bytes.Clone(data)
 		altered[i] ^= 4
-		if _, err := decodeBuilding(testOrg, testList, altered); !corrupt(err) {
+		if _, err := decodeBuilding(testOrg, testList, altered); !Damaged(err) {
 			t.Errorf("byte %d altered: got %v, want an error that means a rebuild", i, err)
 		}
 	}
@@ -141,7 +141,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := decodeManifest(testOrg, testList, data)
 		if err != nil {
-			if !corrupt(err) {
+			if !Damaged(err) {
 				t.Errorf("%x: error %v does not mean a rebuild", data, err)
 			}
 			return

@@ -22,9 +22,9 @@ var (
 	errReplaced = errors.New("not the chunks that the manifest names")
 )
 
-// corrupt says whether an error means that an index cannot be read as it is,
+// Damaged says whether an error means that an index cannot be read as it is,
 // by this program, and has to be made again from the table.
-func corrupt(err error) bool {
+func Damaged(err error) bool {
 	for _, sign := range []error{errManifest, errEntry, errGap, errReplaced, index.ErrFormat, index.ErrVersion} {
 		if errors.Is(err, sign) {
 			return true
@@ -132,7 +132,7 @@ func (j *job) rebuild(ctx context.Context, stored *dynamo.Manifest) (done bool, 
 	} else if err == nil {
 		done, err = j.finish(ctx, b, stored.Version)
 	}
-	if !corrupt(err) {
+	if !Damaged(err) {
 		return done, err
 	}
 	j.logger.ErrorContext(ctx, "a rebuild starts over", "organizationId", j.org, "list", j.list.Name, "error", err)

@@ -62,7 +62,7 @@ func FuzzReadEntry(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entry []byte) {
 		read, err := readEntry(testSchema, entry)
 		if err != nil {
-			if !corrupt(err) {
+			if !Damaged(err) {
 				t.Errorf("%x: error %v does not mean a rebuild", entry, err)
 			}
 			return

@@ -83,7 +83,7 @@ func (v *Views) Query(ctx context.Context, org value.ID, list *List, q index.Que
 			return result, nil
 		case errors.Is(err, errOutdated):
 			v.forget(key, e)
-		case corrupt(err):
+		case Damaged(err):
 			v.forget(key, e)
 			return index.Result{}, v.mend(ctx, key, err)
 		default:

@@ -154,7 +154,7 @@ func TestDueIndexJobsAreStartedUntilSomebodyTakesThem(t *testing.T) {
 		if err != nil || taken == nil {
 			t.Fatalf("TakeJob: %v, %v", taken, err)
 		}
-		if err := b.table.EndJob(t.Context(), taken, nil); err != nil {
+		if _, err := b.table.EndJob(t.Context(), taken, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

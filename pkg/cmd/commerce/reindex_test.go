@@ -260,7 +260,7 @@ func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.
 	if err != nil || job == nil {
 		t.Fatalf("TakeJob: %v, %v; want the job that nobody has", job, err)
 	}
-	if err := s.table.EndJob(t.Context(), job, nil); err != nil {
+	if _, err := s.table.EndJob(t.Context(), job, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := rebuild(t.Context(), m, org, products, func(int, int) {}); err != nil {

@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
-	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/indexing"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -77,7 +74,7 @@ func (c *verifyCommand) run(ctx context.Context, out, errOut io.Writer) error {
 		for _, list := range s.lists {
 			differences, err := c.verify(ctx, s.table, org, list)
 			switch {
-			case isTrouble(err):
+			case err != nil && !indexing.Damaged(err):
 				return troubled(fmt.Errorf("verify %s of organization %s: %w", list.Name, org, err))
 			case err != nil:
 				fmt.Fprintf(out, "%s %s cannot be read: %v\n", org, list.Name, err)
@@ -96,13 +93,6 @@ func (c *verifyCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	fmt.Fprintf(out, "no differences in %s\n", s)
 	return nil
-}
-
-// isTrouble tells an error of the table or of the way there from one of what
-// it holds, such as a damaged index, which is a difference.
-func isTrouble(err error) bool {
-	return errors.As(err, new(*smithy.OperationError)) || fault.Is(err, fault.Unavailable) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // verify returns the differences of a list that are there at every look. An
