@@ -27,7 +27,7 @@ const (
 
 // gapRows is up to how many rows are written as gaps: that takes a byte for each,
 // but reading them takes longer than reading a set.
-const gapRows = 128
+const gapRows = 256
 
 // A chunk of text in many scripts has more pairs than are worth a set each. Those
 // that come late share some.
