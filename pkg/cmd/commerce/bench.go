@@ -28,7 +28,7 @@ func newBenchCommand() *cobra.Command {
 			cfg.BinDir = filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
 			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if quick {
-				cfg.Products, cfg.Duration = 3_000, 300*time.Millisecond
+				cfg.Products, cfg.Duration, cfg.Rounds = 3_000, 200*time.Millisecond, 1
 			}
 			return bench.Run(cmd.Context(), cfg)
 		},
@@ -37,7 +37,8 @@ func newBenchCommand() *cobra.Command {
 	flags.StringVar(&cfg.Template, "template", "template.yaml", "the stack's template")
 	flags.StringSliceVar(&cfg.Sections, "only", nil, "names of the sections to measure (default: all)")
 	flags.IntVar(&cfg.Products, "products", 100_000, "products that the service holds")
-	flags.DurationVar(&cfg.Duration, "duration", 10*time.Second, "of each load over HTTP")
+	flags.DurationVar(&cfg.Duration, "duration", 3*time.Second, "of each round of a load")
+	flags.IntVar(&cfg.Rounds, "rounds", 3, "of each load, of which the best counts")
 	flags.BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")
 	flags.StringVar(&cfg.DataDir, "data", "", "folder that keeps the service's data for the next time (default: a temporary one)")
 	flags.StringVar(&cfg.Profiles, "profiles", "", "folder for a CPU profile of each load (default: none is made)")

@@ -22,7 +22,8 @@ type Config struct {
 	DataDir  string
 	Sections []string      // names; none is all
 	Products int           // that the service holds
-	Duration time.Duration // of each load
+	Duration time.Duration // of each round of a load
+	Rounds   int           // of each load, of which the best counts
 	Profiles string        // folder for a CPU profile of each load; "" makes none
 	Out      io.Writer     // of the report
 	Log      io.Writer     // of progress and of what the service logs
@@ -38,7 +39,8 @@ type section struct {
 // sections are those that there are, in the order of the report.
 func sections() []section {
 	return []section{
-		{"http", "requests over HTTP against the running service", measureHTTP},
+		{"lists", "lists over HTTP from the running service", measureLists},
+		{"items", "records by id over HTTP, beside what the table alone answers", measureItems},
 	}
 }
 
@@ -125,9 +127,6 @@ func (b *bench) table(title string) *table {
 func (b *bench) progress(format string, args ...any) {
 	fmt.Fprintf(b.cfg.Log, format+"\n", args...)
 }
-
-// warmup is how long a load goes on before it counts.
-func (b *bench) warmup() time.Duration { return min(2*time.Second, b.cfg.Duration/2) }
 
 // service is the running service, started when it is needed first.
 func (b *bench) service(ctx context.Context) (*service, error) {

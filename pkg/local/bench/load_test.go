@@ -20,7 +20,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *bench.Load {
 	t.Cleanup(server.Close)
 	return &bench.Load{
 		Address: strings.TrimPrefix(server.URL, "http://"), Targets: []string{"/a?x=1", "/b"}, Header: http.Header{"X-Api-Key": {"key"}},
-		Connections: 3, Duration: 100 * time.Millisecond,
+		Pace: bench.Pace{Workers: 3, Duration: 100 * time.Millisecond},
 	}
 }
 
