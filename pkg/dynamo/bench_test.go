@@ -104,7 +104,7 @@ func (p *beside) add(b *testing.B, body []byte) {
 }
 
 func (p *beside) refresh(b *testing.B) {
-	if err := p.TailAfter(b.Context(), p.org, list, p.last-1, func(dynamo.TailEntry) error { return nil }); err != nil {
+	if err := p.TailAfter(b.Context(), p.org, list, p.last-1, false, func(dynamo.TailEntry) error { return nil }); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func readChunks(t *testing.T, table *dynamo.Table, org value.ID, slots ...uint64) map[uint64]dynamo.Chunk {
 	t.Helper()
 	found := map[uint64]dynamo.Chunk{}
-	err := table.Chunks(t.Context(), org, list, slots, func(c dynamo.Chunk) error {
+	err := table.Chunks(t.Context(), org, list, slots, false, func(c dynamo.Chunk) error {
 		if _, twice := found[c.Slot]; twice {
 			t.Errorf("slot %d was given twice", c.Slot)
 		}
@@ -184,7 +184,7 @@ func TestChunksAreGivenOneAtATimeUntilOneIsRefused(t *testing.T) {
 	}
 	refusal := errors.New("enough")
 	var at, given atomic.Int32
-	err := table.Chunks(t.Context(), org, list, slots, func(dynamo.Chunk) error {
+	err := table.Chunks(t.Context(), org, list, slots, false, func(dynamo.Chunk) error {
 		if at.Add(1) > 1 {
 			t.Error("two chunks were given at a time")
 		}

@@ -219,12 +219,12 @@ func (t *Table) putTail(ctx context.Context, k key, next Appended, mark uint64, 
 	return true, nil
 }
 
-// TailAfter hands the entries after the sequence to each, in order, as an
-// eventually consistent query sees them: the newest may be missing. A gap is
-// an entry that has expired, or one that another read will show.
-func (t *Table) TailAfter(ctx context.Context, org value.ID, list string, after uint64, each func(TailEntry) error) error {
+// TailAfter hands the entries after the sequence to each, in order. Unless the
+// reading is strongly consistent, which costs twice as much, the newest may be
+// missing, and a gap may be an entry that another read will show.
+func (t *Table) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(TailEntry) error) error {
 	in := partition(tailPartition(org, list), "")
-	in.ConsistentRead = nil
+	in.ConsistentRead = &consistent
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :after AND :end")
 	in.ExpressionAttributeValues[":after"] = str(behind(tailKey(org, list, after).sk))
 	in.ExpressionAttributeValues[":end"] = str(behind(tailPrefix))

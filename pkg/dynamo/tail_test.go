@@ -21,7 +21,7 @@ const list = "product"
 
 func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (entries []dynamo.TailEntry) {
 	t.Helper()
-	err := table.TailAfter(t.Context(), org, list, after, func(e dynamo.TailEntry) error {
+	err := table.TailAfter(t.Context(), org, list, after, false, func(e dynamo.TailEntry) error {
 		entries = append(entries, e)
 		return nil
 	})

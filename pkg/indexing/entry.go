@@ -143,7 +143,7 @@ func (e *entry) follow(ctx context.Context, now time.Time) error {
 	e.mu.RLock()
 	after := e.sequence
 	e.mu.RUnlock()
-	err := e.table.TailAfter(ctx, e.org, e.list.Name, after, func(logged dynamo.TailEntry) error {
+	err := e.table.TailAfter(ctx, e.org, e.list.Name, after, false, func(logged dynamo.TailEntry) error {
 		found, err := nextEntry(e.list, after, logged)
 		if err != nil {
 			return err
@@ -235,16 +235,13 @@ func (e *entry) load(ctx context.Context, w wants) error {
 	if len(w.parts) == 0 {
 		return nil
 	}
-	for delay := shortPause; ; delay *= 2 {
+	for failed := uint64(0); ; failed = e.version {
 		if err := e.readManifest(ctx); err != nil {
 			return err
 		}
 		err := e.open(ctx, w)
-		if !errors.Is(err, errReplaced) || delay > longPause {
+		if !errors.Is(err, errReplaced) || e.version == failed {
 			return err
-		}
-		if err := pause.For(ctx, delay); err != nil {
-			return fault.Busy(err)
 		}
 	}
 }

@@ -87,6 +87,9 @@ func (m *Maintainer) step(ctx context.Context, org value.ID, list *List) (*value
 		if !Damaged(err) {
 			return next, err
 		}
+		if j.overtaken(ctx) {
+			return j.soon(), nil
+		}
 		m.logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", org, "list", list.Name, "error", err)
 		if err := requestRebuild(ctx, m.table, org, list, j.now()); err != nil {
 			return nil, err
@@ -103,10 +106,11 @@ func (m *Maintainer) step(ctx context.Context, org value.ID, list *List) (*value
 // job is one run of work on a list.
 type job struct {
 	storage
-	logger *slog.Logger
-	start  time.Time
-	bytes  int         // read so far
-	before *index.View // see earlier
+	logger  *slog.Logger
+	start   time.Time
+	bytes   int         // read so far
+	version uint64      // of the live manifest that it read
+	before  *index.View // see earlier
 }
 
 func (m *Maintainer) job(org value.ID, list *List) *job {
@@ -129,8 +133,16 @@ func (j *job) load(ctx context.Context) (*manifest, uint64, error) {
 	if err != nil || stored == nil {
 		return &manifest{}, 0, err
 	}
+	j.version = stored.Version
 	m, err := decodeManifest(j.org, j.list, stored.Body)
 	return m, stored.Version, err
+}
+
+// overtaken says whether another manifest stands than the one that the job
+// began with, so that what it names may have been replaced.
+func (j *job) overtaken(ctx context.Context) bool {
+	stored, err := j.table.Manifest(ctx, j.org, j.list.Name, dynamo.LiveManifest)
+	return err != nil || stored != nil && stored.Version != j.version
 }
 
 // maintain folds, drops, merges and counts as far as its bounds allow, and
@@ -207,7 +219,7 @@ func (j *job) fold(ctx context.Context, m *manifest) (touched map[int32]bool, re
 	var documents []placed
 	covered, size := m.covered, 0
 	full := errors.New("enough")
-	err = j.table.TailAfter(ctx, j.org, j.list.Name, m.covered, func(e dynamo.TailEntry) error {
+	err = j.table.TailAfter(ctx, j.org, j.list.Name, m.covered, true, func(e dynamo.TailEntry) error {
 		if size > maxFold {
 			return full
 		}

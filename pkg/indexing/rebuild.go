@@ -294,7 +294,7 @@ func readAll(ctx context.Context, s storage, groups index.GroupSet) (*index.View
 		view.Load(opened...)
 	}
 	after := m.covered
-	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, func(e dynamo.TailEntry) error {
+	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, true, func(e dynamo.TailEntry) error {
 		found, err := nextEntry(s.list, after, e)
 		if err != nil {
 			return err

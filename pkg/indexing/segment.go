@@ -111,7 +111,8 @@ func (s storage) put(ctx context.Context, slots *slots, body []byte) (chunk, err
 }
 
 // read returns the groups of segments, by segment, those not asked for empty.
-// It fails with errReplaced when a chunk is not what the segments say.
+// It fails with errReplaced when a chunk is not, or no longer, what the
+// segments say.
 func (s storage) read(ctx context.Context, segments []*segment, groups index.GroupSet) ([][index.Groups][]byte, error) {
 	wanted := map[uint64]chunk{}
 	var order []uint64
@@ -126,17 +127,21 @@ func (s storage) read(ctx context.Context, segments []*segment, groups index.Gro
 		}
 	}
 	bodies := make(map[uint64][]byte, len(wanted))
-	err := s.table.Chunks(ctx, s.org, s.list.Name, order, func(c dynamo.Chunk) error {
-		if want := wanted[c.Slot]; want.mark == c.Mark && want.size == len(c.Body) {
-			bodies[c.Slot] = c.Body
+	for _, consistent := range []bool{false, true} {
+		err := s.table.Chunks(ctx, s.org, s.list.Name, order, consistent, func(c dynamo.Chunk) error {
+			if want := wanted[c.Slot]; want.mark == c.Mark && want.size == len(c.Body) {
+				bodies[c.Slot] = c.Body
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		// What an eventually consistent read did not show yet, a consistent one does.
+		order = slices.DeleteFunc(order, func(slot uint64) bool { return bodies[slot] != nil })
 	}
-	if missing := len(wanted) - len(bodies); missing > 0 {
-		return nil, fmt.Errorf("%d of %d chunks: %w", missing, len(wanted), errReplaced)
+	if len(order) > 0 {
+		return nil, fmt.Errorf("%d of %d chunks: %w", len(order), len(wanted), errReplaced)
 	}
 	out := make([][index.Groups][]byte, len(segments))
 	for i, seg := range segments {

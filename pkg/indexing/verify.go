@@ -126,7 +126,7 @@ func (s storage) documents(ctx context.Context) (map[docKey]index.Document, []Di
 		}
 	}
 	after := m.covered
-	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, func(e dynamo.TailEntry) error {
+	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, true, func(e dynamo.TailEntry) error {
 		entry, err := nextEntry(s.list, after, e)
 		if err != nil {
 			return err

@@ -192,7 +192,7 @@ func TestIndexerLogsTheChangesOfLists(t *testing.T) {
 	}
 	for _, list := range []string{"products", "orders", "deletions", "webhook-events"} {
 		entries := 0
-		err := w.table.TailAfter(t.Context(), value.MustID(sampleOrganization), list, 0, func(dynamo.TailEntry) error {
+		err := w.table.TailAfter(t.Context(), value.MustID(sampleOrganization), list, 0, false, func(dynamo.TailEntry) error {
 			entries++
 			return nil
 		})
