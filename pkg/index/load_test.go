@@ -3,6 +3,7 @@ package index_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -320,6 +321,34 @@ func TestKeywordsOfSegmentsSurviveThatOthersAreShed(t *testing.T) {
 	if got, bound := v.Bytes(), int64(size*500); got > bound {
 		t.Errorf("%d documents take %d bytes, want at most %d", v.Len(), got, bound)
 	}
+}
+
+func TestBytesOfALoadedViewIsCloseToTheHeap(t *testing.T) {
+	const size = 40_000
+	e := index.EncodeSegment(products, productDocuments(size))
+	// What zstd keeps for itself is not the view's.
+	wholeSegment(t, products, e)
+	before := heap()
+	v := index.NewView(products)
+	v.Load(wholeSegment(t, products, e))
+	for c, column := range products.Columns() {
+		if column.Sort {
+			v.Query(index.Query{OrderBy: index.Col(c + 1), Limit: 1})
+		}
+	}
+	took, estimate := heap()-before, v.Bytes()
+	if ratio := float64(estimate) / float64(took); ratio < 0.9 || ratio > 1.1 {
+		t.Errorf("Bytes() = %d, the heap grew by %d", estimate, took)
+	}
+	// 80 B in a segment and 40 MB in a view for 100,000 products.
+	total := 0
+	for _, data := range e.Groups {
+		total += len(data)
+	}
+	if total > 80*size || estimate > 400*size {
+		t.Errorf("%d products take %d bytes encoded and %d in the view, want at most 80 and 400 each", size, total, estimate)
+	}
+	runtime.KeepAlive(v)
 }
 
 // Each Load moves every document from one state to another, as one step.

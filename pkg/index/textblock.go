@@ -1,6 +1,8 @@
 package index
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -95,11 +97,9 @@ func (b *textReader) scan(t texts, dead *rowset) (textBlock, bool) {
 func (b *textReader) scanRow(i int, row []byte) bool {
 	rank, start, ends := 0, 0, 0
 	seen := false // a value of this column
-	for at := 0; at < len(row); {
-		switch c := row[at]; {
-		case c < utf8.RuneSelf:
-			at++
-		case c == endValue:
+	for at := nextHigh(row, 0); at < len(row); at = nextHigh(row, at) {
+		switch row[at] {
+		case endValue:
 			if rank == len(b.cols) {
 				return false
 			}
@@ -110,7 +110,7 @@ func (b *textReader) scanRow(i int, row []byte) bool {
 			at++
 			ends++
 			start = at
-		case c == endColumn:
+		case endColumn:
 			if start != at || rank == len(b.cols) {
 				return false
 			}
@@ -131,6 +131,19 @@ func (b *textReader) scanRow(i int, row []byte) bool {
 		}
 	}
 	return rank == len(b.cols) && start == len(row) && len(row)-ends <= MaxText
+}
+
+// nextHigh returns the first place from on whose byte is not ASCII, or the length.
+func nextHigh(b []byte, from int) int {
+	for ; from+8 <= len(b); from += 8 {
+		if high := binary.LittleEndian.Uint64(b[from:]) & 0x8080808080808080; high != 0 {
+			return from + bits.TrailingZeros64(high)/8
+		}
+	}
+	for from < len(b) && b[from] < utf8.RuneSelf {
+		from++
+	}
+	return from
 }
 
 // give completes a chunk with a group of text.
