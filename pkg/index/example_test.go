@@ -37,3 +37,35 @@ func Example() {
 	// 1
 	// 3
 }
+
+// A list that is kept as a segment is read without its text until a query needs it.
+func ExampleView_Load() {
+	products := index.MustSchema("product",
+		index.Column{Name: "brandId", Type: index.Keyword},
+		index.Column{Name: "name", Type: index.Text, Search: true, Sort: true},
+	)
+	brand, name := products.Col("brandId"), products.Col("name")
+	encoded := index.EncodeSegment(products, []index.Document{
+		products.Build([16]byte{1}, 0).Keyword(brand, "b1").Text(name, "Linen shirt").Document(1, 1),
+		products.Build([16]byte{2}, 0).Keyword(brand, "b1").Text(name, "Oak table").Document(1, 1),
+	})
+
+	segment, err := index.DecodeSegment(products, encoded.Groups[index.Core])
+	if err != nil {
+		panic(err)
+	}
+	view := index.NewView(products)
+	view.Load(segment)
+	fmt.Println(view.Query(index.Query{Filter: index.In(brand, "b1")}).Total)
+
+	search := index.Query{Search: fold.Tokens("shirt")}
+	if products.Needs(&search).Has(index.SearchText) {
+		if err := view.Fill(segment, index.SearchText, encoded.Groups[index.SearchText]); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(view.Query(search).Total)
+	// Output:
+	// 2
+	// 1
+}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/commerce-integration/service/pkg/index"
@@ -99,7 +98,7 @@ func (w *waitingView) need(t failer, groups index.GroupSet) {
 
 // Thousands of documents, changed and loaded in many rounds.
 func TestLargeViewOfSegmentsAnswersAsTheModel(t *testing.T) {
-	const ids, rounds = 9_000, 24
+	const ids, rounds = 9_000, 12
 	random := rand.New(rand.NewPCG(7, 8))
 	w, m := newWaitingView(everything), model{}
 	for round := range rounds {
@@ -277,8 +276,10 @@ func TestSchemasWithoutSomeTextHaveFewerGroups(t *testing.T) {
 		applied.Apply(again)
 		loaded.Apply(again)
 		for _, q := range []index.Query{{Limit: 9000}, {Search: []string{"9"}, Limit: 9000}} {
-			if diff := gocmp.Diff(applied.Query(q), loaded.Query(q)); diff != "" {
-				t.Errorf("%s: %q (-applied +loaded):\n%s", row.name, q.Search, diff)
+			got, want := loaded.Query(q), applied.Query(q)
+			if got.Total != want.Total || !slices.Equal(got.Hits, want.Hits) {
+				t.Errorf("%s: search %q finds %d of %d loaded, and %d of %d applied", row.name, q.Search,
+					len(got.Hits), got.Total, len(want.Hits), want.Total)
 			}
 		}
 	}
@@ -324,7 +325,7 @@ func TestKeywordsOfSegmentsSurviveThatOthersAreShed(t *testing.T) {
 }
 
 func TestBytesOfALoadedViewIsCloseToTheHeap(t *testing.T) {
-	const size = 40_000
+	const size = 20_000
 	e := index.EncodeSegment(products, productDocuments(size))
 	// What zstd keeps for itself is not the view's.
 	wholeSegment(t, products, e)

@@ -13,7 +13,8 @@ import (
 
 // Encoded is a segment at rest: documents of distinct keys, deleted ones among
 // them, in the groups that doc.go specifies. Groups that the schema does not have
-// are nil. The same documents always make the same bytes.
+// are nil. The same documents make the same bytes, whatever their order, with the
+// same release of zstd.
 type Encoded struct {
 	Groups [Groups][]byte
 	// Rows counts the documents, and Tombstones how many of them are deleted.

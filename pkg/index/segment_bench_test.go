@@ -220,3 +220,38 @@ func BenchmarkMillionOrders(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkMonthLoad brings a month of orders into a view of 23 others that has
+// all its orderings.
+func BenchmarkMonthLoad(b *testing.B) {
+	var months []index.Encoded
+	for m := range 24 {
+		months = append(months, index.EncodeSegment(orderSchema, orderDocuments(m*42_000, (m+1)*42_000)))
+	}
+	const last = 12
+	for _, groups := range [][]index.Group{nil, textGroups(orderSchema)} {
+		b.Run(fmt.Sprintf("%dGroups", len(groups)+1), func(b *testing.B) {
+			best := time.Duration(1 << 62)
+			for b.Loop() {
+				b.StopTimer()
+				v := index.NewView(orderSchema)
+				for m, e := range months {
+					if m != last {
+						v.Load(wholeSegment(b, orderSchema, e))
+					}
+				}
+				for c, column := range orderSchema.Columns() {
+					if column.Sort {
+						v.Query(index.Query{OrderBy: index.Col(c + 1), Limit: 1})
+					}
+				}
+				g := decoded(b, orderSchema, months[last], groups...)
+				b.StartTimer()
+				start := cpu()
+				v.Load(g)
+				best = min(best, cpu()-start)
+			}
+			b.ReportMetric(float64(best)/1e6, "best-cpu-ms")
+		})
+	}
+}
