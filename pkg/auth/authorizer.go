@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"log/slog"
-	"net/textproto"
 	"strings"
 	"time"
 
@@ -92,7 +91,7 @@ func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Deni
 func header(headers map[string][]string, name string) []string {
 	var found []string
 	for given, values := range headers {
-		if textproto.CanonicalMIMEHeaderKey(given) != textproto.CanonicalMIMEHeaderKey(name) {
+		if len(given) != len(name) || !strings.EqualFold(given, name) {
 			continue
 		}
 		for _, v := range values {

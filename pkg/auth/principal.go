@@ -103,10 +103,14 @@ var ErrNoPrincipal = errors.New("auth: no principal in the authorizer context")
 // damaged one, is an error: what arrives without a principal is never served.
 func PrincipalFromContext(ctx map[string]any) (Principal, error) {
 	get := func(key string) string {
-		if v, ok := ctx[key]; ok && v != nil {
+		switch v := ctx[key].(type) {
+		case string:
+			return v
+		case nil:
+			return ""
+		default:
 			return fmt.Sprint(v)
 		}
-		return ""
 	}
 	p := Principal{Kind: PrincipalKind(get(contextKind)), Scopes: ParseScopes(get(contextScopes))}
 	if p.Kind != KindUser && p.Kind != KindKey && p.Kind != KindApplication {

@@ -290,6 +290,13 @@ func (x *exchange) query() (url.Values, error) {
 // log writes the one event of a request. Its id is added by the logger, from
 // the invocation.
 func (x *exchange) log(err error, took time.Duration) {
+	level := slog.LevelInfo
+	if err != nil && x.status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	if !x.cfg.Logger.Enabled(x.r.Context(), level) {
+		return
+	}
 	attrs := []slog.Attr{
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
 		slog.Duration("took", took),
@@ -298,12 +305,8 @@ func (x *exchange) log(err error, took time.Duration) {
 		attrs = append(attrs, slog.String("organizationId", x.caller.Principal.OrganizationID.String()),
 			slog.String("subject", x.caller.Principal.Subject()))
 	}
-	level := slog.LevelInfo
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
-		if x.status >= http.StatusInternalServerError {
-			level = slog.LevelError
-		}
 	}
 	x.cfg.Logger.LogAttrs(x.r.Context(), level, "request", attrs...)
 }
