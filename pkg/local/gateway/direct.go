@@ -59,25 +59,32 @@ func (b *budget) passes() bool { return !b.invalid && b.bytes < maxPayload }
 // overhead is more than the names and the fixed members of an event take.
 const overhead = 4 << 10
 
-// direct reports whether the event of this exchange can spare JSON.
-func (x *exchange) direct(body []byte) bool {
-	if x.cfg.Direct == nil {
-		return false
-	}
-	e := &x.event
+// measure adds up what the event takes in every payload made from it.
+func (e *event) measure() budget {
 	b := budget{bytes: overhead}
 	b.many(e.MultiValueHeaders)
 	b.one(e.Headers)
 	b.many(e.MultiValueQueryStringParameters)
 	b.one(e.QueryStringParameters)
 	b.one(e.PathParameters)
-	b.one(x.authorizer)
-	for range 3 { // in the event, in its context and in the name of the method
-		b.text(e.Path)
-	}
+	b.text(e.Path)
+	b.bytes += 2 * len(e.Path) * maxEscape // in the context and in the name of the method
 	b.text(e.RequestContext.DomainName)
 	b.text(e.RequestContext.Identity.UserAgent)
 	b.text(e.RequestContext.Identity.SourceIP)
+	return b
+}
+
+// direct reports whether the event of this exchange can spare JSON.
+func (x *exchange) direct(body []byte) bool {
+	if x.cfg.Direct == nil {
+		return false
+	}
+	if x.measured.bytes == 0 {
+		x.measured = x.event.measure()
+	}
+	b := x.measured
+	b.one(x.authorizer)
 	b.bytes += len(body) * maxEscape
 	return b.passes() && utf8.Valid(body)
 }

@@ -89,6 +89,7 @@ type exchange struct {
 	start      time.Time
 	route      template.Route
 	event      event
+	measured   budget            // of the event, once it is asked for
 	authorizer map[string]string // the context of the authorizer's answer
 }
 
