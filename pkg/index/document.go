@@ -38,6 +38,9 @@ func (s *Schema) Tombstone(id [16]byte, sub uint8, revision, visible int64) Docu
 	return Document{ID: id, Sub: sub, Revision: revision, Visible: visible, Deleted: true, schema: s}
 }
 
+// Size is about how many bytes the document takes in memory.
+func (d *Document) Size() int { return 64 + len(d.values) }
+
 // key orders documents: by id, then by sub.
 type key struct {
 	id  [16]byte

@@ -19,9 +19,9 @@ const (
 	jobTime  = 5 * time.Second
 	// jobLease is for how long a list is left to the job that took it.
 	jobLease = time.Minute
-	// maxFold bounds the entries of the tail that one job folds, in bytes as
-	// they are stored.
-	maxFold = 8 << 20
+	// maxFold bounds the documents of the tail that one job folds, in bytes of
+	// their encoded form.
+	maxFold = 32 << 20
 	// quiet is how long after a change a part is counted.
 	quiet = time.Hour
 	// tombstoneUse is how long a tombstone is of use: the stream brings
@@ -124,8 +124,10 @@ func (j *job) soon() *value.Time { return new(j.now()) }
 // room says whether a job may begin something that reads so many bytes. The
 // first thing always may.
 func (j *job) room(size int) bool {
-	return j.bytes == 0 || j.bytes+size <= jobBytes && j.clock().Sub(j.start) < jobTime
+	return j.bytes == 0 || j.bytes+size <= jobBytes && j.inTime()
 }
+
+func (j *job) inTime() bool { return j.clock().Sub(j.start) < jobTime }
 
 // load reads the live manifest; an absent one is empty and has version 0.
 func (j *job) load(ctx context.Context) (*manifest, uint64, error) {
@@ -228,7 +230,7 @@ func (j *job) fold(ctx context.Context, m *manifest) (touched map[int32]bool, re
 			return err
 		}
 		documents = append(documents, found.documents...)
-		covered, size = e.Sequence, size+len(e.Body)
+		covered, size = e.Sequence, size+found.size
 		return nil
 	})
 	if err != nil && !errors.Is(err, full) {

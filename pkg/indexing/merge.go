@@ -3,6 +3,7 @@ package indexing
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -87,7 +88,11 @@ func (j *job) merge(ctx context.Context, m *manifest) (merged, left bool, err er
 				break
 			}
 			j.bytes += size
-			if err := j.mergeSegments(ctx, m, p, places); err != nil {
+			err := j.mergeSegments(ctx, m, p, places)
+			if errors.Is(err, index.ErrTooLarge) {
+				break // they stay apart
+			}
+			if err != nil {
 				return merged, left, fmt.Errorf("merge part %d: %w", p.number, err)
 			}
 			merged = true

@@ -34,8 +34,10 @@ func Damaged(err error) bool {
 }
 
 const (
-	// rebuildBatch is how many documents a job of a rebuild makes segments of.
-	rebuildBatch = 50_000
+	// rebuildDocuments and rebuildBytes are how many documents a job of a
+	// rebuild makes segments of.
+	rebuildDocuments = 50_000
+	rebuildBytes     = 32 << 20
 	// settled is the age from which a change is surely in lists: the stream
 	// brings nothing that is older than its 24 hours.
 	settled = 26 * time.Hour
@@ -145,8 +147,8 @@ func (j *job) rebuild(ctx context.Context, stored *dynamo.Manifest) (done bool, 
 // gather reads on in the table and makes segments of what it finds.
 func (j *job) gather(ctx context.Context, b *building, version uint64) error {
 	known := j.earlier(ctx)
-	parts, read := map[int32][]index.Document{}, 0
-	for b.shard < j.list.Shards && read < rebuildBatch && (read == 0 || j.room(0)) {
+	parts, read, size := map[int32][]index.Document{}, 0, 0
+	for b.shard < j.list.Shards && read < rebuildDocuments && size < rebuildBytes && (read == 0 || j.inTime()) {
 		documents, next, err := j.list.Read(ctx, j.org, b.shard, b.after)
 		if err != nil {
 			return err
@@ -155,6 +157,7 @@ func (j *job) gather(ctx context.Context, b *building, version uint64) error {
 		for _, d := range documents {
 			number := j.list.partOf(&d)
 			parts[number] = append(parts[number], d)
+			size += d.Size()
 		}
 		read += len(documents)
 		b.after = next

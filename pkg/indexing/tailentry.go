@@ -28,6 +28,7 @@ type placed struct {
 // read from an earlier one may be wrong.
 type tailEntry struct {
 	documents []placed
+	size      int    // bytes of the documents in their encoded form
 	rebuilt   uint64 // version of the manifest; 0 for an entry of documents
 }
 
@@ -138,7 +139,7 @@ func readEntry(schema *index.Schema, entry []byte) (tailEntry, error) {
 	if kind[0] > entryRebuilt {
 		return tailEntry{}, fmt.Errorf("kind %d: %w", kind[0], errEntry)
 	}
-	e := tailEntry{}
+	e := tailEntry{size: size}
 	for len(r.data) > 0 {
 		p := placed{part: int32(r.varint())} //nolint:gosec // the part of a document that we placed
 		if r.bad {
