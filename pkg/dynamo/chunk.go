@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -29,10 +28,6 @@ type Chunk struct {
 }
 
 const (
-	// chunkAbandoned is the age from which a chunk that no manifest names is
-	// taken for one of a writer that died. It is far longer than a job.
-	chunkAbandoned = time.Hour
-
 	// A batch read answers at most 16 MB. Requests of half of that keep what
 	// is held undecoded small, and few chunks are still read in parallel.
 	chunkRequests = 4
@@ -42,29 +37,13 @@ const (
 
 // PutChunk writes a chunk to its slot and reports false when the slot is
 // somebody else's. replaces is the mark of the content that may be written
-// over, 0 for a slot that no manifest has named yet: there, only what has lain
-// for over an hour is written over. The caller must know that from a manifest
-// that it has read within that hour. Writing a chunk again succeeds.
+// over, 0 for a slot that must be empty. Writing a chunk again succeeds.
 func (t *Table) PutChunk(ctx context.Context, org value.ID, list string, c Chunk, replaces uint64) (bool, error) {
 	if err := checkBody("a chunk", c.Body); err != nil {
 		return false, err
 	}
-	found, done, err := t.putChunk(ctx, org, list, c, replaces)
-	if err != nil || done || replaces != 0 {
-		return done, err
-	}
-	if t.now().Sub(value.Time(getNumber(found, attrAt)).Std()) < chunkAbandoned {
-		return false, nil
-	}
-	_, done, err = t.putChunk(ctx, org, list, c, getUnsigned(found, attrMark))
-	return done, err
-}
-
-// putChunk returns what it found in the slot when it may not be replaced.
-func (t *Table) putChunk(ctx context.Context, org value.ID, list string, c Chunk, replaces uint64) (found item, done bool, err error) {
 	it := chunkKey(org, list, c.Slot).item()
 	it[attrType], it[attrMark], it[attrBody] = str(typeChunk), unsigned(c.Mark), bodyValue(c.Body)
-	it[attrAt] = num(t.now().UnixMilli())
 	in := &dynamodb.PutItemInput{
 		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -73,14 +52,14 @@ func (t *Table) putChunk(ctx context.Context, org value.ID, list string, c Chunk
 		in.ConditionExpression = aws.String("attribute_not_exists(PK) OR mark = :replaces")
 		in.ExpressionAttributeValues = item{":replaces": unsigned(replaces)}
 	}
-	_, err = t.client.PutItem(ctx, in)
-	if current, failed := conditionFailed(err); failed {
-		return current, getUnsigned(current, attrMark) == c.Mark, nil
+	_, err := t.client.PutItem(ctx, in)
+	if found, failed := conditionFailed(err); failed {
+		return getUnsigned(found, attrMark) == c.Mark, nil
 	}
 	if err != nil {
-		return nil, false, wrap("put a chunk", err)
+		return false, wrap("put a chunk", err)
 	}
-	return nil, true, nil
+	return true, nil
 }
 
 // DropChunk removes what lies in a slot if it has the mark. That costs as
