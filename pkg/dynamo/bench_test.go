@@ -10,58 +10,17 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/local/meter"
 	"github.com/commerce-integration/service/pkg/value"
 )
-
-// meter sums the units that the table says a client's calls consumed.
-type meter struct{ reads, writes float64 }
-
-func (m *meter) measure(o *dynamodb.Options) {
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("meter", m.call), middleware.Before)
-	})
-}
-
-func (m *meter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-	switch call := in.Parameters.(type) {
-	case *dynamodb.PutItemInput:
-		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	case *dynamodb.UpdateItemInput:
-		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	case *dynamodb.DeleteItemInput:
-		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	case *dynamodb.GetItemInput:
-		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	case *dynamodb.QueryInput:
-		call.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	}
-	out, metadata, err := next.HandleInitialize(ctx, in)
-	if err != nil {
-		return out, metadata, err
-	}
-	switch answer := out.Result.(type) {
-	case *dynamodb.PutItemOutput:
-		m.writes += *answer.ConsumedCapacity.CapacityUnits
-	case *dynamodb.UpdateItemOutput:
-		m.writes += *answer.ConsumedCapacity.CapacityUnits
-	case *dynamodb.DeleteItemOutput:
-		m.writes += *answer.ConsumedCapacity.CapacityUnits
-	case *dynamodb.GetItemOutput:
-		m.reads += *answer.ConsumedCapacity.CapacityUnits
-	case *dynamodb.QueryOutput:
-		m.reads += *answer.ConsumedCapacity.CapacityUnits
-	}
-	return out, metadata, err
-}
 
 // measured is a table whose calls are measured.
 type measured struct {
 	*dynamo.Table
-	meter  meter
+	meter  *meter.Meter
 	client *dynamodb.Client
 	org    value.ID
 }
@@ -69,8 +28,8 @@ type measured struct {
 func newMeasured(b *testing.B) *measured {
 	b.Helper()
 	client, name := dynamotest.Client(b)
-	m := &measured{org: value.NewID()}
-	m.client = dynamodb.New(client.Options(), m.meter.measure)
+	m := &measured{org: value.NewID(), meter: meter.New()}
+	m.client = dynamodb.New(client.Options(), m.meter.Measure)
 	m.Table = dynamo.New(m.client, name, time.Now)
 	return m
 }
@@ -174,21 +133,21 @@ func BenchmarkTail(b *testing.B) {
 						p = &inside{m}
 					}
 					p.fold(b, incompressible(manifest))
-					m.meter = meter{}
+					m.meter.Reset()
 					var records, refreshes, refreshed float64
 					for b.Loop() {
 						for range changes.entries {
 							p.add(b, incompressible(changes.size))
 							records += float64(changes.each)
-							before := m.meter.reads
+							before := m.meter.Total().Reads
 							p.refresh(b)
 							refreshes++
-							refreshed += m.meter.reads - before
+							refreshed += m.meter.Total().Reads - before
 						}
 						p.fold(b, incompressible(manifest))
 					}
-					b.ReportMetric(m.meter.writes/records, "WCU/record")
-					b.ReportMetric((m.meter.reads-refreshed)/records, "RCU/record")
+					b.ReportMetric(m.meter.Total().Writes/records, "WCU/record")
+					b.ReportMetric((m.meter.Total().Reads-refreshed)/records, "RCU/record")
 					b.ReportMetric(refreshed/refreshes, "RCU/fresh-read")
 					b.ReportMetric(0, "ns/op")
 				})
@@ -223,7 +182,7 @@ func BenchmarkSlot(b *testing.B) {
 		}
 		var slot uint64
 		put(slot)
-		m.meter = meter{}
+		m.meter.Reset()
 		for b.Loop() {
 			put(slot + 1)
 			if err := m.DropChunk(b.Context(), m.org, list, slot, 1); err != nil {
@@ -254,7 +213,7 @@ func BenchmarkJob(b *testing.B) {
 		if err := m.AskJob(b.Context(), m.org, list, now); err != nil {
 			b.Fatal(err)
 		}
-		m.meter = meter{}
+		m.meter.Reset()
 		for b.Loop() {
 			m.run(b, &now)
 		}
@@ -273,6 +232,6 @@ func (m *measured) run(b *testing.B, next *value.Time) {
 }
 
 func (m *measured) report(b *testing.B) {
-	b.ReportMetric(m.meter.writes/float64(b.N), "WCU/op")
-	b.ReportMetric(m.meter.reads/float64(b.N), "RCU/op")
+	b.ReportMetric(m.meter.Total().Writes/float64(b.N), "WCU/op")
+	b.ReportMetric(m.meter.Total().Reads/float64(b.N), "RCU/op")
 }
