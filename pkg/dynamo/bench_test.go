@@ -1,7 +1,6 @@
 package dynamo_test
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"strconv"
