@@ -200,7 +200,7 @@ func decodeManifest(org value.ID, list *List, data []byte) (*manifest, error) {
 		return nil, fmt.Errorf("checksum differs: %w", errManifest)
 	}
 	r := reader{data: body[1:]}
-	if value.ID(r.id()) != org || string(r.take(r.count())) != list.Name {
+	if r.id() != org || string(r.take(r.count())) != list.Name {
 		return nil, fmt.Errorf("it is another list's: %w", errManifest)
 	}
 	m := &manifest{covered: r.uvarint(), rebuild: r.id()}
