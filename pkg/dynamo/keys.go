@@ -25,21 +25,22 @@ const (
 // Item types, the value of attribute t. Stream filters in template.yaml
 // select by them.
 const (
-	typeRecord      = "rec"
-	typeEvent       = "evt"
-	typePayload     = "pay"
-	typeApplication = "app"
-	typeEndpoint    = "end"
-	typeRecovery    = "rcv"
-	typeCount       = "cnt"
-	typeKey         = "key"
-	typeCredential  = "cred"
-	typeCounters    = "ctr"
-	typeRate        = "rate"
-	typeTail        = "tail"
-	typeManifest    = "man"
-	typeChunk       = "chk"
-	typeJob         = "job"
+	typeRecord       = "rec"
+	typeEvent        = "evt"
+	typePayload      = "pay"
+	typeApplication  = "app"
+	typeEndpoint     = "end"
+	typeRecovery     = "rcv"
+	typeCount        = "cnt"
+	typeKey          = "key"
+	typeCredential   = "cred"
+	typeCounters     = "ctr"
+	typeRate         = "rate"
+	typeTail         = "tail"
+	typeManifest     = "man"
+	typeChunk        = "chk"
+	typeJob          = "job"
+	typeOrganization = "org"
 )
 
 // shards spreads one organization's records of a kind, and its webhook
@@ -105,8 +106,8 @@ func apiKeyKey(org, application, id value.ID) key {
 	return key{apiKeyPartition(org, application), id.String()}
 }
 
-// credentialKey is the one key that does not start from an organization: it
-// is how a presented key finds its own.
+// credentialKey does not start from an organization: it is how a presented
+// key finds its own.
 func credentialKey(keyID string) key { return key{"KEY#" + keyID, "KEY"} }
 
 func countersPartition(org value.ID) string { return "ORG#" + org.String() + "#COUNTERS" }
@@ -114,6 +115,12 @@ func countersPartition(org value.ID) string { return "ORG#" + org.String() + "#C
 func countersKey(org, endpoint value.ID) key {
 	return key{countersPartition(org), endpoint.String()}
 }
+
+// organizationsPartition is the register of organizations, which an
+// operator's command reads whole.
+const organizationsPartition = "ORGANIZATIONS"
+
+func organizationKey(org value.ID) key { return key{organizationsPartition, org.String()} }
 
 func rateKey(subject string) key { return key{"RATE#" + subject, "RATE"} }
 

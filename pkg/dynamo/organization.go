@@ -3,80 +3,38 @@ package dynamo
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// scanSegments are the parts of the table that are read side by side.
-const scanSegments = 8
+// RegisterOrganization enters an organization into the register that
+// [Table.Organizations] reads. To enter it again changes nothing, and costs
+// one write unit.
+func (t *Table) RegisterOrganization(ctx context.Context, org value.ID) error {
+	it := organizationKey(org).item()
+	it[attrType] = str(typeOrganization)
+	if _, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.name, Item: it}); err != nil {
+		return wrap("register an organization", err)
+	}
+	return nil
+}
 
-// Organizations lists every organization that the table holds anything of,
-// the index of its lists included, in the order of their ids. There is no
-// register of them: this reads the keys of the whole table, which costs what
-// reading the table costs (half a read unit for each 4 KB of it), and is for
-// operators' commands only. It is eventually consistent.
+// Organizations lists the registered organizations in the order of their ids,
+// strongly consistent: one read unit for each 4 KB of the register, which is
+// some sixty organizations. It does not know an organization nothing of which
+// ever reached the indexer, such as one that has only applications so far.
+// None is taken off the register.
 func (t *Table) Organizations(ctx context.Context) ([]value.ID, error) {
-	var mu sync.Mutex
-	found := map[value.ID]bool{}
-	group, ctx := errgroup.WithContext(ctx)
-	for segment := range scanSegments {
-		group.Go(func() error {
-			seen, err := t.scanOrganizations(ctx, segment)
-			mu.Lock()
-			defer mu.Unlock()
-			maps.Copy(found, seen)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b value.ID) int { return slices.Compare(a[:], b[:]) }), nil
-}
-
-// scanOrganizations reads the partition keys of one segment of the table.
-func (t *Table) scanOrganizations(ctx context.Context, segment int) (map[value.ID]bool, error) {
-	found := map[value.ID]bool{}
-	pages := dynamodb.NewScanPaginator(t.client, &dynamodb.ScanInput{
-		TableName: &t.name, ProjectionExpression: aws.String(attrPK),
-		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(scanSegments), //nolint:gosec // a few
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	var found []value.ID
+	err := t.query(ctx, partition(organizationsPartition, ""), func(it item) (bool, error) {
+		org, err := value.ParseID(getString(it, attrSK))
 		if err != nil {
-			return nil, wrap("look for organizations", err)
+			return false, fmt.Errorf("a registered organization: %w", err)
 		}
-		for _, it := range page.Items {
-			org, has, err := organizationIn(getString(it, attrPK))
-			if err != nil {
-				return nil, err
-			}
-			if has {
-				found[org] = true
-			}
-		}
-	}
-	return found, nil
-}
-
-// organizationIn reads the organization from a partition key. What starts
-// from something else, such as a presented API key, has none.
-func organizationIn(pk string) (org value.ID, has bool, err error) {
-	kind, rest, _ := strings.Cut(pk, "#")
-	if kind != "ORG" && kind != "IDX" {
-		return value.ID{}, false, nil
-	}
-	text, _, _ := strings.Cut(rest, "#")
-	if org, err = value.ParseID(text); err != nil {
-		return value.ID{}, false, fmt.Errorf("the organization of the key %q: %w", pk, err)
-	}
-	return org, true, nil
+		found = append(found, org)
+		return true, nil
+	})
+	return found, err
 }

@@ -1,36 +1,147 @@
 package dynamo_test
 
 import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-func TestOrganizationsAreThoseThatAnythingIsKeptOf(t *testing.T) {
-	table := dynamotest.NewTable(t)
+// inPages returns a client whose queries get pages of a few items, and how
+// many it has asked for.
+func inPages(client *dynamodb.Client, size int32) (*dynamodb.Client, *int) {
+	asked := new(int)
+	page := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		if query, ok := in.Parameters.(*dynamodb.QueryInput); ok {
+			query.Limit = &size
+			*asked++
+		}
+		return next.HandleInitialize(ctx, in)
+	}
+	return dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("pages", page), middleware.Before)
+		})
+	}), asked
+}
+
+func TestOrganizationsAreThoseRegisteredInOrder(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	client, pages := inPages(client, 4)
+	table := dynamo.New(client, name, time.Now)
 	if got, err := table.Organizations(t.Context()); len(got) > 0 || err != nil {
 		t.Errorf("of an empty table: got %v, %v", got, err)
 	}
-	developers, indexed := value.NewID(), value.NewID()
-	dynamotest.Application(t, table, developers)
-	// More than a page of one segment.
-	for range 30 {
-		appendTail(t, table, indexed, strings.Repeat("x", 60<<10))
-	}
-	want := []value.ID{developers, indexed}
-	for range 40 {
-		org := value.NewID()
-		appendTail(t, table, org, "x")
+	unregistered := value.NewID()
+	dynamotest.Application(t, table, unregistered)
+	appendTail(t, table, unregistered, "x")
+	var want []value.ID
+	for range 15 {
+		org := value.NewRandomID()
 		want = append(want, org)
+		for range 2 {
+			if err := table.RegisterOrganization(t.Context(), org); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	slices.SortFunc(want, func(a, b value.ID) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(want, func(a, b value.ID) int { return bytes.Compare(a[:], b[:]) })
+	*pages = 0
 	got, err := table.Organizations(t.Context())
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, organizations (-want +got):\n%s", err, diff)
+	}
+	if *pages != 4 {
+		t.Errorf("read in %d pages of 4, want 4", *pages)
+	}
+}
+
+func TestARegistrationReachesNoConsumerOfTheStream(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	org := value.NewID()
+	if err := dynamo.New(client, name, time.Now).RegisterOrganization(t.Context(), org); err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: map[string]types.AttributeValue{
+		"PK": &types.AttributeValueMemberS{Value: "ORGANIZATIONS"}, "SK": &types.AttributeValueMemberS{Value: org.String()},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	itemType, ok := out.Item["t"].(*types.AttributeValueMemberS)
+	if !ok || len(out.Item) != 3 {
+		t.Fatalf("got the item %v, want its key and its type", out.Item)
+	}
+	filters := 0
+	for _, f := range dynamotest.Model(t).Functions {
+		for _, source := range f.Streams {
+			for _, filter := range source.Filters {
+				filters++
+				if strings.Contains(filter, `"`+itemType.Value+`"`) {
+					t.Errorf("%s of %s selects the type %q", filter, f.Name, itemType.Value)
+				}
+			}
+		}
+	}
+	if filters == 0 {
+		t.Error("the template has no filters")
+	}
+}
+
+// A scan costs what reading the whole table costs, and on the local table
+// server each page of it a pass over everything: what is to be listed has a
+// partition instead. Only what stands in for the table's own removal of expired
+// items, beside that server, has to look at all of them.
+func TestNothingScansTheTable(t *testing.T) {
+	files := 0
+	for _, dir := range []string{"pkg", "functions"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", dir), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && entry.Name() == "tableserver" {
+				return fs.SkipDir
+			}
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			code, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			files++
+			for _, scan := range []string{"dynamodb.Scan", "NewScanPaginator", "ExecuteStatement"} {
+				if bytes.Contains(code, []byte(scan)) {
+					t.Errorf("%s has %s", path, scan)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 100 {
+		t.Errorf("looked at %d files, want all of the service", files)
+	}
+	template, err := os.ReadFile(filepath.Join("..", "..", "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []string{"dynamodb:Scan", "dynamodb:PartiQL", "dynamodb:*"} {
+		if bytes.Contains(template, []byte(action)) {
+			t.Errorf("template.yaml allows %s", action)
+		}
 	}
 }

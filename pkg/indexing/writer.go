@@ -96,15 +96,10 @@ func (w *Writer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events
 }
 
 // append adds documents to a tail, and wants a job where it is time for one.
-// The job that folds the first entry of a week, and all others of it, is
-// wanted before that entry is there, so that none is left behind.
 func (w *Writer) append(ctx context.Context, org value.ID, list *List, documents []placed) error {
 	for _, body := range entries(documents) {
 		appended, err := w.table.AppendTail(ctx, org, list.Name, body, func(previous, at value.Time) error {
-			if previous.Std().Truncate(foldWithin).Equal(at.Std().Truncate(foldWithin)) {
-				return nil
-			}
-			return w.table.AskJob(ctx, org, list.Name, at.Add(foldWithin))
+			return w.prepare(ctx, org, list, previous, at)
 		})
 		if err != nil {
 			return err
@@ -121,6 +116,22 @@ func (w *Writer) append(ctx context.Context, org value.ID, list *List, documents
 		}
 	}
 	return nil
+}
+
+// prepare does what must have been done by the time at which an entry is there,
+// so that nothing is left behind by a writer that dies. The job that folds the
+// first entry of a week, and all others of it, is wanted before that entry;
+// and before the first entry of a tail, its organization is registered. That
+// is done with each first entry of a week: for little, it also enters who has
+// a tail that this writer did not begin.
+func (w *Writer) prepare(ctx context.Context, org value.ID, list *List, previous, at value.Time) error {
+	if previous.Std().Truncate(foldWithin).Equal(at.Std().Truncate(foldWithin)) {
+		return nil
+	}
+	if err := w.table.RegisterOrganization(ctx, org); err != nil {
+		return err
+	}
+	return w.table.AskJob(ctx, org, list.Name, at.Add(foldWithin))
 }
 
 // docKey names a document within a part of a list.

@@ -26,7 +26,7 @@ type listsTarget struct {
 
 func (t *listsTarget) flags(cmd *cobra.Command) {
 	t.tableTarget.flags(cmd)
-	cmd.Flags().StringVar(&t.organization, "organization", "", "one organization, a UUID (default: all, which reads the keys of the whole table)")
+	cmd.Flags().StringVar(&t.organization, "organization", "", "one organization, a UUID (default: every one of which anything ever reached the indexer)")
 	cmd.Flags().StringVar(&t.list, "list", "", "one list, such as products (default: all)")
 }
 

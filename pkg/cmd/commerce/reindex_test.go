@@ -44,9 +44,13 @@ func newShelf(t *testing.T) *shelf {
 	return s
 }
 
-// store puts products of the organization into the table.
+// store puts products of the organization into the table and registers it, as
+// the indexer does before it indexes anything of it.
 func (s *shelf) store(t *testing.T, org value.ID, n int) (ids []value.ID) {
 	t.Helper()
+	if err := s.table.RegisterOrganization(t.Context(), org); err != nil {
+		t.Fatal(err)
+	}
 	for i := range n {
 		body := fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"Tea %d"}}`, org, value.NewID(), i)
 		changes, refusals := commerce.ParseMessage([]byte(body))

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -176,6 +178,13 @@ func TestAListIsTheSameAfterItsServiceWasReindexedUnderIt(t *testing.T) {
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, s.OrganizationID, strings.Join(records, ",")))
 	await(t, "the products", 20*time.Second, func() bool { return s.total(t, "/api/products") == products })
 	before := s.all(t, "/api/products")
+	client := dynamodb.New(dynamodb.Options{
+		BaseEndpoint: &s.DynamoDBEndpoint, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	all, err := dynamo.New(client, s.TableName, time.Now).Organizations(t.Context())
+	if err != nil || !slices.Contains(all, value.MustID(s.OrganizationID)) {
+		t.Errorf("verify of all organizations would take %v, %v; want %s among them", all, err, s.OrganizationID)
+	}
 	if got := s.commerce(t, "verify", "--organization", s.OrganizationID); got != "no differences in 7 lists of 1 organization\n" {
 		t.Errorf("verify: got %q", got)
 	}
