@@ -1,10 +1,12 @@
 // Package meter counts the read and write units that a client's calls of
-// DynamoDB consume, as the table itself tells them. It is for benchmarks and
-// the figures that they print; what a unit costs is left to them.
+// DynamoDB consume, as the table itself tells them, by operation and kind of
+// item. It is for benchmarks and the figures that they print; what a unit
+// costs is left to them.
 package meter
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -28,110 +30,147 @@ func (u Units) plus(v Units) Units {
 	return Units{Calls: u.Calls + v.Calls, Reads: u.Reads + v.Reads, Writes: u.Writes + v.Writes}
 }
 
+// Use is one way of using the table.
+type Use struct {
+	Operation string // such as "PutItem"
+	Item      string // the kind of item, one of the constants
+}
+
 // Meter sums the units of the clients that it was given to. It is safe for
 // concurrent use.
+//
+// What the table does not tell is not in it: a write whose condition fails
+// consumes a unit at least, and what the SDK sends again twice.
 type Meter struct {
-	mu    sync.Mutex
-	total Units
-	byOp  map[string]Units
+	mu   sync.Mutex
+	uses map[Use]Units
 }
 
 // New returns a meter at zero.
-func New() *Meter { return &Meter{byOp: map[string]Units{}} }
+func New() *Meter { return &Meter{uses: map[Use]Units{}} }
 
 // Total returns the sum of all calls.
-func (m *Meter) Total() Units {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.total
-}
+func (m *Meter) Total() Units { return m.sum(func(Use) bool { return true }) }
 
 // Reset begins again at zero.
 func (m *Meter) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.total, m.byOp = Units{}, map[string]Units{}
+	m.uses = map[Use]Units{}
 }
 
 // Of returns the sum of the calls of one operation, such as "PutItem".
 func (m *Meter) Of(operation string) Units {
+	return m.sum(func(u Use) bool { return u.Operation == operation })
+}
+
+// Uses returns what each use of the table came to.
+func (m *Meter) Uses() map[Use]Units {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byOp[operation]
+	return maps.Clone(m.uses)
+}
+
+func (m *Meter) sum(which func(Use) bool) (sum Units) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for use, units := range m.uses {
+		if which(use) {
+			sum = sum.plus(units)
+		}
+	}
+	return sum
 }
 
 // Measure is an option of a client: its calls ask for what they consume, and
 // are counted.
-func (m *Meter) Measure(o *dynamodb.Options) {
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ConsumedUnits", m.call), middleware.After)
-	})
+func (m *Meter) Measure(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, m.Install) }
+
+// Install is Measure for one call of any client; calls of other services
+// pass by.
+func (m *Meter) Install(stack *middleware.Stack) error {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ConsumedUnits", m.call), middleware.After)
 }
 
 func (m *Meter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 	middleware.InitializeOutput, middleware.Metadata, error,
 ) {
-	ask(in.Parameters)
+	use := Use{Operation: middleware.GetOperationName(ctx), Item: ask(in.Parameters)}
 	out, metadata, err := next.HandleInitialize(ctx, in)
 	if err == nil {
-		m.count(middleware.GetOperationName(ctx), out.Result)
+		m.count(use, out.Result)
 	}
 	return out, metadata, err
 }
 
-// ask makes a call tell what it consumes.
-func ask(parameters any) {
+// ask makes a call tell what it consumes, and returns the kind of its first
+// item.
+func ask(parameters any) string {
 	const total = types.ReturnConsumedCapacityTotal
 	switch call := parameters.(type) {
 	case *dynamodb.GetItemInput:
 		call.ReturnConsumedCapacity = total
+		return kindOf(call.Key)
 	case *dynamodb.BatchGetItemInput:
 		call.ReturnConsumedCapacity = total
+		for _, asked := range call.RequestItems {
+			return kindOf(asked.Keys[0])
+		}
 	case *dynamodb.QueryInput:
+		call.ReturnConsumedCapacity = total
+		return kindOf(queried(call))
+	case *dynamodb.ScanInput:
 		call.ReturnConsumedCapacity = total
 	case *dynamodb.PutItemInput:
 		call.ReturnConsumedCapacity = total
+		return kindOf(call.Item)
 	case *dynamodb.UpdateItemInput:
 		call.ReturnConsumedCapacity = total
+		return kindOf(call.Key)
 	case *dynamodb.DeleteItemInput:
 		call.ReturnConsumedCapacity = total
+		return kindOf(call.Key)
 	case *dynamodb.BatchWriteItemInput:
 		call.ReturnConsumedCapacity = total
 	case *dynamodb.TransactWriteItemsInput:
 		call.ReturnConsumedCapacity = total
+		return kindOf(transacted(call))
 	}
+	return OtherItem
 }
 
 // count adds what an answer says. Where it does not tell reads from writes,
 // the operation does.
-func (m *Meter) count(operation string, answer any) {
+func (m *Meter) count(use Use, answer any) {
 	switch answer := answer.(type) {
 	case *dynamodb.GetItemOutput:
-		m.add(operation, answer.ConsumedCapacity, false)
+		m.add(use, answer.ConsumedCapacity, false)
 	case *dynamodb.QueryOutput:
-		m.add(operation, answer.ConsumedCapacity, false)
+		m.add(use, answer.ConsumedCapacity, false)
+	case *dynamodb.ScanOutput:
+		m.add(use, answer.ConsumedCapacity, false)
 	case *dynamodb.BatchGetItemOutput:
 		for i := range answer.ConsumedCapacity {
-			m.add(operation, &answer.ConsumedCapacity[i], false)
+			m.add(use, &answer.ConsumedCapacity[i], false)
 		}
 	case *dynamodb.PutItemOutput:
-		m.add(operation, answer.ConsumedCapacity, true)
+		m.add(use, answer.ConsumedCapacity, true)
 	case *dynamodb.UpdateItemOutput:
-		m.add(operation, answer.ConsumedCapacity, true)
+		m.add(use, answer.ConsumedCapacity, true)
 	case *dynamodb.DeleteItemOutput:
-		m.add(operation, answer.ConsumedCapacity, true)
+		m.add(use, answer.ConsumedCapacity, true)
 	case *dynamodb.BatchWriteItemOutput:
 		for i := range answer.ConsumedCapacity {
-			m.add(operation, &answer.ConsumedCapacity[i], true)
+			m.add(use, &answer.ConsumedCapacity[i], true)
 		}
 	case *dynamodb.TransactWriteItemsOutput:
 		for i := range answer.ConsumedCapacity {
-			m.add(operation, &answer.ConsumedCapacity[i], true)
+			m.add(use, &answer.ConsumedCapacity[i], true)
 		}
 	}
 }
 
-func (m *Meter) add(operation string, consumed *types.ConsumedCapacity, write bool) {
+func (m *Meter) add(use Use, consumed *types.ConsumedCapacity, write bool) {
 	u := Units{Calls: 1}
 	if consumed != nil && consumed.CapacityUnits != nil {
 		if write {
@@ -142,6 +181,5 @@ func (m *Meter) add(operation string, consumed *types.ConsumedCapacity, write bo
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.total = m.total.plus(u)
-	m.byOp[operation] = m.byOp[operation].plus(u)
+	m.uses[use] = m.uses[use].plus(u)
 }
