@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -55,7 +53,12 @@ type Config struct {
 	// AllowPrivateTargets permits addresses that are not globally routable,
 	// and http. For local runs only.
 	AllowPrivateTargets bool
-	// Clock is the time; nil is the system's.
+	// RefusedPorts are not dialled at any address; nil is [RefusedPorts].
+	RefusedPorts []uint16
+	// Resolver finds the addresses of names; nil is the system's.
+	Resolver Resolver
+	// Clock is the time that certificates are checked against and that
+	// attempts are measured by; nil is the system's.
 	Clock func() time.Time
 	// RootCAs replaces the system's certificate authorities.
 	RootCAs *x509.CertPool
@@ -63,7 +66,8 @@ type Config struct {
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	http         *http.Client
+	transport    *http.Transport
+	dialer       *dialer
 	allowPrivate bool
 	now          func() time.Time
 }
@@ -73,53 +77,39 @@ func New(cfg Config) *Client {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	dialer := &net.Dialer{KeepAlive: keepAlive}
-	if !cfg.AllowPrivateTargets {
-		dialer.Control = guard(newClassifier())
+	if cfg.Resolver == nil {
+		cfg.Resolver = net.DefaultResolver
 	}
-	transport := &http.Transport{
+	if cfg.RefusedPorts == nil {
+		cfg.RefusedPorts = RefusedPorts()
+	}
+	g := &guard{classifier: newClassifier(), ports: cfg.RefusedPorts, allowPrivate: cfg.AllowPrivateTargets}
+	socket := &net.Dialer{KeepAlive: keepAlive, Control: g.checkSocket}
+	d := &dialer{
+		resolver: cfg.Resolver, guard: g,
+		tls: &tls.Config{
+			MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs, Time: cfg.Clock, NextProtos: []string{"http/1.1"},
+		},
+		connect: func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
+			return socket.DialContext(ctx, "tcp", target.String())
+		},
+	}
+	return &Client{transport: newTransport(d), dialer: d, allowPrivate: cfg.AllowPrivateTargets, now: cfg.Clock}
+}
+
+func newTransport(d *dialer) *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Transport{
 		Proxy:                  nil, // the environment must not redirect what we checked
-		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs},
-		ForceAttemptHTTP2:      true,
+		DialContext:            d.dial,
+		DialTLSContext:         d.dialTLS,
+		Protocols:              protocols,
 		DisableCompression:     true, // a compressed answer stays as small as it came
 		MaxIdleConns:           idleTotal,
 		MaxIdleConnsPerHost:    idlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeader,
-	}
-	return &Client{
-		http: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		allowPrivate: cfg.AllowPrivateTargets,
-		now:          cfg.Clock,
-	}
-}
-
-// forbiddenAddress is a resolved address that must not be dialled.
-type forbiddenAddress struct {
-	address netip.Addr
-	class   string
-}
-
-func (e *forbiddenAddress) Error() string {
-	return fmt.Sprintf("address %s is %s", e.address, e.class)
-}
-
-// guard refuses an address at the moment it is dialled: what the resolver
-// answered before does not count.
-func guard(c *classifier) func(network, address string, _ syscall.RawConn) error {
-	return func(network, address string, _ syscall.RawConn) error {
-		target, err := netip.ParseAddrPort(address)
-		if err != nil || !strings.HasPrefix(network, "tcp") {
-			return fmt.Errorf("dial %s %s: not a TCP address", network, address)
-		}
-		if class := c.classify(target.Addr()); class != Public {
-			return &forbiddenAddress{target.Addr(), class}
-		}
-		return nil
 	}
 }
 
@@ -134,15 +124,15 @@ func (c *Client) Post(ctx context.Context, target string, header http.Header, bo
 }
 
 func (c *Client) post(ctx context.Context, target string, header http.Header, body []byte, timeout time.Duration) Outcome {
-	if reason := c.refuse(target); reason != "" {
-		return Outcome{Kind: Forbidden, Reason: reason, Err: errors.New(reason)}
-	}
-	attempt, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var phase progress
-	req, err := http.NewRequestWithContext(phase.trace(attempt), http.MethodPost, target, bytes.NewReader(body))
+	limited, attempt := begin(limited)
+	req, err := http.NewRequestWithContext(limited, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
-		return Outcome{Kind: Forbidden, Reason: "the URL is not valid", Err: err}
+		return Outcome{Kind: Forbidden, Reason: "the URL is not valid", Err: errors.New("the URL is not valid")}
+	}
+	if err := c.refuse(req.URL); err != nil {
+		return c.explain(ctx, err, attempt, timeout)
 	}
 	for name, values := range header {
 		req.Header[name] = values
@@ -150,36 +140,42 @@ func (c *Client) post(ctx context.Context, target string, header http.Header, bo
 	// Tells net/http that the request may be sent again when a kept
 	// connection turns out to be closed; an empty list is not sent itself.
 	req.Header["Idempotency-Key"] = nil
-	resp, err := c.http.Do(req)
+	// The transport alone knows neither redirects nor cookies.
+	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
-		return explain(ctx, err, &phase, timeout)
+		return c.explain(ctx, err, attempt, timeout)
 	}
 	defer resp.Body.Close()
 	return Outcome{
-		Kind: Answered, Status: resp.StatusCode, Body: read(resp.Body),
+		Kind: Answered, Status: resp.StatusCode, Body: read(resp),
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), c.now()),
 	}
 }
 
-// refuse tells why a target may not be asked, without resolving it.
-func (c *Client) refuse(target string) string {
-	u, err := url.Parse(target)
+// refuse looks at what may be asked without resolving it; it returns nil or
+// a [*forbidden].
+func (c *Client) refuse(u *url.URL) error {
 	switch {
-	case err != nil || u.Host == "":
-		return "the URL is not valid"
+	case u.Hostname() == "" || u.Opaque != "":
+		return &forbidden{"the URL is not valid"}
 	case u.Scheme != "https" && (u.Scheme != "http" || !c.allowPrivate):
-		return "the URL must start with https://"
+		return &forbidden{"the URL must start with https://"}
 	case u.User != nil:
-		return "the URL must not contain a user name or password"
+		return &forbidden{"the URL must not contain a user name or password"}
+	case u.Port() != "":
+		return c.dialer.guard.checkPort(portOf(u.Port()))
 	}
-	return ""
+	return nil
 }
 
 // read takes the start of an answer's body. Its status has come already, so
 // that a body that stalls until the deadline or never ends changes nothing
 // but the connection, which is then closed instead of kept.
-func read(body io.Reader) []byte {
-	start, _ := io.ReadAll(io.LimitReader(body, maxBody))
+func read(resp *http.Response) []byte {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil // the transport lets go of the connection, and with it of the deadline
+	}
+	start, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	return start
 }
 

@@ -214,9 +214,9 @@ func TestFailuresAreToldInWords(t *testing.T) {
 	for _, row := range []struct{ name, url, want string }{
 		{"nobody listens", "http://" + closed.Addr().String(), "connection refused"},
 		{"no answer", "http://" + raw(t, ""), "connection closed by the receiver before it answered"},
-		{"not HTTP", "http://" + raw(t, "220 mail ESMTP\r\n"), "the receiver did not answer in HTTP"},
+		{"not HTTP", "http://" + raw(t, "220 mail ESMTP\r\n"), "the receiver did not answer in valid HTTP"},
 		{"not TLS", "https://" + raw(t, "HTTP/1.0 400 Bad Request\r\n\r\n"), "the receiver does not speak TLS on this port"},
-		{"no such name", "http://does-not-exist.invalid", "the host name"},
+		{"no such name", "http://does-not-exist.invalid", "the name"},
 	} {
 		out := post(t, local(), row.url, 2*time.Second)
 		if out.Kind != outbound.Failed || !strings.HasPrefix(out.Reason, row.want) {
@@ -245,9 +245,9 @@ func TestCertificatesAreChecked(t *testing.T) {
 			"not yet valid", now.Add(24 * time.Hour), now.Add(48 * time.Hour), "127.0.0.1", true, tls.VersionTLS13,
 			"TLS certificate is not valid before " + now.Add(24*time.Hour).UTC().Format(time.DateOnly), false,
 		},
-		{"another host", now.Add(-time.Hour), now.Add(time.Hour), "10.0.0.1", true, tls.VersionTLS13, "TLS certificate is for another host name", false},
-		{"unknown authority", now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1", false, tls.VersionTLS13, "TLS certificate is signed by an unknown authority", false},
-		{"old protocol", now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1", true, tls.VersionTLS11, "the receiver refused the TLS handshake: protocol version not supported", false},
+		{"another host", now.Add(-time.Hour), now.Add(time.Hour), "10.0.0.1", true, tls.VersionTLS13, "TLS certificate is not for 127.0.0.1", false},
+		{"unknown authority", now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1", false, tls.VersionTLS13, "TLS certificate is self-signed", false},
+		{"old protocol", now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1", true, tls.VersionTLS11, "the receiver refused the TLS handshake: it does not offer TLS 1.2 or later", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			cert, pool := certificate(t, row.from, row.to, row.host)

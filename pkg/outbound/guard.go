@@ -1,0 +1,93 @@
+package outbound
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// RefusedPorts returns the ports that no request goes to unless
+// [Config.RefusedPorts] says otherwise: those of services that are not HTTP
+// and that could take a request for a command, or that a host offers to
+// itself.
+func RefusedPorts() []uint16 {
+	return []uint16{
+		22,           // SSH
+		23,           // Telnet
+		25, 465, 587, // mail
+		53,            // DNS
+		111,           // RPC port mapper
+		135,           // RPC endpoint mapper
+		137, 138, 139, // NetBIOS
+		445,   // SMB
+		2049,  // NFS
+		3306,  // MySQL
+		3389,  // remote desktop
+		5432,  // PostgreSQL
+		6379,  // Redis
+		9001,  // the Lambda runtime API
+		11211, // memcached
+		27017, // MongoDB
+	}
+}
+
+// guard decides what may be dialled.
+type guard struct {
+	classifier   *classifier
+	ports        []uint16
+	allowPrivate bool
+}
+
+// forbidden is a target that must not be dialled.
+type forbidden struct{ reason string }
+
+func (e *forbidden) Error() string { return "forbidden target: " + e.reason }
+
+// checkPort returns nil or a [*forbidden].
+func (g *guard) checkPort(port uint16) error {
+	if port == 0 || slices.Contains(g.ports, port) {
+		return &forbidden{fmt.Sprintf("port %d is not allowed", port)}
+	}
+	return nil
+}
+
+// checkAddress returns nil or a [*forbidden].
+func (g *guard) checkAddress(addr netip.Addr) error {
+	if g.allowPrivate {
+		return nil
+	}
+	v := g.classifier.classify(addr)
+	if v.class == public {
+		return nil
+	}
+	text := fmt.Sprintf("the address %s is %s", addr, v.class)
+	if v.decides != addr {
+		text = fmt.Sprintf("the address %s stands for %s, which is %s", addr, v.decides, v.class)
+	}
+	return &forbidden{text}
+}
+
+// checkSocket looks at what the kernel is about to be asked for: the last
+// moment, after which nothing can change the address.
+func (g *guard) checkSocket(network, address string, _ syscall.RawConn) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil || !strings.HasPrefix(network, "tcp") {
+		return &forbidden{"only TCP addresses may be asked"}
+	}
+	if err := g.checkPort(target.Port()); err != nil {
+		return err
+	}
+	return g.checkAddress(target.Addr())
+}
+
+// portOf reads a port's digits; 0 is none.
+func portOf(text string) uint16 {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(port)
+}
