@@ -30,6 +30,10 @@ const (
 	// gapPatience is how long a reader takes a missing entry of the tail for one
 	// that it cannot see yet.
 	gapPatience = 10 * time.Second
+	// mendPause is for how long a damaged index is not looked at again.
+	mendPause = 3 * time.Second
+	// entryBytes is about what a view takes besides its documents.
+	entryBytes = 8 << 10
 	// attempts bounds how often a query begins again because what it needs was
 	// replaced in the meantime.
 	attempts = 10
@@ -51,8 +55,15 @@ type Views struct {
 	table *dynamo.Table
 	cfg   Config
 
-	mu    sync.Mutex
-	views map[listKey]*entry
+	mu      sync.Mutex
+	views   map[listKey]*entry
+	damaged map[listKey]damage
+}
+
+// damage is what is wrong with an index, and since when it is known.
+type damage struct {
+	err   error
+	since time.Time
 }
 
 // NewViews returns empty views of the table's lists.
@@ -66,7 +77,7 @@ func NewViews(table *dynamo.Table, cfg Config) *Views {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Views{table: table, cfg: cfg, views: map[listKey]*entry{}}
+	return &Views{table: table, cfg: cfg, views: map[listKey]*entry{}, damaged: map[listKey]damage{}}
 }
 
 // Query answers a query of the organization's list, as the list was at most
@@ -75,6 +86,9 @@ func NewViews(table *dynamo.Table, cfg Config) *Views {
 // when the index is damaged: then it is being rebuilt.
 func (v *Views) Query(ctx context.Context, org value.ID, list *List, q index.Query) (index.Result, error) {
 	key := listKey{org, list}
+	if err := v.known(key); err != nil {
+		return index.Result{}, fault.Busy(err)
+	}
 	for range attempts {
 		e := v.entry(key)
 		result, err := v.answer(ctx, e, q)
@@ -133,9 +147,25 @@ func (v *Views) prepare(ctx context.Context, e *entry, q index.Query) <-chan sin
 	})
 }
 
-// mend asks for a damaged index to be rebuilt.
-func (v *Views) mend(ctx context.Context, key listKey, damage error) error {
-	v.cfg.Logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", key.org, "list", key.list.Name, "error", damage)
+// known returns what was found wrong with an index a short time ago.
+func (v *Views) known(key listKey) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	d, ok := v.damaged[key]
+	if ok && v.cfg.Clock().Sub(d.since) < mendPause {
+		return d.err
+	}
+	delete(v.damaged, key)
+	return nil
+}
+
+// mend asks for a damaged index to be rebuilt. Until that may have been done,
+// nobody looks again.
+func (v *Views) mend(ctx context.Context, key listKey, wrong error) error {
+	v.cfg.Logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", key.org, "list", key.list.Name, "error", wrong)
+	v.mu.Lock()
+	v.damaged[key] = damage{wrong, v.cfg.Clock()}
+	v.mu.Unlock()
 	if err := requestRebuild(ctx, v.table, key.org, key.list, value.TimeOf(v.cfg.Clock())); err != nil {
 		return err
 	}
@@ -144,7 +174,7 @@ func (v *Views) mend(ctx context.Context, key listKey, damage error) error {
 			v.cfg.Logger.WarnContext(ctx, "a job starts late", "organizationId", key.org, "list", key.list.Name, "error", err)
 		}
 	}
-	return fault.Busy(damage)
+	return fault.Busy(wrong)
 }
 
 // entry returns the view of a list, a new one when there is none or it has
@@ -173,7 +203,7 @@ func (v *Views) forget(key listKey, e *entry) {
 // shrink drops the views used longest ago while all take more memory than
 // they may. The one that has just grown stays, whatever its size.
 func (v *Views) shrink(grown *entry) {
-	size := grown.view.Bytes()
+	size := grown.view.Bytes() + entryBytes
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	grown.bytes = size
