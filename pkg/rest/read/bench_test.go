@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -70,6 +71,8 @@ func BenchmarkRequest(b *testing.B) {
 			}).WithContext(context.WithValue(b.Context(), principalKey{}, user()))
 			b.ReportAllocs()
 			var size int
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			for b.Loop() {
 				d := &discard{header: http.Header{}}
 				api.ServeHTTP(d, r)
@@ -78,7 +81,9 @@ func BenchmarkRequest(b *testing.B) {
 				}
 				size = d.bytes
 			}
+			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(size), "bytes/answer")
+			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/float64(size), "allocated/answer")
 		})
 	}
 }
