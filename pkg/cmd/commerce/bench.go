@@ -28,7 +28,7 @@ func newBenchCommand() *cobra.Command {
 			cfg.BinDir = filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
 			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if quick {
-				cfg.Products, cfg.Duration, cfg.Rounds = 3_000, 200*time.Millisecond, 1
+				cfg.Products, cfg.Orders, cfg.Duration, cfg.Rounds = 3_000, 5_000, 200*time.Millisecond, 1
 			}
 			return bench.Run(cmd.Context(), cfg)
 		},
@@ -37,6 +37,7 @@ func newBenchCommand() *cobra.Command {
 	flags.StringVar(&cfg.Template, "template", "template.yaml", "the stack's template")
 	flags.StringSliceVar(&cfg.Sections, "only", nil, "names of the sections to measure (default: all)")
 	flags.IntVar(&cfg.Products, "products", 100_000, "products that the service holds")
+	flags.IntVar(&cfg.Orders, "orders", 1_000_000, "orders that the index is measured with")
 	flags.DurationVar(&cfg.Duration, "duration", 3*time.Second, "of each round of a load")
 	flags.IntVar(&cfg.Rounds, "rounds", 3, "of each load, of which the best counts")
 	flags.BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")

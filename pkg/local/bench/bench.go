@@ -10,7 +10,13 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/commerce-integration/service/pkg/local/meter"
 )
 
 // Config says what to measure and how much of it.
@@ -22,6 +28,7 @@ type Config struct {
 	DataDir  string
 	Sections []string      // names; none is all
 	Products int           // that the service holds
+	Orders   int           // that the index is measured with
 	Duration time.Duration // of each round of a load
 	Rounds   int           // of each load, of which the best counts
 	Profiles string        // folder for a CPU profile of each load; "" makes none
@@ -39,6 +46,8 @@ type section struct {
 // sections are those that there are, in the order of the report.
 func sections() []section {
 	return []section{
+		{"index", "the index in memory: sizes, loading, queries, changes", measureIndex},
+		{"handler", "requests in the function, without the network", measureHandler},
 		{"lists", "lists over HTTP from the running service", measureLists},
 		{"items", "records by id over HTTP, beside what the table alone answers", measureItems},
 	}
@@ -58,7 +67,8 @@ func Sections() [][2]string {
 type bench struct {
 	cfg     Config
 	dir     string
-	meter   *meter
+	meter   *meter.Meter
+	metered atomic.Bool // whether the service's calls of the table are counted
 	running *service
 	tables  []*table
 }
@@ -69,7 +79,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{cfg: cfg, dir: cfg.DataDir, meter: newMeter()}
+	b := &bench{cfg: cfg, dir: cfg.DataDir, meter: meter.New()}
 	if b.dir == "" {
 		if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
 			return fmt.Errorf("make a folder for the data: %w", err)
@@ -133,12 +143,23 @@ func (b *bench) service(ctx context.Context) (*service, error) {
 	if b.running != nil {
 		return b.running, nil
 	}
-	s, err := startService(ctx, &b.cfg, b.dir, b.meter)
+	s, err := startService(ctx, &b.cfg, b.dir, b.attach)
 	if err != nil {
 		return nil, err
 	}
 	b.running = s
 	return s, nil
+}
+
+// attach lets the meter see the calls of the service's clients while it is
+// wanted, and leaves them alone otherwise.
+func (b *bench) attach(cfg *aws.Config) {
+	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
+		if !b.metered.Load() {
+			return nil
+		}
+		return b.meter.Install(stack)
+	})
 }
 
 // loaded is the running service with the products in it.

@@ -7,15 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
 )
 
-const (
-	// items is how many different records are asked for by id.
-	items = 1000
-	// recordShards is how many partitions the records of a kind are spread
-	// over.
-	recordShards = 16
-)
+// items is how many different records are asked for by id.
+const items = 1000
 
 // measureItems is the section of records by id: what the service answers
 // beside what the table itself does. The rounds alternate, so that both meet
@@ -89,11 +86,11 @@ type key = map[string]types.AttributeValue
 // they are spread over.
 func (s *service) productKeys(ctx context.Context) ([]key, error) {
 	var keys []key
-	for shard := range recordShards {
+	for shard := range dynamo.Shards {
 		partition := fmt.Sprintf("ORG#%s#PRODUCT#%x", s.info.OrganizationID, shard)
 		page, err := s.client.Query(ctx, &dynamodb.QueryInput{
 			TableName: &s.info.TableName, KeyConditionExpression: aws.String("PK = :shard"), ProjectionExpression: aws.String("PK, SK"),
-			ExpressionAttributeValues: key{":shard": &types.AttributeValueMemberS{Value: partition}}, Limit: aws.Int32(items / recordShards),
+			ExpressionAttributeValues: key{":shard": &types.AttributeValueMemberS{Value: partition}}, Limit: aws.Int32(items / dynamo.Shards),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("find products in the table: %w", err)

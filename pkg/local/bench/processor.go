@@ -29,7 +29,7 @@ func (p processorTime) per(n int) string {
 
 // processorNow reads the times so far.
 func processorNow() (p processorTime) {
-	p.own = processTime("self")
+	p.own = ownProcessor()
 	// A child belongs to the thread that started it.
 	tasks, _ := os.ReadDir("/proc/self/task") // absent where there is no such folder
 	var children []byte

@@ -39,7 +39,7 @@ type service struct {
 
 // startService runs the service with its data in dir until close, with an
 // application that may make a million requests a minute.
-func startService(ctx context.Context, cfg *Config, dir string, meter *meter) (*service, error) {
+func startService(ctx context.Context, cfg *Config, dir string, attach func(*aws.Config)) (*service, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &service{stop: stop, ended: make(chan struct{})}
 	ready := make(chan *runner.Info, 1)
@@ -48,7 +48,7 @@ func startService(ctx context.Context, cfg *Config, dir string, meter *meter) (*
 		s.err = runner.Run(running, runner.Config{
 			Addr: "127.0.0.1:0", DataDir: dir, BinDir: cfg.BinDir, Template: cfg.Template, NoDemo: true,
 			Logger: slog.New(slog.NewTextHandler(cfg.Log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-			AWS:    meter.attach,
+			AWS:    attach,
 			Ready:  func(info *runner.Info) { ready <- info },
 		})
 	}()
