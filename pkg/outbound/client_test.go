@@ -28,13 +28,31 @@ func local() *outbound.Client { return outbound.New(outbound.Config{AllowPrivate
 
 func post(t *testing.T, c *outbound.Client, url string, timeout time.Duration) outbound.Outcome {
 	t.Helper()
-	return c.Post(t.Context(), url, http.Header{"Content-Type": {"application/json"}}, []byte(`{"a":1}`), timeout)
+	out := c.Post(t.Context(), url, http.Header{"Content-Type": {"application/json"}}, []byte(`{"a":1}`), timeout)
+	checkWords(t, &out)
+	return out
 }
+
+// checkWords fails for a reason that no receiver's owner could read: one that
+// is missing, or that speaks in the words of an error within.
+func checkWords(t *testing.T, out *outbound.Outcome) {
+	t.Helper()
+	if (out.Reason == "") != (out.Kind == outbound.Answered) || (out.Err == nil) != (out.Kind == outbound.Answered) {
+		t.Errorf("kind %d with reason %q and error %v", out.Kind, out.Reason, out.Err)
+	}
+	for _, internal := range []string{"net/http", "http:", "tls:", "x509", "tcp", "udp", "dial", "lookup", "context", "syscall", "i/o", "0x", "EOF", "%!"} {
+		if strings.Contains(out.Reason, internal) {
+			t.Errorf("reason %q speaks of %q", out.Reason, internal)
+		}
+	}
+}
+
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(h)
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.Config.ErrorLog = quiet()
 	srv.Start()
 	t.Cleanup(srv.Close)
 	return srv.URL
@@ -252,7 +270,7 @@ func TestCertificatesAreChecked(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			cert, pool := certificate(t, row.from, row.to, row.host)
 			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-			srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+			srv.Config.ErrorLog = quiet()
 			srv.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS10, MaxVersion: row.version}
 			srv.StartTLS()
 			t.Cleanup(srv.Close)
@@ -270,7 +288,7 @@ func TestCertificatesAreChecked(t *testing.T) {
 	}
 }
 
-func certificate(t *testing.T, from, to time.Time, host string) (tls.Certificate, *x509.CertPool) {
+func certificate(t testing.TB, from, to time.Time, hosts ...string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -278,8 +296,15 @@ func certificate(t *testing.T, from, to time.Time, host string) (tls.Certificate
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: from, NotAfter: to,
-		IPAddresses: []net.IP{net.ParseIP(host)}, IsCA: true, BasicConstraintsValid: true,
+		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
