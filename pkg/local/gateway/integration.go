@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -40,8 +39,9 @@ func (x *exchange) integrate(body []byte) error {
 	}
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	x.w.WriteHeader(answer.StatusCode)
-	// A client that has gone does not concern anybody.
-	_, _ = io.WriteString(x.w, content)
+	// As bytes, since a long text goes out in many small writes. A client that
+	// has gone does not concern anybody.
+	_, _ = x.w.Write([]byte(content))
 	return nil
 }
 
