@@ -22,12 +22,12 @@ type upkeep struct {
 	trimEvery, sweepEvery time.Duration
 }
 
-// sweepShare bounds the part of the time in which the table is swept, which
-// reads all of it, to one in so many.
+// sweepShare bounds the part of the time in which the table is swept, which on
+// another server reads all of it, to one in so many.
 const sweepShare = 50
 
 func (u *upkeep) run(ctx context.Context) {
-	trim, sweep := time.NewTicker(u.trimEvery), time.NewTimer(u.sweepEvery)
+	trim, sweep := time.NewTicker(u.trimEvery), time.NewTimer(u.firstSweep())
 	defer trim.Stop()
 	defer sweep.Stop()
 	for {
@@ -39,7 +39,7 @@ func (u *upkeep) run(ctx context.Context) {
 			err = u.trim(ctx)
 		case <-sweep.C:
 			started := time.Now()
-			_, err = tableserver.SweepExpired(ctx, u.client, tableName, u.ttl, started)
+			err = u.sweep(ctx, started)
 			sweep.Reset(max(u.sweepEvery, sweepShare*time.Since(started)))
 		}
 		if err != nil && ctx.Err() == nil {
@@ -54,5 +54,26 @@ func (u *upkeep) trim(ctx context.Context) error {
 		return nil
 	}
 	_, err := u.table.Trim(ctx, tableName, past)
+	return err
+}
+
+// firstSweep is how long after the start the first sweep is. The runner's own
+// server is swept at once: the first sweep of all indexes the table, which
+// costs nothing while it is empty.
+func (u *upkeep) firstSweep() time.Duration {
+	if u.table != nil {
+		return 0
+	}
+	return u.sweepEvery
+}
+
+// sweep deletes what has expired. Another server may have no TTL of its own,
+// and only a scan of the whole table finds there what has expired.
+func (u *upkeep) sweep(ctx context.Context, now time.Time) (err error) {
+	if u.table == nil {
+		_, err = tableserver.SweepByScan(ctx, u.client, tableName, u.ttl, now)
+		return err
+	}
+	_, err = u.table.SweepExpired(ctx, u.client, tableName, u.ttl, now)
 	return err
 }

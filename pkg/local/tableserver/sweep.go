@@ -14,58 +14,54 @@ import (
 
 const (
 	sweepLimit = 1000 // deletions in one call
-	sweepPage  = 500  // items that one request of a sweep reads
+	sweepPage  = 100  // expired items that a sweep looks up at a time
+	scanPage   = 500  // items that one request of a sweep by scan reads
 )
 
 // SweepExpired deletes the items of a table whose TTL attribute lies at or before now, as DynamoDB's own TTL does and
-// the local server does not: only a Number counts, and one more than five years in the past is taken for a mistake. An
-// item that was written again meanwhile stays. It reads the whole table and deletes at most 1,000 items in a call; the
-// number deleted tells whether there may be more.
-func SweepExpired(ctx context.Context, client *dynamodb.Client, table, attribute string, now time.Time) (int, error) {
+// the server does not: only a Number counts, and one more than five years in the past is taken for a mistake. An item
+// that was written again meanwhile stays. The client is one of this server, which deletes item by item, so that stream
+// and secondary indexes follow. A call costs what it deletes, at most 1,000 items, the longest expired first; the number
+// deleted tells whether there may be more. The first call for a table adds an index of the attribute to the server's
+// file, during which the server cannot write: call it while the table is still empty.
+func (s *Server) SweepExpired(ctx context.Context, client *dynamodb.Client, table, attribute string, now time.Time) (int, error) {
 	keys, err := keyNames(ctx, client, table)
 	if err != nil {
 		return 0, err
 	}
-	names := map[string]string{"#ttl": attribute}
-	projection := ""
-	for i, key := range keys {
-		name := "#k" + strconv.Itoa(i)
-		names[name] = key
-		projection += "," + name
+	expiring, err := newExpiry(s.db, table, attribute, keys)
+	if err != nil {
+		return 0, err
 	}
-	scan := dynamodb.NewScanPaginator(client, &dynamodb.ScanInput{
-		TableName:                aws.String(table),
-		FilterExpression:         aws.String("attribute_type(#ttl, :number) AND #ttl BETWEEN :oldest AND :now"),
-		ProjectionExpression:     aws.String(projection[1:]),
-		ExpressionAttributeNames: names,
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":number": &types.AttributeValueMemberS{Value: "N"},
-			":oldest": epoch(now.AddDate(-5, 0, 0)),
-			":now":    epoch(now),
-		},
-		Limit: aws.Int32(sweepPage),
-	})
-	deleted := 0
-	for scan.HasMorePages() {
-		page, err := scan.NextPage(ctx)
+	if err := expiring.index(ctx); err != nil {
+		return 0, err
+	}
+	deleted, kept := 0, 0 // kept items may still be found, by the second in which they expire, and are not looked up again
+	for deleted < sweepLimit {
+		page, err := expiring.between(ctx, oldest(now), now, min(sweepPage, sweepLimit-deleted), kept)
 		if err != nil {
-			return deleted, fmt.Errorf("looking for expired items in %s: %w", table, err)
+			return deleted, err
 		}
-		for _, key := range page.Items {
+		if len(page) == 0 {
+			break
+		}
+		for _, key := range page {
 			gone, err := deleteExpired(ctx, client, table, attribute, key, now)
 			if err != nil {
 				return deleted, fmt.Errorf("deleting an expired item of %s: %w", table, err)
 			}
 			if gone {
 				deleted++
-			}
-			if deleted == sweepLimit {
-				return deleted, nil
+			} else {
+				kept++
 			}
 		}
 	}
 	return deleted, nil
 }
+
+// oldest is the time before which a TTL attribute is taken for a mistake.
+func oldest(now time.Time) time.Time { return now.AddDate(-5, 0, 0) }
 
 func keyNames(ctx context.Context, client *dynamodb.Client, table string) ([]string, error) {
 	described, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(table)})
