@@ -54,7 +54,7 @@ type beside struct {
 }
 
 func (p *beside) add(b *testing.B, body []byte) {
-	a, err := p.AppendTail(b.Context(), p.org, list, body, nil)
+	a, err := p.AppendTail(b.Context(), p.org, list, fixed(body))
 	if err != nil {
 		b.Fatal(err)
 	}

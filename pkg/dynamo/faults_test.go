@@ -47,7 +47,7 @@ func TestTailStaysWholeWhateverFails(t *testing.T) {
 		wg.Go(func() {
 			for i := range 10 {
 				body := fmt.Sprintf("%d-%d", writer, i)
-				a, err := table.AppendTail(t.Context(), org, list, []byte(body), nil)
+				a, err := table.AppendTail(t.Context(), org, list, fixed([]byte(body)))
 				mu.Lock()
 				if err != nil {
 					failed[body] = true

@@ -80,18 +80,14 @@ const (
 	tailPutTime = 10 * time.Second
 )
 
-// AppendTail appends an entry of at most [MaxBody] bytes. Entries become
-// visible in the order of their sequences. After an error the entry may be
-// there nevertheless.
+// AppendTail appends an entry. Entries become visible in the order of their
+// sequences. After an error the entry may be there nevertheless.
 //
-// Unless it is nil, before is called ahead of each try, with the times that
-// the entry before has and this one will have: what must have been done by
-// the time at which the entry is there, even if the caller dies. An error of
-// before ends the attempt.
-func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body []byte, before func(previous, at value.Time) error) (Appended, error) {
-	if err := checkBody("an entry of the tail", body); err != nil {
-		return Appended{}, err
-	}
+// The body, of at most [MaxBody] bytes, is what entry makes for the place that
+// it is to have, Sum not set. It is called ahead of each try, so that it may do
+// what must have been done by the time at which the entry is there, even if
+// the caller dies. An error of it ends the attempt.
+func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry func(next Appended) (body []byte, err error)) (Appended, error) {
 	mark := newMark()
 	for attempt := range contendedAttempts {
 		if attempt > 0 {
@@ -103,7 +99,7 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body 
 		if err != nil {
 			return Appended{}, err
 		}
-		next, done, err := t.appendAfter(ctx, org, list, end, mark, body, before)
+		next, done, err := t.appendAfter(ctx, org, list, end, mark, entry)
 		if err != nil {
 			return Appended{}, err
 		}
@@ -115,18 +111,18 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, body 
 }
 
 // appendAfter reports false when another entry stands behind the end.
-func (t *Table) appendAfter(ctx context.Context, org value.ID, list string, end Appended, mark uint64, body []byte, before func(previous, at value.Time) error) (next Appended, done bool, err error) {
+func (t *Table) appendAfter(ctx context.Context, org value.ID, list string, end Appended, mark uint64, entry func(Appended) ([]byte, error)) (next Appended, done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailPutTime)
 	defer cancel()
-	next = Appended{
-		Sequence: end.Sequence + 1, Sum: end.Sum + uint64(len(body)),
-		At: max(value.TimeOf(t.now()), end.At), Previous: end.At,
+	next = Appended{Sequence: end.Sequence + 1, At: max(value.TimeOf(t.now()), end.At), Previous: end.At}
+	body, err := entry(next)
+	if err == nil {
+		err = checkBody("an entry of the tail", body)
 	}
-	if before != nil {
-		if err := before(next.Previous, next.At); err != nil {
-			return next, false, err
-		}
+	if err != nil {
+		return next, false, err
 	}
+	next.Sum = end.Sum + uint64(len(body))
 	done, err = t.putTail(ctx, tailKey(org, list, next.Sequence), next, mark, body)
 	return next, done, err
 }

@@ -33,7 +33,7 @@ func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (en
 
 func appendTail(t *testing.T, table *dynamo.Table, org value.ID, body string) dynamo.Appended {
 	t.Helper()
-	a, err := table.AppendTail(t.Context(), org, list, []byte(body), nil)
+	a, err := table.AppendTail(t.Context(), org, list, fixed([]byte(body)))
 	if err != nil {
 		t.Fatalf("append %q: %v", body, err)
 	}
@@ -64,7 +64,7 @@ func TestConcurrentAppendsShareNoSequenceAndLeaveNoGap(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				body := fmt.Sprintf("%d-%d", writer, i)
-				a, err := table.AppendTail(t.Context(), org, list, []byte(body), nil)
+				a, err := table.AppendTail(t.Context(), org, list, fixed([]byte(body)))
 				if err != nil {
 					t.Error(err)
 					return
@@ -119,7 +119,7 @@ func TestTailOfManyPagesIsReadWhole(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	body := bytes.Repeat([]byte{7}, dynamo.MaxBody)
 	for range 5 {
-		if _, err := table.AppendTail(t.Context(), org, list, body, nil); err != nil {
+		if _, err := table.AppendTail(t.Context(), org, list, fixed(body)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestTailOfManyPagesIsReadWhole(t *testing.T) {
 			t.Errorf("entry %d: sequence %d of %d bytes", i, e.Sequence, len(e.Body))
 		}
 	}
-	if _, err := table.AppendTail(t.Context(), org, list, append(body, 7), nil); err == nil {
+	if _, err := table.AppendTail(t.Context(), org, list, fixed(append(body, 7))); err == nil {
 		t.Errorf("a body of %d bytes was taken", len(body)+1)
 	}
 }
@@ -207,6 +207,11 @@ func TestAppendWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	}
 }
 
+// fixed is an entry that is the same wherever it comes to stand.
+func fixed(body []byte) func(dynamo.Appended) ([]byte, error) {
+	return func(dynamo.Appended) ([]byte, error) { return body, nil }
+}
+
 func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	table, org := tableAt(t, &now), value.NewID()
@@ -216,9 +221,9 @@ func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 	start := now
 	for i, refused := range []error{nil, refusal, nil} {
 		now = start.Add(time.Duration(i) * time.Hour)
-		_, err := table.AppendTail(t.Context(), org, list, []byte("x"), func(previous, at value.Time) error {
-			told = append(told, times{previous, at})
-			return refused
+		_, err := table.AppendTail(t.Context(), org, list, func(next dynamo.Appended) ([]byte, error) {
+			told = append(told, times{next.Previous, next.At})
+			return []byte("x"), refused
 		})
 		if !errors.Is(err, refused) {
 			t.Errorf("append %d: %v, want %v", i, err, refused)
@@ -238,15 +243,15 @@ func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 func TestAnOvertakenAppendIsPreparedAnew(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	var tries int
-	got, err := table.AppendTail(t.Context(), org, list, []byte("late"), func(previous, _ value.Time) error {
+	got, err := table.AppendTail(t.Context(), org, list, func(next dynamo.Appended) ([]byte, error) {
 		tries++
-		if (previous == 0) != (tries == 1) {
-			t.Errorf("try %d: the entry before is from %s", tries, previous)
+		if (next.Previous == 0) != (tries == 1) {
+			t.Errorf("try %d: the entry before is from %s", tries, next.Previous)
 		}
 		if tries <= 3 {
 			appendTail(t, table, org, "fast")
 		}
-		return nil
+		return []byte("late"), nil
 	})
 	if err != nil || tries != 4 || got.Sequence != 4 || got.Sum != 16 {
 		t.Errorf("got %+v, %v after %d tries, want the sequence 4 and the sum 16 after 4", got, err, tries)

@@ -144,7 +144,7 @@ func (e *entry) follow(ctx context.Context, now time.Time) error {
 	after := e.sequence
 	e.mu.RUnlock()
 	err := e.table.TailAfter(ctx, e.org, e.list.Name, after, false, func(logged dynamo.TailEntry) error {
-		found, err := nextEntry(e.list, after, logged)
+		found, err := e.next(after, logged)
 		if err != nil {
 			return err
 		}

@@ -225,7 +225,7 @@ func (j *job) fold(ctx context.Context, m *manifest) (touched map[int32]bool, re
 		if size > maxFold {
 			return full
 		}
-		found, err := nextEntry(j.list, covered, e)
+		found, err := j.next(covered, e)
 		if err != nil {
 			return err
 		}
@@ -247,13 +247,13 @@ func (j *job) fold(ctx context.Context, m *manifest) (touched map[int32]bool, re
 	return touched, errors.Is(err, full), nil
 }
 
-// nextEntry decodes the entry that follows a sequence and sets the time at
-// which its documents became visible.
-func nextEntry(list *List, after uint64, e dynamo.TailEntry) (tailEntry, error) {
+// next decodes the entry that follows a sequence and sets the time at which its
+// documents became visible.
+func (s storage) next(after uint64, e dynamo.TailEntry) (tailEntry, error) {
 	if e.Sequence != after+1 {
 		return tailEntry{}, fmt.Errorf("entry %d follows %d: %w", e.Sequence, after, errGap)
 	}
-	found, err := readEntry(list.Schema, e.Body)
+	found, err := listKey{s.org, s.list}.readEntry(e.Sequence, e.Body)
 	if err != nil {
 		return tailEntry{}, fmt.Errorf("entry %d of the tail: %w", e.Sequence, err)
 	}

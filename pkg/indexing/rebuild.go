@@ -231,7 +231,9 @@ func (j *job) announce(ctx context.Context, version uint64) error {
 	if err := j.table.AskJob(ctx, j.org, j.list.Name, j.now()); err != nil {
 		return err
 	}
-	_, err := j.table.AppendTail(ctx, j.org, j.list.Name, rebuiltEntry(version), nil)
+	_, err := j.table.AppendTail(ctx, j.org, j.list.Name, func(next dynamo.Appended) ([]byte, error) {
+		return listKey{j.org, j.list}.seal(next.Sequence, rebuiltEntry(version)), nil
+	})
 	return err
 }
 
@@ -298,7 +300,7 @@ func readAll(ctx context.Context, s storage, groups index.GroupSet) (*index.View
 	}
 	after := m.covered
 	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, true, func(e dynamo.TailEntry) error {
-		found, err := nextEntry(s.list, after, e)
+		found, err := s.next(after, e)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"sync"
 
@@ -33,10 +34,13 @@ type tailEntry struct {
 }
 
 // An entry is one byte that says what follows, a length in bytes (uvarint),
-// and that many bytes, or fewer that zstd packed them in:
+// that many bytes, or fewer that zstd packed them in, and a CRC-32C (4 bytes,
+// little endian) of the organization (16 bytes), the list's name, the entry's
+// sequence (8 bytes, big endian) and all bytes before it, so that an entry in
+// the place of another is noticed:
 //
 //	0, 1   documents, plain or packed: of each its part (varint) and its
-//	       encoded form, which has a checksum
+//	       encoded form
 //	2      rebuilt: the version of the manifest (uvarint), plain
 //
 // Where a list's tail lies, and what each choice costs, is said at
@@ -91,7 +95,19 @@ func rebuiltEntry(version uint64) []byte {
 	return append([]byte{entryRebuilt, byte(len(body))}, body...)
 }
 
-// entries packs documents into as few entries as the bound allows.
+// seal adds the checksum that an entry has at its place in the tail.
+func (k listKey) seal(sequence uint64, entry []byte) []byte {
+	return binary.LittleEndian.AppendUint32(slices.Clip(entry), k.checksum(sequence, entry))
+}
+
+func (k listKey) checksum(sequence uint64, entry []byte) uint32 {
+	place := append(k.org[:], k.list.Name...)
+	place = binary.BigEndian.AppendUint64(place, sequence)
+	return crc32.Update(crc32.Checksum(place, castagnoli), castagnoli, entry)
+}
+
+// entries packs documents into as few entries as the bound allows. They lack
+// the checksum.
 func entries(documents []placed) [][]byte {
 	var out [][]byte
 	var content []byte
@@ -111,8 +127,15 @@ func entries(documents []placed) [][]byte {
 
 // readEntry decodes an entry. Its documents are visible since it was
 // appended, which is for the caller to set.
-func readEntry(schema *index.Schema, entry []byte) (tailEntry, error) {
-	r := reader{data: entry}
+func (k listKey) readEntry(sequence uint64, entry []byte) (tailEntry, error) {
+	if len(entry) < crc32.Size {
+		return tailEntry{}, fmt.Errorf("%d bytes: %w", len(entry), errEntry)
+	}
+	body, sum := entry[:len(entry)-crc32.Size], entry[len(entry)-crc32.Size:]
+	if k.checksum(sequence, body) != binary.LittleEndian.Uint32(sum) {
+		return tailEntry{}, fmt.Errorf("checksum differs: %w", errEntry)
+	}
+	r := reader{data: body}
 	kind := r.take(1)
 	size := r.count()
 	if r.bad || size > maxUnpacked {
@@ -146,7 +169,7 @@ func readEntry(schema *index.Schema, entry []byte) (tailEntry, error) {
 			return tailEntry{}, fmt.Errorf("part: %w", errEntry)
 		}
 		var err error
-		if p.Document, r.data, err = index.DecodeDocument(schema, r.data); err != nil {
+		if p.Document, r.data, err = index.DecodeDocument(k.list.Schema, r.data); err != nil {
 			return tailEntry{}, err
 		}
 		e.documents = append(e.documents, p)

@@ -2,11 +2,13 @@ package indexing
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 func testDocument(n byte, text string) placed {
@@ -14,6 +16,8 @@ func testDocument(n byte, text string) placed {
 	id[0], id[15] = n, n*7
 	return placed{int32(n) - 2, testSchema.Build(id, 0).Number(1, int64(n)).Text(3, text).Document(int64(n), 0)}
 }
+
+var testKey = listKey{testOrg, testList}
 
 func same(a, b placed) bool {
 	return a.part == b.part && bytes.Equal(index.AppendDocument(nil, &a.Document), index.AppendDocument(nil, &b.Document))
@@ -30,10 +34,10 @@ func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
 	} {
 		var got []placed
 		for _, entry := range entries(documents) {
-			if len(entry) > maxEntry+16 {
+			if len(entry) > maxEntry+20 {
 				t.Errorf("%s: an entry of %d bytes, want at most %d", name, len(entry), maxEntry)
 			}
-			read, err := readEntry(testSchema, entry)
+			read, err := testKey.readEntry(7, testKey.seal(7, entry))
 			if err != nil || read.rebuilt != 0 {
 				t.Fatalf("%s: got rebuilt %d, %v", name, read.rebuilt, err)
 			}
@@ -47,8 +51,26 @@ func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
 
 func TestAnEntryTellsOfARebuild(t *testing.T) {
 	for _, version := range []uint64{1, 200, 1 << 40} {
-		if got, err := readEntry(testSchema, rebuiltEntry(version)); err != nil || got.rebuilt != version || len(got.documents) > 0 {
+		if got, err := testKey.readEntry(7, testKey.seal(7, rebuiltEntry(version))); err != nil || got.rebuilt != version || len(got.documents) > 0 {
 			t.Errorf("version %d: got %+v, %v", version, got, err)
+		}
+	}
+}
+
+func TestAnEntryInThePlaceOfAnotherIsRefused(t *testing.T) {
+	entry := testKey.seal(7, entries([]placed{testDocument(1, "a")})[0])
+	other := *testList
+	other.Name = "others"
+	for name, place := range map[string]struct {
+		listKey
+		sequence uint64
+	}{
+		"another organization": {listKey{value.MustID("bbbbbbbb-0000-4000-8000-000000000002"), testList}, 7},
+		"another list":         {listKey{testOrg, &other}, 7},
+		"another sequence":     {testKey, 8},
+	} {
+		if got, err := place.readEntry(place.sequence, entry); !errors.Is(err, errEntry) {
+			t.Errorf("%s: got %+v, %v; want %v", name, got, err, errEntry)
 		}
 	}
 }
@@ -57,10 +79,11 @@ func FuzzReadEntry(f *testing.F) {
 	for _, entry := range entries([]placed{testDocument(1, "a"), testDocument(2, strings.Repeat("b", 100))}) {
 		f.Add(entry)
 	}
-	f.Add(rebuiltEntry(3))
+	f.Add([]byte{entryRebuilt, 1, 3})
 	f.Add([]byte{entryPacked, 4, 1, 2})
 	f.Fuzz(func(t *testing.T, entry []byte) {
-		read, err := readEntry(testSchema, entry)
+		entry = testKey.seal(7, entry) // what the checksum lets through
+		read, err := testKey.readEntry(7, entry)
 		if err != nil {
 			if !Damaged(err) {
 				t.Errorf("%x: error %v does not mean a rebuild", entry, err)
@@ -69,7 +92,7 @@ func FuzzReadEntry(f *testing.F) {
 		}
 		var again []placed
 		for _, e := range entries(read.documents) {
-			r, err := readEntry(testSchema, e)
+			r, err := testKey.readEntry(7, testKey.seal(7, e))
 			if err != nil {
 				t.Fatalf("%x: written again: %v", entry, err)
 			}

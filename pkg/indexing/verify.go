@@ -127,7 +127,7 @@ func (s storage) documents(ctx context.Context) (map[docKey]index.Document, []Di
 	}
 	after := m.covered
 	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, true, func(e dynamo.TailEntry) error {
-		entry, err := nextEntry(s.list, after, e)
+		entry, err := s.next(after, e)
 		if err != nil {
 			return err
 		}

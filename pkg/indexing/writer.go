@@ -97,14 +97,15 @@ func (w *Writer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events
 
 // append adds documents to a tail, and wants a job where it is time for one.
 func (w *Writer) append(ctx context.Context, org value.ID, list *List, documents []placed) error {
-	for _, body := range entries(documents) {
-		appended, err := w.table.AppendTail(ctx, org, list.Name, body, func(previous, at value.Time) error {
-			return w.prepare(ctx, org, list, previous, at)
+	key := listKey{org, list}
+	for _, content := range entries(documents) {
+		appended, err := w.table.AppendTail(ctx, org, list.Name, func(next dynamo.Appended) ([]byte, error) {
+			return key.seal(next.Sequence, content), w.prepare(ctx, org, list, next.Previous, next.At)
 		})
 		if err != nil {
 			return err
 		}
-		before := appended.Sum - uint64(len(body))
+		before := appended.Sum - min(appended.Sum, uint64(len(content)))
 		if appended.Sequence%foldEntries != 0 && appended.Sum/foldBytes == before/foldBytes {
 			continue
 		}
