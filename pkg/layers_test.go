@@ -59,6 +59,7 @@ var layers = map[string][]string{
 	"pkg/local/queueserver": {},
 	"pkg/local/eventsource": {"pkg/pause"},
 	"pkg/local/faults":      {},
+	"pkg/local/processes":   {},
 	"pkg/local/meter":       {},
 	"pkg/local/provision":   {"pkg/local/template"},
 	"pkg/local/bench":       {"..."},

@@ -1,0 +1,143 @@
+package processes
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// handler is the Runtime API of one instance. There is no
+// Lambda-Runtime-Client-Context and no Lambda-Runtime-Cognito-Identity: Lambda
+// passes on what the invoker gave, and only mobile SDKs give them.
+func (n *instance) handler() http.Handler {
+	const root = "/2018-06-01/runtime/"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+root+"invocation/next", n.serveNext)
+	mux.HandleFunc("POST "+root+"invocation/{id}/response", n.serveResponse)
+	mux.HandleFunc("POST "+root+"invocation/{id}/error", n.serveError)
+	mux.HandleFunc("POST "+root+"init/error", n.serveInitError)
+	return mux
+}
+
+// serveNext ends the invocation before and waits for another.
+func (n *instance) serveNext(w http.ResponseWriter, r *http.Request) {
+	n.pool.mu.Lock()
+	n.rest()
+	i := n.pool.next(n)
+	n.pool.mu.Unlock()
+	if i == nil {
+		select {
+		case i = <-n.work:
+		case <-n.gone:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(i.event)))
+	header.Set("Lambda-Runtime-Aws-Request-Id", i.id)
+	header.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(i.deadline.UnixMilli(), 10))
+	header.Set("Lambda-Runtime-Invoked-Function-Arn", fmt.Sprintf("arn:aws:lambda:%s:000000000000:function:%s", n.pool.fleet.cfg.Region, n.pool.function.Name))
+	header.Set("Lambda-Runtime-Trace-Id", traceID(time.Now()))
+	_, _ = w.Write(i.event) // a process that is gone fails its invocation
+}
+
+// traceID is a trace that nobody samples.
+func traceID(now time.Time) string {
+	var random [20]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return fmt.Sprintf("Root=1-%08x-%s;Parent=%s;Sampled=0", now.Unix(), hex.EncodeToString(random[:12]), hex.EncodeToString(random[12:]))
+}
+
+func (n *instance) serveResponse(w http.ResponseWriter, r *http.Request) {
+	answer, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
+	if err == nil {
+		n.answer(w, r, answer, nil)
+		return
+	}
+	tooLarge := (*http.MaxBytesError)(nil)
+	if !errors.As(err, &tooLarge) {
+		return // the process is gone, and its end fails the invocation
+	}
+	failure := &FunctionError{Type: "Function.ResponseSizeTooLarge", Message: fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", MaxPayload)}
+	if n.settle(r.PathValue("id"), nil, failure) == nil {
+		say(w, http.StatusRequestEntityTooLarge, FunctionError{Type: "RequestEntityTooLarge", Message: failure.Message})
+	}
+}
+
+func (n *instance) serveError(w http.ResponseWriter, r *http.Request) {
+	if failure := reported(w, r); failure != nil {
+		n.answer(w, r, nil, failure)
+	}
+}
+
+func (n *instance) answer(w http.ResponseWriter, r *http.Request, answer []byte, failure error) {
+	if refused := n.settle(r.PathValue("id"), answer, failure); refused != nil {
+		say(w, http.StatusBadRequest, *refused)
+		return
+	}
+	say(w, http.StatusAccepted, status{"OK"})
+}
+
+// settle takes the outcome of the instance's invocation, once.
+func (n *instance) settle(id string, answer []byte, failure error) (refused *FunctionError) {
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	if n.current == nil || !n.begun || n.outcome != nil || n.current.id != id {
+		return &FunctionError{Type: "InvalidRequestID", Message: "Invalid request ID"}
+	}
+	n.outcome = &outcome{answer, failure}
+	return nil
+}
+
+// serveInitError keeps what is wrong until the process ends, as it is to do.
+func (n *instance) serveInitError(w http.ResponseWriter, r *http.Request) {
+	failure := reported(w, r)
+	if failure == nil {
+		return
+	}
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	if n.ready {
+		say(w, http.StatusForbidden, FunctionError{Type: "InvalidStateTransition", Message: "State transition is not allowed"})
+		return
+	}
+	n.failed = failure
+	say(w, http.StatusAccepted, status{"OK"})
+}
+
+// reported reads what a function says of its failure, nil when it is gone.
+func reported(w http.ResponseWriter, r *http.Request) *FunctionError {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
+	if err != nil {
+		return nil
+	}
+	failure := &FunctionError{}
+	if json.Unmarshal(text, failure) != nil {
+		failure.Message = string(text)
+	}
+	if failure.Type == "" {
+		failure.Type = r.Header.Get("Lambda-Runtime-Function-Error-Type")
+	}
+	return failure
+}
+
+// status is what the API answers when it has taken something.
+type status struct {
+	Status string `json:"status"`
+}
+
+func say(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.MarshalWrite(w, body) // nobody is left to be told
+}

@@ -1,0 +1,112 @@
+package processes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Config holds what has a default.
+type Config struct {
+	Region string        // default us-east-1
+	Idle   time.Duration // after which an instance without work ends, default 1 min
+	Init   time.Duration // what a process may take until it asks for work, default 10 s, as Lambda's
+	// Logs gets what the functions write, a line each, with the function's
+	// name and the process's id in front; nil drops it.
+	Logs   io.Writer
+	Logger *slog.Logger // of starts and ends; default: nothing is logged
+}
+
+// MaxPayload bounds an event and an answer in bytes, as Lambda does.
+const MaxPayload = 6291556
+
+// Fleet is all instances of all functions. It is safe for concurrent use.
+type Fleet struct {
+	cfg      Config
+	launcher *launcher
+	logs     *logs
+	pools    map[string]*pool
+	running  sync.WaitGroup // instances
+	closing  sync.Once
+}
+
+// New makes a fleet without any instance. It fails when a binary is not there.
+func New(functions []Function, cfg Config) (*Fleet, error) {
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
+	cfg.Idle = cmp.Or(cfg.Idle, time.Minute)
+	cfg.Init = cmp.Or(cfg.Init, 10*time.Second)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Logs == nil {
+		cfg.Logs = io.Discard
+	}
+	f := &Fleet{cfg: cfg, logs: &logs{out: cfg.Logs}, pools: map[string]*pool{}}
+	for _, function := range functions {
+		if _, err := os.Stat(function.Binary); err != nil {
+			return nil, fmt.Errorf("binary of the function %s: %w", function.Name, err)
+		}
+		f.pools[function.Name] = &pool{fleet: f, function: function.withDefaults(), alive: map[*instance]bool{}}
+	}
+	var err error
+	f.launcher, err = newLauncher()
+	return f, err
+}
+
+// Invoke runs a function with an event, both event and answer as Lambda's
+// invoke JSON, in an instance that is idle, in a new one, or, when there are
+// as many as may be, in the first that becomes free. A [*FunctionError] says
+// that the function failed, crashed or took too long. When ctx ends, Invoke
+// does too; an invocation that has begun goes on to its own deadline.
+func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
+	p := f.pools[function]
+	if p == nil {
+		return nil, fmt.Errorf("there is no function %q", function)
+	}
+	if len(event) > MaxPayload {
+		return nil, fmt.Errorf("event for %s of %d bytes, more than %d", function, len(event), MaxPayload)
+	}
+	return p.invoke(ctx, event)
+}
+
+// Process is an instance that runs.
+type Process struct {
+	Function string
+	PID      int
+	Busy     bool // it has an invocation
+}
+
+// Processes lists the instances that run, by function.
+func (f *Fleet) Processes() []Process {
+	var all []Process
+	for _, name := range slices.Sorted(maps.Keys(f.pools)) {
+		all = append(all, f.pools[name].processes()...)
+	}
+	return all
+}
+
+// errClosed fails invocations once the fleet is closed.
+var errClosed = errors.New("the functions are being stopped")
+
+// Close kills every instance, which fails what they do, and returns when all
+// are gone. Closing again does nothing.
+func (f *Fleet) Close() error {
+	f.closing.Do(f.close)
+	return nil
+}
+
+func (f *Fleet) close() {
+	for _, p := range f.pools {
+		p.close()
+	}
+	f.running.Wait()
+	f.launcher.close()
+}

@@ -1,0 +1,62 @@
+package processes
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// DefaultInstances is how many instances of a function there are at most,
+// unless it says otherwise.
+const DefaultInstances = 4
+
+// Function is a function as a template declares it.
+type Function struct {
+	Name        string
+	Binary      string            // path of its executable
+	Environment map[string]string // the variables that the template gives it
+	Timeout     time.Duration     // of an invocation, default 3 s, as Lambda's
+	MemoryMB    int               // what it is told of its memory, default 128; nothing enforces it
+	Instances   int               // most at a time, default [DefaultInstances]
+}
+
+func (f Function) withDefaults() Function {
+	f.Timeout = cmp.Or(f.Timeout, 3*time.Second)
+	f.MemoryMB = cmp.Or(f.MemoryMB, 128)
+	f.Instances = cmp.Or(f.Instances, DefaultInstances)
+	return f
+}
+
+// environment is all that a process of the function gets to see: what the
+// template gives it and what Lambda itself sets, which a template cannot
+// override. Nothing of the caller's own environment is in it.
+func (f Function) environment(region, runtimeAPI, stream string) []string {
+	all := map[string]string{
+		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local",
+		"LANG": "en_US.UTF-8", "PATH": "/usr/local/bin:/usr/bin/:/bin:/opt/bin", "TZ": ":UTC",
+	}
+	maps.Copy(all, f.Environment)
+	maps.Copy(all, map[string]string{
+		"AWS_EXECUTION_ENV":               "AWS_Lambda_provided.al2023",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(f.MemoryMB),
+		"AWS_LAMBDA_FUNCTION_NAME":        f.Name,
+		"AWS_LAMBDA_FUNCTION_VERSION":     version,
+		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + f.Name,
+		"AWS_LAMBDA_LOG_STREAM_NAME":      stream,
+		"AWS_LAMBDA_RUNTIME_API":          runtimeAPI,
+		"AWS_REGION":                      region, "AWS_DEFAULT_REGION": region,
+		"LAMBDA_TASK_ROOT": filepath.Dir(f.Binary), "_HANDLER": filepath.Base(f.Binary),
+	})
+	list := make([]string, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, name+"="+all[name])
+	}
+	return list
+}
+
+// version is the version of a function that was never published.
+const version = "$LATEST"

@@ -1,0 +1,180 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// instance is a process of a function with its Runtime API, which nobody else
+// is told of. The pool's lock guards its state while the process runs.
+type instance struct {
+	pool *pool
+	work chan *invocation // to a process that waits for it
+	gone chan struct{}    // closed when the process is
+
+	process *os.Process // nil until it has started
+	ready   bool        // it has asked for work
+	current *invocation // nil between invocations
+	begun   bool        // current was handed to the process
+	outcome *outcome    // of current, until the process has asked for more or is gone
+	timer   *time.Timer // of initialization, deadline or idleness
+	cause   error       // why the process was killed, nil when it ended by itself
+	failed  error       // what it reported of its initialization
+}
+
+// run starts the process and returns when it is gone and its invocation ended.
+func (n *instance) run() {
+	how := n.live()
+	close(n.gone)
+	n.pool.remove(n)
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	level := slog.LevelWarn
+	if n.current == nil && n.cause != nil || errors.Is(n.cause, errClosed) {
+		level = slog.LevelDebug
+	}
+	n.pool.fleet.cfg.Logger.Log(context.Background(), level, "instance ended", "function", n.pool.function.Name, "how", how, "cause", n.cause)
+	if n.current != nil {
+		n.current.done <- n.last(how)
+	}
+}
+
+// last is what became of the invocation whose process is gone. The caller
+// holds the lock.
+func (n *instance) last(how error) outcome {
+	switch {
+	case n.outcome != nil:
+		return *n.outcome
+	case n.cause != nil:
+		return outcome{err: n.cause}
+	case n.failed != nil:
+		return outcome{err: n.failed}
+	}
+	return outcome{err: n.current.exited(how)}
+}
+
+// live is the life of the process. It returns how it ended.
+func (n *instance) live() error {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the runtime API: %w", err)
+	}
+	api := &http.Server{Handler: n.handler(), ReadHeaderTimeout: 10 * time.Second}
+	go api.Serve(listener) //nolint:errcheck // it ends by Close
+	defer api.Close()
+	cmd, err := n.start(listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	err = cmd.Wait()
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	n.process = nil
+	if n.timer != nil {
+		n.timer.Stop()
+	}
+	if err == nil {
+		err = errors.New("exit status 0")
+	}
+	return err
+}
+
+func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
+	fleet, function := n.pool.fleet, n.pool.function
+	stream := time.Now().UTC().Format("2006/01/02") + "/[" + version + "]" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	cmd := exec.Command(function.Binary) //nolint:gosec // it is the function's
+	cmd.Env = function.environment(fleet.cfg.Region, runtimeAPI, stream)
+	out := fleet.logs.of(function.Name)
+	defer out.named(cmd)
+	cmd.Stdout, cmd.Stderr = out, out
+	// What the function has started itself must not hold its output open.
+	cmd.WaitDelay = time.Second
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	if n.pool.closed {
+		return nil, errClosed
+	}
+	if err := fleet.launcher.start(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", function.Binary, err)
+	}
+	n.process = cmd.Process
+	n.timer = time.AfterFunc(fleet.cfg.Init, n.tooSlow)
+	return cmd, nil
+}
+
+// begin makes the invocation the instance's. Its time runs from here: what a
+// process needs to initialize is not the invocation's. The caller holds the
+// lock.
+func (n *instance) begin(i *invocation) {
+	n.timer.Stop()
+	n.current, n.begun, n.outcome = i, true, nil
+	i.deadline = time.Now().Add(n.pool.function.Timeout)
+	n.timer = time.AfterFunc(n.pool.function.Timeout, func() { n.expire(i) })
+}
+
+// rest ends the invocation that the instance had, as it asks for the next: as
+// in Lambda an invocation is over only then, so that who invokes one after the
+// other meets the same instance. The caller holds the lock.
+func (n *instance) rest() {
+	n.timer.Stop()
+	n.ready = true
+	if !n.begun {
+		return
+	}
+	if n.outcome == nil {
+		n.outcome = &outcome{err: &FunctionError{Type: "Runtime.InvalidStateTransition", Message: "RequestId: " + n.current.id + " Error: the runtime asked for work before it answered"}}
+	}
+	n.current.done <- *n.outcome
+	n.current, n.begun, n.outcome = nil, false, nil
+}
+
+// expire ends an instance whose invocation is past its deadline.
+func (n *instance) expire(i *invocation) {
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	if n.current == i {
+		n.end(i.timedOut(n.pool.function.Timeout))
+	}
+}
+
+// tooSlow ends an instance that has not asked for work in time.
+func (n *instance) tooSlow() {
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	if !n.ready {
+		n.end(&FunctionError{Type: "Sandbox.Timedout", Message: fmt.Sprintf("initialization timed out after %.2f seconds", n.pool.fleet.cfg.Init.Seconds())})
+	}
+}
+
+// errIdle ends an instance that nobody needed for a while.
+var errIdle = errors.New("it was idle")
+
+// retire ends an instance that is idle.
+func (n *instance) retire() {
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	if n.pool.forget(n) {
+		n.end(errIdle)
+	}
+}
+
+// end kills the process; the first cause counts. Lambda gives no warning to
+// what has no extension, either. The caller holds the lock.
+func (n *instance) end(cause error) {
+	if n.cause == nil {
+		n.cause = cause
+	}
+	if n.process != nil {
+		_ = n.process.Kill() // it may just have ended
+	}
+}

@@ -1,0 +1,63 @@
+package processes
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+)
+
+// maxLine bounds a line of a function's output in bytes; what is longer is
+// passed on in pieces.
+const maxLine = 64 << 10
+
+// logs passes on what all functions write.
+type logs struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// of returns the output of a process of the function.
+func (l *logs) of(function string) *output { return &output{logs: l, name: function} }
+
+// output is what one process writes, until it is whole lines.
+type output struct {
+	logs *logs
+	name string
+
+	mu   sync.Mutex
+	line bytes.Buffer
+}
+
+// named adds the process's id to the name, once it has started.
+func (o *output) named(cmd *exec.Cmd) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if cmd.Process != nil {
+		o.name = fmt.Sprintf("%s[%d]", o.name, cmd.Process.Pid)
+	}
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for rest := text; len(rest) > 0; {
+		line, more, whole := bytes.Cut(rest, []byte("\n"))
+		o.line.Write(line)
+		if whole || o.line.Len() >= maxLine {
+			o.flush()
+		}
+		rest = more
+	}
+	return len(text), nil
+}
+
+// flush passes on one line.
+func (o *output) flush() {
+	o.logs.mu.Lock()
+	defer o.logs.mu.Unlock()
+	// What cannot be written must not stop the function.
+	_, _ = fmt.Fprintf(o.logs.out, "%s %s\n", o.name, o.line.Bytes())
+	o.line.Reset()
+}
