@@ -336,6 +336,7 @@ func TestHostileAnswersEndInTimeAndInWords(t *testing.T) {
 		{"no HTTP", say("220 mail.test ESMTP\r\n"), outbound.Failed, invalid, ""},
 		{"no status", say("HTTP/1.1 \r\n\r\n"), outbound.Failed, invalid, ""},
 		{"status of one digit", say("HTTP/1.1 2 OK\r\n\r\n"), outbound.Failed, invalid, ""},
+		{"status below all classes", say("HTTP/1.1 001 OK\r\n\r\n"), outbound.Failed, invalid, ""},
 		{"negative length", say(okHeader + "Content-Length: -1\r\n\r\n"), outbound.Failed, invalid, ""},
 		{"two lengths", say(okHeader + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"), outbound.Failed, invalid, ""},
 		{"unknown encoding", say(okHeader + "Transfer-Encoding: gzip\r\n\r\n"), outbound.Failed, invalid, ""},
@@ -545,12 +546,30 @@ func TestFailuresOfThisHostAreOurs(t *testing.T) {
 	}
 }
 
+// That a name's IPv6 address cannot be reached from here says nothing about
+// its owner, whose IPv4 address failed as well.
+func TestFailureOfTheReachableAddressIsTold(t *testing.T) {
+	n := newNetwork(t)
+	n.name("two.test", "2606:4700::1", "93.184.216.34")
+	c := outbound.New(n.cfg)
+	c.Connect(func(_ context.Context, target netip.AddrPort) (net.Conn, error) {
+		code := syscall.ECONNREFUSED
+		if target.Addr().Is6() {
+			code = syscall.ENETUNREACH
+		}
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(target), Err: os.NewSyscallError("connect", code)}
+	})
+	if out := post(t, c, "https://two.test/", 5*time.Second); out.Kind != outbound.Failed || out.Reason != "connection refused" {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
 // Any bytes at all end as an answer or as a failure of the receiver's.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		"", okHeader + "\r\n", okHeader + "Content-Length: 5\r\n\r\nhello", "HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: a\r\n\r\n",
 		okHeader + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "HTTP/1.1 429 x\r\nRetry-After: 99999999999\r\n\r\n",
-		"HTTP/1.1 100 \r\n\r\n" + okHeader + "\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+		"HTTP/1.1 001 \r\n\r\n", "HTTP/1.1 100 \r\n\r\n" + okHeader + "\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -567,7 +586,7 @@ func FuzzAnswer(f *testing.F) {
 		})
 		out := post(t, c, "http://127.0.0.1/", 2*time.Second)
 		switch {
-		case out.Kind == outbound.Answered && (out.Reason != "" || out.Status < 100 && out.Status != 0 || len(out.Body) > 64<<10 || out.RetryAfter < 0):
+		case out.Kind == outbound.Answered && (out.Reason != "" || out.Status < 100 || len(out.Body) > 64<<10 || out.RetryAfter < 0):
 			t.Errorf("answer %q: outcome %+v", answer, out)
 		case out.Kind != outbound.Answered && out.Kind != outbound.Failed:
 			t.Errorf("answer %q: outcome %+v", answer, out)

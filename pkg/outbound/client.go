@@ -64,6 +64,10 @@ type Config struct {
 	RootCAs *x509.CertPool
 }
 
+// errNoStatus is for a status that net/http lets through: three digits that
+// are below any class.
+var errNoStatus = errors.New("status below 100")
+
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	transport    *http.Transport
@@ -146,6 +150,9 @@ func (c *Client) post(ctx context.Context, target string, header http.Header, bo
 		return c.explain(ctx, err, attempt, timeout)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode < 100 {
+		return c.explain(ctx, errNoStatus, attempt, timeout)
+	}
 	return Outcome{
 		Kind: Answered, Status: resp.StatusCode, Body: read(resp),
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), c.now()),

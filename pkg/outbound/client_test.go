@@ -16,6 +16,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -100,13 +103,26 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
+// net/http reads the environment once in a process, so that the test has one
+// of its own.
 func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
-	proxy := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
-	t.Setenv("HTTP_PROXY", proxy)
-	t.Setenv("HTTPS_PROXY", proxy)
-	url := serve(t, func(http.ResponseWriter, *http.Request) {})
-	if out := post(t, local(), url, time.Second); out.Status != 200 {
+	if os.Getenv("HTTPS_PROXY") == "" {
+		test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s")
+		test.Env = append(os.Environ(), "HTTP_PROXY=http://proxy.test:80", "HTTPS_PROXY=http://proxy.test:80", "NO_PROXY=")
+		if output, err := test.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, output)
+		}
+		return
+	}
+	n := newNetwork(t)
+	n.host(t, "93.184.216.34", ok, "direct.test")
+	n.name("direct.test", "93.184.216.34")
+	n.name("proxy.test", "93.184.216.35")
+	if out := post(t, n.client(), "https://direct.test/", 5*time.Second); out.Status != 200 {
 		t.Errorf("outcome %+v", out)
+	}
+	if got := n.reached(); !slices.Equal(got, []string{"93.184.216.34"}) {
+		t.Errorf("dialled %s", got)
 	}
 }
 
@@ -317,6 +333,26 @@ func certificate(t testing.TB, from, to time.Time, hosts ...string) (tls.Certifi
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: parsed}, pool
+}
+
+func TestCertificatesAreCheckedByTheClientsClock(t *testing.T) {
+	now := time.Now()
+	cert, pool := certificate(t, now.Add(-time.Hour), now.Add(time.Hour), "127.0.0.1")
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
+	srv.Config.ErrorLog = quiet()
+	srv.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	for offset, want := range map[time.Duration]string{
+		0:               "",
+		48 * time.Hour:  "TLS certificate expired on " + now.Add(time.Hour).UTC().Format(time.DateOnly),
+		-48 * time.Hour: "TLS certificate is not valid before " + now.Add(-time.Hour).UTC().Format(time.DateOnly),
+	} {
+		c := outbound.New(outbound.Config{AllowPrivateTargets: true, RootCAs: pool, Clock: func() time.Time { return now.Add(offset) }})
+		if out := post(t, c, srv.URL, 5*time.Second); out.Reason != want {
+			t.Errorf("%s from now: outcome %+v, want %q", offset, out, want)
+		}
+	}
 }
 
 // A kept connection that the receiver has closed meanwhile, as after a

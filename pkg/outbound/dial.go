@@ -82,7 +82,9 @@ func (d *dialer) dialHost(ctx context.Context, address string) (net.Conn, error)
 	var refused error
 	for _, addr := range addrs {
 		if err := d.guard.checkAddress(addr); err != nil {
-			refused = errors.Join(refused, err)
+			if refused == nil {
+				refused = err
+			}
 			continue
 		}
 		targets = append(targets, netip.AddrPortFrom(addr, port))

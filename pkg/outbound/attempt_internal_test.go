@@ -1,0 +1,46 @@
+package outbound
+
+import (
+	"context"
+	"net/http/httptrace"
+	"testing"
+	"time"
+)
+
+// A request that was given another connection than the one dialled for it
+// is not thrown back by that dial; one that is sent again starts anew.
+func TestAttemptGoesForwardUntilItIsSentAgain(t *testing.T) {
+	ctx, a := begin(t.Context())
+	trace := httptrace.ContextClientTrace(ctx)
+	for _, step := range []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"begins", func() {}, "waiting for a connection"},
+		{"dials", func() { attemptOf(ctx).enter(resolving) }, "resolving the name"},
+		{"gets a kept connection", func() { trace.GotConn(httptrace.GotConnInfo{Reused: true}) }, "sending the request"},
+		{"the dial goes on", func() { attemptOf(ctx).enter(handshaking) }, "sending the request"},
+		{"is written", func() { trace.WroteRequest(httptrace.WroteRequestInfo{}) }, "waiting for headers"},
+		{"is sent again", func() { trace.GetConn("") }, "waiting for a connection"},
+		{"dials again", func() { attemptOf(ctx).enter(connecting) }, "connecting"},
+	} {
+		step.do()
+		if got := a.at().String(); got != step.want {
+			t.Errorf("%s: %q, want %q", step.name, got, step.want)
+		}
+	}
+}
+
+// The transport dials outside of the request's context.
+func TestAttemptBoundsWhatIsDetachedFromIt(t *testing.T) {
+	deadline := time.Now().Add(time.Hour)
+	ctx, cancel := context.WithDeadline(t.Context(), deadline)
+	ctx, _ = begin(ctx)
+	cancel()
+	detached, cancel := attemptOf(ctx).bound(context.WithoutCancel(ctx))
+	defer cancel()
+	if got, _ := detached.Deadline(); !got.Equal(deadline) || detached.Err() != nil {
+		t.Errorf("deadline %s, %v, want %s and no error", got, detached.Err(), deadline)
+	}
+}
