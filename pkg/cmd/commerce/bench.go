@@ -28,7 +28,7 @@ func newBenchCommand() *cobra.Command {
 			cfg.BinDir = filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
 			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if quick {
-				cfg.Products, cfg.Orders, cfg.Duration, cfg.Rounds = 3_000, 5_000, 200*time.Millisecond, 1
+				cfg.Products, cfg.Orders, cfg.Duration, cfg.Rounds = 2_000, 2_000, 200*time.Millisecond, 1
 			}
 			return bench.Run(cmd.Context(), cfg)
 		},

@@ -50,6 +50,10 @@ func sections() []section {
 		{"handler", "requests in the function, without the network", measureHandler},
 		{"lists", "lists over HTTP from the running service", measureLists},
 		{"items", "records by id over HTTP, beside what the table alone answers", measureItems},
+		{"units", "read and write units of requests and changes", measureUnits},
+		{"growth", "lists from the table at growing sizes, cold and warm", measureGrowth},
+		{"writes", "write units of the index for each change", measureWrites},
+		{"costs", "what a million requests and changes cost", measureCosts},
 	}
 }
 
@@ -71,6 +75,7 @@ type bench struct {
 	metered atomic.Bool // whether the service's calls of the table are counted
 	running *service
 	tables  []*table
+	spent   []spent // what requests and changes used of the table, for their costs
 }
 
 // Run measures the sections and writes the report.
@@ -128,8 +133,8 @@ func choose(names []string) ([]section, error) {
 }
 
 // table begins a table of the current section.
-func (b *bench) table(title string) *table {
-	t := &table{title: title}
+func (b *bench) table(title string, columns ...string) *table {
+	t := newTable(title, columns...)
 	b.tables = append(b.tables, t)
 	return t
 }

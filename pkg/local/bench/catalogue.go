@@ -37,10 +37,6 @@ func (c *catalogue) productID(n int) value.ID {
 	return value.DeriveID(c.organization, "product "+strconv.Itoa(n))
 }
 
-func (c *catalogue) categoryID(n int) value.ID {
-	return value.DeriveID(c.organization, "category "+strconv.Itoa(n))
-}
-
 // product is the n-th product: about 1.1 KB of JSON.
 func (c *catalogue) product(n int) *commerce.Product {
 	r := rand.New(rand.NewPCG(uint64(n), 7)) //nolint:gosec // not secret, and the same on every run
@@ -61,7 +57,7 @@ func (c *catalogue) product(n int) *commerce.Product {
 		return &id
 	}
 	price := 99 + r.IntN(200_00)
-	created := firstCreated.Add(0) + value.Time(n)*60_000
+	created := firstCreated + value.Time(n)*60_000
 	return &commerce.Product{
 		ID: c.productID(n), OrganizationID: c.organization,
 		Name:        strings.Join([]string{pick(qualities), pick(materials), pick(things), strconv.Itoa(r.IntN(1000))}, " "),

@@ -35,16 +35,16 @@ func (c *catalogue) document(n int, revision value.Time) (index.Document, error)
 	return commerce.Document(stored, revision)
 }
 
-func (c *catalogue) documents(from, to int) ([]index.Document, error) {
-	documents := make([]index.Document, 0, to-from)
-	for n := from; n < to; n++ {
-		d, err := c.document(n, firstCreated+value.Time(n)*60_000)
-		if err != nil {
-			return nil, err
+// segment is the index of the first products, encoded.
+func (c *catalogue) segment(products int) (index.Encoded, error) {
+	documents := make([]index.Document, products)
+	for n := range documents {
+		var err error
+		if documents[n], err = c.document(n, firstCreated+value.Time(n)*60_000); err != nil {
+			return index.Encoded{}, err
 		}
-		documents = append(documents, d)
 	}
-	return documents, nil
+	return index.EncodeSegment(commerce.ListOf(commerce.KindProduct).Schema, documents), nil
 }
 
 const (

@@ -7,48 +7,45 @@ import (
 	"unicode/utf8"
 )
 
-// Figure is one line of the report.
-type Figure struct {
-	Name     string
-	Target   string // "" when there is none: a figure to know
-	Measured string
-}
-
-// table collects the figures of a section.
+// table is a part of the report: a title, columns and a row for each figure,
+// of which the first cell says what it is and the second what it is to be.
 type table struct {
-	title   string
-	note    string // what was measured, in a sentence
-	figures []Figure
+	rows [][]string
+	note string // how it was measured, in a sentence or two
 }
 
-func (t *table) add(name, target, format string, args ...any) {
-	t.figures = append(t.figures, Figure{name, target, fmt.Sprintf(format, args...)})
+// newTable makes an empty table.
+func newTable(title string, columns ...string) *table {
+	return &table{rows: [][]string{append([]string{title, "target"}, columns...)}}
+}
+
+// add adds a row of figures. A target that is empty is none: the figure is
+// there to be known.
+func (t *table) add(name, target string, measured ...string) {
+	t.rows = append(t.rows, append([]string{name, target}, measured...))
 }
 
 // print writes the table as Markdown that reads well as plain text.
 func (t *table) print(w io.Writer) {
-	rows := [][3]string{{t.title, "target", "measured"}}
-	for _, f := range t.figures {
-		rows = append(rows, [3]string{f.Name, f.Target, f.Measured})
-	}
-	var width [3]int
-	for _, row := range rows {
+	width := make([]int, len(t.rows[0]))
+	for _, row := range t.rows {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
 	fmt.Fprintln(w)
-	for i, row := range rows {
-		var line strings.Builder
-		for column, cell := range row {
-			line.WriteString("| " + cell + strings.Repeat(" ", width[column]-utf8.RuneCountInString(cell)+1))
+	for number, row := range t.rows {
+		var line, rule strings.Builder
+		for i, cell := range row {
+			line.WriteString("| " + cell + strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+1))
+			rule.WriteString("|" + strings.Repeat("-", width[i]+2))
 		}
 		fmt.Fprintln(w, line.String()+"|")
-		if i == 0 {
-			fmt.Fprintf(w, "|%s|%s|%s|\n", strings.Repeat("-", width[0]+2), strings.Repeat("-", width[1]+2), strings.Repeat("-", width[2]+2))
+		if number == 0 {
+			fmt.Fprintln(w, rule.String()+"|")
 		}
 	}
 	if t.note != "" {
-		fmt.Fprintln(w, t.note)
+		fmt.Fprintln(w, "\n"+t.note)
 	}
 }

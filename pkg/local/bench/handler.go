@@ -101,10 +101,13 @@ func measureHandler(ctx context.Context, b *bench) error {
 	}
 	principal := auth.Principal{Kind: auth.KindKey, OrganizationID: shop.organization, Scopes: auth.ReadScopes(), RateLimit: 1_000_000}
 	server := rest.NewServer(read.Operations(s, s, read.Config{Clock: time.Now, Lists: indexing.NewLists(nil)}), rest.Config{
-		Caller:  func(*http.Request) rest.Caller { return rest.Caller{Principal: principal, RequestID: "r", BaseURL: "https://h"} },
+		Caller: func(*http.Request) rest.Caller {
+			return rest.Caller{Principal: principal, RequestID: "r", BaseURL: "https://h"}
+		},
 		Limiter: unlimited{}, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
-	t := b.table(fmt.Sprintf("Requests in the function, without the network, %s products", thousands(products)))
+	t := b.table(fmt.Sprintf("Requests in the function, without the network, %s products", thousands(products)),
+		"time", "allocated", "body", "allocated for its size")
 	t.note = "The whole handler: checks, query, page, entity tag. What it allocates is compared with the body before compression."
 	for _, row := range []struct{ about, path, parameters, encoding, target string }{
 		{"list of 20, newest first", "/api/products", "", "identity", "≤ 0.5 ms, ≤ 3× the body"},
@@ -136,7 +139,7 @@ func (b *bench) measureRequest(ctx context.Context, t *table, server http.Handle
 		return fmt.Errorf("GET %s?%s: status %d", path, parameters, plain.status)
 	}
 	took := b.timed(func() { request(encoding) })
-	t.add(about, target, "%s, allocates %.1f KB, %.1f× the body of %.1f KB", milliseconds(took.wall), took.bytes/1000,
-		took.bytes/float64(plain.bytes), float64(plain.bytes)/1000)
+	t.add(about, target, milliseconds(took.wall), kilobytes(took.bytes), kilobytes(float64(plain.bytes)),
+		fmt.Sprintf("%.1f×", took.bytes/float64(plain.bytes)))
 	return nil
 }

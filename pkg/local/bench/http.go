@@ -14,16 +14,17 @@ import (
 const connections = 16
 
 // searches are requests with a filter, a search, an order and the total: for
-// things, each second one of a material, and the first three pages of each
-// where there are so many.
+// things, and where there are many products each second one of a material,
+// and the first three pages of each.
 func searches(products int) (targets []string) {
+	many := products >= 50_000
 	pages := 1
-	if products >= 50_000 {
+	if many {
 		pages = 3
 	}
 	for i, thing := range strings.Fields(things) {
 		words := thing
-		if i%2 == 1 {
+		if many && i%2 == 1 {
 			words += " " + strings.Fields(materials)[i/2%len(strings.Fields(materials))]
 		}
 		for page := 1; page <= pages; page++ {
@@ -43,7 +44,7 @@ func measureLists(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	t := b.table(fmt.Sprintf("Lists over HTTP, %s products, %d connections, pages of 20", thousands(s.products), connections))
+	t := b.table(fmt.Sprintf("Lists over HTTP, %s products, %d connections, pages of 20", thousands(s.products), connections), loadColumns()...)
 	t.note = b.howLoaded()
 	for _, row := range []struct {
 		name     string
@@ -62,7 +63,7 @@ func measureLists(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		t.add(row.about, rateTarget(row.rate, row.p99), "%s", rateOf(outcome))
+		t.add(row.about, rateTarget(row.rate, row.p99), rateOf(outcome)...)
 	}
 	return nil
 }
@@ -116,9 +117,16 @@ func better(a, b *Outcome) *Outcome {
 	return a
 }
 
-func rateOf(o *Outcome) string {
-	return fmt.Sprintf("%s/s, p50 %s, p99 %s, %.1f KB, CPU %s", thousands(int(o.PerSecond())), milliseconds(o.Percentile(50)), milliseconds(o.Percentile(99)),
-		float64(o.Bytes)/1000/float64(max(1, o.Requests)), o.processor.per(o.all))
+// loadColumns head what rateOf tells.
+func loadColumns() []string {
+	return []string{"a second", "p50", "p99", "answer", "CPU here + table"}
+}
+
+func rateOf(o *Outcome) []string {
+	return []string{
+		thousands(int(o.PerSecond())), milliseconds(o.Percentile(50)), milliseconds(o.Percentile(99)),
+		kilobytes(float64(o.Bytes) / float64(max(1, o.Requests))), o.processor.per(o.all),
+	}
 }
 
 func rateTarget(rate float64, p99 time.Duration) string {

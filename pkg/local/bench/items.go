@@ -51,11 +51,11 @@ func measureItems(ctx context.Context, b *bench) error {
 			*load.best = better(*load.best, outcome)
 		}
 	}
-	t := b.table(fmt.Sprintf("Records by id, %s products, %d connections", thousands(s.products), connections))
+	t := b.table(fmt.Sprintf("Records by id, %s products, %d connections", thousands(s.products), connections), append(loadColumns(), "of the table's")...)
 	t.note = b.howLoaded()
-	t.add("the table alone: GetItem by the SDK, strongly consistent", "", "%s", rateOf(alone))
-	t.add("GET /api/products/{id}, each a strongly consistent read", fmt.Sprintf("≥ %s/s (the table less 20%%)", thousands(int(alone.PerSecond()*0.8))),
-		"%s; %.0f%% of the table's", rateOf(asked), 100*asked.PerSecond()/alone.PerSecond())
+	t.add("the table alone: GetItem by the SDK, strongly consistent", "", append(rateOf(alone), "")...)
+	t.add("GET /api/products/{id}, each a strongly consistent read", fmt.Sprintf("≥ %s/s, the table's less 20%%", thousands(int(alone.PerSecond()*0.8))),
+		append(rateOf(asked), fmt.Sprintf("%.0f%%", 100*asked.PerSecond()/alone.PerSecond()))...)
 	return nil
 }
 

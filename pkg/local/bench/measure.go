@@ -76,4 +76,6 @@ func heap() int64 {
 	return int64(m.HeapAlloc) //nolint:gosec // far below the bound
 }
 
+func kilobytes(n float64) string { return fmt.Sprintf("%.1f KB", n/1000) }
+
 func megabytes(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }

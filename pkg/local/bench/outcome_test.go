@@ -11,9 +11,9 @@ func TestPercentilesAreExact(t *testing.T) {
 	for i := 1; i <= 200; i++ {
 		o.latencies = append(o.latencies, time.Duration(i)*time.Millisecond)
 	}
-	for p, want := range map[float64]time.Duration{0: 1, 0.5: 1, 50: 100, 99: 198, 99.1: 199, 99.5: 199, 100: 200} {
-		if got := o.Percentile(p); got != want*time.Millisecond {
-			t.Errorf("percentile %v of 1 to 200 ms: got %s, want %s", p, got, want*time.Millisecond)
+	for p, want := range map[float64]int64{0: 1, 0.5: 1, 50: 100, 99: 198, 99.1: 199, 99.5: 199, 100: 200} {
+		if got := o.Percentile(p).Milliseconds(); got != want {
+			t.Errorf("percentile %v of 1 to 200 ms: got %d ms, want %d", p, got, want)
 		}
 	}
 	if got := (&Outcome{}).Percentile(99); got != 0 {
