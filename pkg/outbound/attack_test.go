@@ -546,22 +546,84 @@ func TestFailuresOfThisHostAreOurs(t *testing.T) {
 	}
 }
 
+// resolver answers every name with these addresses in this order.
+type resolver []string
+
+func (r resolver) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	var addrs []netip.Addr
+	for _, text := range r {
+		addrs = append(addrs, netip.MustParseAddr(text))
+	}
+	return addrs, nil
+}
+
 // That a name's IPv6 address cannot be reached from here says nothing about
 // its owner, whose IPv4 address failed as well.
 func TestFailureOfTheReachableAddressIsTold(t *testing.T) {
-	n := newNetwork(t)
-	n.name("two.test", "2606:4700::1", "93.184.216.34")
-	c := outbound.New(n.cfg)
-	c.Connect(func(_ context.Context, target netip.AddrPort) (net.Conn, error) {
-		code := syscall.ECONNREFUSED
-		if target.Addr().Is6() {
-			code = syscall.ENETUNREACH
+	for _, order := range []resolver{{"2606:4700::1", "93.184.216.34"}, {"93.184.216.34", "2606:4700::1"}} {
+		c := outbound.New(outbound.Config{Resolver: order})
+		c.Connect(func(_ context.Context, target netip.AddrPort) (net.Conn, error) {
+			code := syscall.ECONNREFUSED
+			if target.Addr().Is6() {
+				code = syscall.ENETUNREACH
+			}
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(target), Err: os.NewSyscallError("connect", code)}
+		})
+		if out := post(t, c, "https://two.test/", 5*time.Second); out.Kind != outbound.Failed || out.Reason != "connection refused" {
+			t.Errorf("%s: outcome %+v", order, out)
 		}
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(target), Err: os.NewSyscallError("connect", code)}
+	}
+}
+
+// A connection that comes about after another one was chosen is closed.
+func TestOvertakenConnectionIsClosed(t *testing.T) {
+	url := serve(t, ok)
+	late, closed := newPipe()
+	c := outbound.New(outbound.Config{AllowPrivateTargets: true, Resolver: resolver{"127.0.0.1", "127.0.0.2"}})
+	c.Connect(func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
+		if target.Addr() == netip.MustParseAddr("127.0.0.1") {
+			<-ctx.Done()
+			return late, nil
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(url, "http://"))
 	})
-	if out := post(t, c, "https://two.test/", 5*time.Second); out.Kind != outbound.Failed || out.Reason != "connection refused" {
+	if out := post(t, c, "http://two.test/", 5*time.Second); out.Kind != outbound.Answered {
 		t.Errorf("outcome %+v", out)
 	}
+	select {
+	case <-closed:
+	case <-time.After(5 * time.Second):
+		t.Error("the connection is still open")
+	}
+}
+
+// So is one whose handshake failed.
+func TestConnectionWithoutTLSIsClosed(t *testing.T) {
+	conn, closed := newPipe()
+	c := outbound.New(outbound.Config{AllowPrivateTargets: true})
+	c.Connect(func(context.Context, netip.AddrPort) (net.Conn, error) { return conn, nil })
+	if out := post(t, c, "https://127.0.0.1/", 5*time.Second); out.Reason != "the receiver does not speak TLS on this port" {
+		t.Errorf("outcome %+v", out)
+	}
+	select {
+	case <-closed:
+	case <-time.After(5 * time.Second):
+		t.Error("the connection is still open")
+	}
+}
+
+// newPipe is a connection to a receiver that answers whatever comes with an
+// error in plain HTTP, and that tells when it was closed.
+func newPipe() (ours net.Conn, closed <-chan struct{}) {
+	ours, theirs := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = theirs.Read(make([]byte, 4096))
+		_, _ = io.WriteString(theirs, "HTTP/1.1 400 Bad Request\r\n\r\n")
+		_, _ = io.Copy(io.Discard, theirs)
+	}()
+	return ours, ended
 }
 
 // Any bytes at all end as an answer or as a failure of the receiver's.
