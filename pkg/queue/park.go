@@ -59,6 +59,12 @@ func Unpark(body string, attributes map[string]string) (consumer string, record 
 	return attributes[attrConsumer], record, nil
 }
 
+// ParkedBy reads from a parked record's attributes who could not process it,
+// and why; "" where they do not say.
+func ParkedBy(attributes map[string]string) (consumer, cause string) {
+	return attributes[attrConsumer], attributes[attrCause]
+}
+
 func pack(body []byte) string {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)

@@ -142,8 +142,8 @@ func TestParkedRecordIsKeptWhole(t *testing.T) {
 		if err != nil || consumer != "dispatcher" || got.Change.SequenceNumber != "7" || got.Change.NewImage["doc"].String() != doc {
 			t.Errorf("%s: unparked %q, %v", name, consumer, err)
 		}
-		if attributes["cause"] != "broken " {
-			t.Errorf("%s: cause %q", name, attributes["cause"])
+		if by, cause := queue.ParkedBy(attributes); by != "dispatcher" || cause != "broken " {
+			t.Errorf("%s: parked by %q for %q", name, by, cause)
 		}
 	}
 }
@@ -158,11 +158,18 @@ func TestRefusedRecordsTellWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := drain(t, q, "RecordsDLQ", 2)
-	attributes := got[`{"a":1}`].MessageAttributes
+	attributes := map[string]string{}
+	for name, v := range got[`{"a":1}`].MessageAttributes {
+		attributes[name] = *v.StringValue
+	}
 	for name, want := range map[string]string{"reason": "validation_failed", "field": "record.name", "message": "is required", "sourceMessageId": "m-1"} {
-		if v := attributes[name].StringValue; v == nil || *v != want {
-			t.Errorf("attribute %s = %v, want %q", name, v, want)
+		if v := attributes[name]; v != want {
+			t.Errorf("attribute %s = %q, want %q", name, v, want)
 		}
+	}
+	want := queue.Rejection{Reason: "validation_failed", Field: "record.name", Message: "is required", SourceMessageID: "m-1"}
+	if got := queue.RejectionOf(attributes); got != want {
+		t.Errorf("read as %+v, want %+v", got, want)
 	}
 	if len(got) != 2 {
 		t.Errorf("%d messages, want the large one too", len(got))
