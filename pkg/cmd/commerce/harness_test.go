@@ -23,6 +23,7 @@ const testOrganization = "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00"
 // queues is a queue server with the queues of the local runner, and a data
 // directory that points at it.
 type queues struct {
+	server *queueserver.Server
 	client *sqs.Client
 	data   string
 	file   runner.Info
@@ -46,7 +47,7 @@ func newQueues(t testing.TB) *queues {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &queues{client: client, data: t.TempDir(), dlqs: map[string]string{}}
+	q := &queues{server: server, client: client, data: t.TempDir(), dlqs: map[string]string{}}
 	q.file = runner.Info{
 		OrganizationID: testOrganization, SQSEndpoint: front.URL,
 		RecordsQueueURL: q.create(t, "Records"), DeliveriesQueueURL: q.create(t, "Deliveries"),

@@ -1,7 +1,7 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
 // imports records, receives webhooks, makes the index of lists again and
-// compares it with the table, and moves messages back from the dead-letter
-// queues.
+// compares it with the table, moves messages back from the dead-letter queues,
+// and does again what was parked or refused.
 package main
 
 import (
@@ -53,6 +53,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(),
-		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newOpenAPICommand(), newBenchCommand())
+		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
+		newRejectsCommand(), newOpenAPICommand(), newBenchCommand())
 	return root
 }

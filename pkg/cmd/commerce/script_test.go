@@ -18,6 +18,7 @@ func TestCommandLines(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			q := newQueues(env.T().(testing.TB))
+			q.park(env.T().(testing.TB))
 			env.Values["queues"] = q
 			env.Setenv("DATA", q.data)
 			env.Setenv("SITE1", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f07")
@@ -27,6 +28,8 @@ func TestCommandLines(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"commerce": scriptCommerce,
 			"sent":     scriptSent,
+			"refuse":   scriptRefuse,
+			"park":     scriptPark,
 		},
 	})
 }
