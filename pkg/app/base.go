@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"os"
 	"time"
@@ -58,6 +60,8 @@ const initLimit = 9 * time.Second
 // first request finds an open connection.
 func Start(maker Maker) {
 	logger := lambdacontext.NewLogger()
+	// net/http prints what receivers send unasked, as much of it as they like.
+	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithTimeout(context.Background(), initLimit)
 	defer cancel()
 	handler, err := start(ctx, maker, logger)
