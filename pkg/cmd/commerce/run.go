@@ -4,10 +4,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"math/rand/v2"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/runner"
 )
 
@@ -17,6 +23,10 @@ const defaultData = ".local"
 type runOptions struct {
 	addr, data, template, logLevel  string
 	fresh, noDemo, noPrivateTargets bool
+
+	processes bool
+	faults    string
+	seed      uint64
 }
 
 func newRunCommand() *cobra.Command {
@@ -28,7 +38,21 @@ template.yaml declares them, with demo data. Data persists in the data folder,
 which only one run uses at a time; its file run.json is there while the service
 answers and says where it is. AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_SQS
 name servers to use instead of starting them. Ctrl-C ends everything within
-15 s, a second one at once.`,
+15 s, a second one at once.
+
+With --processes every function runs as in Lambda: its real binary, in
+processes of its own that take one invocation at a time, are started when they
+are needed, killed when they exceed the function's timeout and started again
+when they die; the stream is read as one of eight shards. In a checkout of the
+repository the binaries are built first; elsewhere make build has to have made
+them for this machine.
+
+--faults lets requests of the functions to the table fail, as many in a hundred
+as it says of each kind: ` + faultKinds() + `
+("all" for each of them). Provisioning, the reading of the stream and the start
+are spared. It goes with --processes, where every function is a client of its
+own, and without. The same --seed brings the same faults, as far as the requests
+of a function come in the same order.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -39,7 +63,47 @@ name servers to use instead of starting them. Ctrl-C ends everything within
 	flags.BoolVar(&o.fresh, "fresh", false, "remove the old data first")
 	flags.BoolVar(&o.noDemo, "no-demo", false, "without demo records")
 	flags.BoolVar(&o.noPrivateTargets, "no-private-targets", false, "refuse webhooks to private addresses, as in AWS")
+	flags.BoolVar(&o.processes, "processes", false, "run every function's real binary in processes of its own")
+	flags.StringVar(&o.faults, "faults", "", "faults between functions and table in percent, such as throttle=5,timeout=1")
+	flags.Uint64Var(&o.seed, "seed", 0, "of the faults; 0 is one by chance")
 	return cmd
+}
+
+// faultKinds lists the faults for the help, by lines.
+func faultKinds() string {
+	var text strings.Builder
+	for i, kind := range faults.All() {
+		switch {
+		case i == 0:
+		case i%6 == 3:
+			text.WriteString(",\n")
+		default:
+			text.WriteString(", ")
+		}
+		text.WriteString(string(kind))
+	}
+	return text.String()
+}
+
+// parseFaults reads what --faults says.
+func parseFaults(text string) (faults.Rates, error) {
+	rates := faults.Rates{}
+	for part := range strings.SplitSeq(text, ",") {
+		kind, number, _ := strings.Cut(strings.TrimSpace(part), "=")
+		percent, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(percent >= 0 && percent <= 100) {
+			return nil, fmt.Errorf("--faults %s: want kinds with their percentages, such as throttle=5,timeout=1", text)
+		}
+		switch {
+		case kind == "all":
+			maps.Copy(rates, faults.Every(percent/100))
+		case slices.Contains(faults.All(), faults.Fault(kind)):
+			rates[faults.Fault(kind)] = percent / 100
+		default:
+			return nil, fmt.Errorf("--faults %s: there is no %q; there are %s", text, kind, strings.ReplaceAll(faultKinds(), "\n", " "))
+		}
+	}
+	return rates, nil
 }
 
 func (o *runOptions) run(cmd *cobra.Command) error {
@@ -52,14 +116,35 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		Addr: o.addr, DataDir: o.data, Template: o.template,
 		Fresh: o.fresh, NoDemo: o.noDemo, PrivateTargets: !o.noPrivateTargets,
 		TableEndpoint: os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), QueueEndpoint: os.Getenv("AWS_ENDPOINT_URL_SQS"),
+		Processes: o.processes, FunctionLogs: cmd.ErrOrStderr(),
 		Logger: newLogger(cmd.ErrOrStderr(), level),
 		Ready:  func(info *runner.Info) { greet(out, info) },
+	}
+	if err := o.runFaults(&cfg, out); err != nil {
+		return err
 	}
 	fmt.Fprintln(out, "Starting …")
 	if err := runner.Run(cmd.Context(), cfg); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "Stopped.")
+	return nil
+}
+
+// runFaults has the functions meet the faults that are asked for, and what they
+// met printed at the end.
+func (o *runOptions) runFaults(cfg *runner.Config, out io.Writer) (err error) {
+	if o.faults == "" {
+		return nil
+	}
+	if cfg.Faults, err = parseFaults(o.faults); err != nil {
+		return err
+	}
+	if cfg.Seed = o.seed; cfg.Seed == 0 {
+		cfg.Seed = rand.Uint64() //nolint:gosec // it need not be secret
+	}
+	fmt.Fprintf(out, "Faults %s with --seed %d\n", o.faults, cfg.Seed)
+	cfg.Injected = func(counts faults.Counts) { fmt.Fprintf(out, "Faults of seed %d:\n%s", cfg.Seed, counts) }
 	return nil
 }
 

@@ -4,10 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -15,24 +20,30 @@ import (
 // shardEnd is the checkpoint of a closed shard that was read to its end.
 const shardEnd = "SHARD_END"
 
-// checkpoints are the sequence numbers that a stream source is past, by shard, kept in a file that is replaced in one
-// step. A file of another stream, or one that a power failure spoiled, counts as none: reading begins at the horizon
-// again, which at-least-once delivery allows.
+// passEvery bounds how often the file is written for records that no filter let through.
+const passEvery = time.Second
+
+// checkpoints are the sequence numbers that a stream source is past, by shard or lane of one, kept in a file that is
+// replaced in one step. A file of another stream, or one that a power failure spoiled, counts as none: reading begins at
+// the horizon again, which at-least-once delivery allows.
 type checkpoints struct {
 	path string
+	now  func() time.Time
 
 	mu   sync.Mutex
 	held struct {
 		StreamARN string            `json:"streamArn"`
 		Shards    map[string]string `json:"shards"`
 	}
+	ahead   bool // of the file
+	written time.Time
 }
 
-func openCheckpoints(path, streamARN string) (*checkpoints, error) {
+func openCheckpoints(path, streamARN string, now func() time.Time) (*checkpoints, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of the checkpoints: %w", err)
 	}
-	c := &checkpoints{path: path}
+	c := &checkpoints{path: path, now: now}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the checkpoints: %w", err)
@@ -43,21 +54,106 @@ func openCheckpoints(path, streamARN string) (*checkpoints, error) {
 	return c, nil
 }
 
-// at returns the checkpoint of a shard, "" when there is none.
-func (c *checkpoints) at(shard string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.held.Shards[shard]
+// laneKey names lane i of n of a shard, a shard of one lane by its own id.
+func laneKey(shard string, i, n int) string {
+	if n == 1 {
+		return shard
+	}
+	return fmt.Sprintf("%s/%d of %d", shard, i, n)
 }
 
-// set stores a shard's checkpoint; it returns when the file holds it.
-func (c *checkpoints) set(shard, sequence string) error {
+// begin returns what each of a shard's n lanes is past. One that was read in another number of lanes goes on behind the
+// hindmost of those.
+func (c *checkpoints) begin(shard string, n int) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held.Shards[shard] == sequence {
+	positions := make([]string, n)
+	for i := range positions {
+		positions[i] = c.held.Shards[laneKey(shard, i, n)]
+	}
+	if slices.ContainsFunc(positions, func(at string) bool { return at != "" }) {
+		return positions
+	}
+	at := c.hindmost(shard)
+	c.forget(shard)
+	for i := range positions {
+		if at != "" {
+			positions[i], c.held.Shards[laneKey(shard, i, n)] = at, at
+		}
+	}
+	return positions
+}
+
+// hindmost returns what all lanes of a shard are past, however many they are, "" when one of them has no checkpoint. The
+// caller holds the lock.
+func (c *checkpoints) hindmost(shard string) string {
+	var positions []string
+	lanes := 0
+	for key, at := range c.held.Shards {
+		if key == shard {
+			return at
+		}
+		if lane, ok := strings.CutPrefix(key, shard+"/"); ok {
+			_, of, _ := strings.Cut(lane, " of ")
+			lanes, _ = strconv.Atoi(of) // what is no number is of no use
+			positions = append(positions, at)
+		}
+	}
+	if len(positions) != lanes {
+		return ""
+	}
+	return Lowest(positions...)
+}
+
+// at returns the checkpoint of a shard or lane, "" when there is none.
+func (c *checkpoints) at(key string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held.Shards[key]
+}
+
+// set stores the checkpoint of a shard or lane; it returns when the file holds it.
+func (c *checkpoints) set(key, sequence string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held.Shards[key] == sequence {
 		return nil
 	}
-	c.held.Shards[shard] = sequence
+	c.held.Shards[key] = sequence
+	return c.write()
+}
+
+// pass is set for records that the function never gets. The file may hold it later, or never: they would be filtered out
+// again.
+func (c *checkpoints) pass(key, sequence string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held.Shards[key] == sequence {
+		return nil
+	}
+	c.held.Shards[key], c.ahead = sequence, true
+	if c.now().Sub(c.written) < passEvery {
+		return nil
+	}
+	return c.write()
+}
+
+// flush writes what the file does not hold yet.
+func (c *checkpoints) flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ahead {
+		return nil
+	}
+	return c.write()
+}
+
+// end marks a shard as read to its end.
+func (c *checkpoints) end(shard string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(shard)
+	c.held.Shards[shard] = shardEnd
 	return c.write()
 }
 
@@ -66,15 +162,20 @@ func (c *checkpoints) keep(shards map[string]bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := len(c.held.Shards)
-	for shard := range c.held.Shards {
-		if !shards[shard] {
-			delete(c.held.Shards, shard)
+	for key := range c.held.Shards {
+		if shard, _, _ := strings.Cut(key, "/"); !shards[shard] {
+			delete(c.held.Shards, key)
 		}
 	}
 	if len(c.held.Shards) == before {
 		return nil
 	}
 	return c.write()
+}
+
+// forget removes a shard and all its lanes. The caller holds the lock.
+func (c *checkpoints) forget(shard string) {
+	maps.DeleteFunc(c.held.Shards, func(key, _ string) bool { return key == shard || strings.HasPrefix(key, shard+"/") })
 }
 
 func (c *checkpoints) write() error {
@@ -89,6 +190,7 @@ func (c *checkpoints) write() error {
 	if err := os.Rename(fresh, c.path); err != nil {
 		return fmt.Errorf("replacing the checkpoints: %w", err)
 	}
+	c.ahead, c.written = false, c.now()
 	return nil
 }
 

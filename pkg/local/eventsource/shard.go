@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -19,34 +20,28 @@ const (
 	pageTarget = 4 << 20
 	// pageMost is DynamoDB's own bound of the records in a page.
 	pageMost = 1000
+	// aheadMost is about how many bytes of events of a shard are read ahead of its lanes. A lane that is so far behind
+	// holds up the others.
+	aheadMost = 64 << 20
 )
 
-// A shard is read in order by one goroutine.
+// A shard is read by one goroutine and delivered by its lanes: one, or as many as it is split into.
 type shard struct {
-	id       string
-	stream   *Stream
-	delivery delivery
-	nudged   chan struct{}
+	id     string
+	stream *Stream
+	lanes  []*lane
+	nudged chan struct{}
+	ahead  *ahead
 
-	iterator *string   // nil: to be fetched from the checkpoint on
-	waiting  []record  // passed the filter, not yet delivered
-	since    time.Time // when the first of them was read
-	scanned  string    // the last sequence number read through iterator
-	limit    int32     // how many records the next poll asks for
+	iterator *string // nil: to be fetched for what comes after scanned
+	scanned  string  // the last sequence number read, "" before the first
+	limit    int32   // how many records the next poll asks for
 }
 
 func newShard(s *Stream, id string) *shard {
-	one := &shard{id: id, stream: s, nudged: make(chan struct{}, 1), limit: pageMost / 10}
-	one.delivery = delivery{
-		function: s.function, host: s.cfg.Host, partial: s.cfg.ReportBatchItemFailures, bisect: s.cfg.BisectBatch,
-		maxAttempts: -1, retryMin: s.cfg.RetryMin, retryMax: s.cfg.RetryMax,
-		past: func(r record) error { return s.progress.set(id, r.id) },
-	}
-	if s.cfg.MaximumRetryAttempts != nil {
-		one.delivery.maxAttempts = *s.cfg.MaximumRetryAttempts
-	}
-	if s.cfg.MaximumRecordAge != nil {
-		one.delivery.maxAge = *s.cfg.MaximumRecordAge
+	one := &shard{id: id, stream: s, nudged: make(chan struct{}, 1), limit: pageMost / 10, ahead: newAhead(aheadMost)}
+	for i, at := range s.progress.begin(id, s.cfg.Shards) {
+		one.lanes = append(one.lanes, newLane(s, laneKey(id, i, s.cfg.Shards), at, one.ahead))
 	}
 	return one
 }
@@ -54,6 +49,19 @@ func newShard(s *Stream, id string) *shard {
 // read reads the shard until it is closed and all of it delivered. Its error is errNotFinished when ctx ended first, else
 // one of the checkpoints.
 func (s *shard) read(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, l := range s.lanes {
+		group.Go(func() error { return l.run(ctx) })
+	}
+	group.Go(func() error { return s.follow(ctx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return s.stream.progress.end(s.id)
+}
+
+// follow feeds the lanes until the shard is closed, or ctx ends.
+func (s *shard) follow(ctx context.Context) error {
 	log := s.stream.cfg.Logger.With("function", s.stream.function.Name, "shard", s.id)
 	for empty, failures := 0, 0; ctx.Err() == nil; {
 		read, closed, err := s.poll(ctx)
@@ -62,19 +70,17 @@ func (s *shard) read(ctx context.Context) error {
 			if ctx.Err() == nil {
 				log.WarnContext(ctx, "stream not read, trying again", "error", err)
 			}
-			s.iterator, s.waiting, s.scanned = nil, nil, ""
+			s.iterator = nil
 			_ = s.stream.cfg.Wait(ctx, backoff(failures, s.stream.cfg.RetryMin, s.stream.cfg.RetryMax)) // the loop sees why it ended
 			continue
 		}
 		failures = 0
-		if err := s.deliverReady(ctx, closed); err != nil {
-			return err
-		}
 		if closed {
-			return s.stream.progress.set(s.id, shardEnd)
+			return nil
 		}
 		if empty++; read > 0 {
 			empty = 0
+			s.ahead.await(ctx)
 			continue
 		}
 		s.pause(ctx, backoff(empty, firstPause, s.stream.cfg.IdlePoll))
@@ -82,8 +88,8 @@ func (s *shard) read(ctx context.Context) error {
 	return errNotFinished
 }
 
-// poll reads once and takes in what passes the filter. It returns how many records were read and whether they were the
-// shard's last.
+// poll reads once and gives the lanes what passes the filter. It returns how many records were read and whether they were
+// the shard's last.
 func (s *shard) poll(ctx context.Context) (read int, closed bool, err error) {
 	if s.iterator == nil {
 		if err := s.begin(ctx); err != nil {
@@ -94,24 +100,26 @@ func (s *shard) poll(ctx context.Context) (read int, closed bool, err error) {
 	if err != nil {
 		return 0, false, fmt.Errorf("reading shard %s: %w", s.id, err)
 	}
-	size := 0
+	size, parts := 0, make([][]record, len(s.lanes))
+	scanned := s.scanned
 	for _, from := range page.Records {
 		converted, passes, err := s.stream.format.convert(from)
 		if err != nil {
 			return 0, false, err
 		}
-		s.scanned = converted.id
+		scanned = converted.id
 		size += len(converted.event)
-		if !passes {
-			continue
+		if passes {
+			part := s.stream.format.part(from, len(s.lanes))
+			parts[part] = append(parts[part], converted)
 		}
-		if len(s.waiting) == 0 {
-			s.since = s.stream.cfg.Now()
-		}
-		s.waiting = append(s.waiting, converted)
 	}
-	s.iterator, s.limit = page.NextShardIterator, nextLimit(s.limit, size, len(page.Records))
-	return len(page.Records), page.NextShardIterator == nil, nil
+	closed = page.NextShardIterator == nil
+	for i, l := range s.lanes {
+		l.feed(parts[i], scanned, closed)
+	}
+	s.scanned, s.iterator, s.limit = scanned, page.NextShardIterator, nextLimit(s.limit, size, len(page.Records))
+	return len(page.Records), closed, nil
 }
 
 // nextLimit adapts the page to the size of the records in the last one, never more than doubling it.
@@ -123,9 +131,13 @@ func nextLimit(limit int32, size, records int) int32 {
 	return int32(min(fit, 2*int(limit), pageMost))
 }
 
-// begin fetches an iterator from the checkpoint on. Where that was trimmed away, reading goes on at the horizon.
+// begin fetches an iterator for what comes after what was read, which at first is what the hindmost lane is past. Where
+// that was trimmed away, reading goes on at the horizon.
 func (s *shard) begin(ctx context.Context) error {
-	at := s.stream.progress.at(s.id)
+	at := s.scanned
+	if at == "" {
+		at = s.position()
+	}
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: aws.String(s.stream.cfg.StreamARN), ShardId: aws.String(s.id), ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	}
@@ -144,33 +156,17 @@ func (s *shard) begin(ctx context.Context) error {
 	return nil
 }
 
-// deliverReady delivers the batches that are full or whose window is over, all of them when the shard is closed. When
-// nothing waits, what was filtered out is past as well.
-func (s *shard) deliverReady(ctx context.Context, closed bool) error {
-	for len(s.waiting) > 0 {
-		n := fitting(s.waiting, s.stream.cfg.BatchSize)
-		full := n < len(s.waiting) || n == s.stream.cfg.BatchSize
-		if !full && !closed && s.stream.cfg.Now().Before(s.since.Add(s.stream.cfg.MaximumBatchingWindow)) {
-			return nil
-		}
-		if err := s.delivery.deliver(ctx, s.waiting[:n]); err != nil {
-			return err
-		}
-		s.waiting = s.waiting[n:]
-		s.since = s.stream.cfg.Now()
+// position is what all lanes are past, "" while one is nowhere.
+func (s *shard) position() string {
+	positions := make([]string, len(s.lanes))
+	for i, l := range s.lanes {
+		positions[i] = s.stream.progress.at(l.key)
 	}
-	s.waiting = nil
-	if s.scanned == "" {
-		return nil
-	}
-	return s.stream.progress.set(s.id, s.scanned)
+	return Lowest(positions...)
 }
 
-// pause waits until the next poll is due: after d, when nudged, or when the window of a waiting batch is over.
+// pause waits until the next poll is due: after d, or when nudged.
 func (s *shard) pause(ctx context.Context, d time.Duration) {
-	if len(s.waiting) > 0 {
-		d = min(d, max(0, s.since.Add(s.stream.cfg.MaximumBatchingWindow).Sub(s.stream.cfg.Now())))
-	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

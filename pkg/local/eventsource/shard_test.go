@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
@@ -161,7 +162,7 @@ func TestACheckpointFileOfAnotherStreamOrNoneCounts(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		opened, err := openCheckpoints(file, "arn")
+		opened, err := openCheckpoints(file, "arn", time.Now)
 		if err != nil {
 			t.Errorf("file %q: %v", content, err)
 			continue

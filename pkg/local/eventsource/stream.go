@@ -33,6 +33,12 @@ type StreamConfig struct {
 	MaximumRetryAttempts    *int           // nil or negative: endless
 	MaximumRecordAge        *time.Duration // nil or not positive: endless
 
+	// Shards is as how many each of the stream's shards is read, by hash of the records' partition keys, default 1: the
+	// local table server has a single one, where DynamoDB has more the more there is to do. PartitionKey names the
+	// attribute, required with more than one.
+	Shards       int
+	PartitionKey string
+
 	// TTLAttribute names the table's TTL attribute. Deletions of items that it says were expired get the userIdentity
 	// of DynamoDB's own deletions, which the local table's sweep cannot give them.
 	TTLAttribute string
@@ -71,21 +77,27 @@ func NewStream(client StreamClient, function Function, cfg StreamConfig) (*Strea
 	if cfg.MaximumBatchingWindow < 0 || cfg.MaximumBatchingWindow > 5*time.Minute {
 		return nil, fmt.Errorf("the stream source of %s has a batching window of %v, 0 to 5m are allowed", function.Name, cfg.MaximumBatchingWindow)
 	}
+	if cfg.Shards == 0 {
+		cfg.Shards = 1
+	}
+	if cfg.Shards < 0 || cfg.Shards > 1 && cfg.PartitionKey == "" {
+		return nil, fmt.Errorf("the stream source of %s has %d shards and the partition key %q, more than one need its name", function.Name, cfg.Shards, cfg.PartitionKey)
+	}
 	parsed, err := parseFilter(cfg.Filters)
 	if err != nil {
 		return nil, fmt.Errorf("the stream source of %s: %w", function.Name, err)
 	}
-	progress, err := openCheckpoints(cfg.Checkpoints, cfg.StreamARN)
+	cfg.Host = cfg.Host.withDefaults()
+	progress, err := openCheckpoints(cfg.Checkpoints, cfg.StreamARN, cfg.Now)
 	if err != nil {
 		return nil, fmt.Errorf("the stream source of %s: %w", function.Name, err)
 	}
-	cfg.Host = cfg.Host.withDefaults()
 	setDefault(&cfg.IdlePoll, 40*time.Millisecond)
 	setDefault(&cfg.RetryMin, 100*time.Millisecond)
 	setDefault(&cfg.RetryMax, 10*time.Second)
 	return &Stream{
 		client: client, function: function, cfg: cfg, progress: progress, shards: map[string]*shard{},
-		format: recordFormat{streamARN: cfg.StreamARN, region: cfg.Region, ttlAttribute: cfg.TTLAttribute, filter: parsed},
+		format: recordFormat{streamARN: cfg.StreamARN, region: cfg.Region, ttlAttribute: cfg.TTLAttribute, partitionKey: cfg.PartitionKey, filter: parsed},
 	}, nil
 }
 
@@ -108,14 +120,14 @@ func (s *Stream) Nudge() {
 }
 
 // Position returns the highest sequence number that the function is past for good, a restart included, or "" while
-// nothing is known. With several open shards it is the lowest of them.
+// nothing is known. With several open shards, or one read as several, it is the lowest of them.
 func (s *Stream) Position() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var positions []string
-	for id := range s.shards {
-		if at := s.progress.at(id); at != shardEnd {
-			positions = append(positions, at)
+	for id, one := range s.shards {
+		if s.progress.at(id) != shardEnd {
+			positions = append(positions, one.position())
 		}
 	}
 	return Lowest(positions...)
@@ -163,7 +175,7 @@ func (s *Stream) Run(ctx context.Context) error {
 		timer.Stop()
 		if ctx.Err() != nil {
 			reading.Wait()
-			return err
+			return errors.Join(err, s.progress.flush())
 		}
 	}
 }

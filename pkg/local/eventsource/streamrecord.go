@@ -1,6 +1,8 @@
 package eventsource
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"time"
@@ -24,7 +26,26 @@ type recordFormat struct {
 	streamARN    string
 	region       string
 	ttlAttribute string
+	partitionKey string
 	filter       filter
+}
+
+// part is to which of n parts a record belongs, by its partition key.
+func (f recordFormat) part(of types.Record, n int) int {
+	if n == 1 {
+		return 0
+	}
+	var key []byte
+	switch value := of.Dynamodb.Keys[f.partitionKey].(type) {
+	case *types.AttributeValueMemberS:
+		key = []byte(value.Value)
+	case *types.AttributeValueMemberN:
+		key = []byte(value.Value)
+	case *types.AttributeValueMemberB:
+		key = value.Value
+	}
+	hash := sha256.Sum256(key)
+	return int(binary.BigEndian.Uint32(hash[:]) % uint32(n))
 }
 
 // convert returns the record and whether it passes the filter.

@@ -39,10 +39,18 @@ func (r *run) announce(ctx context.Context) error {
 	if err := WriteInfo(r.cfg.DataDir, info); err != nil {
 		return err
 	}
+	r.ready(info)
+	return nil
+}
+
+// ready reports that the service is ready, and lets faults begin.
+func (r *run) ready(info *Info) {
+	if r.faults != nil {
+		r.faults.On()
+	}
 	if r.cfg.Ready != nil {
 		r.cfg.Ready(info)
 	}
-	return nil
 }
 
 // baseURL is where clients on this machine reach a listener.

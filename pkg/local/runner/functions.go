@@ -11,9 +11,48 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/value"
 )
+
+// host is where the functions run: in this process or in their own.
+type host struct {
+	invoke gateway.Invoker
+	direct gateway.Direct // nil for functions that take JSON only
+	close  func() error
+
+	// What the event sources have to know of it.
+	concurrency func(function string, template int) int // of a queue's invocations
+	shards      int                                     // as which the stream is read
+	patience    time.Duration                           // beyond a function's timeout, which the host itself sees to; 0 where it does not
+}
+
+// startFunctions makes the functions ready to run.
+func (r *run) startFunctions(ctx context.Context) (*host, error) {
+	if r.cfg.Processes {
+		fleet, err := r.startProcesses(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &host{
+			invoke: fleet.Invoke, close: fleet.Close,
+			concurrency: processConcurrency, shards: streamShards, patience: initPatience,
+		}, nil
+	}
+	base, err := r.base()
+	if err != nil {
+		return nil, err
+	}
+	functions, err := makeFunctions(ctx, r.model, base)
+	if err != nil {
+		return nil, err
+	}
+	return &host{
+		invoke: functions.invoke, direct: functions.call, close: func() error { return nil },
+		concurrency: concurrency, shards: 1,
+	}, nil
+}
 
 // functions are the service's functions in this process, called through
 // Lambda's invoke JSON as the deployed ones are.

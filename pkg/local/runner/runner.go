@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/local/eventsource"
+	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/template"
@@ -36,8 +38,17 @@ type Config struct {
 	TableEndpoint  string // of a table server to use instead of starting one
 	QueueEndpoint  string // of a queue server to use instead of the runner's own
 	Logger         *slog.Logger
-	// AWS changes what the clients of all functions are made from, such as to
-	// measure what they do; nil leaves it.
+	// Processes runs every function's real binary in processes of its own, as
+	// Lambda does, and reads the stream as one of several shards.
+	Processes    bool
+	FunctionLogs io.Writer // gets what functions that are processes write; nil drops it
+	// Faults are what befalls requests of functions to the table, once the
+	// service is ready; none without any. Seed makes them repeat.
+	Faults   faults.Rates
+	Seed     uint64
+	Injected func(faults.Counts) // is told at the end what befell them; may be nil
+	// AWS changes what the clients of all functions of this process are made
+	// from, such as to measure what they do; nil leaves it.
 	AWS func(*aws.Config)
 	// Ticks makes the clock of a schedule and what stops it; nil is the
 	// system's clock.
@@ -120,6 +131,7 @@ type run struct {
 	state    *state
 	listener net.Listener
 	servers  *servers
+	faults   *faults.Proxy // in front of the table server for the functions; nil for none
 
 	model     *template.Model
 	queues    map[string]provision.Queue
@@ -155,15 +167,16 @@ func (r *run) provision(ctx context.Context) (err error) {
 
 // serve runs gateway and event sources, makes the demo, and reports that the
 // service is ready.
-func (r *run) serve(ctx context.Context) error {
-	base, err := r.base()
+func (r *run) serve(ctx context.Context) (err error) {
+	if err := r.startFaults(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.stopFaults()) }()
+	functions, err := r.startFunctions(ctx)
 	if err != nil {
 		return err
 	}
-	functions, err := makeFunctions(ctx, r.model, base)
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, functions.close()) }()
 	src := &sources{
 		model: r.model, functions: functions, queues: r.queues, dir: r.folder.path("checkpoints"),
 		host: eventsource.Host{Region: region, Grace: grace, Logger: r.cfg.Logger}, ticks: r.cfg.Ticks,
@@ -176,7 +189,7 @@ func (r *run) serve(ctx context.Context) error {
 	if err := src.prepare(); err != nil {
 		return err
 	}
-	server := &http.Server{Handler: gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger, Direct: functions.call}), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger, Direct: functions.direct}), ReadHeaderTimeout: 10 * time.Second}
 	return r.runAll(ctx, server, src)
 }
 
@@ -242,7 +255,7 @@ func (r *run) base() (*app.Base, error) {
 		return nil, err
 	}
 	cfg.ServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, ""
-	return app.NewBase(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.servers.tableURL, SQS: r.servers.queueURL}), nil
+	return app.NewBase(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL}), nil
 }
 
 // binDir is where the table server is installed.

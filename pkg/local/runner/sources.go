@@ -18,7 +18,7 @@ import (
 // queues and the clock.
 type sources struct {
 	model     *template.Model
-	functions *functions
+	functions *host
 	queues    map[string]provision.Queue
 	host      eventsource.Host
 	ticks     func(time.Duration) (<-chan time.Time, func())
@@ -35,7 +35,7 @@ type sources struct {
 // prepare makes every source that the template declares.
 func (s *sources) prepare() error {
 	for name, f := range s.model.Functions {
-		function := eventsource.Function{Name: name, Timeout: f.Timeout, Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
+		function := eventsource.Function{Name: name, Timeout: f.Timeout + s.functions.patience, Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
 			return s.functions.invoke(ctx, name, payload)
 		}}
 		for _, source := range f.Queues {
@@ -58,7 +58,8 @@ func (s *sources) prepare() error {
 }
 
 func (s *sources) addQueue(function eventsource.Function, source template.QueueSource) error {
-	cfg := queueConfig(function.Name, source)
+	cfg := queueConfig(source)
+	cfg.MaximumConcurrency = s.functions.concurrency(function.Name, source.MaxConcurrency)
 	cfg.Host, cfg.QueueURL, cfg.QueueARN = s.host, s.queues[source.Queue].URL, s.queues[source.Queue].ARN
 	queue, err := eventsource.NewQueue(s.sqs, function, cfg)
 	if err != nil {
@@ -74,10 +75,11 @@ func (s *sources) addQueue(function eventsource.Function, source template.QueueS
 	return nil
 }
 
-// queueConfig says of a mapping what the template says.
-func queueConfig(function string, source template.QueueSource) eventsource.QueueConfig {
+// queueConfig says of a mapping what the template says, but for its
+// concurrency.
+func queueConfig(source template.QueueSource) eventsource.QueueConfig {
 	return eventsource.QueueConfig{
-		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window, MaximumConcurrency: concurrency(function, source.MaxConcurrency),
+		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window,
 		Filters: source.Filters, ReportBatchItemFailures: source.ReportFailures,
 	}
 }
@@ -105,6 +107,7 @@ func concurrency(function string, template int) int {
 func (s *sources) addStream(function eventsource.Function, source template.StreamSource) error {
 	cfg := streamConfig(source)
 	cfg.Host, cfg.StreamARN, cfg.TTLAttribute = s.host, s.streamARN, s.model.Table.TTL
+	cfg.Shards, cfg.PartitionKey = s.functions.shards, s.model.Table.Key.Partition
 	cfg.Checkpoints = filepath.Join(s.dir, source.ID+".checkpoint")
 	stream, err := eventsource.NewStream(s.streams, function, cfg)
 	if err != nil {
@@ -114,6 +117,10 @@ func (s *sources) addStream(function eventsource.Function, source template.Strea
 	s.run = append(s.run, stream.Run)
 	return nil
 }
+
+// streamShards is how many shards functions that are processes meet: a busy
+// table's stream has several in DynamoDB, and one on the local server.
+const streamShards = 8
 
 // streamConfig says of a mapping what the template says.
 func streamConfig(source template.StreamSource) eventsource.StreamConfig {

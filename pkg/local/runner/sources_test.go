@@ -17,10 +17,10 @@ func TestAQueueSourceIsWhatTheTemplateDeclares(t *testing.T) {
 		ReportFailures: true, Filters: []string{`{"body":{"a":[1]}}`},
 	}
 	want := eventsource.QueueConfig{
-		BatchSize: 7, MaximumBatchingWindow: 3 * time.Second, MaximumConcurrency: 200,
+		BatchSize: 7, MaximumBatchingWindow: 3 * time.Second,
 		ReportBatchItemFailures: true, Filters: []string{`{"body":{"a":[1]}}`},
 	}
-	if diff := cmp.Diff(want, queueConfig("worker", source), cmpopts.IgnoreFields(eventsource.QueueConfig{}, "Host")); diff != "" {
+	if diff := cmp.Diff(want, queueConfig(source), cmpopts.IgnoreFields(eventsource.QueueConfig{}, "Host")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -1,0 +1,120 @@
+package runner
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/local/processes"
+	"github.com/commerce-integration/service/pkg/local/template"
+)
+
+// initPatience is what an invocation may take beyond its function's timeout
+// when a process has to be started for it, whose own limit is shorter.
+const initPatience = 12 * time.Second
+
+// startProcesses makes the functions ready to run as processes, from binaries
+// of the repository that the template belongs to.
+func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
+	names := slices.Sorted(maps.Keys(r.model.Functions))
+	binaries, err := processes.Binaries(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names)
+	if err != nil {
+		return nil, err
+	}
+	var functions []processes.Function
+	for _, name := range names {
+		declared := r.model.Functions[name]
+		functions = append(functions, processes.Function{
+			Name: name, Binary: binaries[name], Environment: r.environment(name, declared.Environment),
+			Timeout: declared.Timeout, MemoryMB: declared.MemoryMB, Instances: instances(declared),
+		})
+	}
+	return processes.New(functions, processes.Config{Region: region, Logs: r.cfg.FunctionLogs, Logger: r.cfg.Logger})
+}
+
+// environment is what the template gives a function, with what stands for
+// AWS's own here.
+func (r *run) environment(function string, declared map[string]string) map[string]string {
+	environment := maps.Clone(declared)
+	maps.Copy(environment, map[string]string{
+		"SERVICE_KEY":               base64.StdEncoding.EncodeToString(r.state.ServiceKey),
+		"AWS_ENDPOINT_URL_DYNAMODB": r.tableURL(function),
+		"AWS_ENDPOINT_URL_SQS":      r.servers.queueURL,
+		"AWS_LAMBDA_LOG_FORMAT":     "JSON",
+		"AWS_LAMBDA_LOG_LEVEL":      logLevel(r.cfg.Logger),
+	})
+	return environment
+}
+
+// logLevel is the lowest that the logger takes, in Lambda's words.
+func logLevel(logger *slog.Logger) string {
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
+		if logger.Enabled(context.Background(), level) {
+			return level.String()
+		}
+	}
+	return slog.LevelError.String()
+}
+
+// instances is how many processes of a function there may be: one for each
+// invocation that its event sources make side by side, so that none waits
+// while the visibility of its messages runs.
+func instances(f template.Function) int {
+	n := len(f.Schedules)
+	for _, source := range f.Queues {
+		n += processConcurrency(f.Name, source.MaxConcurrency)
+	}
+	for range f.Streams {
+		n += streamShards
+	}
+	if n == 0 {
+		return processes.DefaultInstances
+	}
+	return n
+}
+
+// processConcurrency is concurrency for functions that are processes, of which
+// a machine does not take hundreds.
+func processConcurrency(function string, template int) int {
+	const crowd = 16
+	return min(concurrency(function, template), crowd)
+}
+
+// startFaults puts the faults between the functions and the table server.
+// Provisioning, the stream and the upkeep are spared, and everything else until
+// the service is ready.
+func (r *run) startFaults() (err error) {
+	if len(r.cfg.Faults) == 0 {
+		return nil
+	}
+	if r.faults, err = faults.New(r.servers.tableURL, faults.Config{Rates: r.cfg.Faults, Seed: r.cfg.Seed}); err != nil {
+		return err
+	}
+	r.faults.Off()
+	return r.faults.Start("127.0.0.1:0")
+}
+
+// stopFaults tells what was injected.
+func (r *run) stopFaults() error {
+	if r.faults == nil {
+		return nil
+	}
+	if r.cfg.Injected != nil {
+		r.cfg.Injected(r.faults.Counts())
+	}
+	return r.faults.Close()
+}
+
+// tableURL is where a function finds the table. Each is a client of its own to
+// the faults.
+func (r *run) tableURL(function string) string {
+	if r.faults == nil {
+		return r.servers.tableURL
+	}
+	return r.faults.Endpoint(function)
+}
