@@ -372,10 +372,13 @@ func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
 func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {
 	w, park := newWorld(t), &parked{}
 	w.put(value.NewID(), thing{size: 1, month: 1})
-	records := append([]events.DynamoDBEventRecord{{Change: events.DynamoDBStreamRecord{SequenceNumber: "bad"}}}, w.stream...)
-	w.handle(t, w.writer(park), records)
-	if got := w.ask(t, w.views(), index.Query{}); len(got) != 1 || park.n != 1 {
-		t.Errorf("listed %v, parked %d; want one of each", got, park.n)
+	empty := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "bad"}}
+	wrong := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "worse", NewImage: map[string]events.DynamoDBAttributeValue{
+		"id": events.NewStringAttribute("no id"), // makes the decoder panic
+	}}}
+	w.handle(t, w.writer(park), append([]events.DynamoDBEventRecord{empty, wrong}, w.stream...))
+	if got := w.ask(t, w.views(), index.Query{}); len(got) != 1 || park.n != 2 {
+		t.Errorf("listed %v, parked %d; want the sound one listed and the others parked", got, park.n)
 	}
 }
 

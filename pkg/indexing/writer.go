@@ -76,7 +76,7 @@ func (w *Writer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events
 	}
 	changes := map[listKey]map[docKey]placed{}
 	for i := range batch.Records {
-		found, err := w.decode(&batch.Records[i])
+		found, err := w.decoded(&batch.Records[i])
 		if err != nil {
 			if err := w.park.Park(ctx, "indexer", batch.Records[i], err); err != nil {
 				return w.retry(ctx, batch, fmt.Errorf("park a record: %w", err))
@@ -93,6 +93,17 @@ func (w *Writer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events
 		}
 	}
 	return events.DynamoDBEventResponse{}, nil
+}
+
+// decoded decodes a record. One that makes the decoder panic is parked as well:
+// it would stop its shard for good.
+func (w *Writer) decoded(r *events.DynamoDBEventRecord) (found []Entry, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return w.decode(r)
 }
 
 // append adds documents to a tail, and wants a job where it is time for one.
