@@ -96,7 +96,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			err = errors.Join(err, b.running.close())
 		}
 	}()
-	fmt.Fprintln(cfg.Out, thisMachine(time.Now())+".")
+	fmt.Fprintf(cfg.Out, "%s; up to %s products and %s orders.\n", thisMachine(time.Now()), thousands(cfg.Products), thousands(cfg.Orders))
 	for _, s := range chosen {
 		b.progress("%s …", s.about)
 		started := time.Now()

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"bufio"
 	"net/http"
+	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -51,4 +54,33 @@ func TestNumbersAreWrittenForReading(t *testing.T) {
 			t.Errorf("milliseconds(%v): got %s, want %s", d, got, want)
 		}
 	}
+}
+
+func TestTheProcessorTimeOfAProcessAndItsChildrenIsRead(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells it in /proc")
+	}
+	before := processorNow()
+	child := exec.CommandContext(t.Context(), "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read end")
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "done\n" {
+		t.Fatalf("the child said %q, %v", line, err)
+	}
+	if used := processorNow().since(before); used.own <= 0 || used.table <= 0 {
+		t.Errorf("got %+v after some work of both, want more than nothing", used)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // its last read fails
 }
