@@ -22,12 +22,12 @@ type upkeep struct {
 	trimEvery, sweepEvery time.Duration
 }
 
-// sweepShare bounds the part of the time in which the table is swept, which on
-// another server reads all of it, to one in so many.
+// sweepShare bounds the part of the time in which the table is swept, which
+// reads all of it, to one in so many.
 const sweepShare = 50
 
 func (u *upkeep) run(ctx context.Context) {
-	trim, sweep := time.NewTicker(u.trimEvery), time.NewTimer(u.firstSweep())
+	trim, sweep := time.NewTicker(u.trimEvery), time.NewTimer(u.sweepEvery)
 	defer trim.Stop()
 	defer sweep.Stop()
 	for {
@@ -57,18 +57,8 @@ func (u *upkeep) trim(ctx context.Context) error {
 	return err
 }
 
-// firstSweep is how long after the start the first sweep is. The runner's own
-// server is swept at once: the first sweep of all indexes the table, which
-// costs nothing while it is empty.
-func (u *upkeep) firstSweep() time.Duration {
-	if u.table != nil {
-		return 0
-	}
-	return u.sweepEvery
-}
-
-// sweep deletes what has expired. Another server may have no TTL of its own,
-// and only a scan of the whole table finds there what has expired.
+// sweep deletes what has expired. On another server, which may have no TTL of
+// its own, only scanning the table finds that.
 func (u *upkeep) sweep(ctx context.Context, now time.Time) (err error) {
 	if u.table == nil {
 		_, err = tableserver.SweepByScan(ctx, u.client, tableName, u.ttl, now)

@@ -118,3 +118,59 @@ func consume(ctx context.Context, b *testing.B, server *Server, db *dynamodb.Cli
 		}
 	}
 }
+
+// BenchmarkSweep sweeps a table of 100,000 items of about 600 bytes of which 10 have expired, b.N times, and reports the
+// longest that another request waited meanwhile:
+//
+//	go test -run '^$' -bench Sweep -benchtime 1x ./pkg/local/tableserver
+func BenchmarkSweep(b *testing.B) {
+	server := start(b, b.TempDir())
+	db := client(server)
+	createTable(b, db)
+	now := time.Now()
+	fill(b, server, 100_000, now.Add(time.Hour))
+	for _, name := range []string{"by scan", "beside the server"} {
+		b.Run(name, func(b *testing.B) {
+			var longest time.Duration
+			for range b.N {
+				b.StopTimer()
+				for i := range 10 {
+					if err := put(b.Context(), db, fmt.Sprintf("expired-%d", i), map[string]types.AttributeValue{ttl: epoch(now)}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				wait := longestWait(b, db, func() {
+					if n, err := sweeps(server, db)[name](b.Context(), now); err != nil || n != 10 {
+						b.Errorf("the sweep deleted %d, %v; want 10", n, err)
+					}
+				})
+				longest = max(longest, wait)
+			}
+			b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-get")
+		})
+	}
+}
+
+// longestWait gets an item again and again while something else is done.
+func longestWait(b *testing.B, db *dynamodb.Client, meanwhile func()) (longest time.Duration) {
+	b.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		meanwhile()
+	}()
+	for {
+		began := time.Now()
+		if _, err := db.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key("filled-1")}); err != nil {
+			b.Errorf("getting an item beside a sweep: %v", err)
+			return longest
+		}
+		longest = max(longest, time.Since(began))
+		select {
+		case <-done:
+			return longest
+		default:
+		}
+	}
+}

@@ -14,16 +14,15 @@ import (
 
 const (
 	sweepLimit = 1000 // deletions in one call
-	sweepPage  = 100  // expired items that a sweep looks up at a time
+	sweepPage  = 100  // expired items that a sweep reads before it deletes them
 	scanPage   = 500  // items that one request of a sweep by scan reads
 )
 
 // SweepExpired deletes the items of a table whose TTL attribute lies at or before now, as DynamoDB's own TTL does and
 // the server does not: only a Number counts, and one more than five years in the past is taken for a mistake. An item
-// that was written again meanwhile stays. The client is one of this server, which deletes item by item, so that stream
-// and secondary indexes follow. A call costs what it deletes, at most 1,000 items, the longest expired first; the number
-// deleted tells whether there may be more. The first call for a table adds an index of the attribute to the server's
-// file, during which the server cannot write: call it while the table is still empty.
+// that was written again meanwhile stays. It finds them in the server's file, all of which it reads, and the server,
+// whose client it is given, only deletes them, so that stream and secondary indexes follow. A call deletes at most 1,000
+// items; the number deleted tells whether there may be more.
 func (s *Server) SweepExpired(ctx context.Context, client *dynamodb.Client, table, attribute string, now time.Time) (int, error) {
 	keys, err := keyNames(ctx, client, table)
 	if err != nil {
@@ -33,17 +32,12 @@ func (s *Server) SweepExpired(ctx context.Context, client *dynamodb.Client, tabl
 	if err != nil {
 		return 0, err
 	}
-	if err := expiring.index(ctx); err != nil {
-		return 0, err
-	}
-	deleted, kept := 0, 0 // kept items may still be found, by the second in which they expire, and are not looked up again
+	deleted, row := 0, int64(0)
 	for deleted < sweepLimit {
-		page, err := expiring.between(ctx, oldest(now), now, min(sweepPage, sweepLimit-deleted), kept)
+		limit := min(sweepPage, sweepLimit-deleted)
+		page, last, err := expiring.between(ctx, oldest(now), now, row, limit)
 		if err != nil {
 			return deleted, err
-		}
-		if len(page) == 0 {
-			break
 		}
 		for _, key := range page {
 			gone, err := deleteExpired(ctx, client, table, attribute, key, now)
@@ -52,10 +46,12 @@ func (s *Server) SweepExpired(ctx context.Context, client *dynamodb.Client, tabl
 			}
 			if gone {
 				deleted++
-			} else {
-				kept++
 			}
 		}
+		if len(page) < limit {
+			break
+		}
+		row = last
 	}
 	return deleted, nil
 }

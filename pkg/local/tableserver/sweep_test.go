@@ -2,7 +2,10 @@ package tableserver
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,14 +13,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
+const ttl = "expiresAtEpoch"
+
 // sweeps are the two ways to sweep a server's table.
 func sweeps(s *Server, db *dynamodb.Client) map[string]func(context.Context, time.Time) (int, error) {
 	return map[string]func(context.Context, time.Time) (int, error){
-		"by index": func(ctx context.Context, now time.Time) (int, error) {
-			return s.SweepExpired(ctx, db, table, "expiresAtEpoch", now)
+		"beside the server": func(ctx context.Context, now time.Time) (int, error) {
+			return s.SweepExpired(ctx, db, table, ttl, now)
 		},
 		"by scan": func(ctx context.Context, now time.Time) (int, error) {
-			return SweepByScan(ctx, db, table, "expiresAtEpoch", now)
+			return SweepByScan(ctx, db, table, ttl, now)
 		},
 	}
 }
@@ -53,7 +58,7 @@ func TestSweepDeletesWhatDynamoDBWouldExpire(t *testing.T) {
 			for _, item := range items {
 				more := map[string]types.AttributeValue{}
 				if item.ttl != nil {
-					more["expiresAtEpoch"] = item.ttl
+					more[ttl] = item.ttl
 				}
 				if err := put(t.Context(), db, item.pk, more); err != nil {
 					t.Fatal(err)
@@ -79,10 +84,10 @@ func TestSweepLeavesAnItemThatWasProlonged(t *testing.T) {
 	db := client(server)
 	createTable(t, db)
 	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
-	if err := put(t.Context(), db, "prolonged", map[string]types.AttributeValue{"expiresAtEpoch": epoch(now.Add(time.Hour))}); err != nil {
+	if err := put(t.Context(), db, "prolonged", map[string]types.AttributeValue{ttl: epoch(now.Add(time.Hour))}); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := deleteExpired(t.Context(), db, table, "expiresAtEpoch", key("prolonged"), now)
+	gone, err := deleteExpired(t.Context(), db, table, ttl, key("prolonged"), now)
 	if err != nil || gone || !exists(t, db, "prolonged") {
 		t.Errorf("deleting a prolonged item: gone %v, %v; want it to stay", gone, err)
 	}
@@ -95,11 +100,7 @@ func TestSweepIsBounded(t *testing.T) {
 	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
 	const more = 7
 	for name, sweep := range sweeps(server, db) {
-		for i := range sweepLimit + more {
-			if err := put(t.Context(), db, strconv.Itoa(i), map[string]types.AttributeValue{"expiresAtEpoch": epoch(now.Add(-time.Minute))}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		fill(t, server, sweepLimit+more, now.Add(-time.Minute))
 		for _, want := range []int{sweepLimit, more, 0} {
 			if got, err := sweep(t.Context(), now); err != nil || got != want {
 				t.Errorf("a sweep %s deleted %d, %v; want %d", name, got, err, want)
@@ -109,3 +110,67 @@ func TestSweepIsBounded(t *testing.T) {
 }
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+func TestSweepsDoNotDisturbWrites(t *testing.T) {
+	server := start(t, t.TempDir())
+	db := client(server)
+	createTable(t, db)
+	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
+	const writers, each = 4, 100
+	stop := make(chan struct{})
+	var sweeping, writing sync.WaitGroup
+	sweep := func() int {
+		n, err := server.SweepExpired(t.Context(), db, table, ttl, now)
+		if err != nil {
+			t.Errorf("a sweep beside writes: %v", err)
+		}
+		return n
+	}
+	deleted := 0
+	sweeping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				deleted += sweep()
+			}
+		}
+	})
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				expires := now.Add(time.Duration(i%2) * time.Hour)
+				if err := put(t.Context(), db, fmt.Sprintf("%d-%d", w, i), map[string]types.AttributeValue{ttl: epoch(expires)}); err != nil {
+					t.Errorf("put beside sweeps: %v", err)
+					return
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(stop)
+	sweeping.Wait()
+	if deleted += sweep(); deleted != writers*each/2 {
+		t.Errorf("the sweeps deleted %d items, want %d", deleted, writers*each/2)
+	}
+	for w := range writers {
+		for i := range each {
+			if pk := fmt.Sprintf("%d-%d", w, i); exists(t, db, pk) != (i%2 == 1) {
+				t.Errorf("item %s: exists %v, want %v", pk, i%2 == 0, i%2 == 1)
+			}
+		}
+	}
+}
+
+// fill writes items of about 600 bytes into the server's file, faster than the server would.
+func fill(t testing.TB, server *Server, n int, expires time.Time) {
+	t.Helper()
+	statement := `WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < ?1)
+		INSERT INTO commerce (pk, sk, item_json, item_size, hash_prefix) SELECT 'S:filled-' || i, 'S:-',
+		'{"PK":{"S":"filled-' || i || '"},"SK":{"S":"-"},"expiresAtEpoch":{"N":"' || ?2 || '"},"v":{"S":"' || ?3 || '"}}', 600,
+		lower(hex(randomblob(3))) FROM numbers`
+	if _, err := server.db.ExecContext(t.Context(), statement, n, seconds(expires), strings.Repeat("x", 500)); err != nil {
+		t.Fatal(err)
+	}
+}
