@@ -101,7 +101,7 @@ func (k listKey) seal(sequence uint64, entry []byte) []byte {
 }
 
 func (k listKey) checksum(sequence uint64, entry []byte) uint32 {
-	place := append(k.org[:], k.list.Name...)
+	place := slices.Concat(k.org[:], []byte(k.list.Name))
 	place = binary.BigEndian.AppendUint64(place, sequence)
 	return crc32.Update(crc32.Checksum(place, castagnoli), castagnoli, entry)
 }
