@@ -35,9 +35,8 @@ func (n *instance) serveNext(w http.ResponseWriter, r *http.Request) {
 	if i == nil {
 		select {
 		case i = <-n.work:
-		case <-n.gone:
-			return
 		case <-r.Context().Done():
+			n.hungUp()
 			return
 		}
 	}

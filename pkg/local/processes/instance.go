@@ -20,7 +20,6 @@ import (
 type instance struct {
 	pool *pool
 	work chan *invocation // to a process that waits for it
-	gone chan struct{}    // closed when the process is
 
 	process *os.Process // nil until it has started
 	ready   bool        // it has asked for work
@@ -35,12 +34,11 @@ type instance struct {
 // run starts the process and returns when it is gone and its invocation ended.
 func (n *instance) run() {
 	how := n.live()
-	close(n.gone)
 	n.pool.remove(n)
 	n.pool.mu.Lock()
 	defer n.pool.mu.Unlock()
 	level := slog.LevelWarn
-	if n.current == nil && n.cause != nil || errors.Is(n.cause, errClosed) {
+	if errors.Is(n.cause, errIdle) || errors.Is(n.cause, errClosed) {
 		level = slog.LevelDebug
 	}
 	n.pool.fleet.cfg.Logger.Log(context.Background(), level, "instance ended", "function", n.pool.function.Name, "how", how, "cause", n.cause)
@@ -165,6 +163,19 @@ func (n *instance) retire() {
 	defer n.pool.mu.Unlock()
 	if n.pool.forget(n) {
 		n.end(errIdle)
+	}
+}
+
+// errHungUp ends an instance that gave up waiting for work.
+var errHungUp = errors.New("it hung up on the runtime API")
+
+// hungUp sees to it that a process without a connection gets no work: nearly
+// always it is dying.
+func (n *instance) hungUp() {
+	n.pool.mu.Lock()
+	defer n.pool.mu.Unlock()
+	if n.pool.forget(n) {
+		n.end(errHungUp)
 	}
 }
 

@@ -25,7 +25,7 @@ func newLauncher() (*launcher, error) {
 // the thread ends with it.
 func (l *launcher) run(ready chan<- error) {
 	runtime.LockOSThread()
-	err := shieldFromInterrupt()
+	err := shieldFromSignals()
 	ready <- err
 	if err != nil {
 		return

@@ -12,13 +12,13 @@ func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// shieldFromInterrupt blocks SIGINT on the calling thread, and so in the children that it starts: an interrupt from a
-// terminal reaches the whole process group, and the tables must answer until the caller has finished and closes them.
-func shieldFromInterrupt() error {
-	var interrupt unix.Sigset_t
-	interrupt.Val[0] = 1 << (unix.SIGINT - 1)
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &interrupt, nil); err != nil {
-		return fmt.Errorf("blocking the interrupt signal: %w", err)
+// shieldFromSignals blocks SIGINT and SIGTERM on the calling thread, and so in the children that it starts: both may reach
+// the whole process group, and functions go on until the caller has finished and kills them.
+func shieldFromSignals() error {
+	var signals unix.Sigset_t
+	signals.Val[0] = 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1)
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &signals, nil); err != nil {
+		return fmt.Errorf("blocking signals: %w", err)
 	}
 	return nil
 }

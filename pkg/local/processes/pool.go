@@ -69,7 +69,7 @@ func (p *pool) withdraw(i *invocation) {
 
 // grow starts an instance for an invocation. The caller holds the lock.
 func (p *pool) grow(first *invocation) {
-	n := &instance{pool: p, current: first, work: make(chan *invocation, 1), gone: make(chan struct{})}
+	n := &instance{pool: p, current: first, work: make(chan *invocation, 1)}
 	p.alive[n] = true
 	p.fleet.running.Go(n.run)
 }

@@ -1,0 +1,202 @@
+//go:build emulate && linux
+
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/local/processes"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// startProcesses runs a service whose functions are processes.
+func startProcesses(t *testing.T, flags ...string) *ownService {
+	t.Helper()
+	s := newOwnService(t)
+	var names []string
+	for name := range app.Makers() {
+		names = append(names, name)
+	}
+	// The run finds them built, and starts in the time that it has.
+	if _, err := processes.Binaries(t.Context(), filepath.Join("..", "..", ".."), filepath.Join(s.data, "functions"), names); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t, append([]string{"--processes"}, flags...)...)
+	return s
+}
+
+// functions lists the processes of functions by name.
+func (s *ownService) functions(t *testing.T) map[string][]int {
+	t.Helper()
+	found := map[string][]int{}
+	statuses, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range statuses {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		_, rest, _ := bytes.Cut(stat, []byte(") "))
+		fields := strings.Fields(string(rest))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(s.cmd.Process.Pid) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := os.Readlink(filepath.Join(filepath.Dir(path), "exe"))
+		if err == nil && filepath.Base(filepath.Dir(program)) == "functions" {
+			found[filepath.Base(program)] = append(found[filepath.Base(program)], pid)
+		}
+	}
+	return found
+}
+
+// killOne kills a process of one of the functions, if there is any, and
+// returns the function's name.
+func (s *ownService) killOne(t *testing.T, random *rand.Rand, functions ...string) string {
+	t.Helper()
+	all := s.functions(t)
+	functions = slices.DeleteFunc(slices.Clone(functions), func(name string) bool { return len(all[name]) == 0 })
+	if len(functions) == 0 {
+		return ""
+	}
+	name := functions[random.IntN(len(functions))]
+	pid := all[name][random.IntN(len(all[name]))]
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// hurry has what a killed process had received come again after seconds
+// instead of minutes.
+func (s *ownService) hurry(t *testing.T) {
+	t.Helper()
+	for _, url := range []string{s.RecordsQueueURL, s.DeliveriesQueueURL, s.IndexJobsQueueURL} {
+		if _, err := s.sqs(t).SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
+			QueueUrl: &url, Attributes: map[string]string{"VisibilityTimeout": "5"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestProcessesServeAndDeliverThoughTheyAreKilled(t *testing.T) {
+	dir := samples(t, "northwind")
+	s := startProcesses(t)
+	s.hurry(t)
+	o := s.newOrganization(t)
+	r := o.subscribe(t, "order.*")
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	killed := map[string]int{}
+	kill := func() {
+		if name := s.killOne(t, random, "ingest", "dispatcher", "indexer", "worker", "sweeper"); name != "" {
+			killed[name]++
+		}
+	}
+
+	o.commerce(t, "import", "--organization", o.OrganizationID, "--format", "northwind", dir)
+	for range 12 {
+		kill()
+		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+	}
+	for path, want := range map[string]int{"/api/categories": 8, "/api/products": 77, "/api/customers": 91, "/api/orders": 830} {
+		await(t, path, 2*time.Minute, func() bool { return o.total(t, path) == want })
+	}
+	ids := map[string]bool{}
+	for range 20 {
+		id := value.NewID()
+		ids[id.String()] = true
+		o.send(t, o.order(id, "CONFIRMED"))
+		if random.IntN(2) == 0 {
+			kill()
+		}
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+	}
+	await(t, "two events of each order at the receiver", time.Minute, func() bool {
+		events := map[string]bool{}
+		for _, e := range r.Events() {
+			events[e.ID] = true
+		}
+		return len(events) == 2*len(ids)
+	})
+	for _, e := range r.Events() {
+		if e.Verdict != listener.Verified || !ids[e.ObjectID] {
+			t.Errorf("received %s of %s: verdict %v; want a verified event of an order that was sent", e.Type, e.ObjectID, e.Verdict)
+		}
+	}
+	await(t, "the orders in the list", 30*time.Second, func() bool { return o.total(t, "/api/orders") == 830+len(ids) })
+	if got := o.commerce(t, "verify", "--organization", o.OrganizationID); !strings.HasPrefix(got, "no differences in ") {
+		t.Errorf("lists and table: got %q, want no differences", got)
+	}
+	t.Logf("killed %v, %d events received for %d", killed, len(r.Events()), 2*len(ids))
+	for name, pids := range s.functions(t) {
+		if len(pids) > 16 {
+			t.Errorf("%s: %d processes side by side", name, len(pids))
+		}
+	}
+	s.stop(t)
+}
+
+func TestProcessesOfTheAPIAreStartedAgainAndEndWithTheService(t *testing.T) {
+	s := startProcesses(t)
+	o := s.newOrganization(t)
+	for range 5 {
+		for _, pids := range s.functions(t) {
+			for _, pid := range pids {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		await(t, "the end of all functions", 5*time.Second, func() bool { return len(s.functions(t)) == 0 })
+		// One that is killed in this moment may still get a request.
+		await(t, "an answer after every process was killed", 5*time.Second, func() bool {
+			resp, _ := o.user(t, http.MethodGet, "/api/me", "")
+			return resp.StatusCode == http.StatusOK
+		})
+	}
+
+	// And with the service, however it ends.
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.exit(t, 5*time.Second)
+}
+
+func TestProcessesDeliverThoughTheTableFails(t *testing.T) {
+	s := startProcesses(t, "--faults", "throttle=5,internalError=2,lostAnswer=2,unprocessed=10,staleRead=10", "--seed", "7")
+	s.hurry(t)
+	r := (&s.service).subscribe(t, "order.created")
+	ids := map[string]bool{}
+	for range 50 {
+		id := value.NewID()
+		ids[id.String()] = true
+		s.send(t, s.order(id, "CONFIRMED"))
+	}
+	await(t, "an event of each order at the receiver", 2*time.Minute, func() bool { return len(unique(r)) == len(ids) })
+	s.stop(t)
+	if out := s.output.String(); !strings.Contains(out, "Faults of seed 7:\nrequests: map[") || !strings.Contains(out, "\nthrottle: map[") {
+		t.Errorf("output: got %q, want the faults that happened", out)
+	}
+}

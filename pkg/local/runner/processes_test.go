@@ -1,0 +1,50 @@
+package runner
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/local/template"
+)
+
+func TestAFunctionHasAnInstanceForEachInvocationThatItsSourcesMakeAtATime(t *testing.T) {
+	queue := func(most int) []template.QueueSource { return []template.QueueSource{{MaxConcurrency: most}} }
+	for name, c := range map[string]struct {
+		function template.Function
+		want     int
+	}{
+		"behind the API":      {template.Function{Name: "api"}, 4},
+		"of a stream":         {template.Function{Name: "indexer", Streams: []template.StreamSource{{}}}, 8},
+		"of a queue":          {template.Function{Name: "worker", Queues: queue(200)}, 16},
+		"of a small queue":    {template.Function{Name: "worker", Queues: queue(3)}, 3},
+		"of two queues":       {template.Function{Name: "worker", Queues: append(queue(200), queue(5)...)}, 21},
+		"of queue and clock":  {template.Function{Name: "sweeper", Queues: queue(10), Schedules: []template.Schedule{{}}}, 3},
+		"of records' queue":   {template.Function{Name: "ingest", Queues: queue(50)}, 4},
+		"of an endless queue": {template.Function{Name: "worker", Queues: queue(0)}, 16},
+	} {
+		if got := instances(c.function); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestAProcessHasTheTemplatesEnvironmentAndWhatStandsForAWS(t *testing.T) {
+	r := &run{
+		cfg: Config{Logger: slog.New(slog.DiscardHandler)}, state: &state{ServiceKey: []byte{1, 2, 3}},
+		servers: &servers{tableURL: "http://127.0.0.1:1", queueURL: "http://127.0.0.1:2"},
+	}
+	declared := map[string]string{"TABLE_NAME": "commerce", "SERVICE_KEY": "", "AWS_ENDPOINT_URL_SQS": ""}
+	want := map[string]string{
+		"TABLE_NAME": "commerce", "SERVICE_KEY": "AQID",
+		"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:2",
+		"AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_LOG_LEVEL": "ERROR",
+	}
+	if diff := cmp.Diff(want, r.environment("worker", declared)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if declared["SERVICE_KEY"] != "" {
+		t.Error("the template's own environment was changed")
+	}
+}
