@@ -74,7 +74,7 @@ func (n *instance) serveResponse(w http.ResponseWriter, r *http.Request) {
 }
 
 func (n *instance) serveError(w http.ResponseWriter, r *http.Request) {
-	if failure := reported(w, r); failure != nil {
+	if failure, err := reported(w, r); err == nil {
 		n.answer(w, r, nil, failure)
 	}
 }
@@ -100,8 +100,8 @@ func (n *instance) settle(id string, answer []byte, failure error) (refused *Fun
 
 // serveInitError keeps what is wrong until the process ends, as it is to do.
 func (n *instance) serveInitError(w http.ResponseWriter, r *http.Request) {
-	failure := reported(w, r)
-	if failure == nil {
+	failure, err := reported(w, r)
+	if err != nil {
 		return
 	}
 	n.pool.mu.Lock()
@@ -114,11 +114,12 @@ func (n *instance) serveInitError(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusAccepted, status{"OK"})
 }
 
-// reported reads what a function says of its failure, nil when it is gone.
-func reported(w http.ResponseWriter, r *http.Request) *FunctionError {
+// reported reads what a function says of its failure. Its error is that the
+// process is gone meanwhile, which then is what fails the invocation.
+func reported(w http.ResponseWriter, r *http.Request) (*FunctionError, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	failure := &FunctionError{}
 	if json.Unmarshal(text, failure) != nil {
@@ -127,7 +128,7 @@ func reported(w http.ResponseWriter, r *http.Request) *FunctionError {
 	if failure.Type == "" {
 		failure.Type = r.Header.Get("Lambda-Runtime-Function-Error-Type")
 	}
-	return failure
+	return failure, nil
 }
 
 // status is what the API answers when it has taken something.

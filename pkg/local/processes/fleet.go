@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"time"
 )
@@ -75,22 +73,6 @@ func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]by
 		return nil, fmt.Errorf("event for %s of %d bytes, more than %d", function, len(event), MaxPayload)
 	}
 	return p.invoke(ctx, event)
-}
-
-// Process is an instance that runs.
-type Process struct {
-	Function string
-	PID      int
-	Busy     bool // it has an invocation
-}
-
-// Processes lists the instances that run, by function.
-func (f *Fleet) Processes() []Process {
-	var all []Process
-	for _, name := range slices.Sorted(maps.Keys(f.pools)) {
-		all = append(all, f.pools[name].processes()...)
-	}
-	return all
 }
 
 // errClosed fails invocations once the fleet is closed.

@@ -70,7 +70,7 @@ func TestConcurrentInvocationsHaveInstancesOfTheirOwnUpToTheBound(t *testing.T) 
 		})
 	}
 	waitUntil(t, "three busy instances", func() bool {
-		return len(f.Processes()) == 3 && !slices.ContainsFunc(f.Processes(), func(p Process) bool { return !p.Busy })
+		return len(f.processes()) == 3 && !slices.ContainsFunc(f.processes(), func(p process) bool { return !p.Busy })
 	})
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAProcessThatEndsFailsItsInvocationAndIsStartedAgainAtTheNext(t *testing
 		if failed.Type != c.kind || !strings.Contains(failed.Message, c.says) {
 			t.Errorf("%s: got %+v, want %s with %q", c.name, failed, c.kind, c.says)
 		}
-		waitUntil(t, "the end of the process", func() bool { return len(f.Processes()) == 0 })
+		waitUntil(t, "the end of the process", func() bool { return len(f.processes()) == 0 })
 		if after := ask(t, f, order{}); after.PID == before.PID || after.Count != 1 {
 			t.Errorf("after %s: got %+v, want a fresh process", c.name, after)
 		}
@@ -133,7 +133,7 @@ func TestAKilledProcessFailsItsInvocationOnly(t *testing.T) {
 		_, err := try(t.Context(), f, order{Do: "await", Path: gate})
 		ended <- err
 	}()
-	waitUntil(t, "the invocation", func() bool { return f.Processes()[0].Busy })
+	waitUntil(t, "the invocation", func() bool { return f.processes()[0].Busy })
 	next := make(chan told, 1) // it waits for the only instance there may be
 	go func() {
 		got, err := try(t.Context(), f, order{Text: "next"})
@@ -142,12 +142,7 @@ func TestAKilledProcessFailsItsInvocationOnly(t *testing.T) {
 		}
 		next <- got
 	}()
-	waitUntil(t, "the second invocation", func() bool {
-		p := f.pools["echo"]
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.waiting) == 1
-	})
+	waitUntil(t, "the second invocation", func() bool { return f.waiting() == 1 })
 	if err := syscall.Kill(victim.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +161,7 @@ func TestAKilledIdleProcessIsMissedByNobody(t *testing.T) {
 	if err := syscall.Kill(victim.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, "the end of the process", func() bool { return len(f.Processes()) == 0 })
+	waitUntil(t, "the end of the process", func() bool { return len(f.processes()) == 0 })
 	if got := ask(t, f, order{}); got.PID == victim.PID || got.Count != 1 {
 		t.Errorf("got %+v, want a fresh process", got)
 	}
@@ -217,7 +212,7 @@ func TestAnInitializationThatFailsFailsTheInvocationThatNeededIt(t *testing.T) {
 func TestAnInstanceThatNobodyNeedsEnds(t *testing.T) {
 	f := newFleet(t, Function{}, Config{Idle: 50 * time.Millisecond})
 	before := ask(t, f, order{})
-	waitUntil(t, "the end of the idle process", func() bool { return len(f.Processes()) == 0 })
+	waitUntil(t, "the end of the idle process", func() bool { return len(f.processes()) == 0 })
 	if after := ask(t, f, order{}); after.PID == before.PID {
 		t.Errorf("after the idle process has ended: got process %d again", after.PID)
 	}
@@ -234,17 +229,12 @@ func TestACallerThatGivesUpLeavesTheInvocationToItself(t *testing.T) {
 		_, err := try(ctx, f, order{Do: "await", Path: filepath.Join(dir, "gate")})
 		running <- err
 	}()
-	waitUntil(t, "the invocation", func() bool { return f.Processes()[0].Busy })
+	waitUntil(t, "the invocation", func() bool { return f.processes()[0].Busy })
 	go func() {
 		_, err := try(ctx, f, order{Do: "exit"}) // it is to wait, and then to be forgotten
 		waiting <- err
 	}()
-	waitUntil(t, "the second invocation", func() bool {
-		p := f.pools["echo"]
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.waiting) == 1
-	})
+	waitUntil(t, "the second invocation", func() bool { return f.waiting() == 1 })
 	cancel(gaveUp)
 	for _, ended := range []chan error{running, waiting} {
 		if err := <-ended; !errors.Is(err, gaveUp) {
@@ -280,12 +270,12 @@ func TestClosingKillsEveryProcessAndFailsWhatTheyDo(t *testing.T) {
 			running <- err
 		}()
 	}
-	waitUntil(t, "two busy processes", func() bool { return len(f.Processes()) == 2 })
+	waitUntil(t, "two busy processes", func() bool { return len(f.processes()) == 2 })
 	go func() {
 		_, err := try(context.Background(), f, order{})
 		waiting <- err
 	}()
-	pids := f.Processes()
+	pids := f.processes()
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}

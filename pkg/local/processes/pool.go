@@ -115,19 +115,6 @@ func (p *pool) forget(n *instance) bool {
 	return true
 }
 
-func (p *pool) processes() []Process {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var all []Process
-	for n := range p.alive {
-		if n.process != nil {
-			all = append(all, Process{Function: p.function.Name, PID: n.process.Pid, Busy: n.current != nil})
-		}
-	}
-	slices.SortFunc(all, func(a, b Process) int { return a.PID - b.PID })
-	return all
-}
-
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -198,3 +198,31 @@ func waitUntil(t *testing.T, what string, done func() bool) {
 		}
 	}
 }
+
+// process is an instance that runs.
+type process struct {
+	PID  int
+	Busy bool // it has an invocation
+}
+
+// processes lists the function's instances that run.
+func (f *Fleet) processes() []process {
+	p := f.pools["echo"]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []process
+	for n := range p.alive {
+		if n.process != nil {
+			all = append(all, process{PID: n.process.Pid, Busy: n.current != nil})
+		}
+	}
+	return all
+}
+
+// waiting is how many invocations wait for an instance.
+func (f *Fleet) waiting() int {
+	p := f.pools["echo"]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
