@@ -157,6 +157,7 @@ var throttles = map[string]bool{
 	"InternalServerError":                    true,
 	"ServiceUnavailable":                     true,
 	"TransactionInProgressException":         true,
+	"TransactionConflictException":           true,
 }
 
 // wrap names what was tried and turns a table that is busy or out of reach

@@ -225,12 +225,37 @@ func (t *Table) TailAfter(ctx context.Context, org value.ID, list string, after 
 	in.ExpressionAttributeValues[":after"] = str(behind(tailKey(org, list, after).sk))
 	in.ExpressionAttributeValues[":end"] = str(behind(tailPrefix))
 	return t.query(ctx, in, func(it item) (bool, error) {
-		sequence, err := tailSequence(it)
+		e, err := decodeTail(it)
 		if err != nil {
 			return false, err
 		}
-		return true, each(TailEntry{Sequence: sequence, At: value.Time(getNumber(it, attrAt)), Body: getBinary(it, attrBody)})
+		return true, each(e)
 	})
+}
+
+// TailBack hands the entries up to the sequence to each, the newest first, for
+// as long as it wants more. The reading is strongly consistent.
+func (t *Table) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(TailEntry) (more bool, err error)) error {
+	in := partition(tailPartition(org, list), "")
+	in.ScanIndexForward = aws.Bool(false)
+	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
+	in.ExpressionAttributeValues[":first"] = str(tailPrefix)
+	in.ExpressionAttributeValues[":last"] = str(tailKey(org, list, upTo).sk)
+	return t.query(ctx, in, func(it item) (bool, error) {
+		e, err := decodeTail(it)
+		if err != nil {
+			return false, err
+		}
+		return each(e)
+	})
+}
+
+func decodeTail(it item) (TailEntry, error) {
+	sequence, err := tailSequence(it)
+	if err != nil {
+		return TailEntry{}, err
+	}
+	return TailEntry{Sequence: sequence, At: value.Time(getNumber(it, attrAt)), Body: getBinary(it, attrBody)}, nil
 }
 
 func unsigned(n uint64) types.AttributeValue {

@@ -212,6 +212,21 @@ func fixed(body []byte) func(dynamo.Appended) ([]byte, error) {
 	return func(dynamo.Appended) ([]byte, error) { return body, nil }
 }
 
+func TestATailIsReadBackFromAnyEntry(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	for _, body := range []string{"a", "b", "c", "d"} {
+		appendTail(t, table, org, body)
+	}
+	got := ""
+	err := table.TailBack(t.Context(), org, list, 3, func(e dynamo.TailEntry) (bool, error) {
+		got += string(e.Body)
+		return len(got) < 2, nil
+	})
+	if err != nil || got != "cb" {
+		t.Errorf("two entries back from the third: got %q, %v; want cb", got, err)
+	}
+}
+
 func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	table, org := tableAt(t, &now), value.NewID()

@@ -193,7 +193,7 @@ var errOvertaken = errors.New("another job was faster")
 // commit stores the segments that are new and puts the manifest in the place
 // of the version that it came from.
 func (j *job) commit(ctx context.Context, m *manifest, version uint64) error {
-	if err := j.store(ctx, m); err != nil {
+	if err := j.store(ctx, m, j.start); err != nil {
 		return err
 	}
 	surplus := m.surplus()

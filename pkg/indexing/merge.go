@@ -41,7 +41,7 @@ func (p *part) due() []int {
 	if len(places) == 0 {
 		return nil
 	}
-	if p.dead() && p.bytes() <= jobBytes {
+	if len(places) > 1 && p.dead() && p.bytes() <= jobBytes {
 		return places
 	}
 	tiers := map[int][]int{}

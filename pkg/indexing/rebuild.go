@@ -148,6 +148,11 @@ func (j *job) rebuild(ctx context.Context, stored *dynamo.Manifest) (done bool, 
 func (j *job) gather(ctx context.Context, b *building, version uint64) error {
 	known := j.earlier(ctx)
 	parts, read, size := map[int32][]index.Document{}, 0, 0
+	if b.shard == 0 && b.after == "" {
+		if err := j.tombstones(ctx, b.covered, parts); err != nil {
+			return err
+		}
+	}
 	for b.shard < j.list.Shards && read < rebuildDocuments && size < rebuildBytes && (read == 0 || j.inTime()) {
 		documents, next, err := j.list.Read(ctx, j.org, b.shard, b.after)
 		if err != nil {
@@ -175,8 +180,30 @@ func (j *job) gather(ctx context.Context, b *building, version uint64) error {
 	return j.save(ctx, b, version)
 }
 
+// tombstones adds those that are of use still to the parts they are of: only
+// the tail knows them. What it holds and cannot be read is made up for by the
+// table.
+func (j *job) tombstones(ctx context.Context, upTo uint64, parts map[int32][]index.Document) error {
+	useless := j.now().Add(-tombstoneUse)
+	return j.table.TailBack(ctx, j.org, j.list.Name, upTo, func(e dynamo.TailEntry) (more bool, err error) {
+		if e.At < useless {
+			return false, nil
+		}
+		found, err := j.next(e.Sequence-1, e)
+		if err != nil {
+			return true, nil //nolint:nilerr // as said above
+		}
+		for _, d := range found.documents {
+			if d.Deleted {
+				parts[d.part] = append(parts[d.part], d.Document)
+			}
+		}
+		return true, nil
+	})
+}
+
 func (j *job) save(ctx context.Context, b *building, version uint64) error {
-	if err := j.store(ctx, &b.manifest); err != nil {
+	if err := j.store(ctx, &b.manifest, j.start); err != nil {
 		return err
 	}
 	_, err := j.table.PutManifest(ctx, j.org, j.list.Name, dynamo.RebuildManifest, dynamo.Manifest{

@@ -68,11 +68,13 @@ type storage struct {
 }
 
 // store writes segments that are not stored yet into slots of the manifest.
-// They count from the moment at which a manifest that names them is put.
-func (s storage) store(ctx context.Context, m *manifest) error {
+// They count from the moment at which a manifest that names them is put. Start
+// is when the job began: what it has freed itself is not written over, however
+// long it took, for the manifest that names it still stands.
+func (s storage) store(ctx context.Context, m *manifest, start time.Time) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(chunkWriters)
-	slots := &slots{manifest: m, usable: value.TimeOf(s.clock()).Add(-freeGrace)}
+	slots := &slots{manifest: m, usable: value.TimeOf(start).Add(-freeGrace)}
 	for p := range m.parts {
 		for i := range m.parts[p].segments {
 			seg := &m.parts[p].segments[i]
