@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -364,20 +363,6 @@ func TestHostileAnswersEndInTimeAndInWords(t *testing.T) {
 				t.Error("the connection is still open")
 			}
 		})
-	}
-}
-
-// What a receiver sends behind its answer must not become the answer to the
-// next request.
-func TestSurplusIsNotTheNextAnswer(t *testing.T) {
-	log.SetOutput(io.Discard) // net/http tells it what came
-	t.Cleanup(func() { log.SetOutput(os.Stderr) })
-	address, _ := speak(t, say(okHeader+"Content-Length: 2\r\n\r\nokHTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"))
-	c := local()
-	for i := range 5 {
-		if out := post(t, c, "http://"+address+"/", 2*time.Second); out.Status != 200 || string(out.Body) != "ok" {
-			t.Errorf("request %d: outcome %+v", i, out)
-		}
 	}
 }
 
