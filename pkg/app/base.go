@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -62,6 +63,11 @@ func Start(maker Maker) {
 	logger := lambdacontext.NewLogger()
 	// net/http prints what receivers send unasked, as much of it as they like.
 	log.SetOutput(io.Discard)
+	// Views may take half of the memory; the collector must not wait until the
+	// heap is twice as large as what lives.
+	if memory := int64(lambdacontext.MemoryLimitInMB) << 20; memory > 0 {
+		debug.SetMemoryLimit(memory / 10 * 9)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), initLimit)
 	defer cancel()
 	handler, err := start(ctx, maker, logger)
