@@ -92,7 +92,12 @@ func (p *pass) full() bool { return p.seen >= passMost }
 
 func (p *pass) walk(ctx context.Context) error {
 	for idle := 0; idle < passIdle && p.more(); {
-		out, err := p.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		// What a receive that is broken off would have brought stays hidden, and
+		// nobody can give it back: an interrupt waits for it.
+		out, err := p.client.ReceiveMessage(context.WithoutCancel(ctx), &sqs.ReceiveMessageInput{
 			QueueUrl: &p.queueURL, MaxNumberOfMessages: passBatch,
 			VisibilityTimeout: int32(passHidden / time.Second), WaitTimeSeconds: int32(passWait / time.Second),
 			MessageAttributeNames:       []string{"All"},
@@ -109,6 +114,9 @@ func (p *pass) walk(ctx context.Context) error {
 			continue
 		}
 		idle = 0
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		done, err := p.each(ctx, fresh)
 		if err := errors.Join(err, p.remove(context.WithoutCancel(ctx), done)); err != nil {
 			return err
