@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/pause"
@@ -115,16 +114,9 @@ func (e *entry) caughtUp(now time.Time) bool {
 // readManifest takes over the manifest as it is now. What is loaded stays as
 // it is; the rest is to be loaded by the new one.
 func (e *entry) readManifest(ctx context.Context) error {
-	stored, err := e.table.Manifest(ctx, e.org, e.list.Name, dynamo.LiveManifest)
+	m, version, err := e.storage.load(ctx)
 	if err != nil {
 		return err
-	}
-	m, version := &manifest{}, uint64(0)
-	if stored != nil {
-		if m, err = decodeManifest(e.org, e.list, stored.Body); err != nil {
-			return err
-		}
-		version = stored.Version
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,14 +135,7 @@ func (e *entry) follow(ctx context.Context, now time.Time) error {
 	e.mu.RLock()
 	after := e.sequence
 	e.mu.RUnlock()
-	err := e.table.TailAfter(ctx, e.org, e.list.Name, after, false, func(logged dynamo.TailEntry) error {
-		found, err := e.next(after, logged)
-		if err != nil {
-			return err
-		}
-		after = logged.Sequence
-		return e.apply(found, after)
-	})
+	err := e.tail(ctx, after, false, e.apply)
 	if !errors.Is(err, errGap) {
 		e.gapSince = time.Time{}
 		return err
@@ -166,7 +151,7 @@ func (e *entry) follow(ctx context.Context, now time.Time) error {
 	return err
 }
 
-func (e *entry) apply(found tailEntry, sequence uint64) error {
+func (e *entry) apply(sequence uint64, found tailEntry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if found.rebuilt > e.version {
@@ -193,10 +178,27 @@ func (w wants) nothing() bool { return len(w.parts) == 0 && w.groups == 0 }
 func (e *entry) query(q index.Query) (index.Result, wants) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
+	w, before, beside := e.plan(q)
+	if !w.nothing() {
+		return index.Result{}, w
+	}
+	return e.view.QueryBeside(q, before, beside), w
+}
+
+// lacks says what a query lacks.
+func (e *entry) lacks(q index.Query) wants {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	w, _, _ := e.plan(q)
+	return w
+}
+
+// plan says what a query lacks or, when that is nothing, how the parts that
+// are not in the view count. It is called under mu.
+func (e *entry) plan(q index.Query) (w wants, before, beside int) {
 	needs := e.list.Schema.Needs(&q)
 	var closed []int32
 	var summaries []index.Summary
-	w := wants{}
 	for i := range e.manifest.parts {
 		p := &e.manifest.parts[i]
 		switch {
@@ -210,19 +212,17 @@ func (e *entry) query(q index.Query) (index.Result, wants) {
 			w.parts = append(w.parts, p.number)
 		}
 	}
-	if !w.nothing() {
+	if w.nothing() {
+		var open []int
+		open, before, beside = e.view.Plan(q, summaries)
+		for _, i := range open {
+			w.parts = append(w.parts, closed[i])
+		}
+	}
+	if len(w.parts) > 0 {
 		w.groups = needs
-		return index.Result{}, w
 	}
-	open, before, beside := e.view.Plan(q, summaries)
-	if len(open) == 0 {
-		return e.view.QueryBeside(q, before, beside), w
-	}
-	w.groups = needs
-	for _, i := range open {
-		w.parts = append(w.parts, closed[i])
-	}
-	return index.Result{}, w
+	return w, before, beside
 }
 
 // load brings parts into the view, and groups of those that are in it. What is

@@ -108,9 +108,8 @@ type job struct {
 	storage
 	logger  *slog.Logger
 	start   time.Time
-	bytes   int         // read so far
-	version uint64      // of the live manifest that it read
-	before  *index.View // see earlier
+	bytes   int    // read so far
+	version uint64 // of the live manifest that it read
 }
 
 func (m *Maintainer) job(org value.ID, list *List) *job {
@@ -129,17 +128,6 @@ func (j *job) room(size int) bool {
 
 func (j *job) inTime() bool { return j.clock().Sub(j.start) < jobTime }
 
-// load reads the live manifest; an absent one is empty and has version 0.
-func (j *job) load(ctx context.Context) (*manifest, uint64, error) {
-	stored, err := j.table.Manifest(ctx, j.org, j.list.Name, dynamo.LiveManifest)
-	if err != nil || stored == nil {
-		return &manifest{}, 0, err
-	}
-	j.version = stored.Version
-	m, err := decodeManifest(j.org, j.list, stored.Body)
-	return m, stored.Version, err
-}
-
 // overtaken says whether another manifest stands than the one that the job
 // began with, so that what it names may have been replaced.
 func (j *job) overtaken(ctx context.Context) bool {
@@ -151,6 +139,7 @@ func (j *job) overtaken(ctx context.Context) bool {
 // puts the manifest that results, once.
 func (j *job) maintain(ctx context.Context) (*value.Time, error) {
 	m, version, err := j.load(ctx)
+	j.version = version
 	if err != nil {
 		return nil, err
 	}
@@ -221,16 +210,12 @@ func (j *job) fold(ctx context.Context, m *manifest) (touched map[int32]bool, re
 	var documents []placed
 	covered, size := m.covered, 0
 	full := errors.New("enough")
-	err = j.table.TailAfter(ctx, j.org, j.list.Name, m.covered, true, func(e dynamo.TailEntry) error {
+	err = j.tail(ctx, m.covered, true, func(sequence uint64, e tailEntry) error {
 		if size > maxFold {
 			return full
 		}
-		found, err := j.next(covered, e)
-		if err != nil {
-			return err
-		}
-		documents = append(documents, found.documents...)
-		covered, size = e.Sequence, size+found.size
+		documents = append(documents, e.documents...)
+		covered, size = sequence, size+e.size
 		return nil
 	})
 	if err != nil && !errors.Is(err, full) {

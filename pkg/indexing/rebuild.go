@@ -265,17 +265,14 @@ func (j *job) announce(ctx context.Context, version uint64) error {
 }
 
 // earlier is a view of the index as it is, to find since when documents have
-// been visible; nil when it cannot be read.
+// been visible; an empty one when it cannot be read.
 func (j *job) earlier(ctx context.Context) *index.View {
-	if j.before == nil {
-		view, err := readAll(ctx, j.storage, core)
-		if err != nil {
-			j.logger.WarnContext(ctx, "an index cannot be read", "organizationId", j.org, "list", j.list.Name, "error", err)
-			view = index.NewView(j.list.Schema)
-		}
-		j.before = view
+	view, err := readAll(ctx, j.storage)
+	if err != nil {
+		j.logger.WarnContext(ctx, "an index cannot be read", "organizationId", j.org, "list", j.list.Name, "error", err)
+		return index.NewView(j.list.Schema)
 	}
-	return j.before
+	return view
 }
 
 // date sets the time at which documents became visible: that of the same
@@ -305,34 +302,23 @@ func (j *job) date(documents []index.Document, known *index.View) {
 	}
 }
 
-// readAll reads an index as it stands, as a reader without a past would.
-func readAll(ctx context.Context, s storage, groups index.GroupSet) (*index.View, error) {
-	stored, err := s.table.Manifest(ctx, s.org, s.list.Name, dynamo.LiveManifest)
+// readAll reads an index as it stands, without its text, as a reader without a
+// past would.
+func readAll(ctx context.Context, s storage) (*index.View, error) {
+	m, _, err := s.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := &manifest{}
-	if stored != nil {
-		if m, err = decodeManifest(s.org, s.list, stored.Body); err != nil {
-			return nil, err
-		}
-	}
 	view := index.NewView(s.list.Schema)
 	for i := range m.parts {
-		opened, err := s.open(ctx, m.parts[i].all(), groups)
+		opened, err := s.open(ctx, m.parts[i].all(), core)
 		if err != nil {
 			return nil, err
 		}
 		view.Load(opened...)
 	}
-	after := m.covered
-	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, true, func(e dynamo.TailEntry) error {
-		found, err := s.next(after, e)
-		if err != nil {
-			return err
-		}
-		view.Apply(plain(found.documents))
-		after = e.Sequence
+	err = s.tail(ctx, m.covered, true, func(_ uint64, e tailEntry) error {
+		view.Apply(plain(e.documents))
 		return nil
 	})
 	return view, err

@@ -67,6 +67,29 @@ type storage struct {
 	clock func() time.Time
 }
 
+// load reads the live manifest and its version; an absent one is empty, and of
+// version 0.
+func (s storage) load(ctx context.Context) (*manifest, uint64, error) {
+	stored, err := s.table.Manifest(ctx, s.org, s.list.Name, dynamo.LiveManifest)
+	if err != nil || stored == nil {
+		return &manifest{}, 0, err
+	}
+	m, err := decodeManifest(s.org, s.list, stored.Body)
+	return m, stored.Version, err
+}
+
+// tail hands the entries after a sequence to each, decoded and without a gap.
+func (s storage) tail(ctx context.Context, after uint64, consistent bool, each func(sequence uint64, e tailEntry) error) error {
+	return s.table.TailAfter(ctx, s.org, s.list.Name, after, consistent, func(stored dynamo.TailEntry) error {
+		found, err := s.next(after, stored)
+		if err != nil {
+			return err
+		}
+		after = stored.Sequence
+		return each(after, found)
+	})
+}
+
 // store writes segments that are not stored yet into slots of the manifest.
 // They count from the moment at which a manifest that names them is put. Start
 // is when the job began: what it has freed itself is not written over, however

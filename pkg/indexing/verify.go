@@ -97,15 +97,9 @@ func compare(indexed map[docKey]index.Document, d *index.Document) (Difference, 
 
 // documents reads all documents of an index, and which summaries are wrong.
 func (s storage) documents(ctx context.Context) (map[docKey]index.Document, []Difference, error) {
-	stored, err := s.table.Manifest(ctx, s.org, s.list.Name, dynamo.LiveManifest)
+	m, _, err := s.load(ctx)
 	if err != nil {
 		return nil, nil, err
-	}
-	m := &manifest{}
-	if stored != nil {
-		if m, err = decodeManifest(s.org, s.list, stored.Body); err != nil {
-			return nil, nil, err
-		}
 	}
 	found, wrong := map[docKey]index.Document{}, []Difference(nil)
 	for i := range m.parts {
@@ -125,16 +119,10 @@ func (s storage) documents(ctx context.Context) (map[docKey]index.Document, []Di
 			wrong = append(wrong, Difference{Part: p.number})
 		}
 	}
-	after := m.covered
-	err = s.table.TailAfter(ctx, s.org, s.list.Name, after, true, func(e dynamo.TailEntry) error {
-		entry, err := s.next(after, e)
-		if err != nil {
-			return err
-		}
-		for _, d := range entry.documents {
+	err = s.tail(ctx, m.covered, true, func(_ uint64, e tailEntry) error {
+		for _, d := range e.documents {
 			supersede(found, d.Document)
 		}
-		after = e.Sequence
 		return nil
 	})
 	for key, d := range found {

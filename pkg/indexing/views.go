@@ -140,7 +140,7 @@ func (v *Views) prepare(ctx context.Context, e *entry, q index.Query) <-chan sin
 		if err := e.refresh(ctx); err != nil {
 			return nil, err
 		}
-		if _, wanted := e.query(q); !wanted.nothing() {
+		if wanted := e.lacks(q); !wanted.nothing() {
 			return nil, e.load(ctx, wanted)
 		}
 		return nil, nil
