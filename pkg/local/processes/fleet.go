@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/local/child"
 )
 
 // Config holds what has a default.
@@ -29,7 +31,7 @@ const MaxPayload = 6291556
 // Fleet is all instances of all functions. It is safe for concurrent use.
 type Fleet struct {
 	cfg      Config
-	launcher *launcher
+	launcher *child.Launcher
 	logs     *logs
 	pools    map[string]*pool
 	running  sync.WaitGroup // instances
@@ -55,7 +57,7 @@ func New(functions []Function, cfg Config) (*Fleet, error) {
 		f.pools[function.Name] = &pool{fleet: f, function: function.withDefaults(), alive: map[*instance]bool{}}
 	}
 	var err error
-	f.launcher, err = newLauncher()
+	f.launcher, err = child.NewLauncher()
 	return f, err
 }
 
@@ -90,5 +92,5 @@ func (f *Fleet) close() {
 		p.close()
 	}
 	f.running.Wait()
-	f.launcher.close()
+	f.launcher.Close()
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/commerce-integration/service/pkg/local/child"
 )
 
 // instance is a process of a function with its Runtime API, which nobody else
@@ -95,6 +97,9 @@ func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
 	out := fleet.logs.of(function.Name)
 	defer out.named(cmd)
 	cmd.Stdout, cmd.Stderr = out, out
+	// An interrupt of the terminal is the caller's, who lets functions finish and
+	// then kills them.
+	child.Apart(cmd)
 	// What the function has started itself must not hold its output open.
 	cmd.WaitDelay = time.Second
 	n.pool.mu.Lock()
@@ -102,7 +107,7 @@ func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
 	if n.pool.closed {
 		return nil, errClosed
 	}
-	if err := fleet.launcher.start(cmd); err != nil {
+	if err := fleet.launcher.Start(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", function.Binary, err)
 	}
 	n.process = cmd.Process

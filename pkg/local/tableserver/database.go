@@ -10,12 +10,15 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver that opens dynoxide's file
+
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 const (
-	// trimBatch is how many stream records one statement deletes: few enough that the server, which waits while
-	// another process writes, does not wait longer than some milliseconds.
-	trimBatch = 500
+	// trimBatch is how many stream records one statement deletes, and trimPause what passes until the next: the server
+	// waits while another process writes, each time longer, so that a millisecond of it must be all at a time.
+	trimBatch = 100
+	trimPause = 5 * time.Millisecond
 	// checkTime bounds the consistency check before a start; a file too large to be checked in it is taken as it is.
 	checkTime = time.Second
 )
@@ -106,6 +109,9 @@ func trim(ctx context.Context, db *sql.DB, table string, past int64) (int64, err
 		removed += n
 		if n < trimBatch {
 			return removed, nil
+		}
+		if err := pause.For(ctx, trimPause); err != nil {
+			return removed, err
 		}
 	}
 }

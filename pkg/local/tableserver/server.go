@@ -27,7 +27,7 @@ type Config struct {
 // A Server is a running table server. Its methods may be called concurrently.
 type Server struct {
 	endpoint string
-	child    *child
+	child    *process
 	db       *sql.DB
 	lock     *os.File
 
@@ -99,14 +99,14 @@ func open(ctx context.Context, binary, path string) (*Server, error) {
 
 // launch starts the server and waits until it answers. A port that somebody else took between the choice and the start
 // is replaced by another.
-func launch(ctx context.Context, binary, path string) (*child, string, error) {
+func launch(ctx context.Context, binary, path string) (*process, string, error) {
 	for try := 0; ; try++ {
 		address, err := freeAddress()
 		if err != nil {
 			return nil, "", err
 		}
 		_, port, _ := strings.Cut(address, ":")
-		running, err := startChild(binary, "serve", "--host", "127.0.0.1", "--port", port, "--db-path", path)
+		running, err := startProcess(binary, "serve", "--host", "127.0.0.1", "--port", port, "--db-path", path)
 		if err != nil {
 			return nil, "", err
 		}
@@ -129,7 +129,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-func awaitAnswer(ctx context.Context, running *child, endpoint string) error {
+func awaitAnswer(ctx context.Context, running *process, endpoint string) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
 	every := time.NewTicker(3 * time.Millisecond)
 	defer every.Stop()

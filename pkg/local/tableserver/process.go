@@ -6,55 +6,49 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/local/child"
 )
 
 // stopGrace is how long a child may take to end by itself before it is killed.
 const stopGrace = 3 * time.Second
 
-// A child is one running server process.
-type child struct {
+// A process is one running server.
+type process struct {
 	process *os.Process
 	ended   chan struct{} // closed when the process is gone
 	err     error         // how it ended; read it after ended
 	said    *lastWords
 }
 
-// startChild runs the binary in the caller's process group. Where the system can, the child is killed when the caller
-// dies and spared the interrupts of a terminal. Linux ties both to the thread that starts it, so one goroutine keeps a
-// thread of its own until the child is gone; the thread ends with it, since its signal mask is no longer everybody's.
-func startChild(binary string, args ...string) (*child, error) {
-	c := &child{ended: make(chan struct{}), said: &lastWords{}}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if err := shieldFromInterrupt(); err != nil {
-			started <- err
-			return
-		}
-		cmd := exec.Command(binary, args...)
-		cmd.Stderr = c.said
-		cmd.SysProcAttr = dieWithParent()
-		if err := cmd.Start(); err != nil {
-			started <- fmt.Errorf("starting %s: %w", binary, err)
-			return
-		}
-		c.process = cmd.Process
-		started <- nil
-		c.err = cmd.Wait()
-		close(c.ended)
-	}()
-	if err := <-started; err != nil {
+// startProcess runs the binary in the caller's process group, as package child does, and spared the interrupts of a
+// terminal: the tables must answer until the caller has finished and closes them.
+func startProcess(binary string, args ...string) (*process, error) {
+	launcher, err := child.NewLauncher(syscall.SIGINT)
+	if err != nil {
 		return nil, err
 	}
+	c := &process{ended: make(chan struct{}), said: &lastWords{}}
+	cmd := exec.Command(binary, args...)
+	cmd.Stderr = c.said
+	if err := launcher.Start(cmd); err != nil {
+		launcher.Close()
+		return nil, fmt.Errorf("starting %s: %w", binary, err)
+	}
+	c.process = cmd.Process
+	go func() {
+		c.err = cmd.Wait()
+		launcher.Close()
+		close(c.ended)
+	}()
 	return c, nil
 }
 
 // stop ends the child and returns when it is gone.
-func (c *child) stop() error {
+func (c *process) stop() error {
 	if err := c.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("asking the table server to end: %w", err)
 	}
@@ -73,7 +67,7 @@ func (c *child) stop() error {
 }
 
 // failure says how an ended child ended, with what it said.
-func (c *child) failure() error {
+func (c *process) failure() error {
 	cause := c.err
 	if cause == nil {
 		cause = errors.New("exit status 0")

@@ -1,0 +1,152 @@
+package child_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/local/child"
+)
+
+// TestMain lets the test binary stand in for a parent that is killed, and for
+// a child that only waits.
+func TestMain(m *testing.M) {
+	switch os.Getenv("CHILD_TEST") {
+	case "parent":
+		interrupts := make(chan os.Signal, 1)
+		signal.Notify(interrupts, os.Interrupt)
+		launcher, err := child.NewLauncher()
+		if err != nil {
+			panic(err)
+		}
+		cmd := waiting()
+		child.Apart(cmd)
+		if err := launcher.Start(cmd); err != nil {
+			panic(err)
+		}
+		fmt.Println(cmd.Process.Pid)
+		for range interrupts {
+			fmt.Println("interrupted")
+		}
+	case "child":
+		time.Sleep(time.Hour)
+	}
+	os.Exit(m.Run())
+}
+
+// waiting is a process that waits for its end.
+func waiting() *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "CHILD_TEST=child")
+	return cmd
+}
+
+func TestAChildApartIsLeftToAnInterruptedParentAndDiesWithAKilledOne(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux does this")
+	}
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), "CHILD_TEST=parent")
+	parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell starts what runs in the foreground
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(out)
+	said.Scan()
+	pid, err := strconv.Atoi(said.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(-parent.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if said.Scan(); said.Text() != "interrupted" || !runs(pid) {
+		t.Fatalf("after an interrupt of the terminal the parent said %q, and the child runs: %t; want interrupted and true", said.Text(), runs(pid))
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed
+	waitUntil(t, "the end of the child", func() bool { return !runs(pid) })
+}
+
+func TestAChildDiesWithItsLauncher(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux does this")
+	}
+	for range 100 { // on whichever thread the launcher begins, the main one included
+		launcher, cmd := newLauncher(t), waiting()
+		if err := launcher.Start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		launcher.Close()
+		stuck := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // it may be gone
+		err := cmd.Wait()
+		stuck.Stop()
+		if err == nil || err.Error() != "signal: killed" {
+			t.Fatalf("the child ended by %v, want by a kill", err)
+		}
+	}
+}
+
+func TestAClosedLauncherStartsNothing(t *testing.T) {
+	launcher := newLauncher(t)
+	launcher.Close()
+	if err := launcher.Start(waiting()); err == nil {
+		t.Error("a closed launcher started a process")
+	}
+}
+
+func TestAChildBeginsWithTheSignalsBlocked(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux does this")
+	}
+	launcher := newLauncher(t, syscall.SIGINT)
+	defer launcher.Close()
+	cmd := exec.Command("sh", "-c", "kill -INT $$; echo still here")
+	var said strings.Builder
+	cmd.Stdout = &said
+	if err := launcher.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || said.String() != "still here\n" {
+		t.Errorf("after an interrupt the child said %q and ended with %v, want it to go on", said.String(), err)
+	}
+}
+
+func newLauncher(t *testing.T, blocked ...syscall.Signal) *child.Launcher {
+	t.Helper()
+	launcher, err := child.NewLauncher(blocked...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return launcher
+}
+
+// runs reports whether a process does; one that only waits to be reaped does
+// not.
+func runs(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && !strings.Contains(string(status), "State:\tZ")
+}
+
+func waitUntil(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
