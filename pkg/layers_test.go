@@ -23,6 +23,7 @@ var layers = map[string][]string{
 	"pkg/sealed":     {},
 	"pkg/index":      {"pkg/fold"},
 	"pkg/outbound":   {},
+	"pkg/sdkhttp":    {},
 
 	"pkg/listing":  {"pkg/value", "pkg/fault", "pkg/fold", "pkg/index"},
 	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/index", "pkg/fold", "pkg/listing"},
