@@ -18,10 +18,12 @@ import (
 
 // Bounds of an exchange.
 const (
-	maxBody     = 64 << 10 // bytes read of an answer
-	maxHeader   = 64 << 10 // bytes of an answer's header
-	idlePerHost = 64
-	idleTotal   = 1024
+	maxBody   = 64 << 10 // bytes read of an answer
+	maxHeader = 64 << 10 // bytes of an answer's header
+	// Many endpoints may share a host. A function may have 1,024 files open,
+	// sockets among them.
+	idlePerHost = 256
+	idleTotal   = 768
 	idleTimeout = 90 * time.Second
 	keepAlive   = 30 * time.Second
 )
@@ -64,6 +66,15 @@ type Config struct {
 	RootCAs *x509.CertPool
 }
 
+// guard is what the configuration lets through.
+func (cfg *Config) guard() *guard {
+	ports := cfg.RefusedPorts
+	if ports == nil {
+		ports = RefusedPorts()
+	}
+	return &guard{classifier: newClassifier(), ports: ports, allowPrivate: cfg.AllowPrivateTargets}
+}
+
 // errNoStatus is for a status that net/http lets through: three digits that
 // are below any class.
 var errNoStatus = errors.New("status below 100")
@@ -84,10 +95,7 @@ func New(cfg Config) *Client {
 	if cfg.Resolver == nil {
 		cfg.Resolver = net.DefaultResolver
 	}
-	if cfg.RefusedPorts == nil {
-		cfg.RefusedPorts = RefusedPorts()
-	}
-	g := &guard{classifier: newClassifier(), ports: cfg.RefusedPorts, allowPrivate: cfg.AllowPrivateTargets}
+	g := cfg.guard()
 	socket := &net.Dialer{KeepAlive: keepAlive, Control: g.checkSocket}
 	d := &dialer{
 		resolver: cfg.Resolver, guard: g,
@@ -179,8 +187,11 @@ func (c *Client) refuse(u *url.URL) error {
 // that a body that stalls until the deadline or never ends changes nothing
 // but the connection, which is then closed instead of kept.
 func read(resp *http.Response) []byte {
-	if resp.StatusCode == http.StatusSwitchingProtocols {
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
 		return nil // the transport lets go of the connection, and with it of the deadline
+	case resp.Body == http.NoBody:
+		return nil
 	}
 	start, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	return start
