@@ -72,13 +72,14 @@ type reason struct {
 
 // failure makes an error of the protocol.
 func failure(status int, kind, message string) *answer {
-	return failureWith(status, map[string]any{"__type": kind, "message": message})
+	return answerWith(status, map[string]any{"__type": kind, "message": message})
 }
 
-func failureWith(status int, members map[string]any) *answer {
+// answerWith makes an answer that the server did not give.
+func answerWith(status int, members map[string]any) *answer {
 	body, err := json.Marshal(members, json.Deterministic(true))
 	if err != nil {
-		panic(fmt.Sprintf("an error of the protocol that is no JSON: %v", err))
+		panic(fmt.Sprintf("an answer that is no JSON: %v", err))
 	}
 	a := &answer{status: status, header: http.Header{}}
 	a.header.Set("Content-Type", contentType)
@@ -135,7 +136,7 @@ func cancelled(body []byte, random *rand.Rand, because reason) *answer {
 		}
 		codes[i] = reasons[i].Code
 	}
-	return failureWith(http.StatusBadRequest, map[string]any{
+	return answerWith(http.StatusBadRequest, map[string]any{
 		"__type":              modelNamespace + "TransactionCanceledException",
 		"Message":             "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]",
 		"CancellationReasons": reasons,

@@ -37,7 +37,8 @@ const (
 	// which the SDK notices and tries again, or in the middle of it, after
 	// which it does not.
 	LostAnswer Fault = "lostAnswer"
-	// Unprocessed leaves some items of a batch undone and returns them so.
+	// Unprocessed leaves some items of a batch undone and returns them so;
+	// statements of a batch fail, some or all, for want of throughput.
 	Unprocessed Fault = "unprocessed"
 	// StaleRead answers an eventually consistent read with what the table held
 	// some writes ago, all of them within Config.Stale.

@@ -3,6 +3,7 @@ package faults
 // operation is what the proxy needs to know of one operation of the protocol.
 type operation struct {
 	writes, batch, transaction bool
+	statements                 bool // each of which may fail on its own
 }
 
 // operations are those that work on items. All others, such as those on
@@ -18,6 +19,8 @@ var operations = map[string]operation{
 	"DeleteItem":         {writes: true},
 	"BatchWriteItem":     {writes: true, batch: true},
 	"TransactWriteItems": {writes: true, transaction: true},
+	// All of a batch read or all write; reading is not expected.
+	"BatchExecuteStatement": {writes: true, batch: true, statements: true},
 }
 
 // can reports whether DynamoDB may answer the operation so.

@@ -310,6 +310,9 @@ func (q *request) wait(ctx context.Context, d time.Duration) {
 // do has the server do the request, or a part of it, and answers what it
 // answers, or what it would have answered a moment ago.
 func (q *request) do(ctx context.Context) *answer {
+	if q.plan.also[Unprocessed] && q.o.statements {
+		return q.doStatements(ctx)
+	}
 	body, undone := q.body, object(nil)
 	if q.plan.also[Unprocessed] {
 		if rest, left := split(q.body, q.o.writes, q.plan.coin); left != nil {
@@ -319,6 +322,26 @@ func (q *request) do(ctx context.Context) *answer {
 	a := q.forward(ctx, body)
 	if a.ok() && undone != nil {
 		if full, err := addUndone(a.body, q.o.writes, undone); err == nil {
+			q.count(Unprocessed)
+			a.setBody(full)
+		}
+	}
+	return a
+}
+
+// doStatements has the server do some of a batch's statements; the others
+// fail.
+func (q *request) doStatements(ctx context.Context) *answer {
+	rest, errors := failing(q.body, q.plan.coin)
+	if errors == nil {
+		return q.forward(ctx, q.body)
+	}
+	a := noStatement()
+	if rest != nil {
+		a = q.forward(ctx, rest)
+	}
+	if a.ok() {
+		if full, err := addErrors(a.body, errors); err == nil {
 			q.count(Unprocessed)
 			a.setBody(full)
 		}

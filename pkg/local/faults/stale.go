@@ -98,6 +98,7 @@ func (q *request) targets(body []byte) []target {
 	var in struct {
 		write
 		TransactItems []map[string]write
+		Statements    []statement
 		RequestItems  map[string][]map[string]write
 	}
 	if json.Unmarshal(body, &in) != nil {
@@ -120,6 +121,12 @@ func (q *request) targets(body []byte) []target {
 					w.TableName = table
 					found = append(found, w.target())
 				}
+			}
+		}
+	case "BatchExecuteStatement":
+		for _, s := range in.Statements {
+			if t, ok := s.target(); ok {
+				found = append(found, t)
 			}
 		}
 	default:

@@ -18,6 +18,10 @@ const (
 	RateItem        = "rate window"
 	KeyItem         = "API key"
 	ApplicationItem = "application"
+	RowItem         = "delivery row"
+	PayloadItem     = "payload"
+	CountersItem    = "counters" // tallies and slots of endpoints
+	HourItem        = "finished hour"
 	OtherItem       = "other"
 )
 
@@ -69,6 +73,14 @@ func organizationKind(rest string) string {
 		return KeyItem
 	case "DEV":
 		return ApplicationItem
+	case "EVENT":
+		return RowItem
+	case "PAYLOAD":
+		return PayloadItem
+	case "COUNTERS":
+		return CountersItem
+	case "STATS":
+		return HourItem
 	}
 	return OtherItem
 }
@@ -86,6 +98,14 @@ func queried(in *dynamodb.QueryInput) item {
 	_, name, _ := strings.Cut(aws.ToString(in.KeyConditionExpression), ":")
 	name, _, _ = strings.Cut(name, " ")
 	return item{"PK": in.ExpressionAttributeValues[":"+name]}
+}
+
+// inserted is the item of a statement that names its key first.
+func inserted(s types.BatchStatementRequest) item {
+	if len(s.Parameters) < 2 {
+		return nil
+	}
+	return item{"PK": s.Parameters[0], "SK": s.Parameters[1]}
 }
 
 // transacted is the first item of a transaction.

@@ -14,19 +14,22 @@ func keyed(pk, sk string) item {
 
 func TestKindsAreToldApartByKeys(t *testing.T) {
 	for key, want := range map[[2]string]string{
-		{"ORG#o#PRODUCT#a", "id"}:    RecordItem,
-		{"ORG#o#INVOICE#0", "id"}:    RecordItem,
-		{"ORG#o#EVENT#0", "id"}:      OtherItem,
-		{"ORG#o#KEYS#a", "id"}:       KeyItem,
-		{"ORG#o#DEV", "APP#a"}:       ApplicationItem,
-		{"KEY#abcdefgh", "KEY"}:      KeyItem,
-		{"RATE#a", "RATE"}:           RateItem,
-		{"IDX#o#orders", "T#01"}:     TailItem,
-		{"IDX#o#orders", "MANIFEST"}: ManifestItem,
-		{"IDX#o#orders", "REBUILD"}:  ManifestItem,
-		{"IDX#o#orders", "JOB"}:      JobItem,
-		{"IDX#o#orders#1f", "CHUNK"}: ChunkItem,
-		{"DUE#1", "at"}:              OtherItem,
+		{"ORG#o#PRODUCT#a", "id"}:      RecordItem,
+		{"ORG#o#INVOICE#0", "id"}:      RecordItem,
+		{"ORG#o#EVENT#0", "id"}:        RowItem,
+		{"ORG#o#PAYLOAD#e", "PAYLOAD"}: PayloadItem,
+		{"ORG#o#COUNTERS", "e#3"}:      CountersItem,
+		{"ORG#o#STATS#e", "at#3"}:      HourItem,
+		{"ORG#o#KEYS#a", "id"}:         KeyItem,
+		{"ORG#o#DEV", "APP#a"}:         ApplicationItem,
+		{"KEY#abcdefgh", "KEY"}:        KeyItem,
+		{"RATE#a", "RATE"}:             RateItem,
+		{"IDX#o#orders", "T#01"}:       TailItem,
+		{"IDX#o#orders", "MANIFEST"}:   ManifestItem,
+		{"IDX#o#orders", "REBUILD"}:    ManifestItem,
+		{"IDX#o#orders", "JOB"}:        JobItem,
+		{"IDX#o#orders#1f", "CHUNK"}:   ChunkItem,
+		{"DUE#1", "at"}:                OtherItem,
 	} {
 		if got := kindOf(keyed(key[0], key[1])); got != want {
 			t.Errorf("%v: got %q, want %q", key, got, want)
@@ -46,6 +49,9 @@ func TestEachCallIsAskedForWhatItConsumes(t *testing.T) {
 	put, update, remove := &dynamodb.PutItemInput{Item: record}, &dynamodb.UpdateItemInput{Key: record}, &dynamodb.DeleteItemInput{Key: record}
 	writes := &dynamodb.BatchWriteItemInput{}
 	transaction := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{Put: &types.Put{Item: record}}}}
+	statements := &dynamodb.BatchExecuteStatementInput{Statements: []types.BatchStatementRequest{
+		{Parameters: []types.AttributeValue{record["PK"], record["SK"]}},
+	}}
 	for _, row := range []struct {
 		call  any
 		asked *types.ReturnConsumedCapacity
@@ -60,6 +66,7 @@ func TestEachCallIsAskedForWhatItConsumes(t *testing.T) {
 		{remove, &remove.ReturnConsumedCapacity, RecordItem},
 		{writes, &writes.ReturnConsumedCapacity, OtherItem},
 		{transaction, &transaction.ReturnConsumedCapacity, RecordItem},
+		{statements, &statements.ReturnConsumedCapacity, RecordItem},
 	} {
 		if got := ask(row.call); got != row.want || *row.asked != types.ReturnConsumedCapacityTotal {
 			t.Errorf("%T: got an item of kind %q and asked %q, want %q and TOTAL", row.call, got, *row.asked, row.want)

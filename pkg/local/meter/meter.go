@@ -9,6 +9,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
@@ -135,6 +136,11 @@ func ask(parameters any) string {
 	case *dynamodb.TransactWriteItemsInput:
 		call.ReturnConsumedCapacity = total
 		return kindOf(transacted(call))
+	case *dynamodb.BatchExecuteStatementInput:
+		call.ReturnConsumedCapacity = total
+		if len(call.Statements) > 0 {
+			return kindOf(inserted(call.Statements[0]))
+		}
 	}
 	return OtherItem
 }
@@ -144,41 +150,52 @@ func ask(parameters any) string {
 func (m *Meter) count(use Use, answer any) {
 	switch answer := answer.(type) {
 	case *dynamodb.GetItemOutput:
-		m.add(use, answer.ConsumedCapacity, false)
+		m.read(use, single(answer.ConsumedCapacity))
 	case *dynamodb.QueryOutput:
-		m.add(use, answer.ConsumedCapacity, false)
+		m.read(use, single(answer.ConsumedCapacity))
 	case *dynamodb.ScanOutput:
-		m.add(use, answer.ConsumedCapacity, false)
+		m.read(use, single(answer.ConsumedCapacity))
 	case *dynamodb.BatchGetItemOutput:
-		for i := range answer.ConsumedCapacity {
-			m.add(use, &answer.ConsumedCapacity[i], false)
-		}
+		m.read(use, answer.ConsumedCapacity)
 	case *dynamodb.PutItemOutput:
-		m.add(use, answer.ConsumedCapacity, true)
+		m.wrote(use, single(answer.ConsumedCapacity))
 	case *dynamodb.UpdateItemOutput:
-		m.add(use, answer.ConsumedCapacity, true)
+		m.wrote(use, single(answer.ConsumedCapacity))
 	case *dynamodb.DeleteItemOutput:
-		m.add(use, answer.ConsumedCapacity, true)
+		m.wrote(use, single(answer.ConsumedCapacity))
 	case *dynamodb.BatchWriteItemOutput:
-		for i := range answer.ConsumedCapacity {
-			m.add(use, &answer.ConsumedCapacity[i], true)
-		}
+		m.wrote(use, answer.ConsumedCapacity)
 	case *dynamodb.TransactWriteItemsOutput:
-		for i := range answer.ConsumedCapacity {
-			m.add(use, &answer.ConsumedCapacity[i], true)
-		}
+		m.wrote(use, answer.ConsumedCapacity)
+	case *dynamodb.BatchExecuteStatementOutput:
+		m.wrote(use, answer.ConsumedCapacity)
 	}
 }
 
-func (m *Meter) add(use Use, consumed *types.ConsumedCapacity, write bool) {
-	u := Units{Calls: 1}
-	if consumed != nil && consumed.CapacityUnits != nil {
-		if write {
-			u.Writes = *consumed.CapacityUnits
-		} else {
-			u.Reads = *consumed.CapacityUnits
-		}
+func single(consumed *types.ConsumedCapacity) []types.ConsumedCapacity {
+	if consumed == nil {
+		return nil
 	}
+	return []types.ConsumedCapacity{*consumed}
+}
+
+func (m *Meter) read(use Use, consumed []types.ConsumedCapacity) {
+	m.add(use, Units{Calls: 1, Reads: units(consumed)})
+}
+
+func (m *Meter) wrote(use Use, consumed []types.ConsumedCapacity) {
+	m.add(use, Units{Calls: 1, Writes: units(consumed)})
+}
+
+// units is the sum over the tables, or the statements, of a call.
+func units(consumed []types.ConsumedCapacity) (sum float64) {
+	for i := range consumed {
+		sum += aws.ToFloat64(consumed[i].CapacityUnits)
+	}
+	return sum
+}
+
+func (m *Meter) add(use Use, u Units) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.uses[use] = m.uses[use].plus(u)

@@ -35,3 +35,24 @@ func TestUnitsAreThoseThatTheTableTells(t *testing.T) {
 		t.Errorf("two reads of 5,000 bytes, one strongly consistent: got %+v, want 2 and 1 read units", got)
 	}
 }
+
+func TestABatchOfStatementsIsOneCall(t *testing.T) {
+	plain, table := dynamotest.Client(t)
+	m := meter.New()
+	client := dynamodb.New(plain.Options(), m.Measure)
+	insert := "INSERT INTO \"" + table + "\" VALUE {'PK': ?, 'SK': ?, 'body': ?}"
+	in := &dynamodb.BatchExecuteStatementInput{}
+	for _, sk := range []string{"a", "b", "c"} {
+		in.Statements = append(in.Statements, types.BatchStatementRequest{Statement: &insert, Parameters: []types.AttributeValue{
+			&types.AttributeValueMemberS{Value: "ORG#o#PAYLOAD#e"}, &types.AttributeValueMemberS{Value: sk},
+			&types.AttributeValueMemberB{Value: []byte(strings.Repeat("x", 1500))},
+		}})
+	}
+	if _, err := client.BatchExecuteStatement(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	use := meter.Use{Operation: "BatchExecuteStatement", Item: meter.PayloadItem}
+	if got, want := m.Uses()[use], (meter.Units{Calls: 1, Writes: 6}); got != want {
+		t.Errorf("three items of 1,500 bytes: got %+v of %v, want %+v", got, m.Uses(), want)
+	}
+}

@@ -19,5 +19,14 @@
 //
 // Where Amazon SQS is approximate (counts, order, who gets what after a purge) this server is exact. Fair queues there
 // set back a group that holds more than a tenth of the messages in flight; here every receive takes from the group with
-// the fewest messages in flight, in turn, and messages without a group share one.
+// the fewest messages in flight, of several from one with a small backlog, in turn, and messages without a group share
+// one. A queue's ApproximateAgeOfOldestMessage, which there is a metric of CloudWatch, is here an attribute for who asks
+// for it by name.
+//
+// # Messages in flight
+//
+// Of a queue at most [Config.MaxInFlight] messages may be received and neither deleted nor visible again, 120,000 as in
+// Amazon SQS, where that is an approximate limit. Past it a long poll brings nothing and no error, as long as it lasts or
+// until a place becomes free, and a short poll fails with OverLimit; a receive below it brings no more than there is room
+// for. Delayed messages are not in flight.
 package queueserver

@@ -1,5 +1,7 @@
 package queueserver
 
+import "math/bits"
+
 // group is the messages of one MessageGroupId; those without one share the group with the empty name. It lives while it
 // has a message.
 type group struct {
@@ -23,6 +25,9 @@ func (g *group) push(m *message) {
 	g.ready++
 }
 
+// backlog is how many binary digits the number of its ready messages has.
+func (g *group) backlog() int { return bits.Len(uint(g.ready)) }
+
 func (g *group) remove(m *message) {
 	if m.prev == nil {
 		g.head = m.next
@@ -39,8 +44,9 @@ func (g *group) remove(m *message) {
 }
 
 // turns is the groups with a ready message, in the order in which they are served: those with fewer messages in flight
-// first, and among equals the one that has waited longest for its turn. A group with a long backlog or slow messages so
-// holds an equal share of the consumers, and a quiet group's message waits for one turn, not for the backlog.
+// first, among equals those with a smaller backlog, to the power of two, and among these the one that has waited longest
+// for its turn. A group with a long backlog or slow messages so holds at most an equal share of the consumers, and a quiet
+// group's message waits neither for the backlog nor for a turn of each group that has one.
 type turns []*group
 
 func (t turns) Len() int { return len(t) }
@@ -48,6 +54,9 @@ func (t turns) Len() int { return len(t) }
 func (t turns) Less(i, j int) bool {
 	if t[i].inFlight != t[j].inFlight {
 		return t[i].inFlight < t[j].inFlight
+	}
+	if a, b := t[i].backlog(), t[j].backlog(); a != b {
+		return a < b
 	}
 	return t[i].turn < t[j].turn
 }

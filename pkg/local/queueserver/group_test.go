@@ -1,6 +1,7 @@
 package queueserver_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -43,6 +44,28 @@ func TestGroupsTakeTurns(t *testing.T) {
 	n := byGroup(got)
 	if n["a"] != 14 || n["b"] != 14 || n["c"] != 2 {
 		t.Errorf("30 messages of groups with 100, 100 and 2: got %v, want 14, 14 and 2", n)
+	}
+}
+
+// Messages that are done at once leave no group with any in flight.
+func TestQuietGroupDoesNotWaitForATurnOfEachGroupWithABacklog(t *testing.T) {
+	h := overWire(t, nil)
+	queue := h.queue("q")
+	for n := range 50 {
+		h.send(queue, fmt.Sprint("noisy", n), numbered("n", 20)...)
+	}
+	for range 5 {
+		for _, m := range h.receive(queue, 10, 0) {
+			h.delete(queue, m)
+		}
+		h.send(queue, "quiet", numbered("q", 1)...)
+		got := h.receive(queue, 10, 0)
+		if n := byGroup(got); n["quiet"] != 1 || len(got) != 10 {
+			t.Fatalf("got %v, want the quiet group's message among ten", n)
+		}
+		for _, m := range got {
+			h.delete(queue, m)
+		}
 	}
 }
 

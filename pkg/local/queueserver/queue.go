@@ -172,6 +172,15 @@ func (q *queue) expired(now int64) *message {
 	return nil
 }
 
+// oldest returns how long ago the oldest message was sent that is not deleted; false when there is none.
+func (q *queue) oldest(now int64) (age int64, found bool) {
+	m := q.age.min()
+	if m == nil {
+		return 0, false
+	}
+	return now - m.sent, true
+}
+
 // clear removes every message.
 func (q *queue) clear() {
 	fresh := newQueue(q.id, q.maxInFlight)

@@ -70,6 +70,12 @@ func (s *Server) getQueueAttributes(_ call, in *getQueueAttributesInput) (attrib
 				maps.Copy(out.Attributes, all)
 				continue
 			}
+			if name == attrOldest {
+				if age, found := q.oldest(c.now); found {
+					out.Attributes[name] = strconv.FormatInt(age/1000, 10)
+				}
+				continue
+			}
 			if !knownAttribute(name) {
 				return errAttributeName(name)
 			}

@@ -33,6 +33,8 @@ const (
 	attrReady    = "ApproximateNumberOfMessages"
 	attrInFlight = "ApproximateNumberOfMessagesNotVisible"
 	attrDelayed  = "ApproximateNumberOfMessagesDelayed"
+	// attrOldest is a metric of CloudWatch and no attribute in Amazon SQS: it is answered to who asks for it by name.
+	attrOldest = "ApproximateAgeOfOldestMessage"
 )
 
 const (

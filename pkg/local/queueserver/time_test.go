@@ -306,6 +306,56 @@ func TestInFlightMessagesAreLimited(t *testing.T) {
 	})
 }
 
+func TestALongPollAtTheLimitIsServedWhenATimeoutFreesAPlace(t *testing.T) {
+	bubble(t, &queueserver.Config{MaxInFlight: 2}, func(t *testing.T, h *harness) {
+		queue := h.queue("q", "VisibilityTimeout=60")
+		h.send(queue, "", numbered("m", 3)...)
+		h.sendDelayed(queue, "delayed", 600) // is not in flight
+		held := h.receive(queue, 10, 0)
+		if len(held) != 2 {
+			t.Fatalf("received %d messages, want 2", len(held))
+		}
+		if err := h.hide(queue, held[1], 5); err != nil {
+			t.Fatal(err)
+		}
+		var got []types.Message
+		if d := elapsed(func() { got = h.receive(queue, 10, 20) }); len(got) != 1 || d != 5*time.Second {
+			t.Errorf("got %d messages after %v, want 1 when a timeout ended after 5s", len(got), d)
+		}
+		h.wantCounts(queue, "1/2/1")
+	})
+}
+
+func TestTheAgeOfTheOldestMessageIsToldToWhoAsksForIt(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, h *harness) {
+		queue := h.queue("q")
+		age := func(name types.QueueAttributeName) string {
+			out, err := h.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &queue, AttributeNames: []types.QueueAttributeName{name}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out.Attributes["ApproximateAgeOfOldestMessage"]
+		}
+		const oldest = "ApproximateAgeOfOldestMessage"
+		if got := age(oldest); got != "" {
+			t.Errorf("of an empty queue: got %q, want none", got)
+		}
+		h.send(queue, "", "m")
+		time.Sleep(90 * time.Second)
+		h.send(queue, "", "n")
+		if got := age(oldest); got != "90" {
+			t.Errorf("got %q, want 90 s", got)
+		}
+		if got := age("All"); got != "" {
+			t.Errorf("with all attributes of SQS: got %q, want none", got)
+		}
+		h.delete(queue, h.receive(queue, 1, 0)[0])
+		if got := age(oldest); got != "0" {
+			t.Errorf("after the oldest was deleted: got %q, want 0", got)
+		}
+	})
+}
+
 func TestPurgeIsAllowedOnceAMinute(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
 		queue := h.queue("q")
