@@ -47,7 +47,7 @@ var layers = map[string][]string{
 	"pkg/ingest":          {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/dynamo"},
 	"pkg/indexing":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo"},
 	"pkg/dispatch":        {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/queue"},
-	"pkg/delivery":        {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/dynamo", "pkg/queue"},
+	"pkg/delivery":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/dynamo", "pkg/queue"},
 	"pkg/sweep":           {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/queue"},
 
 	"pkg/importer": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/commerce"},

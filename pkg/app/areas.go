@@ -49,7 +49,7 @@ func webhookOperations(base *Base, seal func(plain []byte, purpose string) strin
 	return webhooks.Operations(base.Table, webhooks.Config{
 		Clock: base.Clock, Sender: sender, Backlog: sweep.NewBacklog(base.Table, sender, base.Clock), Seal: seal,
 		History: history{base.views(), base.lists().Events},
-		Rules:   webhook.Rules{AllowPrivateTargets: base.Config.AllowPrivateTargets},
+		Rules:   webhook.Rules{AllowPrivateTargets: base.Config.AllowPrivateTargets, Refusal: base.outbound().Refusal},
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 // Ingest makes the function that applies what back offices send.
 func Ingest(_ context.Context, base *Base) (any, error) {
 	rejects := queue.NewRejects(base.queue(base.Config.RecordsDLQURL))
-	return ingest.New(base.Table, rejects, base.Clock, base.Logger).Handle, nil
+	queues := queue.NewRecords(base.queue(base.Config.RecordsQueueURL), base.queue(base.Config.ImportsQueueURL))
+	return ingest.New(base.Table, rejects, queues, base.Clock, base.Logger).Handle, nil
 }
 
 // Indexer makes the function that appends changes to the tails of lists.
@@ -36,9 +37,8 @@ func Worker(ctx context.Context, base *Base) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := outbound.New(outbound.Config{AllowPrivateTargets: base.Config.AllowPrivateTargets, Clock: base.Clock})
 	cfg := delivery.Config{Clock: base.Clock, Logger: base.Logger}
-	return delivery.New(base.Table, base.queue(base.Config.DeliveriesQueueURL), client, secrets, cfg).Handle, nil
+	return delivery.New(base.Table, base.deliveries(), outbound.New(base.outbound()), secrets, cfg).Handle, nil
 }
 
 // Sweeper makes the function that the schedule calls.
@@ -54,7 +54,15 @@ func (b *Base) indexJobs() queue.IndexJobs {
 	return queue.NewIndexJobs(b.queue(b.Config.IndexJobsQueueURL))
 }
 
-// deliveries is the queue that feeds the worker.
+// outbound says where webhooks may go, to the worker that sends them and to
+// the operations that take their urls.
+func (b *Base) outbound() outbound.Config {
+	return outbound.Config{
+		AllowPrivateTargets: b.Config.AllowPrivateTargets, RefusedPorts: b.Config.RefusedPorts, Clock: b.Clock,
+	}
+}
+
+// deliveries are the queues that feed the worker.
 func (b *Base) deliveries() queue.Deliveries {
-	return queue.NewDeliveries(b.queue(b.Config.DeliveriesQueueURL))
+	return queue.NewDeliveries(b.queue(b.Config.DeliveriesQueueURL), b.queue(b.Config.SlowDeliveriesQueueURL))
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
@@ -13,12 +14,14 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // Base is what every function is made from.
@@ -83,15 +86,27 @@ func start(ctx context.Context, maker Maker, logger *slog.Logger) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	aws, err := config.LoadDefaultConfig(ctx)
+	aws, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client()))
 	if err != nil {
 		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
+	aws.HTTPClient = sdkhttp.New(aws.HTTPClient)
 	base := NewBase(cfg, aws, logger, Endpoints{})
 	if err := base.Table.Ping(ctx); err != nil {
 		return nil, fmt.Errorf("reach the table: %w", err)
 	}
 	return maker(ctx, base)
+}
+
+// answerLimit bounds how long a request of the SDK waits for an answer to
+// begin, which takes milliseconds when all is well: one that hangs must leave
+// time for another try. No function polls a queue for long.
+const answerLimit = 5 * time.Second
+
+func client() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.ResponseHeaderTimeout = answerLimit
+	})
 }
 
 // queue returns the queue at the URL.

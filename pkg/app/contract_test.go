@@ -2,19 +2,30 @@ package app_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"flag"
+	"fmt"
+	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/openapi"
 	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 var update = flag.Bool("update", false, "rewrite the OpenAPI document")
@@ -106,5 +117,63 @@ func TestEveryFunctionOfTheTemplateExists(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("..", "..", "functions", name, "main.go")); err != nil {
 			t.Errorf("function %s has no main: %v", name, err)
 		}
+	}
+}
+
+func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	for _, test := range []struct {
+		private, ports string
+		status         map[string]int // by url
+	}{
+		{"", "", map[string]int{
+			"https://example.com/": http.StatusNotFound, "https://example.com:8080/": http.StatusNotFound, // accepted, of no application
+			"https://example.com:9001/": http.StatusBadRequest, "https://10.0.0.1/": http.StatusBadRequest,
+			"https://localhost/": http.StatusBadRequest, "http://example.com/": http.StatusBadRequest,
+		}},
+		{"false", "8080,8081", map[string]int{
+			"https://example.com:8081/": http.StatusBadRequest, "https://example.com:9001/": http.StatusNotFound, "https://[::1]/": http.StatusBadRequest,
+		}},
+		{"true", "", map[string]int{
+			"http://localhost:8080/": http.StatusNotFound, "http://10.0.0.1/": http.StatusNotFound, "http://127.0.0.1:9001/": http.StatusBadRequest,
+		}},
+	} {
+		environment := map[string]string{
+			"TABLE_NAME": name, "ALLOW_PRIVATE_TARGETS": test.private, "REFUSED_PORTS": test.ports,
+			"SERVICE_KEY": base64.StdEncoding.EncodeToString(make([]byte, app.ServiceKeySize)),
+		}
+		cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := app.NewBase(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+		base.Table = dynamo.New(client, name, time.Now)
+		handler, err := app.Webhooks(t.Context(), base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for url, want := range test.status {
+			got, err := handler.(app.GatewayFunc)(t.Context(), createEndpoint(url))
+			if err != nil || got.StatusCode != want {
+				t.Errorf("%s, private targets %q, refused ports %q: got %d %s, %v; want %d", url, test.private, test.ports, got.StatusCode, got.Body, err, want)
+			}
+		}
+	}
+}
+
+// createEndpoint is the event by which a user of an organization that has no
+// application creates an endpoint.
+func createEndpoint(url string) events.APIGatewayProxyRequest {
+	user := auth.Principal{Kind: auth.KindUser, OrganizationID: value.NewID(), UserID: value.NewID(), Scopes: auth.AllScopes(), RateLimit: 600}
+	authorizer := map[string]any{}
+	for name, v := range user.Context() {
+		authorizer[name] = v
+	}
+	return events.APIGatewayProxyRequest{
+		HTTPMethod: http.MethodPost, Path: "/developers/webhooks/endpoints",
+		QueryStringParameters: map[string]string{"applicationId": value.NewID().String()},
+		Headers:               map[string]string{"Host": "api.example.com", "Content-Type": "application/json"},
+		Body:                  fmt.Sprintf(`{"url":%q,"events":["*"]}`, url),
+		RequestContext:        events.APIGatewayProxyRequestContext{Authorizer: authorizer},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/strictjson"
@@ -52,7 +53,8 @@ func Identify(c Change) (value.ID, error) {
 // skipped. An equal one does nothing if it would change nothing; a delete
 // wins over a put of the same version, in whichever order they arrive, and
 // another put of the same version is refused. A change without a version is
-// applied as it arrives and leaves the stored version in force. A higher
+// applied as it arrives, unless one that was sent later has been applied
+// before it, and leaves the stored version in force. A higher
 // version with the same content is stored without a new revision, so that it
 // guards against what is older, yet emits nothing.
 func Apply(old *Stored, c Change, now value.Time) (next *Stored, err error) {
@@ -64,7 +66,7 @@ func Apply(old *Stored, c Change, now value.Time) (next *Stored, err error) {
 
 // revise starts the next revision of a record.
 func revise(old *Stored, c Change, now value.Time) *Stored {
-	next := &Stored{Kind: c.Kind, OrganizationID: c.OrganizationID, Revision: now, Version: c.Version, Silent: c.Silent}
+	next := &Stored{Kind: c.Kind, OrganizationID: c.OrganizationID, Revision: now, Version: c.Version, Silent: c.Silent, Arrived: c.Arrived}
 	if old != nil {
 		next.Revision = max(now, old.Revision+1)
 		if next.Version == nil {
@@ -74,12 +76,21 @@ func revise(old *Stored, c Change, now value.Time) *Stored {
 	return next
 }
 
+// disorder is how far the times at which two messages were sent must lie
+// apart to tell which was first: they come from the clocks of many hosts.
+const disorder = time.Second
+
 // age compares a change's version with the stored one: negative when the
 // change is older, 0 when it is the same. A change without a version, or
-// over a record without one, is newer.
+// over a record without one, is newer, unless it was sent before the one that
+// is stored.
 func age(old *Stored, c Change) int {
 	switch {
-	case old == nil || old.Version == nil || c.Version == nil || *c.Version > *old.Version:
+	case old == nil:
+		return 1
+	case c.Version == nil && c.Arrived != 0 && c.Arrived.Add(disorder) < old.Arrived:
+		return -1
+	case old.Version == nil || c.Version == nil || *c.Version > *old.Version:
 		return 1
 	case *c.Version < *old.Version:
 		return -1

@@ -27,6 +27,9 @@ type Change struct {
 	Sites          Sites
 	Version        *int64 // nil when the sender has none
 	Silent         bool   // stored and indexed, but no events
+	// Arrived is when the message with the change was sent, by the queue's
+	// clock; 0 when that is not known.
+	Arrived value.Time
 }
 
 // Sites is the siteIds of a message. Given false means that the message has

@@ -22,6 +22,9 @@ type Stored struct {
 	Version        *int64         // the sender's; nil when it never gave one
 	Deleted        bool
 	Silent         bool // the change that made this revision emits no events
+	// Arrived is when the change that made this revision was sent; 0 when that
+	// is not known.
+	Arrived value.Time
 }
 
 // Record decodes the document; a tombstone has none.

@@ -4,63 +4,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-const (
-	// spare is what must be left of the function's time beside an attempt,
-	// for its outcome to be written.
-	spare = 3 * time.Second
-	// conflicts bounds the tries to write an outcome into a row that others
-	// are writing.
-	conflicts = 5
-)
+// Spare is what must be left of the function's time beside an attempt, for
+// its outcome to be written.
+const Spare = 3 * time.Second
 
-// deliver makes the attempt, writes its outcome and plans the next.
-func (w *Worker) deliver(ctx context.Context, t *task) error {
+// attempt asks the receiver once and notes the outcome, or why there was no
+// attempt.
+func (w *Worker) attempt(ctx context.Context, t *task) {
 	endpoint, row := t.delivery.Endpoint, t.delivery.Row
-	if t.delivery.Payload == nil {
-		return fmt.Errorf("event %s has a row and no payload", row.EventID)
-	}
-	key, err := w.signingKey(endpoint)
-	if err != nil {
-		return err
-	}
 	timeout := time.Duration(endpoint.TimeoutSeconds) * time.Second
+	// A context's deadline is of the system's clock.
+	if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) < timeout+Spare {
+		t.err = errors.New("too little time is left for an attempt")
+		return
+	}
 	start := w.cfg.Clock()
-	if deadline, limited := ctx.Deadline(); limited && deadline.Sub(start) < timeout+spare {
-		return errors.New("too little time is left for an attempt")
+	header, err := w.signer.header(endpoint, row.EventID, start, t.delivery.Payload)
+	if err != nil {
+		t.err = err
+		return
 	}
-	header := webhook.Headers(row.EventID, start, t.delivery.Payload, key)
 	sent := w.client.Post(ctx, endpoint.URL, header, t.delivery.Payload, timeout)
-	w.cfg.Logger.InfoContext(ctx, "attempt", "rowId", row.ID, "endpointId", endpoint.ID, "type", row.Type,
-		"attempt", row.AttemptCount+1, "status", sent.Status, "reason", sent.Reason, "took", sent.Took)
+	w.log(ctx, row, &sent)
 	if sent.Kind == outbound.Ours {
-		return fmt.Errorf("attempt: %s: %w", sent.Reason, sent.Err)
+		t.err = fmt.Errorf("attempt: %s: %w", sent.Reason, sent.Err)
+		return
 	}
-	outcome := outcomeOf(&sent, value.TimeOf(start))
-	next, err := w.record(ctx, t, outcome, w.disableGone(ctx, t, &sent))
-	if err != nil || next == nil {
-		return err
+	t.outcome = outcomeOf(&sent, value.TimeOf(start))
+	if sent.Status == http.StatusGone && !row.Test {
+		t.disabled = w.disableGone(ctx, endpoint, sent.Status)
 	}
-	if !next.Pending() || next.Carrier != t.message.MessageId {
-		return nil
-	}
-	return w.hide(ctx, t, next.NextAttemptAt.Std().Sub(w.cfg.Clock()))
 }
 
-func (w *Worker) signingKey(e *webhook.Endpoint) ([]byte, error) {
-	text, err := w.secrets.Open(e.Secret.Sealed, webhook.SecretPurpose(e.ID))
-	if err != nil {
-		return nil, fmt.Errorf("secret of endpoint %s: %w", e.ID, err)
+func (w *Worker) log(ctx context.Context, row *webhook.Row, sent *outbound.Outcome) {
+	if !w.cfg.Logger.Enabled(ctx, slog.LevelInfo) {
+		return
 	}
-	return webhook.SecretKey(string(text))
+	w.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "attempt",
+		slog.String("rowId", row.ID.String()), slog.String("endpointId", row.EndpointID.String()), slog.String("type", row.Type),
+		slog.Int("attempt", row.AttemptCount+1), slog.Int("status", sent.Status), slog.String("reason", sent.Reason),
+		slog.Duration("took", sent.Took))
 }
 
 // outcomeOf turns an answer, or its absence, into the row's terms.
@@ -69,8 +62,8 @@ func outcomeOf(sent *outbound.Outcome, at value.Time) webhook.Outcome {
 	fail := func(reason string) { o.Attempt.Error = &reason }
 	switch sent.Kind {
 	case outbound.Answered:
-		body := webhook.ClipBody(sent.Body)
-		o.Attempt.ResponseStatus, o.Attempt.ResponseBody = &sent.Status, &body
+		body, status := webhook.ClipBody(sent.Body), sent.Status
+		o.Attempt.ResponseStatus, o.Attempt.ResponseBody = &status, &body
 		if sent.Status >= 200 && sent.Status <= 299 {
 			o.Verdict = webhook.Delivered
 			break
@@ -89,7 +82,7 @@ func outcomeOf(sent *outbound.Outcome, at value.Time) webhook.Outcome {
 }
 
 func answerReason(status int) string {
-	reason := fmt.Sprintf("answered %d", status)
+	reason := "answered " + strconv.Itoa(status)
 	if text := http.StatusText(status); text != "" {
 		reason += " " + text
 	}
@@ -102,49 +95,15 @@ func answerReason(status int) string {
 // disableGone disables an endpoint that answered 410 and reports whether it
 // is DISABLED then. An endpoint that has got another url meanwhile did not
 // give that answer. Should the disabling fail, the next 410 brings another.
-func (w *Worker) disableGone(ctx context.Context, t *task, sent *outbound.Outcome) bool {
-	asked := t.delivery.Endpoint
-	if sent.Status != http.StatusGone || t.delivery.Row.Test {
-		return false
-	}
+func (w *Worker) disableGone(ctx context.Context, asked *webhook.Endpoint, status int) bool {
 	e, err := w.store.ChangeEndpoint(ctx, asked.OrganizationID, asked.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		if e.URL != asked.URL || e.Status != webhook.Active {
 			return e, nil
 		}
-		return e.Disable(answerReason(sent.Status), value.TimeOf(w.cfg.Clock())), nil
+		return e.Disable(answerReason(status), w.now()), nil
 	})
 	if err != nil {
 		w.cfg.Logger.ErrorContext(ctx, "endpoint that is gone was not disabled", "endpointId", asked.ID, "error", err)
 	}
-	return e != nil && e.Status == webhook.Disabled
-}
-
-// record writes the outcome into the row and returns the row as it is then;
-// nil when another attempt of the same number was written first, or when the
-// row is no more. What others did to the row meanwhile without an attempt
-// does not undo this one.
-func (w *Worker) record(ctx context.Context, t *task, o webhook.Outcome, disabled bool) (*webhook.Row, error) {
-	row := t.delivery.Row
-	number, random := row.AttemptCount, w.cfg.Random()
-	for range conflicts {
-		now := value.TimeOf(w.cfg.Clock())
-		next := row.Record(o, t.message.MessageId, t.delivery.Endpoint.RetryCount, random, now)
-		if disabled && next.Pending() {
-			next = next.Hold(webhook.HeldDisabled, now)
-		}
-		current, err := w.store.PutRow(ctx, row, next)
-		switch {
-		case err == nil:
-			if !row.Test {
-				t.attempt = &o.Attempt
-			}
-			return next, nil
-		case !errors.Is(err, dynamo.ErrChanged):
-			return nil, err
-		case current == nil || current.AttemptCount != number:
-			return nil, nil
-		}
-		row = current
-	}
-	return nil, fmt.Errorf("write the outcome of row %s: others were faster %d times", row.ID, conflicts)
+	return err == nil && e != nil && e.Status == webhook.Disabled
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func newBench(t *testing.T) *bench {
 	client, name := dynamotest.Client(t)
 	b := &bench{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
 	b.table = dynamo.New(client, name, b.clock)
-	b.deliveries = queue.NewDeliveries(b.queues.Queue("DeliveriesQueue"))
+	b.deliveries = b.queues.Deliveries()
 	var err error
 	if b.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) worker(store delivery.Store, q delivery.Queue, allowPrivate bool) *delivery.Worker {
-	return delivery.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate}), b.box, delivery.Config{
+	return delivery.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate, Clock: b.clock}), b.box, delivery.Config{
 		Clock: b.clock, Random: func() float64 { return 0 }, Logger: slog.New(slog.DiscardHandler),
 	})
 }
@@ -117,28 +118,51 @@ func (b *bench) store(t *testing.T, row *webhook.Row) {
 
 func (b *bench) receive(t *testing.T) []events.SQSMessage {
 	t.Helper()
-	return b.queues.Await(t, "DeliveriesQueue", 10*time.Second)
+	return b.queues.Await(t, mainQueue, 10*time.Second)
 }
 
 // handle gives messages to a worker, deletes those that are done as the event
 // source does, and returns the others.
 func (b *bench) handle(t *testing.T, w *delivery.Worker, messages ...events.SQSMessage) []events.SQSMessage {
 	t.Helper()
-	response, err := w.Handle(t.Context(), events.SQSEvent{Records: messages})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []events.SQSMessage
+	left := b.crash(t, w, messages...)
 	for _, m := range messages {
-		failed := slices.ContainsFunc(response.BatchItemFailures, func(f events.SQSBatchItemFailure) bool { return f.ItemIdentifier == m.MessageId })
-		if failed {
-			left = append(left, m)
-		} else {
-			b.queues.Delete(t, "DeliveriesQueue", m)
+		if !contains(left, m) {
+			b.queues.Delete(t, queueOf(&m), m)
 		}
 	}
 	return left
 }
+
+// crash gives messages to a worker that dies before any of them is deleted,
+// and returns those that it reports.
+func (b *bench) crash(t *testing.T, w *delivery.Worker, messages ...events.SQSMessage) []events.SQSMessage {
+	t.Helper()
+	response, err := w.Handle(t.Context(), events.SQSEvent{Records: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(slices.Clone(messages), func(m events.SQSMessage) bool {
+		return !slices.Contains(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+	})
+}
+
+func contains(messages []events.SQSMessage, m events.SQSMessage) bool {
+	return slices.ContainsFunc(messages, func(o events.SQSMessage) bool { return o.MessageId == m.MessageId })
+}
+
+// queueOf is the logical id of the queue that a message came from.
+func queueOf(m *events.SQSMessage) string {
+	if strings.HasSuffix(m.EventSourceARN, "SlowDeliveriesQueue") {
+		return slowQueue
+	}
+	return mainQueue
+}
+
+const (
+	mainQueue = "DeliveriesQueue"
+	slowQueue = "SlowDeliveriesQueue"
+)
 
 // row reads the row and checks its status and number of attempts.
 func (b *bench) row(t *testing.T, r *webhook.Row, status webhook.RowStatus, attempts int) *webhook.Row {
@@ -209,4 +233,35 @@ func (r *receiver) requests(t *testing.T, want int) []received {
 		t.Errorf("the receiver got %d requests, want %d", len(r.got), want)
 	}
 	return r.got
+}
+
+// setLane sets the endpoint's lane.
+func (b *bench) setLane(t *testing.T, e *webhook.Endpoint, lane webhook.Lane) {
+	t.Helper()
+	b.setCondition(t, e, func(c *webhook.Condition) { c.Lane = lane })
+}
+
+// setCondition changes the endpoint's condition.
+func (b *bench) setCondition(t *testing.T, e *webhook.Endpoint, change func(*webhook.Condition)) {
+	t.Helper()
+	next := b.condition(t, e)
+	change(&next)
+	if set, err := b.table.SetCondition(t.Context(), b.org, e.ID, b.condition(t, e), next); !set || err != nil {
+		t.Fatalf("SetCondition(%+v): %t, %v", next, set, err)
+	}
+}
+
+func (b *bench) condition(t *testing.T, e *webhook.Endpoint) webhook.Condition {
+	t.Helper()
+	now, err := b.table.Endpoint(t.Context(), b.org, e.ID)
+	if err != nil || now == nil {
+		t.Fatalf("endpoint %s: %v, %v", e.ID, now, err)
+	}
+	return now.Condition()
+}
+
+func (r *receiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.got)
 }

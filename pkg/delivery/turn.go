@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/value"
@@ -12,8 +14,8 @@ type turn uint8
 
 const (
 	attempt turn = iota // it is time, and the message may
-	wake                // it is too early: come again
-	drop                // another message or a due mark brings the attempt
+	wake                // it is not: come again
+	drop                // a due mark brings the attempt
 )
 
 const (
@@ -24,23 +26,42 @@ const (
 	// bound to wait for it: the sweeper sends up to a minute before the time.
 	nearby = 90 * time.Second
 	// takeOver is how late an attempt must be for another message than its
-	// carrier to make it, which then seems to be lost.
+	// carrier to make it, which then seems to be lost. Until then the other
+	// stays: it may be all that is left.
 	takeOver = 2 * time.Minute
 )
 
-// turnOf decides by the row's next attempt and by who carries it.
-func turnOf(r *webhook.Row, message string, now value.Time) (turn, time.Duration) {
+// turnOf decides by the row's next attempt and by who carries it, and says
+// how long the message has to wait.
+func turnOf(r *webhook.Row, t *task, now value.Time) (turn, time.Duration) {
 	early := r.NextAttemptAt.Std().Sub(now.Std())
+	free := r.Carrier == ""
+	if !free && !t.carries(r) {
+		early += takeOver
+	}
 	switch {
-	case r.Carrier != "" && r.Carrier != message:
-		if early < -takeOver {
-			return attempt, 0
-		}
-		return drop, 0
 	case early <= tolerance:
 		return attempt, 0
-	case r.Carrier == message || early <= nearby:
-		return wake, early
+	case free && r.DueAt != nil && early > nearby:
+		return drop, 0
 	}
-	return drop, 0
+	return wake, early
+}
+
+// carries reports whether the row's next attempt is bound to the message, or
+// to the one that it was sent in place of.
+func (t *task) carries(r *webhook.Row) bool {
+	if r.Carrier == "" {
+		return false
+	}
+	message, _, _ := strings.Cut(r.Carrier, "/")
+	return message == t.message.MessageId || r.Carrier == t.ref.As
+}
+
+// carrier is what the row knows the message by after its attempt of the
+// number, from 1. The number is part of it so that of a message and another
+// in its place, should both be there, one is left after the next attempt,
+// whichever makes it.
+func (t *task) carrier(number int) string {
+	return t.message.MessageId + "/" + strconv.Itoa(number)
 }

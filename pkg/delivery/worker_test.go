@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,14 +14,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/delivery"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -68,6 +68,52 @@ func TestDeliveryIsSignedAndRecorded(t *testing.T) {
 	}
 }
 
+func TestDeliveryIsSignedWithEverySecretThatIsValid(t *testing.T) {
+	b := newBench(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, first := b.endpoint(t, rcv.url, 3)
+	secrets := []string{first}
+	rotate := func() {
+		if _, err := b.table.ChangeEndpoint(t.Context(), b.org, e.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+			next, text, err := e.Rotate(b.box.Seal, value.TimeOf(b.clock()))
+			secrets = append(secrets, text)
+			return next, err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, step := range []struct {
+		rotate bool
+		pass   time.Duration
+		valid  []bool // of the secrets, in their order
+	}{
+		{false, 0, []bool{true}},
+		{true, 0, []bool{true, true}},
+		{true, time.Hour, []bool{true, true, true}},
+		{false, 23*time.Hour - time.Second, []bool{true, true, true}},
+		{false, time.Second, []bool{false, false, true}},
+	} {
+		if step.rotate {
+			rotate()
+		}
+		b.pass(step.pass)
+		row := b.event(t, e)
+		b.handle(t, b.Worker, b.receive(t)...)
+		b.row(t, row, webhook.RowDelivered, 1)
+		request := rcv.requests(t, i+1)[i]
+		for n, secret := range secrets {
+			key, err := webhook.SecretKey(secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			signature := webhook.Sign(row.EventID.String(), b.clock(), request.body, key)
+			if got := slices.Contains(strings.Fields(request.header.Get(webhook.HeaderSignature)), signature); got != step.valid[n] {
+				t.Errorf("step %d: signed with secret %d: %t, want %t", i, n+1, got, step.valid[n])
+			}
+		}
+	}
+}
+
 func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 	b := newBench(t)
 	rcv := newReceiver(t, func(n int, w http.ResponseWriter) {
@@ -82,8 +128,8 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 		t.Fatalf("%d messages left, want the one that carries the retry", len(left))
 	}
 	pending := b.row(t, row, webhook.RowPending, 1)
-	if wait := pending.NextAttemptAt.Std().Sub(b.clock()); pending.Carrier != left[0].MessageId || wait < 3900*time.Millisecond || wait > 4*time.Second {
-		t.Errorf("next attempt in %s by %q, want 4s by %q", wait, pending.Carrier, left[0].MessageId)
+	if wait := pending.NextAttemptAt.Std().Sub(b.clock()); pending.Carrier != left[0].MessageId+"/1" || wait < 3900*time.Millisecond || wait > 4*time.Second {
+		t.Errorf("next attempt in %s by %q, want 4s by %q", wait, pending.Carrier, left[0].MessageId+"/1")
 	}
 	if reason := *pending.Attempts[0].Error; reason != "answered 500 Internal Server Error" {
 		t.Errorf("error %q", reason)
@@ -210,41 +256,68 @@ func TestConcurrentAttemptsOfARowCountOnce(t *testing.T) {
 		if c := found[e.ID]; err != nil || c.SuccessCount+c.FailureCount != 1 {
 			t.Errorf("%s: counters %+v, %v; want one attempt", name, c, err)
 		}
-		b.queues.Delete(t, "DeliveriesQueue", message)
+		b.queues.Delete(t, mainQueue, message)
 	}
 }
 
-func TestOnlyTheCarrierBringsARetryUnlessItIsLost(t *testing.T) {
+// failedOnce is a row whose first attempt has failed, and the message that
+// carries its retry.
+func failedOnce(t *testing.T) (*bench, *receiver, *webhook.Row, events.SQSMessage) {
+	t.Helper()
 	b := newBench(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := b.endpoint(t, rcv.url, 10)
 	row := b.event(t, e)
 	carrier := b.receive(t)[0]
 	b.handle(t, b.Worker, carrier)
+	return b, rcv, row, carrier
+}
+
+func TestOnlyTheCarrierBringsARetryUnlessItIsLost(t *testing.T) {
+	b, rcv, row, carrier := failedOnce(t)
 	duplicate := carrier
 	duplicate.MessageId = "another"
 	for _, step := range []struct {
 		name     string
 		message  events.SQSMessage
 		after    time.Duration
-		kept     bool
 		attempts int
 	}{
-		{"a duplicate that is too early is dropped", duplicate, 0, false, 1},
-		{"the carrier that is too early waits", carrier, time.Second, true, 1},
-		{"a duplicate at the time is dropped", duplicate, 4 * time.Second, false, 1},
-		{"a duplicate a little late is dropped", duplicate, time.Minute, false, 1},
-		{"a duplicate two minutes late takes over", duplicate, time.Minute + 10*time.Second, true, 2},
-		{"the late carrier is dropped", carrier, 50 * time.Second, false, 2},
-		{"the new carrier brings the retry", duplicate, 10 * time.Second, true, 3},
+		{"a duplicate that is too early waits", duplicate, 0, 1},
+		{"the carrier that is too early waits", carrier, time.Second, 1},
+		{"a duplicate at the time waits", duplicate, 4 * time.Second, 1},
+		{"a duplicate a little late waits", duplicate, time.Minute, 1},
+		{"a duplicate two minutes late takes over", duplicate, time.Minute + 10*time.Second, 2},
+		{"the late carrier waits", carrier, 50 * time.Second, 2},
+		{"the new carrier brings the retry", duplicate, 10 * time.Second, 3},
 	} {
 		b.pass(step.after)
 		response, err := b.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{step.message}})
-		if err != nil || (len(response.BatchItemFailures) == 1) != step.kept {
-			t.Errorf("%s: %+v, %v; want kept %t", step.name, response, err, step.kept)
+		if err != nil || len(response.BatchItemFailures) != 1 {
+			t.Errorf("%s: %+v, %v; want it kept", step.name, response, err)
 		}
 		b.row(t, row, webhook.RowPending, step.attempts)
 		rcv.requests(t, step.attempts)
+	}
+}
+
+func TestTheCarrierStaysOfTheMessagesOfOneBatch(t *testing.T) {
+	for _, carrierFirst := range []bool{true, false} {
+		b, _, row, carrier := failedOnce(t)
+		duplicate, twin := carrier, carrier
+		duplicate.MessageId = "another"
+		batch := []events.SQSMessage{duplicate, carrier, twin}
+		if carrierFirst {
+			batch = []events.SQSMessage{carrier, twin, duplicate}
+		}
+		response, err := b.Handle(t.Context(), events.SQSEvent{Records: batch})
+		want := []events.SQSBatchItemFailure{{ItemIdentifier: carrier.MessageId}, {ItemIdentifier: carrier.MessageId}}
+		if diff := cmp.Diff(want, response.BatchItemFailures); err != nil || diff != "" {
+			t.Errorf("carrier first %t: error %v, -want +got of what stays:\n%s", carrierFirst, err, diff)
+		}
+		b.pass(10 * time.Second)
+		b.handle(t, b.Worker, carrier)
+		b.row(t, row, webhook.RowPending, 2)
 	}
 }
 
@@ -303,7 +376,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		if wait := got.NextAttemptAt.Std().Sub(b.clock()).Round(time.Second); wait != tt.want || (got.DueAt != nil) != (wait > 15*time.Minute) {
 			t.Errorf("%d with Retry-After %s: next in %s, due %v; want %s", tt.status, tt.header, wait, got.DueAt, tt.want)
 		}
-		b.queues.Delete(t, "DeliveriesQueue", m...)
+		b.queues.Delete(t, mainQueue, m...)
 	}
 }
 
@@ -448,80 +521,6 @@ func TestExpiredRowIsForgotten(t *testing.T) {
 		t.Errorf("messages left: %+v", left)
 	}
 	rcv.requests(t, 0)
-}
-
-// faulty fails on demand where the table or the queue may.
-type faulty struct {
-	delivery.Store
-	delivery.Queue
-	read, put, count, hide error
-}
-
-func (f *faulty) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.Delivery, error) {
-	if f.read != nil {
-		return nil, f.read
-	}
-	return f.Store.Deliveries(ctx, refs)
-}
-
-func (f *faulty) PutRow(ctx context.Context, previous, next *webhook.Row) (*webhook.Row, error) {
-	if f.put != nil {
-		return nil, f.put
-	}
-	return f.Store.PutRow(ctx, previous, next)
-}
-
-func (f *faulty) AddCounters(ctx context.Context, org, endpoint value.ID, c webhook.Counters) error {
-	if f.count != nil {
-		return f.count
-	}
-	return f.Store.AddCounters(ctx, org, endpoint, c)
-}
-
-func (f *faulty) Hide(ctx context.Context, receipt string, d time.Duration) error {
-	if f.hide != nil {
-		return f.hide
-	}
-	return f.Queue.Hide(ctx, receipt, d)
-}
-
-func TestFaultsOfOursKeepTheMessageAndLoseNothing(t *testing.T) {
-	busy := fault.Busy(errors.New("throttled"))
-	b := newBench(t)
-	for _, tt := range []struct {
-		name     string
-		fault    faulty
-		kept     bool
-		status   webhook.RowStatus
-		attempts int // that the row knows of
-		requests int
-	}{
-		{"reading", faulty{read: busy}, true, webhook.RowPending, 0, 0},
-		{"writing the outcome", faulty{put: busy}, true, webhook.RowPending, 0, 1},
-		{"counting", faulty{count: busy}, true, webhook.RowPending, 1, 1},
-		{"hiding", faulty{hide: busy}, true, webhook.RowPending, 1, 1},
-	} {
-		fail := true
-		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-			if fail {
-				w.WriteHeader(http.StatusInternalServerError)
-			}
-		})
-		e, _ := b.endpoint(t, rcv.url, 3)
-		row := b.event(t, e)
-		m := b.receive(t)
-		tt.fault.Store, tt.fault.Queue = b.table, b.deliveries
-		if left := b.handle(t, b.worker(&tt.fault, &tt.fault, true), m...); (len(left) == 1) != tt.kept {
-			t.Errorf("%s: %d messages left, want kept %t", tt.name, len(left), tt.kept)
-		}
-		b.row(t, row, tt.status, tt.attempts)
-		rcv.requests(t, tt.requests)
-		fail = false
-		if left := b.at(t, m[0], 5*time.Second); len(left) > 0 {
-			t.Errorf("%s: messages left: %+v", tt.name, left)
-		}
-		b.row(t, row, webhook.RowDelivered, tt.attempts+1)
-	}
 }
 
 func TestOneBadMessageDoesNotStopItsNeighbours(t *testing.T) {

@@ -12,11 +12,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -28,22 +26,17 @@ import (
 // consumer is how the dispatcher signs what it parks.
 const consumer = "dispatcher"
 
-const (
-	eventWriters = 16 // events worked on at a time
-	rowWriters   = 8  // rows of each event written at a time
-)
-
 // Endpoints tells who subscribes, and what an endpoint has counted.
 type Endpoints interface {
 	Directory(ctx context.Context, org value.ID) (*webhook.Directory, error)
 	Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
 }
 
-// Rows keeps events. PutPayload leaves a payload that is there; CreateRow
-// returns a row that is there.
+// Rows keeps events. What is there already stays; CreateRows returns it by the
+// position of its row, nil where the row was created.
 type Rows interface {
-	PutPayload(ctx context.Context, org, event value.ID, body []byte) error
-	CreateRow(ctx context.Context, r *webhook.Row) (existing *webhook.Row, err error)
+	PutPayloads(ctx context.Context, payloads []dynamo.Payload) error
+	CreateRows(ctx context.Context, rows []*webhook.Row) (existing []*webhook.Row, err error)
 }
 
 // Store is what a dispatcher keeps its state in.
@@ -52,9 +45,9 @@ type Store interface {
 	Rows
 }
 
-// Queue sends messages to the worker.
+// Queue sends messages to the worker, in the lane that the endpoints take.
 type Queue interface {
-	SendRows(ctx context.Context, now value.Time, rows ...*webhook.Row) error
+	SendTo(ctx context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Row) error
 }
 
 // Parker takes a stream record that cannot be processed, whole.
@@ -81,23 +74,6 @@ type change struct {
 	record *events.DynamoDBEventRecord
 	events []addressed
 	err    error
-
-	mu   sync.Mutex
-	rows []*webhook.Row // to be sent
-}
-
-// addressed is an event with whom it may go to.
-type addressed struct {
-	commerce.WebhookPayload
-	// of restricts the event to an application's endpoints but one.
-	of *webhook.Endpoint
-}
-
-func (a *addressed) reaches(e *webhook.Endpoint) bool {
-	if a.of != nil && (e.ApplicationID != a.of.ApplicationID || e.ID == a.of.ID) {
-		return false
-	}
-	return commerce.Matches(e.SubscribedEvents, a.Type)
 }
 
 // Handle dispatches a batch. A passing fault fails the batch from the first
@@ -110,7 +86,7 @@ func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (ev
 		changes[i].events, changes[i].err = d.derive(ctx, changes[i].record)
 	}
 	d.address(ctx, changes)
-	d.send(ctx, changes)
+	d.dispatch(ctx, changes)
 	for _, c := range changes {
 		if c.err == nil || d.parked(ctx, c) {
 			continue
@@ -176,102 +152,4 @@ func (d *Dispatcher) disabled(ctx context.Context, r *events.DynamoDBEventRecord
 		return nil, err
 	}
 	return []addressed{{WebhookPayload: *payload, of: next}}, nil
-}
-
-// address writes the payloads and rows of all changes. Each organization's
-// endpoints are read once.
-func (d *Dispatcher) address(ctx context.Context, changes []*change) {
-	directory := func(org value.ID) (*webhook.Directory, error) { return d.store.Directory(ctx, org) }
-	known := map[value.ID]func() (*webhook.Directory, error){}
-	var group errgroup.Group
-	group.SetLimit(eventWriters)
-	for _, c := range changes {
-		for i := range c.events {
-			ev := &c.events[i]
-			if known[ev.OrganizationID] == nil {
-				known[ev.OrganizationID] = sync.OnceValues(func() (*webhook.Directory, error) { return directory(ev.OrganizationID) })
-			}
-			read := known[ev.OrganizationID]
-			group.Go(func() error {
-				found, err := read()
-				if err == nil {
-					err = d.event(ctx, c, ev, found)
-				}
-				c.fail(err)
-				return nil
-			})
-		}
-	}
-	_ = group.Wait() // every error is in its change
-}
-
-func (c *change) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil && (c.err == nil || fault.Is(err, fault.Unavailable)) {
-		c.err = err
-	}
-}
-
-// event writes one event's payload and then its rows.
-func (d *Dispatcher) event(ctx context.Context, c *change, ev *addressed, directory *webhook.Directory) error {
-	var subscribed []*webhook.Endpoint
-	for _, e := range directory.Endpoints {
-		if directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && ev.reaches(e) {
-			subscribed = append(subscribed, e)
-		}
-	}
-	if len(subscribed) == 0 {
-		return nil
-	}
-	body, err := ev.Encode()
-	if err != nil {
-		return err
-	}
-	if err := d.store.PutPayload(ctx, ev.OrganizationID, ev.ID, body); err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(rowWriters)
-	for _, e := range subscribed {
-		group.Go(func() error { return d.row(ctx, c, ev, e, directory.Applications[e.ApplicationID]) })
-	}
-	return group.Wait()
-}
-
-// row writes the event's row for an endpoint and adds its message to the
-// change's. A row that an earlier try has written is sent again as long as no
-// attempt shows that its message arrived.
-func (d *Dispatcher) row(ctx context.Context, c *change, ev *addressed, e *webhook.Endpoint, application webhook.ApplicationState) error {
-	row := webhook.NewRow(&ev.WebhookPayload, e, e.Hold(application), value.TimeOf(d.clock()))
-	existing, err := d.store.CreateRow(ctx, row)
-	if err != nil {
-		return err
-	}
-	if existing != nil {
-		row = existing
-	}
-	if row.Unattempted() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.rows = append(c.rows, row)
-	}
-	return nil
-}
-
-// send sends the messages of all changes together, in full batches.
-func (d *Dispatcher) send(ctx context.Context, changes []*change) {
-	var rows []*webhook.Row
-	for _, c := range changes {
-		rows = append(rows, c.rows...)
-	}
-	if len(rows) == 0 {
-		return
-	}
-	err := d.queue.SendRows(ctx, value.TimeOf(d.clock()), rows...)
-	for _, c := range changes {
-		if len(c.rows) > 0 {
-			c.fail(err)
-		}
-	}
 }

@@ -21,6 +21,14 @@ func markDue(it item, id value.ID, at value.Time) {
 	it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(id))), str(timedSort(at, id))
 }
 
+// circuitMark is the due mark of an endpoint's circuit. An index that holds
+// nothing but keys tells it by its end from that of the endpoint's deletion.
+func circuitMark(at value.Time, endpoint value.ID) string {
+	return timedSort(at, endpoint) + circuitSuffix
+}
+
+const circuitSuffix = "#CIRCUIT"
+
 // Due reads up to limit due marks of a shard whose time lies before the
 // given one, the oldest first, behind the mark after unless it is "". The
 // index follows the table within a moment: a mark may already have moved.
@@ -77,6 +85,9 @@ func decodeDue(it item) (webhook.Due, error) {
 		d.Kind = webhook.DueRow
 	case strings.HasPrefix(sk, endpointPrefix):
 		d.Kind, text = webhook.DueDeletion, strings.TrimPrefix(sk, endpointPrefix)
+		if strings.HasSuffix(d.Mark, circuitSuffix) {
+			d.Kind = webhook.DueCircuit
+		}
 	case strings.HasPrefix(sk, recoveryPrefix):
 		endpoint, id, _ := strings.Cut(strings.TrimPrefix(sk, recoveryPrefix), "#")
 		d.Kind, text = webhook.DueRecovery, id
@@ -98,6 +109,9 @@ func decodeDue(it item) (webhook.Due, error) {
 func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Row, err error) {
 	next := d
 	next.Mark = timedSort(until, d.ID)
+	if d.Kind == webhook.DueCircuit {
+		next.Mark = circuitMark(until, d.ID)
+	}
 	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.name, Key: dueKey(d).item(),
 		UpdateExpression:          aws.String("SET GSI1SK = :next"),
@@ -121,46 +135,9 @@ func dueKey(d webhook.Due) key {
 	switch d.Kind {
 	case webhook.DueRecovery:
 		return recoveryKey(d.OrganizationID, d.EndpointID, d.ID)
-	case webhook.DueDeletion:
+	case webhook.DueDeletion, webhook.DueCircuit:
 		return endpointKey(d.OrganizationID, d.ID)
 	default:
 		return eventKey(d.OrganizationID, d.ID)
 	}
-}
-
-// ForgetEndpoint removes what is left of a deleted endpoint: the mark of its
-// deletion and its counters.
-func (t *Table) ForgetEndpoint(ctx context.Context, org, id value.ID) error {
-	for _, k := range []key{countersKey(org, id), endpointKey(org, id)} {
-		in := &dynamodb.DeleteItemInput{TableName: &t.name, Key: k.item()}
-		if k == endpointKey(org, id) {
-			in.ConditionExpression = aws.String("attribute_exists(del)")
-		}
-		_, err := t.client.DeleteItem(ctx, in)
-		if _, failed := conditionFailed(err); err != nil && !failed {
-			return wrap("remove a deleted endpoint", err)
-		}
-	}
-	return nil
-}
-
-// Unsent reads up to limit HELD and FAILED rows of the endpoint, created in
-// [since, until), the oldest first, behind the cursor unless it is "".
-func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.Unsent, error) {
-	after := since.String()
-	if cursor != "" {
-		after = behind(cursor)
-	}
-	var found []webhook.Unsent
-	err := t.query(ctx, timed(unsentPartition(endpoint), after, until.String(), limit), func(it item) (bool, error) {
-		d, err := decodeDue(it)
-		if err != nil {
-			return false, err
-		}
-		if d.OrganizationID == org {
-			found = append(found, webhook.Unsent{OrganizationID: org, RowID: d.ID, Cursor: d.Mark})
-		}
-		return len(found) < limit, nil
-	})
-	return found, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json"
 
@@ -33,7 +34,7 @@ const (
 // StreamEndpoint is the item type of endpoints in the stream.
 const StreamEndpoint = typeEndpoint
 
-// CreateEndpoint stores a new endpoint with its counters. Faults: not_found
+// CreateEndpoint stores a new endpoint. Faults: not_found
 // when its application is absent, limit_reached when the application or the
 // organization has all the endpoints that it can have.
 func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
@@ -42,8 +43,6 @@ func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 		return err
 	}
 	org := e.OrganizationID
-	counters := countersKey(org, e.ID).item()
-	counters[attrType] = str(typeCounters)
 	err = t.transact(ctx, "create an endpoint",
 		write{Put: &types.Put{TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)")}},
 		write{Update: &types.Update{
@@ -58,7 +57,6 @@ func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 			ConditionExpression:       aws.String("attribute_not_exists(endpoints) OR endpoints < :max"),
 			ExpressionAttributeValues: item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)},
 		}},
-		write{Put: &types.Put{TableName: &t.name, Item: counters}},
 	)
 	var failed refused
 	switch {
@@ -153,7 +151,8 @@ func stateOf(app *account.Application) webhook.ApplicationState {
 // ChangeEndpoint stores what change makes of the endpoint, unless that is the
 // endpoint itself, and returns it as it is then; nil when there is none.
 // Change may be called again with a fresher endpoint; an error of its own
-// ends the attempt.
+// ends the attempt. The endpoint's condition changes with it only when change
+// alters it.
 func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
 	for range changeAttempts {
 		e, err := t.Endpoint(ctx, org, id)
@@ -164,25 +163,46 @@ func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change fun
 		if err != nil || next == e {
 			return e, err
 		}
-		doc, err := json.Marshal(next)
+		update, err := changeOf(e, next)
 		if err != nil {
-			return nil, fmt.Errorf("encode endpoint %s: %w", id, err)
+			return nil, err
 		}
 		err = t.transact(ctx, "change an endpoint", write{Update: &types.Update{
-			TableName: &t.name, Key: endpointKey(org, id).item(),
-			UpdateExpression:         aws.String("SET doc = :doc, #status = :status, rev = :next"),
-			ConditionExpression:      aws.String("rev = :read"),
+			TableName: &t.name, Key: update.key.item(), UpdateExpression: update.expression(),
+			ConditionExpression: update.requirement(), ExpressionAttributeValues: update.values,
 			ExpressionAttributeNames: map[string]string{"#status": attrStatus},
-			ExpressionAttributeValues: item{
-				":doc": str(string(doc)), ":status": str(string(next.Status)),
-				":next": num(int64(next.UpdatedAt)), ":read": num(int64(e.UpdatedAt)),
-			},
 		}})
 		if failed := refused(nil); !errors.As(err, &failed) {
 			return next, err
 		}
 	}
 	return nil, errEndpointContended
+}
+
+// changeOf is the change from an endpoint as it was read to the next. The
+// condition, which deliveries change meanwhile, is left alone unless the
+// change is of it.
+func changeOf(e, next *webhook.Endpoint) (*endpointUpdate, error) {
+	doc, err := json.Marshal(next)
+	if err != nil {
+		return nil, fmt.Errorf("encode endpoint %s: %w", e.ID, err)
+	}
+	u := newEndpointUpdate(e.OrganizationID, e.ID)
+	u.sets = []string{"doc = :doc", "#status = :status", "rev = :next"}
+	u.values = item{
+		":doc": str(string(doc)), ":status": str(string(next.Status)),
+		":next": num(int64(next.UpdatedAt)), ":read": num(int64(e.UpdatedAt)),
+	}
+	u.require("rev = :read")
+	if e.Condition().Equal(next.Condition()) {
+		return u, nil
+	}
+	was, err := encodeCondition(e.Condition())
+	if err != nil {
+		return nil, err
+	}
+	u.standsAs(was)
+	return u, u.become(was, next.Condition(), e.ID)
 }
 
 var errEndpointContended = fault.New(fault.Conflict, fault.CodeConflict,
@@ -224,6 +244,32 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 	return false, errEndpointContended
 }
 
+// ForgetEndpoint removes what is left of a deleted endpoint: its tallies, its
+// slots and the mark of its deletion. Its finished hours go by age.
+func (t *Table) ForgetEndpoint(ctx context.Context, org, id value.ID) error {
+	var left []key
+	in := partition(countersPartition(org), id.String())
+	in.ProjectionExpression = aws.String("PK, SK")
+	err := t.query(ctx, in, func(it item) (bool, error) {
+		left = append(left, keyOf(it))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, k := range append(left, endpointKey(org, id)) {
+		in := &dynamodb.DeleteItemInput{TableName: &t.name, Key: k.item()}
+		if k == endpointKey(org, id) {
+			in.ConditionExpression = aws.String("attribute_exists(del)")
+		}
+		_, err := t.client.DeleteItem(ctx, in)
+		if _, failed := conditionFailed(err); err != nil && !failed {
+			return wrap("remove a deleted endpoint", err)
+		}
+	}
+	return nil
+}
+
 // endpointsOf lists the application's endpoints.
 func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]value.ID, error) {
 	in := partition(developerPartition(org), endpointPrefix)
@@ -261,6 +307,17 @@ func encodeEndpoint(e *webhook.Endpoint) (item, error) {
 	it := endpointKey(e.OrganizationID, e.ID).item()
 	it[attrType], it[attrDoc], it[attrApplication] = str(typeEndpoint), str(string(doc)), str(e.ApplicationID.String())
 	it[attrStatus], it[attrRevision] = str(string(e.Status)), num(int64(e.UpdatedAt))
+	c, err := encodeCondition(e.Condition())
+	if err != nil {
+		return nil, err
+	}
+	if c.lane != "" {
+		it[attrLane] = str(c.lane)
+	}
+	if c.circuit != "" {
+		it[attrCircuit] = str(c.circuit)
+		it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(e.ID))), str(circuitMark(circuitDue(e.Circuit), e.ID))
+	}
 	return it, nil
 }
 
@@ -273,6 +330,11 @@ func decodeEndpoint(it item) (*webhook.Endpoint, error) {
 	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &e); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", getString(it, attrSK), err)
 	}
+	c, err := decodeCondition(it)
+	if err != nil {
+		return nil, err
+	}
+	e.Circuit, e.Lane = c.Circuit, c.Lane
 	return &e, nil
 }
 

@@ -1,7 +1,6 @@
 package dynamo_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -20,7 +19,7 @@ import (
 
 const hookNow value.Time = 1795242941242 // 2026-11-21T06:35:41.242Z
 
-func newApplication(t *testing.T, table *dynamo.Table, org value.ID) value.ID {
+func newApplication(t testing.TB, table *dynamo.Table, org value.ID) value.ID {
 	t.Helper()
 	name := "app"
 	app := account.NewApplication(org, value.NewID(), account.CreateApplicationDto{Name: &name}, hookNow)
@@ -38,7 +37,7 @@ func makeEndpoint(org, app value.ID) *webhook.Endpoint {
 	}
 }
 
-func newEndpoint(t *testing.T, table *dynamo.Table, org, app value.ID) *webhook.Endpoint {
+func newEndpoint(t testing.TB, table *dynamo.Table, org, app value.ID) *webhook.Endpoint {
 	t.Helper()
 	e := makeEndpoint(org, app)
 	if err := table.CreateEndpoint(t.Context(), e); err != nil {
@@ -263,42 +262,5 @@ func TestConcurrentChangesOfAnEndpointAllCount(t *testing.T) {
 	got, err := table.Endpoint(t.Context(), org, e.ID)
 	if err != nil || len(got.SubscribedEvents) != 5 || got.UpdatedAt != hookNow+4 {
 		t.Errorf("Endpoint: %+v, %v", got, err)
-	}
-}
-
-func TestCountersAddUp(t *testing.T) {
-	table, org := dynamotest.NewTable(t), value.NewID()
-	e := newEndpoint(t, table, org, newApplication(t, table, org))
-	at, reason := hookNow+5, "connection refused"
-	group, ctx := errgroup.WithContext(t.Context())
-	for range 10 {
-		group.Go(func() error {
-			return table.AddCounters(ctx, org, e.ID, webhook.Counters{
-				SuccessCount: 2, LastSuccessAt: &at, FailureCount: 1, LastFailureAt: &at, LastFailureReason: &reason,
-			})
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	want := webhook.Counters{SuccessCount: 20, FailureCount: 10, LastSuccessAt: &at, LastFailureAt: &at, LastFailureReason: &reason}
-	checkCounters(t, table, org, e.ID, want)
-	for name, c := range map[string]webhook.Counters{"nothing": {}, "a success": {SuccessCount: 1, LastSuccessAt: &at}} {
-		if err := table.AddCounters(t.Context(), org, e.ID, c); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	want.SuccessCount++
-	checkCounters(t, table, org, e.ID, want)
-	if err := table.AddCounters(t.Context(), org, value.NewID(), webhook.Counters{SuccessCount: 1, LastSuccessAt: &at}); err != nil {
-		t.Errorf("of an absent endpoint: %v", err)
-	}
-}
-
-func checkCounters(t *testing.T, table *dynamo.Table, org, endpoint value.ID, want webhook.Counters) {
-	t.Helper()
-	got, err := table.Counters(context.Background(), org, endpoint)
-	if err != nil || cmp.Diff(got[endpoint], want) != "" {
-		t.Errorf("Counters: %v\n%s", err, cmp.Diff(got[endpoint], want))
 	}
 }

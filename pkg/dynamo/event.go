@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +44,89 @@ func (t *Table) CreateRow(ctx context.Context, r *webhook.Row) (existing *webhoo
 	return nil, nil
 }
 
+// CreateRows stores new rows. By index it returns those that are there
+// already, of which nothing is written; nil stands for a row that was created.
+// A row whose creation was not answered may be found to be there.
+func (t *Table) CreateRows(ctx context.Context, rows []*webhook.Row) (existing []*webhook.Row, err error) {
+	items := make([]insertion, len(rows))
+	names, marked := rowAttributes(), markedAttributes()
+	plain, withMark := t.insertStatement(names...), t.insertStatement(marked...)
+	for i, r := range rows {
+		it, err := encodeRow(r)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = insertion{key: keyOf(it), statement: plain}
+		if _, is := it[attrGSI1PK]; is {
+			items[i].statement, items[i].values = withMark, valuesOf(it, marked)
+		} else {
+			items[i].values = valuesOf(it, names)
+		}
+		items[i].size = rowOverhead + len(getString(it, attrDoc))
+	}
+	there, err := t.insert(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	return t.rowsThere(ctx, rows, there)
+}
+
+// rowOverhead is about what a row has beside its doc, in bytes.
+const rowOverhead = 256
+
+// rowAttributes are those of every row, and markedAttributes those of one that
+// GSI1 holds.
+func rowAttributes() []string {
+	return []string{attrPK, attrSK, attrType, attrDoc, attrRevision, attrExpires}
+}
+
+func markedAttributes() []string { return append(rowAttributes(), attrGSI1PK, attrGSI1SK) }
+
+func valuesOf(it item, names []string) []types.AttributeValue {
+	values := make([]types.AttributeValue, len(names))
+	for i, name := range names {
+		values[i] = it[name]
+	}
+	return values
+}
+
+// rowsThere reads the rows that are there already, expired ones too.
+func (t *Table) rowsThere(ctx context.Context, rows []*webhook.Row, there []bool) ([]*webhook.Row, error) {
+	existing := make([]*webhook.Row, len(rows))
+	at := map[key]int{}
+	var keys []key
+	for i, r := range rows {
+		if k := eventKey(r.OrganizationID, r.ID); there[i] {
+			if _, twice := at[k]; !twice {
+				keys = append(keys, k)
+			}
+			at[k] = i
+		}
+	}
+	if len(keys) == 0 {
+		return existing, nil
+	}
+	items, err := t.batchGetAll(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[key]*webhook.Row, len(items))
+	for _, it := range items {
+		if found[keyOf(it)], err = decodeRow(it); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range rows {
+		if !there[i] {
+			continue
+		}
+		if existing[i] = found[eventKey(r.OrganizationID, r.ID)]; existing[i] == nil {
+			return nil, fault.Busy(fmt.Errorf("create rows: the row %s was there, and was removed meanwhile", r.ID))
+		}
+	}
+	return existing, nil
+}
+
 // PutRow replaces previous by next. When somebody else was faster it returns
 // the row as it is, nil when it has expired, with [ErrChanged]. A write that
 // met its own earlier try has succeeded.
@@ -53,8 +135,8 @@ func (t *Table) PutRow(ctx context.Context, previous, next *webhook.Row) (curren
 	if err != nil {
 		return nil, err
 	}
-	write := value.NewRandomID()
-	it[attrWrite] = binary(write[:])
+	mark := newMark()
+	it[attrWrite] = unsigned(mark)
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.name, Item: it,
 		ConditionExpression:                 aws.String("rev = :rev"),
@@ -62,7 +144,7 @@ func (t *Table) PutRow(ctx context.Context, previous, next *webhook.Row) (curren
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if found, failed := conditionFailed(err); failed {
-		if bytes.Equal(getBinary(found, attrWrite), write[:]) {
+		if getUnsigned(found, attrWrite) == mark {
 			return next, nil
 		}
 		if current, err = decodeRow(found); err != nil {
@@ -158,14 +240,17 @@ func (t *Table) RowsPage(ctx context.Context, org value.ID, shard int, after str
 }
 
 // Deliveries reads what the attempts of the rows need, strongly consistent,
-// and answers in the order of the references.
+// and answers in the order of the references. Several may share an endpoint,
+// which is not to be changed.
 func (t *Table) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.Delivery, error) {
-	var keys []key
-	wanted := map[key]bool{}
-	for _, r := range refs {
-		for _, k := range deliveryKeys(r) {
-			if !wanted[k] {
-				wanted[k] = true
+	wanted := make([]deliveryKeys, len(refs))
+	keys := make([]key, 0, 4*len(refs))
+	seen := make(map[key]bool, 4*len(refs))
+	for i, r := range refs {
+		wanted[i] = keysOf(r)
+		for _, k := range wanted[i] {
+			if !seen[k] {
+				seen[k] = true
 				keys = append(keys, k)
 			}
 		}
@@ -174,13 +259,16 @@ func (t *Table) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.D
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[key]item, len(items))
+	found := &deliveryItems{
+		table: t, items: make(map[key]item, len(items)),
+		endpoints: map[key]*webhook.Endpoint{}, applications: map[key]webhook.ApplicationState{},
+	}
 	for _, it := range items {
-		found[key{getString(it, attrPK), getString(it, attrSK)}] = it
+		found.items[keyOf(it)] = it
 	}
 	deliveries := make([]webhook.Delivery, len(refs))
 	for i, r := range refs {
-		if deliveries[i], err = decodeDelivery(r, found); err != nil {
+		if deliveries[i], err = found.delivery(r, wanted[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -189,35 +277,62 @@ func (t *Table) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.D
 
 // deliveryKeys are the keys of a row, its payload, its endpoint and its
 // application, all under the reference's organization.
-func deliveryKeys(r webhook.Ref) [4]key {
+type deliveryKeys [4]key
+
+func keysOf(r webhook.Ref) deliveryKeys {
 	org := r.OrganizationID
-	return [4]key{
+	return deliveryKeys{
 		eventKey(org, r.RowID), payloadKey(org, r.EventID),
 		endpointKey(org, r.EndpointID), applicationKey(org, r.ApplicationID),
 	}
 }
 
-func decodeDelivery(r webhook.Ref, found map[key]item) (webhook.Delivery, error) {
-	keys := deliveryKeys(r)
-	d := webhook.Delivery{Payload: getBinary(found[keys[1]], attrBody)}
-	var err error
-	if d.Row, err = decodeRow(found[keys[0]]); err != nil {
+// deliveryItems are what the attempts of a batch need. An endpoint and an
+// application, which many of them share, are decoded once.
+type deliveryItems struct {
+	table        *Table
+	items        map[key]item
+	endpoints    map[key]*webhook.Endpoint
+	applications map[key]webhook.ApplicationState
+}
+
+func (f *deliveryItems) delivery(r webhook.Ref, keys deliveryKeys) (d webhook.Delivery, err error) {
+	if d.Row, err = decodeRow(f.items[keys[0]]); err != nil {
 		return d, err
 	}
-	if d.Row != nil && d.Row.Ref() != r {
+	if d.Row != nil && !r.Names(d.Row) {
 		return d, fmt.Errorf("the message %s names another event than its row", r.Body())
 	}
-	if d.Endpoint, err = decodeEndpoint(found[keys[2]]); err != nil {
+	if d.Payload, err = f.table.decodePayload(f.items[keys[1]]); err != nil {
 		return d, err
 	}
-	if it := found[keys[3]]; it != nil {
+	if d.Endpoint, err = f.endpoint(keys[2]); err != nil {
+		return d, err
+	}
+	d.Application, err = f.application(keys[3])
+	return d, err
+}
+
+func (f *deliveryItems) endpoint(k key) (*webhook.Endpoint, error) {
+	if e, known := f.endpoints[k]; known {
+		return e, nil
+	}
+	e, err := decodeEndpoint(f.items[k])
+	f.endpoints[k] = e
+	return e, err
+}
+
+func (f *deliveryItems) application(k key) (webhook.ApplicationState, error) {
+	state, known := f.applications[k]
+	if it := f.items[k]; !known && it != nil {
 		app, err := decodeApplication(it)
 		if err != nil {
-			return d, err
+			return 0, err
 		}
-		d.Application = stateOf(app)
+		state = stateOf(app)
 	}
-	return d, nil
+	f.applications[k] = state
+	return state, nil
 }
 
 // DecodeRowChange reads the row of a stream record; nil when it was removed.
@@ -225,8 +340,11 @@ func DecodeRowChange(r *events.DynamoDBEventRecord) (*webhook.Row, error) {
 	return decodeRow(imageItem(r.Change.NewImage))
 }
 
+// encodeRow leaves out of the doc what the key says.
 func encodeRow(r *webhook.Row) (item, error) {
-	doc, err := json.Marshal(r)
+	stored := *r
+	stored.ID, stored.OrganizationID = value.ID{}, value.ID{}
+	doc, err := json.Marshal(&stored)
 	if err != nil {
 		return nil, fmt.Errorf("encode row %s: %w", r.ID, err)
 	}
@@ -238,6 +356,9 @@ func encodeRow(r *webhook.Row) (item, error) {
 		markDue(it, r.ID, *r.DueAt)
 	case r.Unsent():
 		it[attrGSI1PK], it[attrGSI1SK] = str(unsentPartition(r.EndpointID)), str(timedSort(r.CreatedAt, r.ID))
+		if r.HeldReason == webhook.HeldCircuitOpen {
+			it[attrGSI1PK] = str(heldPartition(r.EndpointID))
+		}
 	}
 	return it, nil
 }
@@ -250,6 +371,13 @@ func decodeRow(it item) (*webhook.Row, error) {
 	var r webhook.Row
 	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &r); err != nil {
 		return nil, fmt.Errorf("decode row %s: %w", getString(it, attrSK), err)
+	}
+	var err error
+	if r.ID, err = value.ParseID(getString(it, attrSK)); err != nil {
+		return nil, fmt.Errorf("decode row %q: %w", getString(it, attrSK), err)
+	}
+	if r.OrganizationID, err = organizationOf(getString(it, attrPK)); err != nil {
+		return nil, fmt.Errorf("decode row %s: %w", r.ID, err)
 	}
 	return &r, nil
 }

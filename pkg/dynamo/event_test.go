@@ -232,41 +232,93 @@ func TestUnsentRowsAreReadFromTheOldest(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e, other := makeEndpoint(org, value.NewID()), makeEndpoint(org, value.NewID())
 	now := value.TimeOf(time.Now())
-	var want []value.ID
-	for i := range 9 {
+	var want, held []value.ID
+	for i := range 12 {
 		at := now.Add(time.Duration(i) * time.Millisecond)
 		r := makeRow(org, e, webhook.HeldPaused, at)
-		if i%2 == 0 {
+		switch i % 3 {
+		case 0:
 			r.Status, r.HeldReason = webhook.RowFailed, ""
+		case 1:
+			r.HeldReason = webhook.HeldCircuitOpen
+			held = append(held, r.ID)
 		}
 		createRow(t, table, r)
-		if i >= 2 && i < 8 {
+		if i >= 2 && i < 11 {
 			want = append(want, r.ID)
 		}
 	}
 	createRow(t, table, makeRow(org, e, "", now.Add(3*time.Millisecond)))
 	createRow(t, table, makeRow(org, other, webhook.HeldPaused, now.Add(3*time.Millisecond)))
+	createRow(t, table, makeRow(org, other, webhook.HeldCircuitOpen, now.Add(3*time.Millisecond)))
 	test := makeRow(org, e, webhook.HeldPaused, now.Add(3*time.Millisecond))
 	test.Status, test.HeldReason, test.Test = webhook.RowFailed, "", true
 	createRow(t, table, test)
-	var got []value.ID
-	for cursor := ""; ; {
-		page, err := table.Unsent(t.Context(), org, e.ID, now+2, now+8, cursor, 4)
-		if err != nil {
-			t.Fatal(err)
+	for _, limit := range []int{1, 2, 4, 9, 100} {
+		if got := walk(t, func(cursor string) ([]webhook.Unsent, error) {
+			return table.Unsent(t.Context(), org, e.ID, now+2, now+11, cursor, limit)
+		}, limit); cmp.Diff(got, want) != "" {
+			t.Errorf("Unsent, %d at a time: %s", limit, cmp.Diff(got, want))
 		}
-		if len(page) == 0 {
-			break
+		if got := walk(t, func(cursor string) ([]webhook.Unsent, error) {
+			return table.Held(t.Context(), org, e.ID, cursor, limit)
+		}, limit); cmp.Diff(got, held) != "" {
+			t.Errorf("Held, %d at a time: %s", limit, cmp.Diff(got, held))
 		}
-		for _, u := range page {
-			got, cursor = append(got, u.RowID), u.Cursor
-		}
-	}
-	if cmp.Diff(got, want) != "" {
-		t.Errorf("Unsent: %s", cmp.Diff(got, want))
 	}
 	if page, err := table.Unsent(t.Context(), value.NewID(), e.ID, now, now+100, "", 4); len(page) > 0 || err != nil {
 		t.Errorf("another organization reads %+v, %v", page, err)
+	}
+	if page, err := table.Held(t.Context(), value.NewID(), e.ID, "", 4); len(page) > 0 || err != nil {
+		t.Errorf("another organization reads what is held: %+v, %v", page, err)
+	}
+}
+
+// walk reads page after page to the end.
+func walk(t *testing.T, page func(cursor string) ([]webhook.Unsent, error), limit int) (found []value.ID) {
+	t.Helper()
+	for cursor := ""; ; {
+		rows, err := page(cursor)
+		if err != nil || len(rows) > limit {
+			t.Fatalf("%d rows, %v; want at most %d", len(rows), err, limit)
+		}
+		if len(rows) == 0 {
+			return found
+		}
+		for _, u := range rows {
+			found, cursor = append(found, u.RowID), u.Cursor
+		}
+	}
+}
+
+// A row leaves its place when it is sent, and takes the other when another
+// reason holds it.
+func TestARowIsUnsentInOnePlace(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	e, now := makeEndpoint(org, value.NewID()), value.TimeOf(time.Now())
+	r := createRow(t, table, makeRow(org, e, "", now))
+	for _, step := range []struct {
+		next         func(*webhook.Row) *webhook.Row
+		unsent, held int
+	}{
+		{func(r *webhook.Row) *webhook.Row { return r.Hold(webhook.HeldCircuitOpen, now) }, 1, 1},
+		{func(r *webhook.Row) *webhook.Row { return r.AsProbe(now, now) }, 0, 0},
+		{func(r *webhook.Row) *webhook.Row { return r.Hold(webhook.HeldCircuitOpen, now) }, 1, 1},
+		{func(r *webhook.Row) *webhook.Row { return r.Hold(webhook.HeldPaused, now) }, 1, 0},
+		{func(r *webhook.Row) *webhook.Row { return r.Resume(now) }, 0, 0},
+		{func(r *webhook.Row) *webhook.Row { return r.Cancel(now) }, 0, 0},
+	} {
+		next := step.next(r)
+		if _, err := table.PutRow(t.Context(), r, next); err != nil {
+			t.Fatal(err)
+		}
+		unsent, err := table.Unsent(t.Context(), org, e.ID, now, now+1, "", 10)
+		held, heldErr := table.Held(t.Context(), org, e.ID, "", 10)
+		if err != nil || heldErr != nil || len(unsent) != step.unsent || len(held) != step.held {
+			t.Errorf("%s %s: %d unsent, %d held, %v, %v; want %d and %d",
+				next.Status, next.HeldReason, len(unsent), len(held), err, heldErr, step.unsent, step.held)
+		}
+		r = next
 	}
 }
 

@@ -35,6 +35,8 @@ const (
 	typeKey          = "key"
 	typeCredential   = "cred"
 	typeCounters     = "ctr"
+	typeSlots        = "slt"
+	typeHour         = "hour"
 	typeRate         = "rate"
 	typeTail         = "tail"
 	typeManifest     = "man"
@@ -50,6 +52,23 @@ const shards = 16
 // key is the primary key of an item.
 type key struct{ pk, sk string }
 
+// keyOf is the key of an item that was read.
+func keyOf(it item) key { return key{getString(it, attrPK), getString(it, attrSK)} }
+
+// organizationOf is the organization whose partition the key names.
+func organizationOf(pk string) (value.ID, error) {
+	rest, found := strings.CutPrefix(pk, "ORG#")
+	id, _, more := strings.Cut(rest, "#")
+	if !found || !more {
+		return value.ID{}, fmt.Errorf("the partition %q is no organization's", pk)
+	}
+	org, err := value.ParseID(id)
+	if err != nil {
+		return value.ID{}, fmt.Errorf("the partition %q: the organization %w", pk, err)
+	}
+	return org, nil
+}
+
 func shardOf(id value.ID) int {
 	h := fnv.New32a()
 	h.Write(id[:])
@@ -57,8 +76,11 @@ func shardOf(id value.ID) int {
 }
 
 func recordPartition(org value.ID, kind string, shard int) string {
-	return fmt.Sprintf("ORG#%s#%s#%x", org, strings.ToUpper(kind), shard)
+	return "ORG#" + org.String() + "#" + strings.ToUpper(kind) + "#" + hexDigit(shard)
 }
+
+// hexDigit writes the number of a shard, of which there are sixteen at most.
+func hexDigit(n int) string { return "0123456789abcdef"[n : n+1] }
 
 func recordKey(org value.ID, kind string, id value.ID) key {
 	return key{recordPartition(org, kind, shardOf(id)), id.String()}
@@ -110,10 +132,26 @@ func apiKeyKey(org, application, id value.ID) key {
 // key finds its own.
 func credentialKey(keyID string) key { return key{"KEY#" + keyID, "KEY"} }
 
+// countersPartition holds the tallies and slots of an organization's
+// endpoints.
 func countersPartition(org value.ID) string { return "ORG#" + org.String() + "#COUNTERS" }
 
-func countersKey(org, endpoint value.ID) key {
-	return key{countersPartition(org), endpoint.String()}
+func tallyKey(org, endpoint value.ID, shard int) key {
+	return key{countersPartition(org), endpoint.String() + "#" + hexDigit(shard)}
+}
+
+func slotsKey(org, endpoint value.ID) key {
+	return key{countersPartition(org), endpoint.String() + "#SLOTS"}
+}
+
+// statsPartition holds the finished hours of an endpoint, of each of its
+// tallies one, by time.
+func statsPartition(org, endpoint value.ID) string {
+	return "ORG#" + org.String() + "#STATS#" + endpoint.String()
+}
+
+func hourKey(org, endpoint value.ID, start value.Time, shard int) key {
+	return key{statsPartition(org, endpoint), start.String() + "#" + hexDigit(shard)}
 }
 
 // organizationsPartition is the register of organizations, which an
@@ -158,7 +196,7 @@ func jobPartition(org value.ID, list string) string {
 	return jobShard(int(h.Sum32() % JobShards))
 }
 
-func jobShard(shard int) string { return fmt.Sprintf("JOB#%x", shard) }
+func jobShard(shard int) string { return "JOB#" + hexDigit(shard) }
 
 // jobSort orders a partition of jobs by time, then by list.
 func jobSort(at value.Time, org value.ID, list string) string {
@@ -167,10 +205,14 @@ func jobSort(at value.Time, org value.ID, list string) string {
 
 // duePartition holds the rows whose next attempt lies further ahead than a
 // queue can wait, by time.
-func duePartition(shard int) string { return fmt.Sprintf("DUE#%x", shard) }
+func duePartition(shard int) string { return "DUE#" + hexDigit(shard) }
 
-// unsentPartition holds an endpoint's rows that are HELD or FAILED.
+// unsentPartition holds an endpoint's rows that are HELD or FAILED, except
+// those that its circuit holds, which lie in heldPartition: who sends them
+// does not have to look for them among all the others.
 func unsentPartition(endpoint value.ID) string { return "UNSENT#" + endpoint.String() }
+
+func heldPartition(endpoint value.ID) string { return "HELD#" + endpoint.String() }
 
 // timedSort orders a GSI1 partition by time, then by row.
 func timedSort(at value.Time, id value.ID) string { return at.String() + "#" + id.String() }

@@ -78,15 +78,3 @@ func TestWriteOfARowWhoseAnswerIsLostHasSucceeded(t *testing.T) {
 		t.Errorf("CreateRow: %+v, %v", existing, err)
 	}
 }
-
-func TestAttemptsWhoseAnswerIsLostAreCountedOnce(t *testing.T) {
-	table, b := breakingTable(t, "UpdateItem")
-	org := value.NewID()
-	e := newEndpoint(t, table, org, newApplication(t, table, org))
-	b.broken.Store(false)
-	at := value.TimeOf(time.Now())
-	if err := table.AddCounters(t.Context(), org, e.ID, webhook.Counters{SuccessCount: 1, LastSuccessAt: &at}); err == nil {
-		t.Error("AddCounters succeeded without an answer")
-	}
-	checkCounters(t, table, org, e.ID, webhook.Counters{SuccessCount: 1, LastSuccessAt: &at})
-}

@@ -19,6 +19,7 @@ const (
 	attrKind     = "k"
 	attrRevision = "rev"
 	attrVersion  = "ver"
+	attrArrived  = "arr"
 	attrSites    = "sites"
 	attrDeleted  = "del"
 	attrSilent   = "silent"
@@ -215,6 +216,9 @@ func encodeRecord(s *commerce.Stored) item {
 	if s.Silent {
 		it[attrSilent] = boolean(true)
 	}
+	if s.Arrived != 0 {
+		it[attrArrived] = num(int64(s.Arrived))
+	}
 	if at, deleted := s.ExpiresAt(); deleted {
 		it[attrDeleted] = boolean(true)
 		it[attrExpires] = num(at.Std().Unix())
@@ -235,6 +239,7 @@ func decodeRecord(org value.ID, it item) (*commerce.Stored, error) {
 	s := &commerce.Stored{
 		OrganizationID: org, Revision: value.Time(getNumber(it, attrRevision)),
 		Deleted: getBool(it, attrDeleted), Silent: getBool(it, attrSilent),
+		Arrived: value.Time(getNumber(it, attrArrived)),
 	}
 	var err error
 	if s.Kind, err = commerce.ParseKind(getString(it, attrKind)); err != nil {

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -40,7 +39,7 @@ type RecordChange struct {
 // DecodeRecordChange reads a stream record of a record. An old image that had
 // expired is as good as absent.
 func DecodeRecordChange(r *events.DynamoDBEventRecord) (RecordChange, error) {
-	org, err := organizationOf(r)
+	org, err := streamOrganization(r)
 	if err != nil {
 		return RecordChange{}, err
 	}
@@ -56,19 +55,15 @@ func DecodeRecordChange(r *events.DynamoDBEventRecord) (RecordChange, error) {
 	return change, nil
 }
 
-// organizationOf reads the organization from the partition key.
-func organizationOf(r *events.DynamoDBEventRecord) (value.ID, error) {
+// streamOrganization reads the organization from the partition key.
+func streamOrganization(r *events.DynamoDBEventRecord) (value.ID, error) {
 	pk := r.Change.Keys[attrPK]
 	if pk.DataType() != events.DataTypeString {
 		return value.ID{}, fmt.Errorf("a stream record without a key")
 	}
-	parts := strings.SplitN(pk.String(), "#", 3)
-	if len(parts) < 3 || parts[0] != "ORG" {
-		return value.ID{}, fmt.Errorf("a stream record of key %q, which is no organization's", pk.String())
-	}
-	org, err := value.ParseID(parts[1])
+	org, err := organizationOf(pk.String())
 	if err != nil {
-		return value.ID{}, fmt.Errorf("a stream record of key %q: the organization %w", pk.String(), err)
+		return value.ID{}, fmt.Errorf("a stream record: %w", err)
 	}
 	return org, nil
 }

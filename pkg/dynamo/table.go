@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,12 +23,14 @@ type Table struct {
 	client *dynamodb.Client
 	name   string
 	now    func() time.Time
+	packer func() *packer // made when it is first needed
+	seed   maphash.Seed   // of the marks of outcomes
 }
 
 // New returns the table of the name; now is the clock that decides what has
 // expired.
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
-	return &Table{client: client, name: name, now: now}
+	return &Table{client: client, name: name, now: now, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()}
 }
 
 // Name returns the table's name.
@@ -109,43 +114,41 @@ const batchGetMax = 100
 // and expired ones are left out. Keys must be distinct. What the table left
 // unprocessed is asked for again, with a growing pause.
 func (t *Table) batchGet(ctx context.Context, keys []key) ([]item, error) {
-	var found []item
-	for start := 0; start < len(keys); start += batchGetMax {
-		chunk := keys[start:min(start+batchGetMax, len(keys))]
-		items, err := t.batchGetChunk(ctx, chunk)
-		if err != nil {
+	found, err := t.batchGetAll(ctx, keys)
+	return slices.DeleteFunc(found, t.expired), err
+}
+
+// batchGetAll is batchGet, and reads what has expired too.
+func (t *Table) batchGetAll(ctx context.Context, keys []key) ([]item, error) {
+	found := make([]item, 0, len(keys))
+	for chunk := range slices.Chunk(keys, batchGetMax) {
+		var err error
+		if found, err = t.batchGetChunk(ctx, chunk, found); err != nil {
 			return nil, err
 		}
-		found = append(found, items...)
 	}
 	return found, nil
 }
 
-func (t *Table) batchGetChunk(ctx context.Context, keys []key) ([]item, error) {
+func (t *Table) batchGetChunk(ctx context.Context, keys []key, found []item) ([]item, error) {
 	wanted := make([]map[string]types.AttributeValue, len(keys))
 	for i, k := range keys {
 		wanted[i] = k.item()
 	}
 	request := map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: aws.Bool(true)}}
-	var found []item
-	for delay := 10 * time.Millisecond; len(request) > 0; delay = min(2*delay, time.Second) {
+	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
 		if err != nil {
 			return nil, wrap("batch get", err)
 		}
-		for _, it := range out.Responses[t.name] {
-			if !t.expired(it) {
-				found = append(found, it)
-			}
-		}
+		found = append(found, out.Responses[t.name]...)
 		if request = out.UnprocessedKeys; len(request) == 0 {
-			break
+			return found, nil
 		}
 		if err := pause.For(ctx, delay); err != nil {
 			return nil, wrap("batch get", err)
 		}
 	}
-	return found, nil
 }
 
 // throttles are the error codes that mean: try again a little later.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // write is one write of a transaction.
@@ -26,33 +27,63 @@ func (r refused) Error() string { return "a condition of the transaction does no
 // has reports whether the write at the position was refused.
 func (r refused) has(position int) bool { return slices.Contains(r, position) }
 
+// refusal is a write of a transaction whose condition did not hold, and the
+// item as it is where the write asks for it, nil when there is none.
+type refusal struct {
+	position int
+	current  item
+}
+
 // transactionAttempts bounds the tries of a transaction that meets others on
 // the same items; with the pauses between them it takes up to two seconds.
 const transactionAttempts = 12
 
 // transact makes all of the writes or none. When conditions do not hold the
-// error is refused. A transaction that collides with another one is tried
-// again, since a collision says nothing about the conditions.
-//
-// The SDK gives each call a token of its own, so that its own retry of a
-// write that already went through is a success and not a failed condition.
+// error is refused.
 func (t *Table) transact(ctx context.Context, tried string, writes ...write) error {
+	refusals, err := t.commit(ctx, tried, 1, writes)
+	if len(refusals) == 0 || err != nil {
+		return err
+	}
+	failed := make(refused, len(refusals))
+	for i, r := range refusals {
+		failed[i] = r.position
+	}
+	return failed
+}
+
+// commit makes all of the writes or none; where there are refusals nothing was
+// written. A transaction that collides with another one is tried again, since
+// a collision says nothing about the conditions. One that the table throttles,
+// fails at or does not answer is tried so many times in all, under the same
+// token: by that the table knows a transaction that it has already made, so
+// that its repetition is a success and not a failed condition.
+func (t *Table) commit(ctx context.Context, tried string, tries int, writes []write) ([]refusal, error) {
+	token := value.NewRandomID().String()
 	for attempt := 1; ; attempt++ {
-		_, err := t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
+		_, err := t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+			TransactItems: writes, ClientRequestToken: &token,
+		})
 		if err == nil {
-			return nil
+			return nil, nil
 		}
 		failed, collided := cancellation(err)
-		switch {
-		case len(failed) > 0:
-			return failed
-		case !collided:
-			return wrap(tried, err)
-		case attempt == transactionAttempts:
-			return fault.Busy(wrap(tried, err))
+		if len(failed) > 0 {
+			return failed, nil
 		}
-		if err := backOff(ctx, attempt); err != nil {
-			return wrap(tried, err)
+		err = wrap(tried, err)
+		switch {
+		case collided && attempt < transactionAttempts:
+			token = value.NewRandomID().String()
+		case collided:
+			return nil, fault.Busy(err)
+		case tries <= 1 || !fault.Is(err, fault.Unavailable):
+			return nil, err
+		default:
+			tries--
+		}
+		if waitErr := backOff(ctx, attempt); waitErr != nil {
+			return nil, err
 		}
 	}
 }
@@ -67,7 +98,7 @@ func backOff(ctx context.Context, attempt int) error {
 // cancellation reads why a transaction was cancelled: the writes whose
 // condition failed, and whether it met another request or too little
 // throughput.
-func cancellation(err error) (failed refused, collided bool) {
+func cancellation(err error) (failed []refusal, collided bool) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) {
 		var conflict *types.TransactionConflictException
@@ -79,7 +110,7 @@ func cancellation(err error) (failed refused, collided bool) {
 		}
 		switch *reason.Code {
 		case "ConditionalCheckFailed":
-			failed = append(failed, i)
+			failed = append(failed, refusal{i, reason.Item})
 		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
 			collided = true
 		}

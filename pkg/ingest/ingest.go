@@ -1,41 +1,48 @@
 // Package ingest applies what back offices send: it turns messages of the
 // records queue into conditional writes of records, the only write there is,
 // from which events and lists follow. A message is done when every record in
-// it is stored or refused; doing it again changes nothing, and a refused
-// record never holds up its neighbours. What a record must look like and
-// which change wins is left to package commerce.
+// it is stored or refused; one that the table refuses to take comes again, in
+// seconds at first, and doing it again changes nothing. A refused record never
+// holds up its neighbours. The messages of a batch share the table's calls,
+// and nothing else: each is done or comes again on its own. Messages of many
+// records go to a queue of their own, so that an import does not keep single
+// records waiting. What a record must look like and which change wins is left
+// to package commerce.
 package ingest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (
-	// writers bounds the writes under way for one message.
+	// writers bounds the single writes under way for a batch.
 	writers = 16
-	// messages bounds the messages of a batch that are worked on at a time.
-	messages = 4
+	// senders bounds the messages whose refusals are sent at a time.
+	senders = 4
+	// large is the bytes past which a message is one of many records: as many
+	// take seconds where a table is busy.
+	large = 32 << 10
 	// conflicts is how often a write that met another writer is tried anew
 	// before the message goes back to the queue.
 	conflicts = 10
 )
 
-// Store keeps records. PutRecord fails with [dynamo.ErrChanged] when the
-// record is no longer what the write was based on.
+// Store keeps records. A write fails with [dynamo.ErrChanged] when the record
+// is no longer what it was based on: of CreateRecords, that there is none. What
+// is read and created together fails on its own.
 type Store interface {
-	Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error)
+	ReadRecords(ctx context.Context, refs []dynamo.RecordRef) []dynamo.Found
+	CreateRecords(ctx context.Context, records []*commerce.Stored) []error
 	PutRecord(ctx context.Context, previous, next *commerce.Stored) error
 }
 
@@ -44,178 +51,137 @@ type Rejects interface {
 	Reject(ctx context.Context, sourceMessageID string, refusals []commerce.Refusal) error
 }
 
+// Imports is the queue of large messages. Moved tells a message that came by
+// it, and Arrived when a message was sent at first, 0 when that is not known.
+type Imports interface {
+	Move(ctx context.Context, messages ...*events.SQSMessage) error
+	Moved(m *events.SQSMessage) bool
+	Arrived(m *events.SQSMessage) value.Time
+}
+
+// Queues are where messages come from. Postpone hides some from their readers,
+// longer each time they were received.
+type Queues interface {
+	Imports
+	Postpone(ctx context.Context, messages ...*events.SQSMessage) error
+}
+
 // Ingester applies messages. It is safe for concurrent use.
 type Ingester struct {
 	store   Store
 	rejects Rejects
+	queues  Queues
 	clock   func() time.Time
 	logger  *slog.Logger
 }
 
 // New returns an ingester.
-func New(store Store, rejects Rejects, clock func() time.Time, logger *slog.Logger) *Ingester {
-	return &Ingester{store: store, rejects: rejects, clock: clock, logger: logger}
+func New(store Store, rejects Rejects, queues Queues, clock func() time.Time, logger *slog.Logger) *Ingester {
+	return &Ingester{store: store, rejects: rejects, queues: queues, clock: clock, logger: logger}
+}
+
+// message is one of a batch and what became of it.
+type message struct {
+	*events.SQSMessage
+	changes  []commerce.Change
+	refusals []commerce.Refusal
+	err      error // why it must come again
 }
 
 // Handle applies a batch of messages. What could not be finished is reported
 // as failed, so that the queue delivers it again.
 func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	failed := make([]error, len(batch.Records))
-	var group errgroup.Group
-	group.SetLimit(messages)
+	messages := make([]*message, len(batch.Records))
+	var moving, staying []*message
 	for i := range batch.Records {
-		group.Go(func() error {
-			failed[i] = g.message(ctx, &batch.Records[i])
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return events.SQSEventResponse{}, err
-	}
-	var response events.SQSEventResponse
-	for i, err := range failed {
-		if err != nil {
-			g.logger.ErrorContext(ctx, "message failed", "messageId", batch.Records[i].MessageId, "error", err)
-			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: batch.Records[i].MessageId})
-		}
-	}
-	return response, nil
-}
-
-// message applies one message. Refusals are sent last: when something else
-// fails, the message comes again and would refuse them again.
-func (g *Ingester) message(ctx context.Context, m *events.SQSMessage) error {
-	changes, refusals := commerce.ParseMessage([]byte(m.Body))
-	refused, err := g.apply(ctx, changes)
-	if err != nil {
-		return err
-	}
-	if refusals = append(refusals, refused...); len(refusals) == 0 {
-		return nil
-	}
-	for _, r := range refusals {
-		g.logger.WarnContext(ctx, "record refused", "messageId", m.MessageId, "reason", r.Reason, "field", r.Field, "message", r.Message)
-	}
-	if err := g.rejects.Reject(ctx, m.MessageId, refusals); err != nil {
-		return fmt.Errorf("hand over %d refused records: %w", len(refusals), err)
-	}
-	return nil
-}
-
-// subject is one record with its changes in the order of the message.
-type subject struct {
-	kind    commerce.Kind
-	id      value.ID
-	changes []commerce.Change
-	refused []commerce.Refusal
-}
-
-type subjectKey struct {
-	kind commerce.Kind
-	id   value.ID
-}
-
-// apply makes the changes, those of one record in their order, those of
-// different records side by side.
-func (g *Ingester) apply(ctx context.Context, changes []commerce.Change) ([]commerce.Refusal, error) {
-	if len(changes) == 0 {
-		return nil, nil
-	}
-	org := changes[0].OrganizationID
-	subjects, refusals := divide(changes)
-	stored, err := g.read(ctx, org, subjects)
-	if err != nil {
-		return nil, err
-	}
-	var group errgroup.Group
-	group.SetLimit(writers)
-	for _, s := range subjects {
-		group.Go(func() error { return g.applyAll(ctx, org, s, stored[subjectKey{s.kind, s.id}]) })
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	for _, s := range subjects {
-		refusals = append(refusals, s.refused...)
-	}
-	return refusals, nil
-}
-
-// divide groups changes by the record that they are about.
-func divide(changes []commerce.Change) (subjects []*subject, refusals []commerce.Refusal) {
-	byKey := map[subjectKey]*subject{}
-	for _, c := range changes {
-		id, err := commerce.Identify(c)
-		if err != nil {
-			refusals = append(refusals, commerce.Refuse(c, err))
+		m := &message{SQSMessage: &batch.Records[i]}
+		messages[i] = m
+		if len(m.Body) > large && !g.queues.Moved(m.SQSMessage) {
+			moving = append(moving, m)
 			continue
 		}
-		s := byKey[subjectKey{c.Kind, id}]
-		if s == nil {
-			s = &subject{kind: c.Kind, id: id}
-			byKey[subjectKey{c.Kind, id}] = s
-			subjects = append(subjects, s)
-		}
-		s.changes = append(s.changes, c)
+		g.parse(m)
+		staying = append(staying, m)
 	}
-	return subjects, refusals
+	working, cancel := leaving(ctx)
+	defer cancel()
+	var moves sync.WaitGroup
+	moves.Go(func() { g.move(working, moving) })
+	g.apply(working, staying)
+	g.reject(working, staying)
+	moves.Wait()
+	return g.report(ctx, messages), nil
 }
 
-func (g *Ingester) read(ctx context.Context, org value.ID, subjects []*subject) (map[subjectKey]*commerce.Stored, error) {
-	ids := map[commerce.Kind][]value.ID{}
-	for _, s := range subjects {
-		ids[s.kind] = append(ids[s.kind], s.id)
+// endTime is what is left of the function's time when work on a batch stops:
+// without an answer all of its messages come again, and none of them soon.
+const endTime = 5 * time.Second
+
+// leaving is a context that ends that much earlier, or when three quarters of
+// the time are over. A context's deadline is of the system's clock.
+func leaving(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
 	}
-	stored := make(map[subjectKey]*commerce.Stored, len(subjects))
-	for kind, of := range ids {
-		found, err := g.store.Records(ctx, org, kind, of)
-		if err != nil {
-			return nil, fmt.Errorf("read %d records of kind %s: %w", len(of), kind, err)
-		}
-		for id, s := range found {
-			stored[subjectKey{kind, id}] = s
-		}
-	}
-	return stored, nil
+	return context.WithDeadline(ctx, deadline.Add(-min(endTime, time.Until(deadline)/4)))
 }
 
-// applyAll makes one record's changes one after the other.
-func (g *Ingester) applyAll(ctx context.Context, org value.ID, s *subject, stored *commerce.Stored) error {
-	for _, c := range s.changes {
-		next, err := g.applyOne(ctx, org, s, c, stored)
-		var refusal *fault.Error
-		switch {
-		case errors.As(err, &refusal) && refusal.Kind != fault.Unavailable:
-			s.refused = append(s.refused, commerce.Refuse(c, err))
-		case err != nil:
-			return fmt.Errorf("apply a change to %s %s: %w", s.kind, s.id, err)
-		default:
-			stored = next
+// report tells which messages stay, and lets them come again soon.
+func (g *Ingester) report(ctx context.Context, messages []*message) (response events.SQSEventResponse) {
+	var failed []*events.SQSMessage
+	for _, m := range messages {
+		if m.err != nil {
+			g.logger.ErrorContext(ctx, "message failed", "messageId", m.MessageId, "error", m.err)
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+			failed = append(failed, m.SQSMessage)
 		}
 	}
-	return nil
+	if len(failed) == 0 {
+		return response
+	}
+	if err := g.queues.Postpone(ctx, failed...); err != nil {
+		g.logger.WarnContext(ctx, "messages keep the queue's own timeout", "messages", len(failed), "error", err)
+	}
+	return response
 }
 
-// applyOne makes one change and returns what is stored then. When another
-// writer was faster, the change is made anew on what that one wrote.
-func (g *Ingester) applyOne(ctx context.Context, org value.ID, s *subject, c commerce.Change, stored *commerce.Stored) (*commerce.Stored, error) {
-	for range conflicts {
-		next, err := commerce.Apply(stored, c, value.TimeOf(g.clock()))
-		if err != nil || next == nil {
-			return stored, err
-		}
-		err = g.store.PutRecord(ctx, stored, next)
-		if err == nil {
-			return next, nil
-		}
-		if !errors.Is(err, dynamo.ErrChanged) {
-			return nil, err
-		}
-		found, err := g.store.Records(ctx, org, s.kind, []value.ID{s.id})
-		if err != nil {
-			return nil, err
-		}
-		stored = found[s.id]
+func (g *Ingester) parse(m *message) {
+	m.changes, m.refusals = commerce.ParseMessage([]byte(m.Body))
+	arrived := g.queues.Arrived(m.SQSMessage)
+	for i := range m.changes {
+		m.changes[i].Arrived = arrived
 	}
-	return nil, fault.Busy(fmt.Errorf("%d other writers were faster", conflicts))
+}
+
+// move sends large messages to the imports.
+func (g *Ingester) move(ctx context.Context, moving []*message) {
+	if len(moving) == 0 {
+		return
+	}
+	all := make([]*events.SQSMessage, len(moving))
+	for i, m := range moving {
+		all[i] = m.SQSMessage
+	}
+	if err := g.queues.Move(ctx, all...); err != nil {
+		for _, m := range moving {
+			m.err = fmt.Errorf("move a large message to the imports: %w", err)
+		}
+	}
+}
+
+// reject hands over what was refused of messages that are through otherwise:
+// one that comes again would refuse it again.
+func (g *Ingester) reject(ctx context.Context, messages []*message) {
+	each(messages, senders, func(m *message) {
+		if m.err != nil || len(m.refusals) == 0 {
+			return
+		}
+		for _, r := range m.refusals {
+			g.logger.WarnContext(ctx, "record refused", "messageId", m.MessageId, "reason", r.Reason, "field", r.Field, "message", r.Message)
+		}
+		if err := g.rejects.Reject(ctx, m.MessageId, m.refusals); err != nil {
+			m.err = fmt.Errorf("hand over %d refused records: %w", len(m.refusals), err)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,53 +24,88 @@ import (
 
 var start = time.Date(2026, 11, 21, 6, 35, 41, 242_000_000, time.UTC)
 
-// rejects collects refusals.
+// rejects collects refusals, and by message their fields.
 type rejects struct {
 	mu   sync.Mutex
 	got  []commerce.Refusal
+	from map[string][]string
 	fail bool
 }
 
-func (r *rejects) Reject(_ context.Context, _ string, refusals []commerce.Refusal) error {
+func (r *rejects) Reject(_ context.Context, source string, refusals []commerce.Refusal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fail {
 		return errors.New("the queue is away")
 	}
 	r.got = append(r.got, refusals...)
+	if r.from == nil {
+		r.from = map[string][]string{}
+	}
+	for _, f := range refusals {
+		r.from[source] = append(r.from[source], f.Field)
+	}
 	return nil
 }
 
-// faulty fails chosen writes as a throttled table does.
+// faulty fails chosen writes as a throttled table does, or does not answer
+// writes of single records.
 type faulty struct {
 	*dynamo.Table
 	mu    sync.Mutex
 	every int
 	n     int
+	mute  bool
+}
+
+func (f *faulty) throttle() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	if f.every > 0 && f.n%f.every == 0 {
+		return fault.Busy(errors.New("throttled"))
+	}
+	return nil
 }
 
 func (f *faulty) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
-	f.mu.Lock()
-	f.n++
-	refuse := f.every > 0 && f.n%f.every == 0
-	f.mu.Unlock()
-	if refuse {
-		return fault.Busy(errors.New("throttled"))
+	if f.mute {
+		<-ctx.Done()
+		return fault.Busy(ctx.Err())
+	}
+	if err := f.throttle(); err != nil {
+		return err
 	}
 	return f.Table.PutRecord(ctx, previous, next)
+}
+
+func (f *faulty) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
+	errs := make([]error, len(records))
+	var sent []*commerce.Stored
+	var at []int
+	for i, s := range records {
+		if errs[i] = f.throttle(); errs[i] == nil {
+			sent, at = append(sent, s), append(at, i)
+		}
+	}
+	for i, err := range f.Table.CreateRecords(ctx, sent) {
+		errs[at[i]] = err
+	}
+	return errs
 }
 
 type fixture struct {
 	table    *faulty
 	rejects  *rejects
+	imports  *imports
 	ingester *ingest.Ingester
 	org      value.ID
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{table: &faulty{Table: dynamotest.NewTable(t)}, rejects: &rejects{}, org: value.NewID()}
-	f.ingester = ingest.New(f.table, f.rejects, func() time.Time { return start }, slog.New(slog.DiscardHandler))
+	f := &fixture{table: &faulty{Table: dynamotest.NewTable(t)}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
+	f.ingester = ingest.New(f.table, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))
 	return f
 }
 
@@ -127,6 +163,27 @@ func TestAMessageOfManyIsAppliedInOrder(t *testing.T) {
 	}
 	if want := value.TimeOf(start) + 3; got.UpdatedAt != want {
 		t.Errorf("updatedAt: got %s, want %s: each of the four changes a millisecond later", got.UpdatedAt, want)
+	}
+}
+
+func TestABatchIsAnsweredForBeforeItsTimeIsUp(t *testing.T) {
+	f, stored := newFixture(t), value.NewID()
+	if failed := f.handle(t, f.one(stored, "first", 1)); failed != nil {
+		t.Fatalf("failed messages: got %v, want none", failed)
+	}
+	f.table.mute = true
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	response, err := f.ingester.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{
+		{MessageId: "changed", Body: f.one(stored, "second", 2)},
+		{MessageId: "created", Body: f.one(value.NewID(), "new", 1)},
+		{MessageId: "created too", Body: f.one(value.NewID(), "new", 1)},
+	}})
+	if err != nil || ctx.Err() != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != "changed" {
+		t.Errorf("got %+v, %v, the context's end %v; want an answer in time that only the change failed", response, err, ctx.Err())
+	}
+	if !slices.Equal(f.imports.postponed, []string{"changed"}) {
+		t.Errorf("postponed: %v, want what failed", f.imports.postponed)
 	}
 }
 

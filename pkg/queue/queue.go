@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -22,11 +24,12 @@ import (
 const (
 	MaxMessage = 1 << 20 // bytes of a message, and of a batch together
 	MaxDelay   = 15 * time.Minute
+	MaxHide    = 12 * time.Hour // from when the message was received
 	maxBatch   = 10
 
-	senders      = 8 // batches under way at a time
-	sendAttempts = 5
-	firstPause   = 50 * time.Millisecond
+	senders       = 8 // batches under way at a time
+	batchAttempts = 5
+	firstPause    = 50 * time.Millisecond
 )
 
 // Queue is one queue. It is safe for concurrent use.
@@ -121,57 +124,127 @@ func (q *Queue) sendBatch(ctx context.Context, batch []Message) error {
 	for i := range batch {
 		entries[i] = batch[i].entry(i)
 	}
+	return persist(ctx, "send messages", len(entries), func(left []int) ([]types.BatchResultErrorEntry, error) {
+		chosen := make([]types.SendMessageBatchRequestEntry, len(left))
+		for i, index := range left {
+			chosen[i] = entries[index]
+		}
+		out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: chosen})
+		if err != nil {
+			return nil, err
+		}
+		return out.Failed, nil
+	})
+}
+
+// persist asks for something of n entries, whose ids are their numbers, and
+// again for those that SQS did not do for a reason of its own. One that is
+// wrong in itself does not stop the others; it ends in an internal error.
+func persist(ctx context.Context, tried string, n int, ask func(left []int) ([]types.BatchResultErrorEntry, error)) error {
+	left := make([]int, n)
+	for i := range left {
+		left[i] = i
+	}
+	var wrong error
 	delay := firstPause
 	for attempt := 1; ; attempt++ {
-		out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries})
+		failed, err := ask(left)
 		if err != nil {
-			return wrap(fmt.Sprintf("send %d messages", len(entries)), err)
+			return wrap(fmt.Sprintf("%s: %d at once", tried, len(left)), err)
 		}
-		if len(out.Failed) == 0 {
-			return nil
+		left = left[:0]
+		for _, f := range failed {
+			index, err := strconv.Atoi(aws.ToString(f.Id))
+			if f.SenderFault || err != nil {
+				wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %s", tried, aws.ToString(f.Code), aws.ToString(f.Message)))
+				continue
+			}
+			left = append(left, index)
 		}
-		if entries, err = remaining(entries, out.Failed); err != nil {
-			return err
+		if len(left) == 0 {
+			return wrong
 		}
-		if attempt == sendAttempts {
-			return fault.Busy(fmt.Errorf("send messages: %d were not accepted: %s", len(entries), aws.ToString(out.Failed[0].Code)))
+		if attempt == batchAttempts {
+			return fault.Busy(fmt.Errorf("%s: %d were not accepted: %s", tried, len(left), aws.ToString(failed[0].Code)))
 		}
 		if err := pause.For(ctx, delay); err != nil {
-			return wrap("send messages", err)
+			return wrap(tried, err)
 		}
 		delay *= 2
 	}
 }
 
-// remaining picks the entries to send again. A message that is wrong in
-// itself is an internal error.
-func remaining(entries []types.SendMessageBatchRequestEntry, failed []types.BatchResultErrorEntry) ([]types.SendMessageBatchRequestEntry, error) {
-	again := make(map[string]bool, len(failed))
-	for _, f := range failed {
-		if f.SenderFault {
-			return nil, fmt.Errorf("send a message: %s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
-		}
-		again[aws.ToString(f.Id)] = true
-	}
-	var rest []types.SendMessageBatchRequestEntry
-	for _, e := range entries {
-		if again[*e.Id] {
-			rest = append(rest, e)
-		}
-	}
-	return rest, nil
+// Hiding is for how long from now on a received message, named by its
+// receipt handle, is kept from its readers.
+type Hiding struct {
+	Receipt string
+	For     time.Duration // whole seconds up
 }
 
-// Hide keeps a received message from its readers for d, whole seconds up,
-// from now on.
-func (q *Queue) Hide(ctx context.Context, receipt string, d time.Duration) error {
-	_, err := q.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
-		QueueUrl: &q.url, ReceiptHandle: &receipt, VisibilityTimeout: int32(max(0, seconds(d))), //nolint:gosec // at most 12 hours
+// Hide hides received messages. After an error some of them may be hidden;
+// the others come again when the queue's own timeout is over.
+func (q *Queue) Hide(ctx context.Context, hidings ...Hiding) error {
+	var errs []error
+	for batch := range slices.Chunk(hidings, maxBatch) {
+		errs = append(errs, q.hideBatch(ctx, batch))
+	}
+	return errors.Join(errs...)
+}
+
+func (q *Queue) hideBatch(ctx context.Context, batch []Hiding) error {
+	return persist(ctx, "hide messages", len(batch), func(left []int) ([]types.BatchResultErrorEntry, error) {
+		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(left))
+		for i, index := range left {
+			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(index)), ReceiptHandle: &batch[index].Receipt,
+				VisibilityTimeout: int32(seconds(min(max(0, batch[index].For), MaxHide))), //nolint:gosec // at most 12 hours
+			}
+		}
+		out, err := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries})
+		if err != nil {
+			return nil, err
+		}
+		return out.Failed, nil
+	})
+}
+
+// longestBackOff is how long at most a message is hidden for a failure of
+// ours.
+const longestBackOff = 5 * time.Minute
+
+// BackOff is how long a message that could not be worked on is to be hidden,
+// by the number of its receives, from 1: 2 s, doubling up to 5 min. What is
+// wrong may be over by then, and need not be asked for without a pause.
+func BackOff(receives int) time.Duration {
+	return min(time.Second<<min(receives, 10), longestBackOff)
+}
+
+// Postponed hides a received message that could not be worked on, by
+// [BackOff].
+func Postponed(m *events.SQSMessage) Hiding {
+	return Hiding{Receipt: m.ReceiptHandle, For: BackOff(Receives(m))}
+}
+
+// Receives is how often a message was received, at least 1.
+func Receives(m *events.SQSMessage) int {
+	n, _ := strconv.Atoi(m.Attributes["ApproximateReceiveCount"])
+	return max(1, n)
+}
+
+// InFlight is about how many messages are with readers, or hidden from them.
+func (q *Queue) InFlight(ctx context.Context) (int, error) {
+	const name = types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{name},
 	})
 	if err != nil {
-		return wrap("hide a message", err)
+		return 0, wrap("count the messages in flight", err)
 	}
-	return nil
+	n, err := strconv.Atoi(out.Attributes[string(name)])
+	if err != nil {
+		return 0, fmt.Errorf("count the messages in flight: %w", err)
+	}
+	return n, nil
 }
 
 // wrap names what was tried. What SQS refuses as wrong is an internal error;

@@ -89,7 +89,7 @@ func TestHiddenMessageComesAgain(t *testing.T) {
 	}
 	first := q.Await(t, "DeliveriesQueue", time.Second)[0]
 	hidden := time.Now()
-	if err := deliveries.Hide(t.Context(), first.ReceiptHandle, 300*time.Millisecond); err != nil {
+	if err := deliveries.Hide(t.Context(), queue.Hiding{Receipt: first.ReceiptHandle, For: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	again := q.Await(t, "DeliveriesQueue", 5*time.Second)[0]
@@ -104,7 +104,7 @@ func TestWhatTheQueueRefusesIsNoPassingFault(t *testing.T) {
 		"empty body":       q.Queue("DeliveriesQueue").Send(t.Context(), queue.Message{}),
 		"too large":        q.Queue("DeliveriesQueue").Send(t.Context(), queue.Message{Body: strings.Repeat("x", queue.MaxMessage+1)}),
 		"no such queue":    queue.New(q.Client, "http://127.0.0.1/000000000000/none").Send(t.Context(), queue.Message{Body: "x"}),
-		"a rubbish handle": q.Queue("DeliveriesQueue").Hide(t.Context(), "rubbish", time.Second),
+		"a rubbish handle": q.Queue("DeliveriesQueue").Hide(t.Context(), queue.Hiding{Receipt: "rubbish", For: time.Second}),
 	} {
 		if err == nil || fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s: %v, want an error that stays", name, err)

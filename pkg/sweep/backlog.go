@@ -1,10 +1,12 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,31 +16,59 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// everything is the number of rows of work without a bound but its time.
-const everything = math.MaxInt
+const (
+	// everything is the number of rows of work without a bound but its time.
+	everything = math.MaxInt
+	// stepSize is the rows that are found, changed and sent at a time.
+	stepSize = 500
+	// readSize is the rows that one call reads, and rowReaders the calls made
+	// at a time.
+	readSize   = 100
+	rowReaders = 4
+	// writeSize is the rows that are written together, rowWriters how often at
+	// a time, and failures how often that may fail before the rest of a page is
+	// left for later.
+	writeSize  = 50
+	rowWriters = 4
+	failures   = 2
+)
 
-// stepSize is the rows that are read, changed and sent at a time.
-const stepSize = 200
-
-// Rows finds and changes the rows of an endpoint.
+// Rows finds the rows of an endpoint. Held are those that its circuit holds,
+// which are among those that Unsent finds.
 type Rows interface {
 	Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.Unsent, error)
+	Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.Unsent, error)
 	Rows(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Row, error)
-	PutRow(ctx context.Context, previous, next *webhook.Row) (current *webhook.Row, err error)
 }
 
-// Recoveries keeps recoveries and tells the state of their endpoints.
-// PutRecovery fails with [dynamo.ErrChanged] when somebody else was faster.
+// RowWriter changes rows. PutRow fails with [dynamo.ErrChanged] when somebody
+// else was faster; RecordOutcomes names the rows of which that is true, and
+// has written none.
+type RowWriter interface {
+	PutRow(ctx context.Context, previous, next *webhook.Row) (current *webhook.Row, err error)
+	RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.TallyWrite) (*dynamo.Clash, error)
+}
+
+// Recoveries keeps recoveries. PutRecovery fails with [dynamo.ErrChanged] when
+// somebody else was faster.
 type Recoveries interface {
 	Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error)
 	PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error
+}
+
+// Endpoints tells the state of endpoints and changes their condition.
+// SetCondition reports whether it stood as previous, and stands as next then.
+type Endpoints interface {
 	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
+	SetCondition(ctx context.Context, org, endpoint value.ID, previous, next webhook.Condition) (bool, error)
 }
 
 // BacklogStore is what a backlog is kept in.
 type BacklogStore interface {
 	Rows
+	RowWriter
 	Recoveries
+	Endpoints
 }
 
 // Backlog is the HELD and FAILED rows of endpoints, to be sent again or
@@ -54,121 +84,159 @@ func NewBacklog(store BacklogStore, q Queue, clock func() time.Time) *Backlog {
 	return &Backlog{store: store, queue: q, clock: clock}
 }
 
-// Recover goes on with a running recovery until it has ended, or has seen as
-// many rows as given, and returns it as it is then. A recovery whose endpoint
-// is gone or no longer ACTIVE is cancelled. When somebody else goes on with it
-// at the same time, this call leaves it to them.
-func (b *Backlog) Recover(ctx context.Context, r *webhook.Recovery, rows int) (*webhook.Recovery, error) {
-	for seen := 0; r.Status == webhook.RecoveryRunning && seen < rows; seen += stepSize {
-		next, err := b.step(ctx, r)
-		if errors.Is(err, dynamo.ErrChanged) {
-			return b.store.Recovery(ctx, r.OrganizationID, r.EndpointID, r.ID)
-		}
-		if err != nil {
-			return nil, err
-		}
-		r = next
-	}
-	return r, nil
+// changed is what became of a page of rows.
+type changed struct {
+	// rows are those that were written, by their place in the page.
+	rows []*webhook.Row
+
+	mu sync.Mutex
+	// first is the place of the first row that could not be written, the
+	// page's length when there is none, and err is why.
+	first    int
+	err      error
+	failures int // of groups of rows
 }
 
-func (b *Backlog) step(ctx context.Context, r *webhook.Recovery) (*webhook.Recovery, error) {
-	e, err := b.store.Endpoint(ctx, r.OrganizationID, r.EndpointID)
+// fail notes that rows from the place on were not written.
+func (c *changed) fail(place int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.first = min(c.first, place)
 	if err != nil {
-		return nil, err
+		c.failures++
+		c.err = cmp.Or(c.err, err)
 	}
-	now := value.TimeOf(b.clock())
-	if e == nil || e.Status != webhook.Active {
-		next := r.End(webhook.RecoveryCancelled, now)
-		return next, b.store.PutRecovery(ctx, r, next, 0)
-	}
-	page, err := b.store.Unsent(ctx, r.OrganizationID, r.EndpointID, r.Since, r.Until, r.Cursor, stepSize)
-	if err != nil {
-		return nil, err
-	}
-	requeued, err := b.requeue(ctx, r.OrganizationID, page, now)
-	if err != nil {
-		return nil, err
-	}
-	next := r
-	if len(page) > 0 {
-		next = r.Advance(len(page), requeued, page[len(page)-1].Cursor, now)
-	}
-	if len(page) < stepSize {
-		next = next.End(webhook.RecoveryCompleted, now)
-	}
-	return next, b.store.PutRecovery(ctx, r, next, now.Add(jobLease))
 }
 
-// requeue gives the rows a new schedule under a due mark and then sends their
-// messages, the oldest first. Should the sending fail, the marks bring them.
-func (b *Backlog) requeue(ctx context.Context, org value.ID, page []webhook.Unsent, now value.Time) (int, error) {
-	changed, err := b.change(ctx, org, page, func(r *webhook.Row) *webhook.Row {
-		if !r.Unsent() {
-			return nil
-		}
-		return r.Requeue(now)
-	})
-	if err != nil {
-		return 0, err
-	}
-	requeued := slices.DeleteFunc(changed, func(r *webhook.Row) bool { return r == nil })
-	return len(requeued), b.queue.SendRows(ctx, now, requeued...)
+// hopeless tells that what is left of the page is better left for later.
+func (c *changed) hopeless() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failures >= failures
 }
 
-// change writes what becomes of each row, nil meaning that it stays, and
-// returns the rows that it wrote, in the order of the page.
-func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsent, become func(*webhook.Row) *webhook.Row) ([]*webhook.Row, error) {
-	ids := make([]value.ID, len(page))
-	for i, u := range page {
-		ids[i] = u.RowID
+// written are the rows that were written, in the order of the page.
+func (c *changed) written() []*webhook.Row {
+	return slices.DeleteFunc(slices.Clone(c.rows), func(r *webhook.Row) bool { return r == nil })
+}
+
+// seen is how many rows of the page are done with.
+func (c *changed) seen() int {
+	n := c.first
+	for _, row := range c.rows[c.first:] {
+		if row != nil {
+			n++
+		}
 	}
-	rows, err := b.store.Rows(ctx, org, ids)
+	return n
+}
+
+// change writes what becomes of each row of a page, nil meaning that it
+// stays. A row that somebody else changes at the same time stays, too. Rows
+// that cannot be written do not stop the others, unless they are many.
+func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsent, become func(*webhook.Row) *webhook.Row) *changed {
+	c := &changed{rows: make([]*webhook.Row, len(page)), first: len(page)}
+	rows, err := b.read(ctx, org, page)
 	if err != nil {
-		return nil, err
+		c.first, c.err = 0, err
+		return c
 	}
-	changed := make([]*webhook.Row, len(ids))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for i, id := range ids {
-		row := rows[id]
-		if row == nil {
-			continue
+	var steps []step
+	for i, row := range rows {
+		if row != nil {
+			if next := become(row); next != nil {
+				steps = append(steps, step{i, dynamo.Outcome{Previous: row, Next: next}})
+			}
 		}
-		next := become(row)
-		if next == nil {
-			continue
-		}
+	}
+	var group errgroup.Group
+	group.SetLimit(rowWriters)
+	for together := range slices.Chunk(steps, writeSize) {
 		group.Go(func() error {
-			_, err := b.store.PutRow(inner, row, next)
-			if errors.Is(err, dynamo.ErrChanged) {
+			if c.hopeless() {
+				c.fail(together[0].place, nil)
 				return nil
 			}
-			changed[i] = next
+			left, err := b.write(ctx, together, c)
+			if err != nil {
+				c.fail(left[0].place, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // every error is noted
+	return c
+}
+
+// step is a row of a page and what becomes of it.
+type step struct {
+	place int
+	dynamo.Outcome
+}
+
+// write writes rows together, but for those that somebody else has changed.
+// With an error it returns those that are not written.
+func (b *Backlog) write(ctx context.Context, steps []step, c *changed) ([]step, error) {
+	for len(steps) > 0 {
+		outcomes := make([]dynamo.Outcome, len(steps))
+		for i, s := range steps {
+			outcomes[i] = s.Outcome
+		}
+		clash, err := b.store.RecordOutcomes(ctx, outcomes, nil)
+		switch {
+		case err != nil:
+			return steps, err
+		case clash == nil:
+			for _, s := range steps {
+				c.rows[s.place] = s.Next
+			}
+			return nil, nil
+		case len(clash.Rows)+len(clash.Recorded) == 0:
+			return steps, errors.New("rows were refused, and none of them is named")
+		}
+		var left []step
+		for i, s := range steps {
+			if _, changed := clash.Rows[i]; changed {
+				continue
+			}
+			if clash.Recorded[i] {
+				c.rows[s.place] = s.Next
+			} else {
+				left = append(left, s)
+			}
+		}
+		steps = left
+	}
+	return nil, nil
+}
+
+// send sends the messages of rows that are under a due mark, which brings
+// them should this fail.
+func (b *Backlog) send(ctx context.Context, lane webhook.Lane, rows []*webhook.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return b.queue.SendTo(ctx, lane, value.TimeOf(b.clock()), rows...)
+}
+
+// read reads the rows of a page in its order, nil what is gone.
+func (b *Backlog) read(ctx context.Context, org value.ID, page []webhook.Unsent) ([]*webhook.Row, error) {
+	rows := make([]*webhook.Row, len(page))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(rowReaders)
+	for start := 0; start < len(page); start += readSize {
+		part := page[start:min(start+readSize, len(page))]
+		group.Go(func() error {
+			ids := make([]value.ID, len(part))
+			for i, u := range part {
+				ids[i] = u.RowID
+			}
+			found, err := b.store.Rows(inner, org, ids)
+			for i, id := range ids {
+				rows[start+i] = found[id]
+			}
 			return err
 		})
 	}
-	return changed, group.Wait()
-}
-
-// Cancel cancels the HELD rows of a deleted endpoint, as many as given; what
-// has FAILED stays so.
-func (b *Backlog) Cancel(ctx context.Context, org, endpoint value.ID, rows int) error {
-	for seen, cursor := 0, ""; seen < rows; seen += stepSize {
-		now := value.TimeOf(b.clock())
-		page, err := b.store.Unsent(ctx, org, endpoint, 0, now.Add(time.Hour), cursor, stepSize)
-		if err != nil || len(page) == 0 {
-			return err
-		}
-		cursor = page[len(page)-1].Cursor
-		if _, err := b.change(ctx, org, page, func(r *webhook.Row) *webhook.Row {
-			if r.Status != webhook.RowHeld {
-				return nil
-			}
-			return r.Cancel(now)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return rows, group.Wait()
 }

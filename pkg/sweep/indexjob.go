@@ -49,9 +49,7 @@ func (s *Sweeper) startIndexJobs(ctx context.Context, shard int, found *findings
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	found.mu.Lock()
-	defer found.mu.Unlock()
-	found.indexJobs += len(due)
+	found.add(&found.indexJobs, len(due))
 	return nil
 }
 

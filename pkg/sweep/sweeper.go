@@ -1,17 +1,17 @@
 // Package sweep does what time brings: once a minute it sends the deliveries
-// whose attempt comes near, starts the index jobs that are due, goes on with
-// recoveries, and cancels the rows of deleted endpoints; in between it does
-// the index jobs that were started. Every step is safe to repeat and leaves a
-// mark for the next run before it acts, so that a run that dies loses
-// nothing; a run ends within the time it is given and leaves the rest to the
-// next. Attempts are left to the worker, and what an index job does to the
-// maintainer.
+// whose attempt comes near, probes open circuits and drains those that
+// closed, starts the index jobs that are due, goes on with recoveries, and
+// cancels the rows of deleted endpoints; in between it does the index jobs
+// that were started. Every step is safe to repeat and leaves a mark for the
+// next run before it acts, so that a run that dies loses nothing; a run ends
+// within the time it is given and leaves the rest to the next, and what one
+// organization has to be done does not stand before the others'. Attempts are
+// left to the worker, and what an index job does to the maintainer.
 package sweep
 
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,12 +25,10 @@ import (
 const (
 	// horizon is how far ahead a run looks: to the next one.
 	horizon = time.Minute
-	// pageSize is the due marks that are read at a time.
-	pageSize = 100
-	shards   = 4  // due partitions worked on at a time
-	writers  = 16 // rows written at a time, of each partition or job
-	jobs     = 4  // recoveries and deletions worked on at a time
-	// jobLease is for how long a job is left to the run that took it.
+	shards  = 4  // due partitions worked on at a time
+	writers = 16 // items written at a time, of each page or job
+	// jobLease is for how long a job is left to the run that took it, longer
+	// than a run takes.
 	jobLease = time.Minute
 	// spare is left of the time for what is under way, and budget is the time
 	// of a run that is given none.
@@ -50,12 +48,13 @@ type Marks interface {
 type Store interface {
 	Marks
 	BacklogStore
+	Applications
 	DueIndexJobs
 }
 
-// Queue sends messages to the worker.
+// Queue sends messages to the worker, in the lane that the endpoint takes.
 type Queue interface {
-	SendRows(ctx context.Context, now value.Time, rows ...*webhook.Row) error
+	SendTo(ctx context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Row) error
 }
 
 // Config adapts a sweeper. Its zero value is the service's own.
@@ -90,28 +89,42 @@ func New(store Store, q Queue, index Index, cfg Config) *Sweeper {
 	return &Sweeper{store: store, queue: q, index: index, backlog: NewBacklog(store, q, cfg.Clock), cfg: cfg}
 }
 
-// sweep is the run of a minute. An error is logged where it occurs and does
-// not stop the rest; the last one is returned.
+// sweep is the run of a minute: deliveries first, then probes, then what takes
+// long. An error is logged where it occurs and does not stop the rest; the
+// last one is returned.
 func (s *Sweeper) sweep(ctx context.Context) error {
 	found := &findings{}
 	var group errgroup.Group
+	group.Go(func() error { return s.startAllIndexJobs(ctx, found) })
+	group.Go(func() error {
+		others, err := s.rows(ctx, found)
+		drains, circuitErr := s.circuits(ctx, others, found)
+		if circuitErr != nil {
+			err = circuitErr
+		}
+		jobs := append(jobsOf(others), drains...)
+		found.add(&found.jobs, len(jobs))
+		if jobErr := s.jobs(ctx, jobs); jobErr != nil {
+			err = jobErr
+		}
+		return err
+	})
+	err := group.Wait()
+	s.cfg.Logger.InfoContext(ctx, "swept", "sent", found.sent, "probes", found.probes,
+		"jobs", found.jobs, "indexJobs", found.indexJobs)
+	return err
+}
+
+// startAllIndexJobs starts the index jobs that are due.
+func (s *Sweeper) startAllIndexJobs(ctx context.Context, found *findings) error {
+	var group errgroup.Group
 	group.SetLimit(shards)
-	for shard := range dynamo.DueShards {
-		group.Go(func() error {
-			return s.failed(ctx, s.shard(ctx, shard, found), "shard", shard)
-		})
-	}
 	for shard := range dynamo.JobShards {
 		group.Go(func() error {
 			return s.failed(ctx, s.startIndexJobs(ctx, shard, found), "indexJobShard", shard)
 		})
 	}
-	err := group.Wait()
-	if jobErr := s.jobs(ctx, found.jobs); jobErr != nil {
-		err = jobErr
-	}
-	s.cfg.Logger.InfoContext(ctx, "swept", "sent", found.sent, "jobs", len(found.jobs), "indexJobs", found.indexJobs)
-	return err
+	return group.Wait()
 }
 
 // within bounds a run a little tighter than its function.
@@ -136,107 +149,17 @@ func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
 	return err
 }
 
-// findings are what the shards of a run came upon.
+// findings are what a run came upon.
 type findings struct {
 	mu        sync.Mutex
 	sent      int
-	jobs      []webhook.Due
+	probes    int
+	jobs      int
 	indexJobs int
 }
 
-// shard sends the deliveries of one due partition.
-func (s *Sweeper) shard(ctx context.Context, shard int, found *findings) error {
-	for after := ""; ; {
-		now := value.TimeOf(s.cfg.Clock())
-		page, err := s.store.Due(ctx, shard, after, now.Add(horizon), pageSize)
-		if err != nil || len(page) == 0 {
-			return err
-		}
-		after = page[len(page)-1].Mark
-		var rows, others []webhook.Due
-		for _, d := range page {
-			switch {
-			case d.Kind == webhook.DueRow:
-				rows = append(rows, d)
-			case d.Mark < now.String()+"~": // a job has no use for being early
-				others = append(others, d)
-			}
-		}
-		sent, err := s.send(ctx, rows, now)
-		if err != nil {
-			return err
-		}
-		found.mu.Lock()
-		found.sent += sent
-		found.jobs = append(found.jobs, others...)
-		found.mu.Unlock()
-	}
-}
-
-// send moves the marks of rows ahead by the lease and then sends their
-// messages, each for its time. Should the sending fail, the mark brings the
-// row again.
-func (s *Sweeper) send(ctx context.Context, due []webhook.Due, now value.Time) (int, error) {
-	rows := make([]*webhook.Row, len(due))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for i, d := range due {
-		group.Go(func() (err error) {
-			rows[i], err = s.lease(inner, d, now)
-			return err
-		})
-	}
-	postponed := group.Wait()
-	pending := slices.DeleteFunc(rows, func(r *webhook.Row) bool { return r == nil || !r.Pending() })
-	if err := s.queue.SendRows(ctx, now, pending...); err != nil {
-		return 0, err
-	}
-	return len(pending), postponed
-}
-
-// lease moves a row's mark ahead and returns the row; nil when another run
-// has it. A row that is late already was sent before and most likely waits in
-// the queue: its lease grows with its lateness, so that a long queue does not
-// fill with messages of the same rows.
-func (s *Sweeper) lease(ctx context.Context, d webhook.Due, now value.Time) (*webhook.Row, error) {
-	moved, row, err := s.store.Postpone(ctx, d, now.Add(webhook.Lease))
-	if err != nil || row == nil || row.NextAttemptAt == nil {
-		return nil, err
-	}
-	if late := now.Std().Sub(row.NextAttemptAt.Std()); late > webhook.Lease {
-		_, _, err = s.store.Postpone(ctx, *moved, now.Add(late))
-	}
-	return row, err
-}
-
-// jobs takes each job that no other run has taken, and works on it as far as
-// time allows.
-func (s *Sweeper) jobs(ctx context.Context, due []webhook.Due) error {
-	var group errgroup.Group
-	group.SetLimit(jobs)
-	for _, d := range due {
-		group.Go(func() error {
-			taken, _, err := s.store.Postpone(ctx, d, value.TimeOf(s.cfg.Clock()).Add(jobLease))
-			if err == nil && taken != nil {
-				err = s.job(ctx, d)
-			}
-			return s.failed(ctx, err, "organizationId", d.OrganizationID, "job", d.ID)
-		})
-	}
-	return group.Wait()
-}
-
-func (s *Sweeper) job(ctx context.Context, d webhook.Due) error {
-	if d.Kind == webhook.DueDeletion {
-		if err := s.backlog.Cancel(ctx, d.OrganizationID, d.ID, everything); err != nil {
-			return err
-		}
-		return s.store.ForgetEndpoint(ctx, d.OrganizationID, d.ID)
-	}
-	r, err := s.backlog.store.Recovery(ctx, d.OrganizationID, d.EndpointID, d.ID)
-	if err != nil || r == nil {
-		return err
-	}
-	_, err = s.backlog.Recover(ctx, r, everything)
-	return err
+func (f *findings) add(to *int, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*to += n
 }

@@ -20,14 +20,16 @@ import (
 
 // sent collects what would go to the worker, with how long it waits.
 type sent struct {
-	mu    sync.Mutex
-	delay map[value.ID]time.Duration
-	order []value.ID
-	calls int
-	err   error
+	mu         sync.Mutex
+	delay      map[value.ID]time.Duration
+	lanes      map[value.ID]webhook.Lane
+	order      []value.ID // since the last reset
+	everything []value.ID
+	calls      int
+	err        error
 }
 
-func (s *sent) SendRows(_ context.Context, now value.Time, rows ...*webhook.Row) error {
+func (s *sent) SendTo(_ context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -36,7 +38,8 @@ func (s *sent) SendRows(_ context.Context, now value.Time, rows ...*webhook.Row)
 	}
 	for _, r := range rows {
 		s.delay[r.ID] = r.NextAttemptAt.Std().Sub(now.Std())
-		s.order = append(s.order, r.ID)
+		s.lanes[r.ID] = lane
+		s.order, s.everything = append(s.order, r.ID), append(s.everything, r.ID)
 	}
 	return nil
 }
@@ -62,10 +65,10 @@ type bench struct {
 	now      time.Time
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	client, name := dynamotest.Client(t)
-	b := &bench{org: value.NewID(), now: time.Now(), sent: &sent{delay: map[value.ID]time.Duration{}}, index: &maintained{}}
+	b := &bench{org: value.NewID(), now: time.Now(), sent: &sent{delay: map[value.ID]time.Duration{}, lanes: map[value.ID]webhook.Lane{}}, index: &maintained{}}
 	clock := func() time.Time { return b.now }
 	b.table = dynamo.New(client, name, clock)
 	b.app = dynamotest.Application(t, b.table, b.org)
@@ -106,16 +109,26 @@ func (b *bench) waiting(t *testing.T, d time.Duration) *webhook.Row {
 	})
 }
 
-func (b *bench) held(t *testing.T, n int) []*webhook.Row {
+// rows are rows of the bench's endpoint, written together.
+func (b *bench) rows(t testing.TB, n int, change func(i int, r *webhook.Row)) []*webhook.Row {
 	t.Helper()
 	rows := make([]*webhook.Row, n)
 	for i := range rows {
-		rows[i] = b.row(t, func(r *webhook.Row) {
-			r.Status, r.HeldReason, r.NextAttemptAt = webhook.RowHeld, webhook.HeldPaused, nil
-			r.CreatedAt += value.Time(i)
-		})
+		rows[i] = webhook.NewRow(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, b.endpoint, "", value.TimeOf(b.now))
+		change(i, rows[i])
+	}
+	if _, err := b.table.CreateRows(t.Context(), rows); err != nil {
+		t.Fatalf("CreateRows: %v", err)
 	}
 	return rows
+}
+
+func (b *bench) held(t testing.TB, n int) []*webhook.Row {
+	t.Helper()
+	return b.rows(t, n, func(i int, r *webhook.Row) {
+		r.Status, r.HeldReason, r.NextAttemptAt = webhook.RowHeld, webhook.HeldPaused, nil
+		r.CreatedAt += value.Time(i)
+	})
 }
 
 func (b *bench) check(t *testing.T, r *webhook.Row, want webhook.RowStatus) *webhook.Row {
@@ -205,7 +218,7 @@ func TestOverlappingRunsSendOnce(t *testing.T) {
 	}
 }
 
-func (b *bench) recovery(t *testing.T, since, until time.Time) *webhook.Recovery {
+func (b *bench) recovery(t testing.TB, since, until time.Time) *webhook.Recovery {
 	t.Helper()
 	now := value.TimeOf(b.now)
 	r := &webhook.Recovery{

@@ -17,10 +17,10 @@ const (
 // Attempt is one request to an endpoint.
 type Attempt struct {
 	At             value.Time `json:"at"`
-	DurationMs     int64      `json:"durationMs"`
-	ResponseStatus *int       `json:"responseStatus"` // null: no response
-	ResponseBody   *string    `json:"responseBody"`   // its first KiB
-	Error          *string    `json:"error"`          // null: answered 2xx
+	DurationMs     int64      `json:"durationMs" doc:"How long it took, in milliseconds."`
+	ResponseStatus *int       `json:"responseStatus" doc:"null: there was no response."`
+	ResponseBody   *string    `json:"responseBody" doc:"The first KiB of it. null in lists, and without a response."`
+	Error          *string    `json:"error" doc:"Why it failed. null: it was answered 2xx."`
 }
 
 // Duration is how long the attempt took.

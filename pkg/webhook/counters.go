@@ -9,24 +9,31 @@ type Counters struct {
 	FailureCount      int64
 	LastSuccessAt     *value.Time
 	LastFailureAt     *value.Time
-	LastFailureReason *string // stays after a success
+	LastFailureReason *string // of the failure at LastFailureAt; stays after a success
 }
 
-// Count adds one attempt.
+// Count adds one attempt, which counts at its end.
 func (c *Counters) Count(a Attempt) {
 	at := a.At.Add(a.Duration())
 	if a.Error == nil {
-		c.SuccessCount++
-		c.LastSuccessAt = later(c.LastSuccessAt, at)
+		c.merge(&Counters{SuccessCount: 1, LastSuccessAt: &at})
 		return
 	}
-	c.FailureCount++
-	c.LastFailureAt, c.LastFailureReason = later(c.LastFailureAt, at), a.Error
+	c.merge(&Counters{FailureCount: 1, LastFailureAt: &at, LastFailureReason: a.Error})
 }
 
-func later(t *value.Time, at value.Time) *value.Time {
-	if t != nil && *t > at {
-		return t
+// merge adds what another counted. Of failures of the same millisecond the
+// other's is the last.
+func (c *Counters) merge(o *Counters) {
+	c.SuccessCount += o.SuccessCount
+	c.FailureCount += o.FailureCount
+	if !before(o.LastSuccessAt, c.LastSuccessAt) {
+		c.LastSuccessAt = o.LastSuccessAt
 	}
-	return &at
+	if !before(o.LastFailureAt, c.LastFailureAt) {
+		c.LastFailureAt, c.LastFailureReason = o.LastFailureAt, o.LastFailureReason
+	}
 }
+
+// before reports whether a lies before b; nil lies before every time.
+func before(a, b *value.Time) bool { return b != nil && (a == nil || *a < *b) }

@@ -25,6 +25,7 @@ const (
 	DueRow      DueKind = iota // a row whose next attempt comes near
 	DueRecovery                // a recovery that goes on
 	DueDeletion                // an endpoint that was deleted, whose rows are to be cancelled
+	DueCircuit                 // an endpoint whose circuit is to be probed or drained
 )
 
 // Due is something that the sweeper has to look at.

@@ -42,12 +42,28 @@ type Endpoint struct {
 	UpdatedAt        value.Time `json:"updatedAt"` // of the configuration; rises with every change
 	// DisabledReason tells why the service disabled the endpoint.
 	DisabledReason *string `json:"disabledReason"`
+	// PreviousSecrets were replaced by Secret and sign beside it for a while,
+	// the newest first.
+	PreviousSecrets []PreviousSecret `json:"previousSecrets,omitempty"`
+	// HealthSince is when the endpoint was created, activated or got another
+	// url: what was before tells nothing of how it does. 0 means CreatedAt.
+	HealthSince value.Time `json:"healthSince,omitzero"`
+
+	// Circuit and Lane are no part of the doc: deliveries change them while
+	// the owner changes the doc.
+	Circuit *Circuit `json:"-"`
+	Lane    Lane     `json:"-"`
 }
 
-// Disable returns the endpoint as the service disables it.
+// SlotHolders is how many instances of the worker may have attempts of the
+// same endpoint under way in the main lane.
+const SlotHolders = 5
+
+// Disable returns the endpoint as the service disables it, without its
+// circuit: its events are held anyway.
 func (e *Endpoint) Disable(reason string, now value.Time) *Endpoint {
 	next := *e
-	next.Status, next.DisabledReason = Disabled, &reason
+	next.Status, next.DisabledReason, next.Circuit = Disabled, &reason, nil
 	next.UpdatedAt = max(now, e.UpdatedAt+1)
 	return &next
 }
@@ -71,6 +87,8 @@ func (e *Endpoint) Hold(application ApplicationState) HeldReason {
 		return HeldPaused
 	case e.Status == Disabled:
 		return HeldDisabled
+	case e.Circuit.Open():
+		return HeldCircuitOpen
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -26,7 +27,7 @@ const (
 // CreateWebhookEndpointDto is the input of a new endpoint; url and events
 // are required, and null is as absent.
 type CreateWebhookEndpointDto struct {
-	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https."`
+	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https. Refused are ports of other services, such as 25, and hosts that can never be reached: localhost, and addresses that are not public. What a name leads to is checked with every attempt."`
 	Description    *string   `json:"description" required:"false" maxLength:"2000"`
 	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is all but webhook.test."`
 	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt; fixed from then on."`
@@ -35,7 +36,7 @@ type CreateWebhookEndpointDto struct {
 
 // UpdateWebhookEndpointDto is the input of a change, as it is documented.
 type UpdateWebhookEndpointDto struct {
-	URL         *string   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048"`
+	URL         *string   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048" doc:"As on creation. Events that wait go to the new one; an open circuit is probed at once."`
 	Description *string   `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
 	Events      *[]string `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true"`
 	Status      *Status   `json:"status" required:"false" nullable:"false" doc:"ACTIVE or PAUSED; DISABLED only while it is."`
@@ -61,6 +62,21 @@ type changeBody struct {
 type Rules struct {
 	// AllowPrivateTargets permits http, for local runs.
 	AllowPrivateTargets bool
+	// Refusal says why nothing can ever be delivered to a host and port, ""
+	// when something may; nil refuses none.
+	Refusal func(host string, port uint16) string
+}
+
+// refusal is why nothing can ever be delivered to a URL whose port is valid.
+func (r Rules) refusal(u *url.URL) string {
+	if r.Refusal == nil {
+		return ""
+	}
+	port := map[string]uint16{"https": 443, "http": 80}[u.Scheme]
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		port = uint16(n)
+	}
+	return r.Refusal(u.Hostname(), port)
 }
 
 // ParseCreate reads the body of a creation. An error is a fault that names
@@ -139,7 +155,7 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 		ID: id, ApplicationID: application, OrganizationID: org,
 		URL: *dto.URL, Description: dto.Description, Status: Active, SubscribedEvents: *dto.Events,
 		RetryCount: DefaultRetryCount, TimeoutSeconds: DefaultTimeoutSeconds,
-		Secret: KeepSecret(text, seal([]byte(text), SecretPurpose(id))), CreatedAt: now, UpdatedAt: now,
+		Secret: KeepSecret(text, seal([]byte(text), SecretPurpose(id))), CreatedAt: now, UpdatedAt: now, HealthSince: now,
 	}
 	if dto.RetryCount != nil {
 		e.RetryCount = *dto.RetryCount
@@ -151,7 +167,8 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 }
 
 // Update returns the endpoint after a change; the same endpoint when nothing
-// differs. DISABLED is the service's to set and refused unless it stands.
+// differs. How it does is judged anew after another url or an activation, and
+// an open circuit is probed at once. DISABLED is the service's to set and refused unless it stands.
 func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error) {
 	next := *e
 	if dto.URL.Given {
@@ -176,6 +193,9 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 		return e, nil
 	}
 	next.UpdatedAt = max(now, e.UpdatedAt+1)
+	if next.URL != e.URL || next.Status == Active && e.Status != Active {
+		next.HealthSince, next.Circuit = now, e.Circuit.OwnerReset(now)
+	}
 	return &next, nil
 }
 
@@ -210,6 +230,10 @@ func (c *checks) url(text *string) {
 		c.add("url", fault.DetailFormat, "must start with https://")
 	case u.User != nil:
 		c.add("url", fault.DetailFormat, "must not hold a user name or password: deliveries are signed")
+	default:
+		if reason := c.rules.refusal(u); reason != "" {
+			c.add("url", fault.DetailNotAllowed, "must be one that deliveries can reach: %s", reason)
+		}
 	}
 }
 

@@ -40,3 +40,41 @@ func TestURLsThatCannotBeDeliveredToAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTargetsThatDeliveriesNeverReachAreRefused(t *testing.T) {
+	type target struct {
+		host string
+		port uint16
+	}
+	for _, test := range []struct {
+		url  string
+		want target
+	}{
+		{"https://Example.com", target{"Example.com", 443}},
+		{"https://example.com:/", target{"example.com", 443}},
+		{"https://example.com:8443/a", target{"example.com", 8443}},
+		{"http://10.0.0.1/a", target{"10.0.0.1", 80}},
+		{"https://[fe80::1%25eth0]:25/", target{"fe80::1%eth0", 25}},
+	} {
+		for _, reason := range []string{"", "it is too far"} {
+			var got target
+			rules := webhook.Rules{AllowPrivateTargets: true, Refusal: func(host string, port uint16) string {
+				got = target{host, port}
+				return reason
+			}}
+			_, err := rules.ParseCreate([]byte(`{"url":"` + test.url + `","events":["*"]}`))
+			_, updateErr := rules.ParseUpdate([]byte(`{"url":"` + test.url + `"}`))
+			if got != test.want {
+				t.Errorf("%s: asked about %+v, want %+v", test.url, got, test.want)
+			}
+			for _, err := range []error{err, updateErr} {
+				f, refused := fault.As(err)
+				if refused != (reason != "") {
+					t.Errorf("%s, refused for %q: got %v", test.url, reason, err)
+				} else if refused && (len(f.Details) != 1 || f.Details[0].Code != fault.DetailNotAllowed || f.Message != "url must be one that deliveries can reach: it is too far") {
+					t.Errorf("%s: got %+v", test.url, f)
+				}
+			}
+		}
+	}
+}

@@ -15,6 +15,9 @@ type Ref struct {
 	EventID        value.ID `json:"eventId"`
 	EndpointID     value.ID `json:"endpointId"`
 	ApplicationID  value.ID `json:"applicationId"`
+	// As is the message that this one replaces, by the id that the row may
+	// know as its carrier; "" when it replaces none.
+	As string `json:"as,omitzero"`
 }
 
 // Ref names the row to the worker.
@@ -25,11 +28,17 @@ func (r *Row) Ref() Ref {
 	}
 }
 
+// Names reports whether the reference is to the row.
+func (r Ref) Names(row *Row) bool {
+	r.As = ""
+	return row.Ref() == r
+}
+
 // Body writes the message.
 func (r Ref) Body() string {
 	body, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // five identifiers
+		panic(err) // texts that the service made
 	}
 	return string(body)
 }

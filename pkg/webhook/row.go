@@ -52,11 +52,11 @@ const (
 
 // Row is one event for one endpoint.
 type Row struct {
-	ID             value.ID    `json:"id"`
+	ID             value.ID    `json:"id,omitzero"` // left out at rest, where the key has it
 	EventID        value.ID    `json:"eventId"`
 	EndpointID     value.ID    `json:"endpointId"`
 	ApplicationID  value.ID    `json:"applicationId"`
-	OrganizationID value.ID    `json:"organizationId"`
+	OrganizationID value.ID    `json:"organizationId,omitzero"` // likewise
 	SiteID         *value.ID   `json:"siteId"`
 	Type           string      `json:"type"`
 	Status         RowStatus   `json:"status"`
@@ -80,6 +80,9 @@ type Row struct {
 	// Test rows get one attempt whatever the endpoint's status, which
 	// changes neither the endpoint nor its counters.
 	Test bool `json:"test,omitzero"`
+	// Probe tells that the attempt ahead is its endpoint's probe, made
+	// although the circuit is open.
+	Probe bool `json:"probe,omitzero"`
 }
 
 // RowID is the identifier of an event's row for an endpoint. It is derived,
@@ -129,7 +132,7 @@ func (r *Row) Unsent() bool { return !r.Test && (r.Status == RowHeld || r.Status
 func (r *Row) change(now value.Time) *Row {
 	next := *r
 	next.UpdatedAt = max(now, r.UpdatedAt+1)
-	next.HeldReason, next.NextAttemptAt, next.Carrier, next.DueAt = "", nil, "", nil
+	next.HeldReason, next.NextAttemptAt, next.Carrier, next.DueAt, next.Probe = "", nil, "", nil, false
 	return &next
 }
 
@@ -150,10 +153,30 @@ func (r *Row) Cancel(now value.Time) *Row {
 // Requeue returns the row PENDING with a new full schedule, under a due mark
 // that stands for its message until that is sent and handled.
 func (r *Row) Requeue(now value.Time) *Row {
-	next := r.change(now)
-	due := now.Add(Lease)
-	next.Status, next.NextAttemptAt, next.DueAt = RowPending, &now, &due
+	next := r.resume(now, now)
 	next.ScheduleStart, next.DeliveredAt = r.AttemptCount, nil
+	return next
+}
+
+// Resume returns a HELD row PENDING at once, under a due mark as
+// [Row.Requeue] sets it; its schedule goes on where it was.
+func (r *Row) Resume(now value.Time) *Row { return r.resume(now, now) }
+
+// AsProbe returns a HELD row PENDING at the time as its endpoint's probe,
+// under a due mark as [Row.Requeue] sets it; its schedule goes on where it
+// was.
+func (r *Row) AsProbe(at, now value.Time) *Row {
+	next := r.resume(at, now)
+	next.Probe = true
+	return next
+}
+
+// resume plans the next attempt at the time. The due mark stands for its
+// message until that is sent and handled.
+func (r *Row) resume(at, now value.Time) *Row {
+	next := r.change(now)
+	due := at.Add(Lease)
+	next.Status, next.NextAttemptAt, next.DueAt = RowPending, &at, &due
 	return next
 }
 

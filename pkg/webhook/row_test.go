@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -71,6 +72,90 @@ func TestRedeliveryHasAFullSchedule(t *testing.T) {
 	}
 }
 
+func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
+	reason := "no"
+	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Verdict: webhook.Failed}
+	for name, resume := range map[string]func(*webhook.Row, value.Time) *webhook.Row{
+		"resumed": (*webhook.Row).Resume,
+		"a probe": func(r *webhook.Row, at value.Time) *webhook.Row { return r.AsProbe(at, at) },
+	} {
+		r := newRow()
+		for attempt := range 4 {
+			if !r.Pending() || r.AttemptCount != attempt {
+				t.Fatalf("%s: %s after %d attempts, want PENDING after %d", name, r.Status, r.AttemptCount, attempt)
+			}
+			r = resume(r.Record(fail, "m", 5, 0, now).Hold(webhook.HeldCircuitOpen, now), now)
+		}
+		r = r.Record(fail, "m", 5, 0.5, now)
+		if !r.Pending() {
+			t.Fatalf("%s: %s after %d attempts of 6", name, r.Status, r.AttemptCount)
+		}
+		if wait := r.NextAttemptAt.Std().Sub(now.Std()); r.Probe || r.ScheduleStart != 0 || wait != 2*time.Hour {
+			t.Errorf("%s: the fifth attempt failed, the next in %s, %+v", name, wait, r)
+		}
+		if last := r.Record(fail, "m", 5, 0.5, now); last.Status != webhook.RowFailed {
+			t.Errorf("%s: %s after %d attempts, want FAILED", name, last.Status, last.AttemptCount)
+		}
+	}
+}
+
+func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
+	at := now.Add(40 * time.Second)
+	held := newRow().Hold(webhook.HeldCircuitOpen, now)
+	r := held.AsProbe(at, now)
+	if !r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != at || *r.DueAt != at.Add(10*time.Minute) || held.Pending() {
+		t.Errorf("probe %+v", r)
+	}
+	if r = held.Resume(now); r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != now || *r.DueAt != now.Add(10*time.Minute) {
+		t.Errorf("resumed %+v", r)
+	}
+	if again := held.AsProbe(at, now).Hold(webhook.HeldCircuitOpen, now); again.Probe {
+		t.Errorf("held again %+v", again)
+	}
+}
+
+// Rows are the most that a delivery writes: one write unit is 1 KiB with the
+// keys.
+func TestRowsAreSmallAtRest(t *testing.T) {
+	site, status, body := value.NewID(), 200, `{"received":true,"id":"evt_0192f0c45b1e7a2d"}`
+	row := newRow()
+	row.SiteID, row.Type = &site, "order.fulfillment.updated"
+	delivered := webhook.Outcome{Attempt: webhook.Attempt{At: now, DurationMs: 12, ResponseStatus: &status, ResponseBody: &body}}
+	for name, tt := range map[string]struct {
+		row  *webhook.Row
+		most int
+	}{
+		"before its attempt": {row, 700},
+		"resumed":            {row.Hold(webhook.HeldCircuitOpen, now).AsProbe(now, now), 700},
+		"after a success":    {row.Record(delivered, "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40", 8, 0, now), 1000},
+	} {
+		doc, err := json.Marshal(tt.row)
+		if err != nil || len(doc) >= tt.most {
+			t.Errorf("%s: %d bytes, %v; want less than %d: %s", name, len(doc), err, tt.most, doc)
+		}
+		var got webhook.Row
+		if err := json.Unmarshal(doc, &got); err != nil || cmp.Diff(tt.row, &got) != "" {
+			t.Errorf("%s: %v, %s", name, err, cmp.Diff(tt.row, &got))
+		}
+	}
+}
+
+// A row as the first release wrote it.
+func TestRowOfOldIsRead(t *testing.T) {
+	const old = `{"id":"70c52167-aa44-5a7c-9a78-cd98fa110090","eventId":"01a1ff78-8fa5-781f-8725-842e00adf88e","endpointId":"01a1ff78-8fa5-781b-b2be-41c7c14f3bb4",` +
+		`"applicationId":"01a1ff78-8fa5-781d-9108-0a8e1ae05c59","organizationId":"01a1ff78-8fa5-781e-a55f-40e40e6686f1","siteId":null,"type":"order.created",` +
+		`"status":"PENDING","attemptCount":1,"nextAttemptAt":"2026-11-21T06:35:41.242Z","lastAttemptAt":"2026-11-21T06:35:36.242Z",` +
+		`"attempts":[{"at":"2026-11-21T06:35:36.242Z","durationMs":3,"responseStatus":null,"responseBody":null,"error":"connection refused"}],` +
+		`"createdAt":"2026-11-21T06:35:36.240Z","updatedAt":"2026-11-21T06:35:36.245Z","scheduleStart":1,"carrier":"m","dueAt":"2026-11-21T06:35:41.242Z","test":true}`
+	var r webhook.Row
+	if err := json.Unmarshal([]byte(old), &r); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := json.Marshal(r); err != nil || string(again) != old {
+		t.Errorf("reads as %s, %v; want %s", again, err, old)
+	}
+}
+
 // Whatever happens to a row, what is derived from its status holds, and
 // updatedAt rises, which orders the changes.
 func TestRowStaysConsistent(t *testing.T) {
@@ -80,7 +165,11 @@ func TestRowStaysConsistent(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			before := r
 			at = at.Add(time.Duration(rapid.Int64Range(-1000, 1e10).Draw(t, "passing")))
-			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			case 5:
+				r = r.Resume(at)
+			case 6:
+				r = r.AsProbe(at.Add(30*time.Second), at)
 			case 0:
 				r = r.Hold(webhook.HeldPaused, at)
 			case 1:
@@ -101,7 +190,7 @@ func TestRowStaysConsistent(t *testing.T) {
 			pending := r.Status == webhook.RowPending
 			switch {
 			case pending != (r.NextAttemptAt != nil), (r.Status == webhook.RowHeld) != (r.HeldReason != ""),
-				pending != (r.Carrier != "" || r.DueAt != nil), r.Carrier != "" && r.DueAt != nil:
+				pending != (r.Carrier != "" || r.DueAt != nil), r.Carrier != "" && r.DueAt != nil, r.Probe && !pending:
 				t.Fatalf("inconsistent: %+v", r)
 			case pending && r.NextAttemptAt.Std().Sub(at.Std()) > webhook.MaxRetryAfter:
 				t.Fatalf("the next attempt lies %s ahead", r.NextAttemptAt.Std().Sub(at.Std()))
@@ -130,6 +219,14 @@ func TestResponseBodiesAreClippedAsText(t *testing.T) {
 
 func TestMessageNamesItsRow(t *testing.T) {
 	r := newRow()
+	moved := r.Ref()
+	moved.As = "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40"
+	if ref, err := webhook.ParseRef(moved.Body()); err != nil || ref != moved || !ref.Names(r) {
+		t.Errorf("ParseRef(%s) = %+v, %v", moved.Body(), ref, err)
+	}
+	if moved.Names(newRow()) {
+		t.Error("a message names every row")
+	}
 	ref, err := webhook.ParseRef(r.Ref().Body())
 	if err != nil || ref != r.Ref() {
 		t.Errorf("ParseRef(%s) = %+v, %v", r.Ref().Body(), ref, err)

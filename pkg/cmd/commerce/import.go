@@ -17,6 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -92,7 +93,7 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", position.state.Rows)
 	}
 	bar := newImportBar(source, errOut)
-	sender := &queueSender{api: client, queueURL: c.target.queueURL, group: c.organizationID.String(), pause: pause}
+	sender := &queueSender{api: client, queueURL: c.target.queueURL, group: c.organizationID.String(), pause: pause.For}
 	summary, err := importer.Run(ctx, source.Records(), c.organizationID, sender, importer.Config{
 		Events: c.events, Sites: c.siteIDs, Skip: position.state.Rows,
 		Acknowledged: func(rows int) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/go-json-experiment/json"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -168,7 +169,7 @@ func (m *move) follow(ctx context.Context, bar *redriveBar) (moved int64, err er
 				return moved, err
 			}
 		}
-		if pause(ctx, m.wait) != nil {
+		if pause.For(ctx, m.wait) != nil {
 			return m.cancel(context.WithoutCancel(ctx), moved)
 		}
 	}

@@ -38,7 +38,7 @@ const localPark = "ParkQueue"
 // flags: either all of the local runner, or all in AWS.
 type replayTarget struct {
 	tableTarget
-	endpoint, parkURL, deliveriesURL, indexJobsURL string
+	endpoint, parkURL, deliveriesURL, slowDeliveriesURL, indexJobsURL string
 }
 
 func (t *replayTarget) flags(cmd *cobra.Command) {
@@ -46,13 +46,14 @@ func (t *replayTarget) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
 	cmd.Flags().StringVar(&t.parkURL, "queue-url", "", "URL of the park in AWS, instead of the local runner's")
 	cmd.Flags().StringVar(&t.deliveriesURL, "deliveries-queue-url", "", "URL of the deliveries queue in AWS, for the dispatcher")
+	cmd.Flags().StringVar(&t.slowDeliveriesURL, "slow-deliveries-queue-url", "", "URL of the slow deliveries queue in AWS, for the dispatcher")
 	cmd.Flags().StringVar(&t.indexJobsURL, "index-jobs-queue-url", "", "URL of the queue of index jobs in AWS, for the indexer")
 }
 
 // resolve settles where the queues are. In AWS it fails when a flag is missing
 // that the consumers need.
 func (t *replayTarget) resolve(ctx context.Context, only string, dryRun bool) (*sqs.Client, error) {
-	if t.table != "" || t.parkURL != "" || t.deliveriesURL != "" || t.indexJobsURL != "" {
+	if t.table+t.parkURL+t.deliveriesURL+t.slowDeliveriesURL+t.indexJobsURL != "" {
 		if missing := t.missing(only, dryRun); len(missing) > 0 {
 			return nil, fmt.Errorf("the park in AWS needs %s, too", strings.Join(missing, ", "))
 		}
@@ -69,7 +70,7 @@ func (t *replayTarget) resolve(ctx context.Context, only string, dryRun bool) (*
 	if err != nil {
 		return nil, err
 	}
-	t.deliveriesURL, t.indexJobsURL = file.DeliveriesQueueURL, file.IndexJobsQueueURL
+	t.deliveriesURL, t.slowDeliveriesURL, t.indexJobsURL = file.DeliveriesQueueURL, file.SlowDeliveriesQueueURL, file.IndexJobsQueueURL
 	t.parkURL, err = namedQueue(ctx, client, localPark, "")
 	return client, err
 }
@@ -83,6 +84,7 @@ func (t *replayTarget) missing(only string, dryRun bool) (names []string) {
 		{"--queue-url", t.parkURL, true},
 		{"--table", t.table, !dryRun},
 		{"--deliveries-queue-url", t.deliveriesURL, !dryRun && only != indexerConsumer},
+		{"--slow-deliveries-queue-url", t.slowDeliveriesURL, !dryRun && only != indexerConsumer},
 		{"--index-jobs-queue-url", t.indexJobsURL, !dryRun && only != dispatcherConsumer},
 	} {
 		if f.needed && f.value == "" {
@@ -151,8 +153,10 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	r := &replay{
-		consumers: newConsumers(table, queue.New(client, c.target.deliveriesURL), queue.New(client, c.target.indexJobsURL)),
-		only:      c.only, left: c.limit, pass: p, out: out,
+		consumers: newConsumers(table,
+			queue.NewDeliveries(queue.New(client, c.target.deliveriesURL), queue.New(client, c.target.slowDeliveriesURL)),
+			queue.NewIndexJobs(queue.New(client, c.target.indexJobsURL))),
+		only: c.only, left: c.limit, pass: p, out: out,
 	}
 	if c.limit == 0 {
 		r.left = passMost
@@ -338,8 +342,8 @@ type consumers struct {
 	lists      *indexing.Lists
 }
 
-func newConsumers(table *dynamo.Table, deliveries, indexJobs *queue.Queue) *consumers {
-	return &consumers{table, queue.NewDeliveries(deliveries), queue.NewIndexJobs(indexJobs), indexing.NewLists(table)}
+func newConsumers(table *dynamo.Table, deliveries queue.Deliveries, indexJobs queue.IndexJobs) *consumers {
+	return &consumers{table, deliveries, indexJobs, indexing.NewLists(table)}
 }
 
 // handTime bounds one call of a consumer. A batch and then each of its records

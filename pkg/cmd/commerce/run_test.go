@@ -362,13 +362,17 @@ func childrenOf(t *testing.T, pid int) []int {
 func TestPrivateTargetsAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
-	s.start(t, "--no-private-targets")
+	s.start(t)
 	path := "/developers/webhooks/endpoints?applicationId=" + s.ApplicationID
-	resp, body := s.user(t, http.MethodPost, path, `{"url":"http://127.0.0.1:9/","events":["order.created"]}`)
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("an endpoint without TLS: got %d %s, want 400", resp.StatusCode, body)
-	}
 	s.create(t, path, `{"url":"https://127.0.0.1:9/","events":["order.created"]}`)
+	s.stop(t)
+	s.start(t, "--no-private-targets")
+	for what, url := range map[string]string{"without TLS": "http://example.com/", "of this machine": "https://127.0.0.1:9/"} {
+		resp, body := s.user(t, http.MethodPost, path, `{"url":"`+url+`","events":["order.created"]}`)
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("an endpoint %s: got %d %s, want 400", what, resp.StatusCode, body)
+		}
+	}
 	s.send(t, s.order(value.NewID(), "PENDING"))
 	var rows page
 	await(t, "the row that failed for good", 10*time.Second, func() bool {

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
 	"github.com/spf13/cobra"
 )
 
@@ -60,7 +62,7 @@ func sameHost(a, b string) bool {
 // newSQSClient talks to an endpoint on this machine with made-up credentials,
 // which it does not check, and to anything else with those of the environment.
 func newSQSClient(ctx context.Context, endpoint string) (*sqs.Client, error) {
-	var options []func(*config.LoadOptions) error
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient())}
 	if isLoopback(endpoint) {
 		options = append(options, config.WithRegion("us-east-1"),
 			config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("local", "local", "")))
@@ -69,6 +71,7 @@ func newSQSClient(ctx context.Context, endpoint string) (*sqs.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
+	loaded.HTTPClient = sdkhttp.New(loaded.HTTPClient)
 	return sqs.NewFromConfig(loaded, func(o *sqs.Options) {
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
@@ -145,16 +148,4 @@ func failedEntries(sent []types.SendMessageBatchRequestEntry, failed []types.Bat
 		}
 	}
 	return again, nil
-}
-
-// pause waits for d or until the context ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -30,7 +31,7 @@ type verifyCommand struct {
 }
 
 func newVerifyCommand() *cobra.Command {
-	return (&verifyCommand{waits: []time.Duration{3 * time.Second, 7 * time.Second}, pause: pause}).command()
+	return (&verifyCommand{waits: []time.Duration{3 * time.Second, 7 * time.Second}, pause: pause.For}).command()
 }
 
 func (c *verifyCommand) command() *cobra.Command {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -56,6 +58,7 @@ func Client(t testing.TB) (client *dynamodb.Client, table string) {
 		t.Fatal(err)
 	}
 	client = dynamodb.New(dynamodb.Options{
+		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient()),
 		BaseEndpoint: &url, Region: "us-east-1", Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
 	})
 	table = "t-" + value.NewRandomID().String()

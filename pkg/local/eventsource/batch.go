@@ -8,33 +8,6 @@ import (
 	"time"
 )
 
-// envelope joins encoded records into the event {"Records":[…]}.
-func envelope(records []record) []byte {
-	size := 16
-	for _, one := range records {
-		size += len(one.event) + 1
-	}
-	payload := append(make([]byte, 0, size), `{"Records":[`...)
-	for i, one := range records {
-		if i > 0 {
-			payload = append(payload, ',')
-		}
-		payload = append(payload, one.event...)
-	}
-	return append(payload, `]}`...)
-}
-
-// fitting is how many of the records, from the first, one event can take: at most n, and at most 6 MiB, but at least one.
-func fitting(records []record, n int) int {
-	size := len(envelope(nil))
-	for i, one := range records[:min(n, len(records))] {
-		if size += len(one.event) + 1; size > maxPayload && i > 0 {
-			return i
-		}
-	}
-	return min(n, len(records))
-}
-
 // A delivery hands batches of a stream to a function until they are dealt with, as a stream's mapping says.
 type delivery struct {
 	function    Function
@@ -106,14 +79,7 @@ func (e functionError) Unwrap() error { return e.error }
 
 // attempt invokes the function once. It returns how many records from the first succeeded, and why the next did not.
 func (d *delivery) attempt(ctx context.Context, records []record) (done int, cause error) {
-	answer, err := d.function.call(ctx, d.host, envelope(records))
-	if err != nil {
-		return 0, functionError{err}
-	}
-	if !d.partial {
-		return len(records), nil
-	}
-	failed, err := failedItems(answer)
+	failed, err := d.function.handle(ctx, d.host, records, d.partial)
 	if err != nil {
 		return 0, functionError{err}
 	}

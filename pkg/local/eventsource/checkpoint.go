@@ -1,11 +1,11 @@
 package eventsource
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -209,12 +209,8 @@ func Lowest(positions ...string) string {
 	return lowest
 }
 
-// compareSequences orders sequence numbers, which are decimal numbers of up to 40 digits.
+// compareSequences orders sequence numbers, which are decimal numbers of up to 40 digits; "" is before all of them.
 func compareSequences(a, b string) int {
-	x, okX := new(big.Int).SetString(a, 10)
-	y, okY := new(big.Int).SetString(b, 10)
-	if !okX || !okY {
-		return 0
-	}
-	return x.Cmp(y)
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

@@ -16,19 +16,25 @@ func failedItems(answer []byte) ([]string, error) {
 		return nil, nil
 	}
 	var response struct {
-		BatchItemFailures []struct {
-			ItemIdentifier *string `json:"itemIdentifier"`
-		} `json:"batchItemFailures"`
+		BatchItemFailures []failure `json:"batchItemFailures"`
 	}
 	if err := json.Unmarshal(answer, &response); err != nil {
 		return nil, fmt.Errorf("reading the batch item failures of the answer: %w", err)
 	}
-	var ids []string
-	for _, failure := range response.BatchItemFailures {
-		if failure.ItemIdentifier == nil || *failure.ItemIdentifier == "" {
+	return identifiers(response.BatchItemFailures, func(one failure) string { return one.ItemIdentifier })
+}
+
+type failure struct {
+	ItemIdentifier string `json:"itemIdentifier"`
+}
+
+// identifiers lists those of failures, none of which may be empty.
+func identifiers[F any](failures []F, of func(F) string) ([]string, error) {
+	ids := make([]string, len(failures))
+	for i, one := range failures {
+		if ids[i] = of(one); ids[i] == "" {
 			return nil, errors.New("the answer has a batch item failure without an identifier")
 		}
-		ids = append(ids, *failure.ItemIdentifier)
 	}
 	return ids, nil
 }

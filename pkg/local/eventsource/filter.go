@@ -14,7 +14,7 @@ const maxFilters = 10
 // A filter is a parsed FilterCriteria: a record passes when one of its patterns matches. Without patterns all pass.
 type filter []pattern
 
-// A pattern matches a value of decoded JSON. What is absent is present == false: an object where a leaf is expected and
+// A pattern matches a value of decoded JSON, whose objects may be an [object]. What is absent is present == false: an object where a leaf is expected and
 // an empty array are absent too, since only leaves count.
 type pattern interface {
 	match(value any, present bool) bool
@@ -55,7 +55,6 @@ func (f fields) match(value any, present bool) bool {
 	if elements, ok := value.([]any); ok && len(elements) > 0 {
 		return slices.ContainsFunc(elements, func(element any) bool { return f.match(element, true) })
 	}
-	object, _ := value.(map[string]any)
 	for name, p := range f {
 		if name == "$or" {
 			if !p.match(value, present) {
@@ -63,12 +62,25 @@ func (f fields) match(value any, present bool) bool {
 			}
 			continue
 		}
-		member, there := object[name]
+		member, there := memberOf(value, name)
 		if !p.match(member, there) {
 			return false
 		}
 	}
 	return true
+}
+
+func memberOf(value any, name string) (member any, present bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		member, present = value[name]
+	case object:
+		member, present = value.member(name)
+	}
+	if !present {
+		return nil, false
+	}
+	return member, true
 }
 
 // alternatives is the disjunction that $or spells.
@@ -106,7 +118,7 @@ func leavesOf(value any, present bool) []any {
 
 func isLeaf(value any) bool {
 	switch value.(type) {
-	case map[string]any, []any:
+	case map[string]any, []any, object:
 		return false
 	}
 	return true

@@ -12,6 +12,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
@@ -30,6 +32,11 @@ type Function struct {
 	Name    string        // for logs and errors
 	Timeout time.Duration // default 3 s, as Lambda's
 	Invoke  Invoke
+
+	// Changes and Messages are Invoke without the JSON text, for functions of this process that take the event's type: nil
+	// for others. What is in an event may be in another function's as well, and is to be read only.
+	Changes  func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
+	Messages func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 }
 
 // Host is what the runner lends to its event sources. Its zero value is usable.
@@ -68,9 +75,41 @@ func (f Function) check() (Function, error) {
 	return f, nil
 }
 
-// call invokes the function within its timeout. The end of ctx does not end the invocation, but bounds it to the host's
-// grace. A function that ignores its context is left behind shortly after its time, as its sandbox would be.
+// call invokes the function with an event.
 func (f Function) call(ctx context.Context, host Host, payload []byte) ([]byte, error) {
+	return within(ctx, f, host, func(ctx context.Context) ([]byte, error) { return f.Invoke(ctx, payload) })
+}
+
+// handle invokes the function with the event of a batch, and returns which of it the answer says failed, if anybody looks.
+func (f Function) handle(ctx context.Context, host Host, batch []record, look bool) (failed []string, err error) {
+	switch {
+	case batch[0].change != nil:
+		answer, err := within(ctx, f, host, func(ctx context.Context) (events.DynamoDBEventResponse, error) {
+			return f.Changes(ctx, changesOf(batch))
+		})
+		if err != nil || !look {
+			return nil, err
+		}
+		return identifiers(answer.BatchItemFailures, func(one events.DynamoDBBatchItemFailure) string { return one.ItemIdentifier })
+	case batch[0].message != nil:
+		answer, err := within(ctx, f, host, func(ctx context.Context) (events.SQSEventResponse, error) {
+			return f.Messages(ctx, messagesOf(batch))
+		})
+		if err != nil || !look {
+			return nil, err
+		}
+		return identifiers(answer.BatchItemFailures, func(one events.SQSBatchItemFailure) string { return one.ItemIdentifier })
+	}
+	answer, err := f.call(ctx, host, envelope(batch))
+	if err != nil || !look {
+		return nil, err
+	}
+	return failedItems(answer)
+}
+
+// within runs an invocation within the function's timeout. The end of ctx does not end it, but bounds it to the host's
+// grace. A function that ignores its context is left behind shortly after its time, as its sandbox would be.
+func within[A any](ctx context.Context, f Function, host Host, invoke func(ctx context.Context) (A, error)) (answer A, err error) {
 	run, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), f.Timeout,
 		fmt.Errorf("task timed out after %.2f seconds", f.Timeout.Seconds()))
 	defer cancel()
@@ -84,12 +123,12 @@ func (f Function) call(ctx context.Context, host Host, payload []byte) ([]byte, 
 	defer stop()
 
 	type outcome struct {
-		answer []byte
+		answer A
 		err    error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		answer, err := f.Invoke(run, payload)
+		answer, err := invoke(run)
 		done <- outcome{answer, err}
 	}()
 	var got outcome
@@ -108,7 +147,7 @@ func (f Function) call(ctx context.Context, host Host, payload []byte) ([]byte, 
 		got.err = context.Cause(run)
 	}
 	if got.err != nil {
-		return nil, fmt.Errorf("invoking %s: %w", f.Name, got.err)
+		return answer, fmt.Errorf("invoking %s: %w", f.Name, got.err)
 	}
 	return got.answer, nil
 }

@@ -48,7 +48,11 @@ func standIn(endpoint, stream, dir string) error {
 		_, err := out.WriteString(line.String() + "\n")
 		return nil, err
 	}
-	source, err := NewStream(client, Function{Name: "stand-in", Invoke: invoke}, StreamConfig{StreamARN: stream, Checkpoints: filepath.Join(dir, "checkpoints"), BatchSize: 3})
+	feed, err := NewFeed(client, FeedConfig{StreamARN: stream})
+	if err != nil {
+		return err
+	}
+	source, err := feed.Stream(Function{Name: "stand-in", Invoke: invoke}, StreamConfig{Checkpoints: filepath.Join(dir, "checkpoints"), BatchSize: 3})
 	if err != nil {
 		return err
 	}
@@ -126,14 +130,15 @@ func BenchmarkPutToInvocation(b *testing.B) {
 			made := newTable(b)
 			got := make(chan struct{}, 1)
 			h := &handler{answer: func(int, []string) (string, error) { got <- struct{}{}; return "", nil }}
-			source, _ := start(b, made, h, StreamConfig{})
+			feed := made.feed(b, FeedConfig{IdlePoll: 250 * time.Millisecond})
+			run(b, feed, h.function(), StreamConfig{})
 			for i := range b.N {
 				b.StopTimer()
 				time.Sleep(60 * time.Millisecond) // the source comes to rest
 				b.StartTimer()
 				made.put(b, fmt.Sprint(i), nil)
 				if nudge {
-					source.Nudge()
+					feed.Nudge()
 				}
 				<-got
 			}

@@ -27,7 +27,7 @@ type lane struct {
 func newLane(s *Stream, key, at string, held *ahead) *lane {
 	l := &lane{key: key, stream: s, ahead: held, from: at, fed: make(chan struct{}, 1)}
 	l.delivery = delivery{
-		function: s.function, host: s.cfg.Host, partial: s.cfg.ReportBatchItemFailures, bisect: s.cfg.BisectBatch,
+		function: s.function, host: s.feed.cfg.Host, partial: s.cfg.ReportBatchItemFailures, bisect: s.cfg.BisectBatch,
 		maxAttempts: -1, retryMin: s.cfg.RetryMin, retryMax: s.cfg.RetryMax,
 		past: func(r record) error { return s.progress.set(key, r.id) },
 	}
@@ -57,7 +57,7 @@ func (l *lane) feed(part []record, scanned string, closed bool) {
 		return
 	}
 	if len(l.waiting) == 0 {
-		l.since = l.stream.cfg.Now()
+		l.since = l.stream.feed.cfg.Now()
 	}
 	l.ahead.add(part)
 	l.waiting, l.scanned, l.closed = append(l.waiting, part...), scanned, closed
@@ -104,7 +104,7 @@ func (l *lane) take() (batch []record, left time.Duration, closed bool, err erro
 	}
 	n := fitting(l.waiting, l.stream.cfg.BatchSize)
 	full := n < len(l.waiting) || n == l.stream.cfg.BatchSize
-	now := l.stream.cfg.Now()
+	now := l.stream.feed.cfg.Now()
 	if left = l.since.Add(l.stream.cfg.MaximumBatchingWindow).Sub(now); left > 0 && !full && !l.closed {
 		return nil, left, false, nil
 	}
@@ -157,7 +157,7 @@ func (a *ahead) change(records []record, sign int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range records {
-		a.bytes += sign * len(r.event)
+		a.bytes += sign * r.size
 	}
 }
 

@@ -109,23 +109,9 @@ func (b *table) putVersion(t testing.TB, pk string, version int) {
 // splitInto starts a source that reads the table's shard as n.
 func splitInto(t *testing.T, b *table, f Function, n int, file string) (*Stream, func()) {
 	t.Helper()
-	source, err := NewStream(b.streams, f, StreamConfig{
-		StreamARN: b.arn, Checkpoints: file, BatchSize: 5, Shards: n, PartitionKey: "PK", RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+	return run(t, b.feed(t, FeedConfig{}), f, StreamConfig{
+		Checkpoints: file, BatchSize: 5, Lanes: n, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- source.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	return source, stop
 }
 
 func TestASplitShardKeepsTheOrderOfEachKeyAndDeliversOthersSideBySide(t *testing.T) {
@@ -188,7 +174,7 @@ func TestAShardThatFailsHoldsUpItselfAndTheTrimmingOnly(t *testing.T) {
 		b.putVersion(t, key, 0)
 	}
 	format := recordFormat{partitionKey: "PK"}
-	part := func(key string) int { return format.part(streamRecord(key), 8) }
+	part := func(key string) int { return format.part(changeOf(key), 8) }
 	others := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return part(key) == part("bad") })
 	if len(others) == len(keys) {
 		t.Fatal("no key shares its shard with the bad one")
@@ -282,7 +268,7 @@ func TestASplitShardGoesOnWhereTheStreamWasTrimmed(t *testing.T) {
 
 func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	held := newAhead(10)
-	records := []record{{event: []byte("123456")}, {event: []byte("123456")}}
+	records := []record{{size: 6}, {size: 6}}
 	held.add(records)
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan struct{})
@@ -302,7 +288,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	held.await(ctx) // and the end of the run ends it
 }
 
-// streamRecord is a change of the item with the key.
-func streamRecord(key string) streamtypes.Record {
-	return streamtypes.Record{Dynamodb: &streamtypes.StreamRecord{Keys: map[string]streamtypes.AttributeValue{"PK": &streamtypes.AttributeValueMemberS{Value: key}}}}
+// changeOf is a change of the item with the key.
+func changeOf(key string) *change {
+	return &change{from: &streamtypes.StreamRecord{Keys: map[string]streamtypes.AttributeValue{"PK": &streamtypes.AttributeValueMemberS{Value: key}}}}
 }

@@ -83,7 +83,7 @@ func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, e
 	setDefault(&cfg.LongPoll, 20*time.Second)
 	setDefault(&cfg.RetryMin, 100*time.Millisecond)
 	setDefault(&cfg.RetryMax, 5*time.Second)
-	return &Queue{client: client, function: function, cfg: cfg, format: messageFormat{cfg.QueueARN, cfg.Region, parsed}}, nil
+	return &Queue{client: client, function: function, cfg: cfg, format: messageFormat{cfg.QueueARN, cfg.Region, parsed, function.Messages == nil}}, nil
 }
 
 // Run polls the queue until ctx ends and the invocations in progress, within the host's grace, with it. It asks for
@@ -200,18 +200,11 @@ func (q *Queue) invoke(ctx context.Context, batch []message) (done []message, er
 	for i := range batch {
 		records[i] = batch[i].record
 	}
-	answer, err := q.function.call(ctx, q.cfg.Host, envelope(records))
+	failed, err := q.function.handle(ctx, q.cfg.Host, records, q.cfg.ReportBatchItemFailures)
 	if err != nil {
 		return nil, err
 	}
-	if !q.cfg.ReportBatchItemFailures {
-		return batch, nil
-	}
-	failed, err := failedItems(answer)
-	if err != nil || len(failed) == 0 {
-		if err != nil {
-			return nil, err
-		}
+	if len(failed) == 0 {
 		return batch, nil
 	}
 	for _, id := range failed {

@@ -22,11 +22,12 @@ type messageFormat struct {
 	queueARN string
 	region   string
 	filter   filter
+	asJSON   bool // the function takes JSON, not the type
 }
 
 // convert returns the message and whether it passes the filter.
 func (f messageFormat) convert(from types.Message) (message, bool, error) {
-	event := events.SQSMessage{
+	event := &events.SQSMessage{
 		MessageId:              aws.ToString(from.MessageId),
 		ReceiptHandle:          aws.ToString(from.ReceiptHandle),
 		Body:                   aws.ToString(from.Body),
@@ -44,11 +45,17 @@ func (f messageFormat) convert(from types.Message) (message, bool, error) {
 			StringListValues: attribute.StringListValues, BinaryListValues: attribute.BinaryListValues,
 		}
 	}
+	converted := message{record: record{id: event.MessageId, message: event, size: frame + len(event.Body)}, receipt: event.ReceiptHandle}
+	if !f.asJSON && len(f.filter) == 0 {
+		return converted, true, nil
+	}
 	encoded, err := json.Marshal(event)
 	if err != nil {
 		return message{}, false, fmt.Errorf("encoding message %s: %w", event.MessageId, err)
 	}
-	converted := message{record: record{id: event.MessageId, event: encoded}, receipt: event.ReceiptHandle}
+	if f.asJSON {
+		converted.record = record{id: event.MessageId, event: encoded, size: len(encoded)}
+	}
 	if len(f.filter) == 0 {
 		return converted, true, nil
 	}

@@ -2,47 +2,31 @@ package eventsource
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
-const (
-	// firstPause is the pause after the first empty poll; it doubles up to the configured one.
-	firstPause = 2 * time.Millisecond
-	// pageTarget is about how many bytes of events one poll should bring. DynamoDB bounds its pages itself, the local
-	// table server does not: a thousand large records would be hundreds of megabytes.
-	pageTarget = 4 << 20
-	// pageMost is DynamoDB's own bound of the records in a page.
-	pageMost = 1000
-	// aheadMost is about how many bytes of events of a shard are read ahead of its lanes. A lane that is so far behind
-	// holds up the others.
-	aheadMost = 64 << 20
-)
-
-// A shard is read by one goroutine and delivered by its lanes: one, or as many as it is split into.
+// A shard is followed by one goroutine and delivered by its lanes: one, or as many as it is split into.
 type shard struct {
 	id     string
 	stream *Stream
 	lanes  []*lane
-	nudged chan struct{}
-	ahead  *ahead
+	ahead  *ahead // a lane that is too far behind holds up the others
+	tape   *tape
+	alone  reader // of what the tape no longer has
 
-	iterator *string // nil: to be fetched for what comes after scanned
-	scanned  string  // the last sequence number read, "" before the first
-	limit    int32   // how many records the next poll asks for
+	scanned string // the last sequence number read, or what the hindmost lane is past
 }
 
 func newShard(s *Stream, id string) *shard {
-	one := &shard{id: id, stream: s, nudged: make(chan struct{}, 1), limit: pageMost / 10, ahead: newAhead(aheadMost)}
-	for i, at := range s.progress.begin(id, s.cfg.Shards) {
-		one.lanes = append(one.lanes, newLane(s, laneKey(id, i, s.cfg.Shards), at, one.ahead))
+	one := &shard{id: id, stream: s, ahead: newAhead(s.feed.aheadMost), tape: s.feed.tape(id), alone: reader{feed: s.feed, shard: id, limit: pageMost / 10}}
+	positions := s.progress.begin(id, s.cfg.Lanes)
+	for i, at := range positions {
+		one.lanes = append(one.lanes, newLane(s, laneKey(id, i, s.cfg.Lanes), at, one.ahead))
 	}
+	one.scanned = Lowest(positions...)
 	return one
 }
 
@@ -57,102 +41,74 @@ func (s *shard) read(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	s.stream.feed.forget(s.id)
 	return s.stream.progress.end(s.id)
 }
 
 // follow feeds the lanes until the shard is closed, or ctx ends.
 func (s *shard) follow(ctx context.Context) error {
-	log := s.stream.cfg.Logger.With("function", s.stream.function.Name, "shard", s.id)
-	for empty, failures := 0, 0; ctx.Err() == nil; {
-		read, closed, err := s.poll(ctx)
+	cfg := s.stream.cfg
+	log := s.stream.feed.cfg.Logger.With("function", s.stream.function.Name, "shard", s.id)
+	for failures := 0; ctx.Err() == nil; {
+		p, err := s.next(ctx)
+		if err == nil {
+			err = s.feed(p)
+		}
 		if err != nil {
 			failures++
 			if ctx.Err() == nil {
 				log.WarnContext(ctx, "stream not read, trying again", "error", err)
 			}
-			s.iterator = nil
-			_ = s.stream.cfg.Wait(ctx, backoff(failures, s.stream.cfg.RetryMin, s.stream.cfg.RetryMax)) // the loop sees why it ended
+			_ = s.stream.feed.cfg.Wait(ctx, backoff(failures, cfg.RetryMin, cfg.RetryMax)) // the loop sees why it ended
 			continue
 		}
 		failures = 0
-		if closed {
+		if p.closed {
 			return nil
 		}
-		if empty++; read > 0 {
-			empty = 0
-			s.ahead.await(ctx)
-			continue
-		}
-		s.pause(ctx, backoff(empty, firstPause, s.stream.cfg.IdlePoll))
+		s.ahead.await(ctx)
 	}
 	return errNotFinished
 }
 
-// poll reads once and gives the lanes what passes the filter. It returns how many records were read and whether they were
-// the shard's last.
-func (s *shard) poll(ctx context.Context) (read int, closed bool, err error) {
-	if s.iterator == nil {
-		if err := s.begin(ctx); err != nil {
-			return 0, false, err
-		}
+// next returns what follows what was read: from the tape, or by a poll of its own for what that no longer has.
+func (s *shard) next(ctx context.Context) (page, error) {
+	p, ok, err := s.tape.after(ctx, s.scanned)
+	if ok || err != nil {
+		s.alone.iterator = nil
+		return p, err
 	}
-	page, err := s.stream.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: s.iterator, Limit: aws.Int32(s.limit)})
+	changes, _, closed, err := s.alone.read(ctx, s.scanned)
 	if err != nil {
-		return 0, false, fmt.Errorf("reading shard %s: %w", s.id, err)
+		return page{}, err
 	}
-	size, parts := 0, make([][]record, len(s.lanes))
-	scanned := s.scanned
-	for _, from := range page.Records {
-		converted, passes, err := s.stream.format.convert(from)
+	p = page{changes: changes, end: s.scanned, closed: closed}
+	if len(changes) > 0 {
+		p.end = changes[len(changes)-1].id
+	} else if !closed {
+		err = pause.For(ctx, s.stream.feed.cfg.IdlePoll)
+	}
+	return p, err
+}
+
+// feed gives the lanes what passes the filter.
+func (s *shard) feed(p page) error {
+	parts := make([][]record, len(s.lanes))
+	for _, c := range p.changes {
+		if !s.stream.filter.passes(c) {
+			continue
+		}
+		r, err := c.record(s.stream.function.Changes == nil)
 		if err != nil {
-			return 0, false, err
+			return err
 		}
-		scanned = converted.id
-		size += len(converted.event)
-		if passes {
-			part := s.stream.format.part(from, len(s.lanes))
-			parts[part] = append(parts[part], converted)
-		}
+		part := s.stream.feed.format.part(c, len(s.lanes))
+		parts[part] = append(parts[part], r)
 	}
-	closed = page.NextShardIterator == nil
 	for i, l := range s.lanes {
-		l.feed(parts[i], scanned, closed)
+		l.feed(parts[i], p.end, p.closed)
 	}
-	s.scanned, s.iterator, s.limit = scanned, page.NextShardIterator, nextLimit(s.limit, size, len(page.Records))
-	return len(page.Records), closed, nil
-}
-
-// nextLimit adapts the page to the size of the records in the last one, never more than doubling it.
-func nextLimit(limit int32, size, records int) int32 {
-	if records == 0 {
-		return limit
-	}
-	fit := pageTarget / max(1, size/records)
-	return int32(min(fit, 2*int(limit), pageMost))
-}
-
-// begin fetches an iterator for what comes after what was read, which at first is what the hindmost lane is past. Where
-// that was trimmed away, reading goes on at the horizon.
-func (s *shard) begin(ctx context.Context) error {
-	at := s.scanned
-	if at == "" {
-		at = s.position()
-	}
-	in := &dynamodbstreams.GetShardIteratorInput{
-		StreamArn: aws.String(s.stream.cfg.StreamARN), ShardId: aws.String(s.id), ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
-	}
-	if at != "" {
-		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, aws.String(at)
-	}
-	out, err := s.stream.client.GetShardIterator(ctx, in)
-	if trimmed := (*types.TrimmedDataAccessException)(nil); errors.As(err, &trimmed) {
-		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeTrimHorizon, nil
-		out, err = s.stream.client.GetShardIterator(ctx, in)
-	}
-	if err != nil {
-		return fmt.Errorf("beginning to read shard %s after %q: %w", s.id, at, err)
-	}
-	s.iterator = out.ShardIterator
+	s.scanned = p.end
 	return nil
 }
 
@@ -163,15 +119,4 @@ func (s *shard) position() string {
 		positions[i] = s.stream.progress.at(l.key)
 	}
 	return Lowest(positions...)
-}
-
-// pause waits until the next poll is due: after d, or when nudged.
-func (s *shard) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-s.nudged:
-	case <-timer.C:
-	}
 }

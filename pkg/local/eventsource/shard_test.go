@@ -90,21 +90,11 @@ func child(id string, parent *string) streamtypes.Shard {
 // follow runs a source on a splitting stream.
 func follow(t *testing.T, client StreamClient, file string, h *handler, batch int) (*Stream, func()) {
 	t.Helper()
-	source, err := NewStream(client, h.function(), StreamConfig{StreamARN: "arn", Checkpoints: file, BatchSize: batch})
+	feed, err := NewFeed(client, FeedConfig{StreamARN: "arn", IdlePoll: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- source.Run(ctx) }()
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	return source, stop
+	return run(t, feed, h.function(), StreamConfig{Checkpoints: file, BatchSize: batch})
 }
 
 func TestAParentShardIsReadToItsEndBeforeItsChildren(t *testing.T) {
@@ -179,7 +169,11 @@ func TestACheckpointFileOfAnotherStreamOrNoneCounts(t *testing.T) {
 func TestACheckpointThatCannotBeWrittenEndsTheSource(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	stream := &splitting{shards: []streamtypes.Shard{child("s", nil)}, records: map[string][]string{"s": {"1"}}}
-	source, err := NewStream(stream, (&handler{}).function(), StreamConfig{StreamARN: "arn", Checkpoints: filepath.Join(dir, "c")})
+	feed, err := NewFeed(stream, FeedConfig{StreamARN: "arn"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := feed.Stream((&handler{}).function(), StreamConfig{Checkpoints: filepath.Join(dir, "c")})
 	if err != nil {
 		t.Fatal(err)
 	}

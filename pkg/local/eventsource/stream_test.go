@@ -138,14 +138,38 @@ func (h *handler) seen() [][]string {
 
 func (h *handler) keys() []string { return slices.Concat(h.seen()...) }
 
-// start runs a source until the returned function is called, which waits for its end.
+// feed makes a feed of the table's stream.
+func (b *table) feed(t testing.TB, cfg FeedConfig) *Feed {
+	t.Helper()
+	cfg.StreamARN, cfg.PartitionKey = b.arn, "PK"
+	if cfg.IdlePoll == 0 {
+		cfg.IdlePoll = 20 * time.Millisecond
+	}
+	made, err := NewFeed(b.streams, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// start runs a source of its own feed until the returned function is called, which waits for its end.
 func start(t testing.TB, b *table, h *handler, cfg StreamConfig) (*Stream, func()) {
 	t.Helper()
-	cfg.StreamARN = b.arn
+	return startHosted(t, b, h, Host{}, cfg)
+}
+
+func startHosted(t testing.TB, b *table, h *handler, host Host, cfg StreamConfig) (*Stream, func()) {
+	t.Helper()
+	return run(t, b.feed(t, FeedConfig{Host: host}), h.function(), cfg)
+}
+
+// run runs a source of a feed.
+func run(t testing.TB, feed *Feed, f Function, cfg StreamConfig) (*Stream, func()) {
+	t.Helper()
 	if cfg.Checkpoints == "" {
 		cfg.Checkpoints = filepath.Join(t.TempDir(), "checkpoints.json")
 	}
-	source, err := NewStream(b.streams, h.function(), cfg)
+	source, err := feed.Stream(f, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +230,7 @@ func TestChangesArriveAsLambdaGivesThem(t *testing.T) {
 	b.put(t, "a", nil)
 	b.remove(t, "a")
 	h := &handler{}
-	start(t, b, h, StreamConfig{Host: Host{Region: region}})
+	startHosted(t, b, h, Host{Region: region}, StreamConfig{})
 	waitUntil(t, "three records", func() bool { return len(h.keys()) == 3 })
 
 	var got struct{ Records []map[string]any }
@@ -259,7 +283,7 @@ func TestExpiredItemsAreDeletedByDynamoDB(t *testing.T) {
 		b.remove(t, pk)
 	}
 	h := &handler{}
-	start(t, b, h, StreamConfig{TTLAttribute: "ttl", BatchSize: 1, Filters: []string{`{"eventName":["REMOVE"]}`}})
+	run(t, b.feed(t, FeedConfig{TTLAttribute: "ttl"}), h.function(), StreamConfig{BatchSize: 1, Filters: []string{`{"eventName":["REMOVE"]}`}})
 	waitUntil(t, "three deletions", func() bool { return len(h.keys()) == 3 })
 	for i, want := range []*events.DynamoDBUserIdentity{{Type: "Service", PrincipalID: "dynamodb.amazonaws.com"}, nil, nil} {
 		var event events.DynamoDBEvent
@@ -351,7 +375,7 @@ func TestTheCheckpointIsTheLowestFailure(t *testing.T) {
 		}
 		return `{"batchItemFailures":[]}`, nil
 	}}
-	start(t, b, h, StreamConfig{ReportBatchItemFailures: true, Host: Host{Wait: pauses.wait}})
+	startHosted(t, b, h, Host{Wait: pauses.wait}, StreamConfig{ReportBatchItemFailures: true})
 	waitUntil(t, "two calls", func() bool { return len(h.seen()) == 2 })
 	if diff := cmp.Diff([][]string{keys, keys[2:]}, h.seen()); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
@@ -368,7 +392,7 @@ func TestFailedBatchesAreRetriedWithGrowingPauses(t *testing.T) {
 		}
 		return "", nil
 	}}
-	source, _ := start(t, b, h, StreamConfig{RetryMin: time.Second, RetryMax: 5 * time.Second, Host: Host{Wait: pauses.wait}})
+	source, _ := startHosted(t, b, h, Host{Wait: pauses.wait}, StreamConfig{RetryMin: time.Second, RetryMax: 5 * time.Second})
 	waitUntil(t, "the success", func() bool { return source.Position() == "1" })
 	want := []time.Duration{1 * time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second}
 	if diff := cmp.Diff(want, pauses.pauses); diff != "" {
@@ -388,7 +412,7 @@ func TestBisectionIsolatesABadRecord(t *testing.T) {
 		return "", nil
 	}}
 	one := 1
-	source, _ := start(t, b, h, StreamConfig{BisectBatch: true, MaximumRetryAttempts: &one, Host: Host{Wait: (&noWait{}).wait}})
+	source, _ := startHosted(t, b, h, Host{Wait: (&noWait{}).wait}, StreamConfig{BisectBatch: true, MaximumRetryAttempts: &one})
 	waitUntil(t, "the end of the batch", func() bool { return source.Position() == "8" })
 	all := numbered(0, 8)
 	want := [][]string{all, all[:4], all[4:], all[4:6], all[4:5], all[5:6], all[5:6], all[6:]}
@@ -408,7 +432,7 @@ func TestRetriesWithoutEndHoldTheShard(t *testing.T) {
 		}
 		return "", nil
 	}}
-	source, _ := start(t, b, h, StreamConfig{BatchSize: 1, MaximumRetryAttempts: &endless, Host: Host{Wait: (&noWait{}).wait}})
+	source, _ := startHosted(t, b, h, Host{Wait: (&noWait{}).wait}, StreamConfig{BatchSize: 1, MaximumRetryAttempts: &endless})
 	waitUntil(t, "both records", func() bool { return source.Position() == "2" })
 	if got := h.keys(); len(got) != 52 || got[50] != "a" || got[51] != "b" {
 		t.Errorf("%d calls, the last %v; want 51 with a and one with b", len(got), got[max(0, len(got)-2):])
@@ -420,7 +444,7 @@ func TestOldRecordsAreGivenUp(t *testing.T) {
 	b.put(t, "old", nil)
 	age := time.Minute
 	h := &handler{}
-	source, _ := start(t, b, h, StreamConfig{MaximumRecordAge: &age, Host: Host{Now: func() time.Time { return time.Now().Add(time.Hour) }}})
+	source, _ := startHosted(t, b, h, Host{Now: func() time.Time { return time.Now().Add(time.Hour) }}, StreamConfig{MaximumRecordAge: &age})
 	waitUntil(t, "being past the record", func() bool { return source.Position() == "1" })
 	if got := h.seen(); len(got) != 0 {
 		t.Errorf("the function got %v, want nothing", got)
@@ -504,11 +528,12 @@ func TestAnInvocationInProgressIsFinished(t *testing.T) {
 func TestANudgeCutsThePause(t *testing.T) {
 	b := newTable(t)
 	h := &handler{}
-	source, _ := start(t, b, h, StreamConfig{IdlePoll: time.Hour})
+	feed := b.feed(t, FeedConfig{IdlePoll: time.Hour})
+	source, _ := run(t, feed, h.function(), StreamConfig{})
 	b.put(t, "first", nil)
-	waitUntil(t, "the first record", func() bool { source.Nudge(); return source.Position() == "1" })
+	waitUntil(t, "the first record", func() bool { feed.Nudge(); return source.Position() == "1" })
 	b.put(t, "a", nil)
-	waitUntil(t, "the record", func() bool { source.Nudge(); return len(h.keys()) == 2 })
+	waitUntil(t, "the record", func() bool { feed.Nudge(); return len(h.keys()) == 2 })
 }
 
 func TestTheSourceSurvivesAnUnreachableStream(t *testing.T) {
@@ -518,18 +543,12 @@ func TestTheSourceSurvivesAnUnreachableStream(t *testing.T) {
 	options.Retryer = aws.NopRetryer{}
 	broken := &breaking{StreamClient: dynamodbstreams.New(options), failures: 6}
 	h := &handler{}
-	source, err := NewStream(broken, h.function(), StreamConfig{StreamARN: b.arn, Checkpoints: filepath.Join(t.TempDir(), "c"), RetryMin: time.Millisecond})
+	feed, err := NewFeed(broken, FeedConfig{StreamARN: b.arn})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- source.Run(ctx) }()
+	run(t, feed, h.function(), StreamConfig{RetryMin: time.Millisecond})
 	waitUntil(t, "the record", func() bool { return len(h.keys()) == 1 })
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("Run: %v", err)
-	}
 }
 
 // breaking fails every other request until it has failed often enough.
@@ -571,21 +590,28 @@ func (c *breaking) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecord
 }
 
 func TestUnusableStreamConfigurationsAreRefused(t *testing.T) {
-	good := StreamConfig{StreamARN: "arn", Checkpoints: filepath.Join(t.TempDir(), "c")}
+	if _, err := NewFeed(nil, FeedConfig{}); err == nil {
+		t.Error("NewFeed accepts no stream")
+	}
+	feed, err := NewFeed(nil, FeedConfig{StreamARN: "arn"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := StreamConfig{Checkpoints: filepath.Join(t.TempDir(), "c")}
 	for name, spoil := range map[string]func(*StreamConfig){
-		"no stream":      func(c *StreamConfig) { c.StreamARN = "" },
-		"no checkpoints": func(c *StreamConfig) { c.Checkpoints = "" },
-		"batch size":     func(c *StreamConfig) { c.BatchSize = 10_001 },
-		"window":         func(c *StreamConfig) { c.MaximumBatchingWindow = time.Hour },
-		"filter":         func(c *StreamConfig) { c.Filters = []string{"{"} },
+		"no checkpoints":            func(c *StreamConfig) { c.Checkpoints = "" },
+		"batch size":                func(c *StreamConfig) { c.BatchSize = 10_001 },
+		"window":                    func(c *StreamConfig) { c.MaximumBatchingWindow = time.Hour },
+		"filter":                    func(c *StreamConfig) { c.Filters = []string{"{"} },
+		"lanes without a known key": func(c *StreamConfig) { c.Lanes = 2 },
 	} {
 		cfg := good
 		spoil(&cfg)
-		if _, err := NewStream(nil, (&handler{}).function(), cfg); err == nil {
-			t.Errorf("%s: NewStream accepts %+v", name, cfg)
+		if _, err := feed.Stream((&handler{}).function(), cfg); err == nil {
+			t.Errorf("%s: Stream accepts %+v", name, cfg)
 		}
 	}
-	if _, err := NewStream(nil, Function{Name: "empty"}, good); err == nil {
-		t.Error("NewStream accepts a function without Invoke")
+	if _, err := feed.Stream(Function{Name: "empty"}, good); err == nil {
+		t.Error("Stream accepts a function without Invoke")
 	}
 }

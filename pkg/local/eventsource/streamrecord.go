@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -14,12 +15,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A record is one change as the function will get it.
-type record struct {
-	id      string // what batchItemFailures names it by: the sequence number
-	created time.Time
-	event   jsontext.Value
-}
+// frame is about how many bytes a record has beside its images.
+const frame = 512
 
 // A recordFormat turns what the stream gives into what Lambda gives.
 type recordFormat struct {
@@ -27,16 +24,80 @@ type recordFormat struct {
 	region       string
 	ttlAttribute string
 	partitionKey string
-	filter       filter
+}
+
+// A change is one record of a stream. Its images are converted for the first source that wants it, and then for all.
+type change struct {
+	id      string // the sequence number
+	created time.Time
+	weight  int // about its bytes
+	from    *types.StreamRecord
+
+	event     events.DynamoDBEventRecord // without images until converted
+	converted func() error
+	encoded   func() (jsontext.Value, error)
+}
+
+// change returns what a stream record is to the sources.
+func (f recordFormat) change(from types.Record) (*change, error) {
+	if from.Dynamodb == nil || aws.ToString(from.Dynamodb.SequenceNumber) == "" {
+		return nil, fmt.Errorf("stream record %q has no sequence number", aws.ToString(from.EventID))
+	}
+	event := f.event(from)
+	c := &change{id: event.Change.SequenceNumber, created: event.Change.ApproximateCreationDateTime.Time, from: from.Dynamodb, event: event}
+	c.weight = frame + weigh(from.Dynamodb.Keys) + weigh(from.Dynamodb.NewImage) + weigh(from.Dynamodb.OldImage)
+	c.converted, c.encoded = sync.OnceValue(c.convert), sync.OnceValues(c.encode)
+	return c, nil
+}
+
+func (c *change) convert() error {
+	for _, image := range []struct {
+		to   *map[string]events.DynamoDBAttributeValue
+		from map[string]types.AttributeValue
+	}{
+		{&c.event.Change.Keys, c.from.Keys},
+		{&c.event.Change.NewImage, c.from.NewImage},
+		{&c.event.Change.OldImage, c.from.OldImage},
+	} {
+		converted, err := convertMap(image.from)
+		if err != nil {
+			return fmt.Errorf("converting stream record %s: %w", c.id, err)
+		}
+		*image.to = converted
+	}
+	return nil
+}
+
+func (c *change) encode() (jsontext.Value, error) {
+	if err := c.converted(); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(c.event)
+	if err != nil {
+		return nil, fmt.Errorf("encoding stream record %s: %w", c.id, err)
+	}
+	return encoded, nil
+}
+
+// record returns the change for a function that takes JSON, or else the type.
+func (c *change) record(asJSON bool) (record, error) {
+	r := record{id: c.id, created: c.created}
+	if !asJSON {
+		r.change, r.size = &c.event, c.weight
+		return r, c.converted()
+	}
+	encoded, err := c.encoded()
+	r.event, r.size = encoded, len(encoded)
+	return r, err
 }
 
 // part is to which of n parts a record belongs, by its partition key.
-func (f recordFormat) part(of types.Record, n int) int {
+func (f recordFormat) part(c *change, n int) int {
 	if n == 1 {
 		return 0
 	}
 	var key []byte
-	switch value := of.Dynamodb.Keys[f.partitionKey].(type) {
+	switch value := c.from.Keys[f.partitionKey].(type) {
 	case *types.AttributeValueMemberS:
 		key = []byte(value.Value)
 	case *types.AttributeValueMemberN:
@@ -48,31 +109,8 @@ func (f recordFormat) part(of types.Record, n int) int {
 	return int(binary.BigEndian.Uint32(hash[:]) % uint32(n))
 }
 
-// convert returns the record and whether it passes the filter.
-func (f recordFormat) convert(from types.Record) (record, bool, error) {
-	if from.Dynamodb == nil || aws.ToString(from.Dynamodb.SequenceNumber) == "" {
-		return record{}, false, fmt.Errorf("stream record %q has no sequence number", aws.ToString(from.EventID))
-	}
-	event, err := f.event(from)
-	if err != nil {
-		return record{}, false, fmt.Errorf("converting stream record %s: %w", *from.Dynamodb.SequenceNumber, err)
-	}
-	encoded, err := json.Marshal(event)
-	if err != nil {
-		return record{}, false, fmt.Errorf("encoding stream record %s: %w", *from.Dynamodb.SequenceNumber, err)
-	}
-	converted := record{id: event.Change.SequenceNumber, created: event.Change.ApproximateCreationDateTime.Time, event: encoded}
-	if len(f.filter) == 0 {
-		return converted, true, nil
-	}
-	var tree any
-	if err := json.Unmarshal(encoded, &tree); err != nil {
-		return record{}, false, fmt.Errorf("filtering stream record %s: %w", converted.id, err)
-	}
-	return converted, f.filter.passes(tree), nil
-}
-
-func (f recordFormat) event(from types.Record) (events.DynamoDBEventRecord, error) {
+// event is the record without its images.
+func (f recordFormat) event(from types.Record) events.DynamoDBEventRecord {
 	event := events.DynamoDBEventRecord{
 		AWSRegion:      f.region,
 		EventID:        aws.ToString(from.EventID),
@@ -90,20 +128,6 @@ func (f recordFormat) event(from types.Record) (events.DynamoDBEventRecord, erro
 	if event.AWSRegion == "" {
 		event.AWSRegion = aws.ToString(from.AwsRegion)
 	}
-	for _, image := range []struct {
-		to   *map[string]events.DynamoDBAttributeValue
-		from map[string]types.AttributeValue
-	}{
-		{&event.Change.Keys, from.Dynamodb.Keys},
-		{&event.Change.NewImage, from.Dynamodb.NewImage},
-		{&event.Change.OldImage, from.Dynamodb.OldImage},
-	} {
-		converted, err := convertMap(image.from)
-		if err != nil {
-			return event, err
-		}
-		*image.to = converted
-	}
 	switch {
 	case from.UserIdentity != nil:
 		event.UserIdentity = &events.DynamoDBUserIdentity{
@@ -112,7 +136,7 @@ func (f recordFormat) event(from types.Record) (events.DynamoDBEventRecord, erro
 	case f.expired(from):
 		event.UserIdentity = &events.DynamoDBUserIdentity{Type: "Service", PrincipalID: "dynamodb.amazonaws.com"}
 	}
-	return event, nil
+	return event
 }
 
 // expired says whether a record is the deletion of an item whose time to live was over. The local table has its expired
@@ -124,55 +148,4 @@ func (f recordFormat) expired(from types.Record) bool {
 	}
 	at, err := strconv.ParseInt(ttl.Value, 10, 64)
 	return err == nil && at <= aws.ToTime(from.Dynamodb.ApproximateCreationDateTime).Unix()
-}
-
-// convertMap keeps nil, which leaves the image out of the event.
-func convertMap(from map[string]types.AttributeValue) (map[string]events.DynamoDBAttributeValue, error) {
-	if from == nil {
-		return nil, nil
-	}
-	to := make(map[string]events.DynamoDBAttributeValue, len(from))
-	for name, value := range from {
-		converted, err := convertValue(value)
-		if err != nil {
-			return nil, fmt.Errorf("attribute %s: %w", name, err)
-		}
-		to[name] = converted
-	}
-	return to, nil
-}
-
-func convertValue(from types.AttributeValue) (events.DynamoDBAttributeValue, error) {
-	switch value := from.(type) {
-	case *types.AttributeValueMemberS:
-		return events.NewStringAttribute(value.Value), nil
-	case *types.AttributeValueMemberN:
-		return events.NewNumberAttribute(value.Value), nil
-	case *types.AttributeValueMemberB:
-		return events.NewBinaryAttribute(value.Value), nil
-	case *types.AttributeValueMemberBOOL:
-		return events.NewBooleanAttribute(value.Value), nil
-	case *types.AttributeValueMemberNULL:
-		return events.NewNullAttribute(), nil
-	case *types.AttributeValueMemberSS:
-		return events.NewStringSetAttribute(value.Value), nil
-	case *types.AttributeValueMemberNS:
-		return events.NewNumberSetAttribute(value.Value), nil
-	case *types.AttributeValueMemberBS:
-		return events.NewBinarySetAttribute(value.Value), nil
-	case *types.AttributeValueMemberM:
-		converted, err := convertMap(value.Value)
-		return events.NewMapAttribute(converted), err
-	case *types.AttributeValueMemberL:
-		list := make([]events.DynamoDBAttributeValue, 0, len(value.Value))
-		for i, element := range value.Value {
-			converted, err := convertValue(element)
-			if err != nil {
-				return events.DynamoDBAttributeValue{}, fmt.Errorf("element %d: %w", i, err)
-			}
-			list = append(list, converted)
-		}
-		return events.NewListAttribute(list), nil
-	}
-	return events.DynamoDBAttributeValue{}, fmt.Errorf("unknown attribute type %T", from)
 }

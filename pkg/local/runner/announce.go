@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // tokenTTL is how long the printed token is good for, longer than a service
@@ -33,8 +34,9 @@ func (r *run) announce(ctx context.Context) error {
 		BaseURL: base, OrganizationID: r.state.OrganizationID.String(), SiteID: r.state.SiteID.String(),
 		ApplicationID: r.state.ApplicationID, JWT: jwt, APIKey: r.state.APIKey,
 		DynamoDBEndpoint: r.servers.tableURL, SQSEndpoint: r.servers.queueURL, TableName: tableName,
-		RecordsQueueURL: r.queues["RecordsQueue"].URL, DeliveriesQueueURL: r.queues["DeliveriesQueue"].URL,
-		IndexJobsQueueURL: r.queues["IndexJobsQueue"].URL,
+		RecordsQueueURL: r.queues["RecordsQueue"].URL, ImportsQueueURL: r.queues["ImportsQueue"].URL,
+		DeliveriesQueueURL:     r.queues["DeliveriesQueue"].URL,
+		SlowDeliveriesQueueURL: r.queues["SlowDeliveriesQueue"].URL, IndexJobsQueueURL: r.queues["IndexJobsQueue"].URL,
 	}
 	if err := WriteInfo(r.cfg.DataDir, info); err != nil {
 		return err
@@ -63,7 +65,7 @@ func baseURL(listener net.Addr) string {
 }
 
 func awaitHealth(ctx context.Context, service *api) error {
-	const patience, pause = 20 * time.Second, 10 * time.Millisecond
+	const patience, interval = 20 * time.Second, 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -71,20 +73,8 @@ func awaitHealth(ctx context.Context, service *api) error {
 		if err == nil && status == http.StatusOK {
 			return nil
 		}
-		if wait(ctx, pause) != nil {
+		if pause.For(ctx, interval) != nil {
 			return fmt.Errorf("the service does not answer on %s within %s: status %d, error %w", service.base, patience, status, ctx.Err())
 		}
-	}
-}
-
-// wait returns after d, or with the context's error.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -151,7 +152,7 @@ func (r *run) sendDemo(ctx context.Context) (sent map[commerce.Kind]int, err err
 // awaitRecords waits until the lists show the records, for a while: they may
 // well come later on a slow machine.
 func (r *run) awaitRecords(ctx context.Context, service *api, want map[commerce.Kind]int) error {
-	const patience, pause = 10 * time.Second, 50 * time.Millisecond
+	const patience, interval = 10 * time.Second, 50 * time.Millisecond
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for kind, n := range want {
@@ -167,7 +168,7 @@ func (r *run) awaitRecords(ctx context.Context, service *api, want map[commerce.
 			if list.Meta.Total >= n {
 				break
 			}
-			if wait(waiting, pause) != nil {
+			if pause.For(waiting, interval) != nil {
 				return ctx.Err()
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"runtime/pprof"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -20,11 +21,12 @@ import (
 type host struct {
 	invoke gateway.Invoker
 	direct gateway.Direct // nil for functions that take JSON only
+	here   *functions     // nil for those elsewhere
 	close  func() error
 
 	// What the event sources have to know of it.
 	concurrency func(function string, template int) int // of a queue's invocations
-	shards      int                                     // as which the stream is read
+	lanes       func(factor int) int                    // as how many the stream is read, for a mapping's ParallelizationFactor
 	patience    time.Duration                           // beyond a function's timeout, which the host itself sees to; 0 where it does not
 }
 
@@ -37,7 +39,7 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 		}
 		return &host{
 			invoke: fleet.Invoke, close: fleet.Close,
-			concurrency: processConcurrency, shards: streamShards, patience: initPatience,
+			concurrency: processConcurrency, lanes: processLanes, patience: initPatience,
 		}, nil
 	}
 	base, err := r.base()
@@ -49,8 +51,8 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 		return nil, err
 	}
 	return &host{
-		invoke: functions.invoke, direct: functions.call, close: func() error { return nil },
-		concurrency: concurrency, shards: 1,
+		invoke: functions.invoke, direct: functions.call, here: functions, close: func() error { return nil },
+		concurrency: concurrency, lanes: lanes,
 	}, nil
 }
 
@@ -115,6 +117,19 @@ func callAs[E, A any](ctx context.Context, f *functions, name string, handler fu
 	return answer, true, err
 }
 
+// typed is invoke without JSON for a function that takes the event in its type;
+// nil for others.
+func typed[E, A any](f *functions, name string) func(context.Context, E) (A, error) {
+	handler, ok := f.handlers[name].(func(context.Context, E) (A, error))
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, event E) (answer A, err error) {
+		answer, _, err = callAs(ctx, f, name, handler, event)
+		return answer, err
+	}
+}
+
 // run makes one call what an invocation is to a function: it has a request id
 // and a time limit, and its panic is an error.
 func (f *functions) run(ctx context.Context, name string, call func(ctx context.Context) error) (err error) {
@@ -128,7 +143,10 @@ func (f *functions) run(ctx context.Context, name string, call func(ctx context.
 		ctx, cancel = context.WithTimeout(ctx, f.timeout(name))
 		defer cancel()
 	}
-	return call(lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()}))
+	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
+	// A CPU profile tells the functions apart by this label.
+	pprof.Do(ctx, pprof.Labels("function", name), func(ctx context.Context) { err = call(ctx) })
+	return err
 }
 
 func (f *functions) timeout(name string) time.Duration { return f.model.Functions[name].Timeout }

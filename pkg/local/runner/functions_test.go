@@ -95,3 +95,26 @@ func TestAFunctionIsCalledWithTheTypeItTakesOrNotAtAll(t *testing.T) {
 		t.Errorf("another form of function: got %t, %v after %d calls; want no call", ok, err, calls)
 	}
 }
+
+func TestAFunctionTakesEventsWithoutJSONIfItsFormDoes(t *testing.T) {
+	f := functionsOf(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		if lc, ok := lambdacontext.FromContext(ctx); !ok || lc.AwsRequestID == "" {
+			t.Errorf("request id: got %+v", lc)
+		}
+		if len(event.Records) == 0 {
+			panic("broken")
+		}
+		return events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{ItemIdentifier: event.Records[0].MessageId}}}, nil
+	})
+	call := typed[events.SQSEvent, events.SQSEventResponse](f, "echo")
+	answer, err := call(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "7"}}})
+	if err != nil || len(answer.BatchItemFailures) != 1 || answer.BatchItemFailures[0].ItemIdentifier != "7" {
+		t.Errorf("got %+v, %v; want the function's answer", answer, err)
+	}
+	if _, err := call(t.Context(), events.SQSEvent{}); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("a panic: got %v; want an error that says what was broken", err)
+	}
+	if typed[events.DynamoDBEvent, events.DynamoDBEventResponse](f, "echo") != nil {
+		t.Error("a function of a queue's messages takes the stream's changes")
+	}
+}

@@ -17,18 +17,20 @@ const infoName = "run.json"
 // Info tells clients where a running service is and how to get in. It holds
 // credentials of the local service only.
 type Info struct {
-	BaseURL            string `json:"baseUrl"`
-	OrganizationID     string `json:"organizationId"`
-	SiteID             string `json:"siteId"`
-	ApplicationID      string `json:"applicationId"`
-	JWT                string `json:"jwt"`
-	APIKey             string `json:"apiKey"`
-	DynamoDBEndpoint   string `json:"dynamodbEndpoint"`
-	SQSEndpoint        string `json:"sqsEndpoint"`
-	TableName          string `json:"tableName"`
-	RecordsQueueURL    string `json:"recordsQueueUrl"`
-	DeliveriesQueueURL string `json:"deliveriesQueueUrl"`
-	IndexJobsQueueURL  string `json:"indexJobsQueueUrl"`
+	BaseURL                string `json:"baseUrl"`
+	OrganizationID         string `json:"organizationId"`
+	SiteID                 string `json:"siteId"`
+	ApplicationID          string `json:"applicationId"`
+	JWT                    string `json:"jwt"`
+	APIKey                 string `json:"apiKey"`
+	DynamoDBEndpoint       string `json:"dynamodbEndpoint"`
+	SQSEndpoint            string `json:"sqsEndpoint"`
+	TableName              string `json:"tableName"`
+	RecordsQueueURL        string `json:"recordsQueueUrl"`
+	ImportsQueueURL        string `json:"importsQueueUrl"`
+	DeliveriesQueueURL     string `json:"deliveriesQueueUrl"`
+	SlowDeliveriesQueueURL string `json:"slowDeliveriesQueueUrl"`
+	IndexJobsQueueURL      string `json:"indexJobsQueueUrl"`
 }
 
 // ErrNotRunning says that no service runs with a data folder.

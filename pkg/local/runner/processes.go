@@ -69,8 +69,8 @@ func instances(f template.Function) int {
 	for _, source := range f.Queues {
 		n += processConcurrency(f.Name, source.MaxConcurrency)
 	}
-	for range f.Streams {
-		n += streamShards
+	for _, source := range f.Streams {
+		n += processLanes(source.ParallelizationFactor)
 	}
 	if n == 0 {
 		return processes.DefaultInstances
@@ -78,12 +78,21 @@ func instances(f template.Function) int {
 	return n
 }
 
-// processConcurrency is concurrency for functions that are processes, of which
-// a machine does not take hundreds.
+// crowd is how many processes of a function an event source may keep busy: a
+// machine does not take hundreds.
+const crowd = 16
+
+// processConcurrency is concurrency for functions that are processes.
 func processConcurrency(function string, template int) int {
-	const crowd = 16
 	return min(concurrency(function, template), crowd)
 }
+
+// streamShards is how many shards functions that are processes meet: a busy
+// table's stream has several in DynamoDB, and one on the local server.
+const streamShards = 8
+
+// processLanes is lanes for functions that are processes.
+func processLanes(factor int) int { return min(streamShards*factor, crowd) }
 
 // startFaults puts the faults between the functions and the table server.
 // Provisioning, the stream and the upkeep are spared, and everything else until

@@ -16,7 +16,8 @@ func TestAFunctionHasAnInstanceForEachInvocationThatItsSourcesMakeAtATime(t *tes
 		want     int
 	}{
 		"behind the API":      {template.Function{Name: "api"}, 4},
-		"of a stream":         {template.Function{Name: "indexer", Streams: []template.StreamSource{{}}}, 8},
+		"of a stream":         {template.Function{Name: "indexer", Streams: []template.StreamSource{{ParallelizationFactor: 1}}}, 8},
+		"of a wide stream":    {template.Function{Name: "dispatcher", Streams: []template.StreamSource{{ParallelizationFactor: 10}}}, 16},
 		"of a queue":          {template.Function{Name: "worker", Queues: queue(200)}, 16},
 		"of a small queue":    {template.Function{Name: "worker", Queues: queue(3)}, 3},
 		"of two queues":       {template.Function{Name: "worker", Queues: append(queue(200), queue(5)...)}, 21},

@@ -17,6 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // servers are what AWS provides for: tables, queues and, in its place, the
@@ -35,7 +36,7 @@ type servers struct {
 // started when it fails is left to close.
 func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway net.Listener) (err error) {
 	s.aws = aws.Config{
-		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""), HTTPClient: httpClient(),
+		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""), HTTPClient: sdkhttp.New(httpClient()),
 	}
 	if cfg.AWS != nil {
 		cfg.AWS(&s.aws)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -28,16 +29,22 @@ type sources struct {
 	streams   *dynamodbstreams.Client
 	streamARN string
 
+	feed    *eventsource.Feed
 	run     []func(context.Context) error
 	readers []*eventsource.Stream
 }
 
 // prepare makes every source that the template declares.
 func (s *sources) prepare() error {
+	var err error
+	s.feed, err = eventsource.NewFeed(s.streams, eventsource.FeedConfig{
+		Host: s.host, StreamARN: s.streamARN, PartitionKey: s.model.Table.Key.Partition, TTLAttribute: s.model.Table.TTL,
+	})
+	if err != nil {
+		return err
+	}
 	for name, f := range s.model.Functions {
-		function := eventsource.Function{Name: name, Timeout: f.Timeout + s.functions.patience, Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
-			return s.functions.invoke(ctx, name, payload)
-		}}
+		function := s.function(name, f.Timeout)
 		for _, source := range f.Queues {
 			if err := s.addQueue(function, source); err != nil {
 				return err
@@ -55,6 +62,36 @@ func (s *sources) prepare() error {
 		}
 	}
 	return nil
+}
+
+// function is what event sources invoke.
+func (s *sources) function(name string, timeout time.Duration) eventsource.Function {
+	f := eventsource.Function{Name: name, Timeout: timeout + s.functions.patience, Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
+		return s.functions.invoke(ctx, name, payload)
+	}}
+	if here := s.functions.here; here != nil {
+		f.Changes = typed[events.DynamoDBEvent, events.DynamoDBEventResponse](here, name)
+		f.Messages = typed[events.SQSEvent, events.SQSEventResponse](here, name)
+	}
+	if name == recorder {
+		f.Invoke, f.Messages = then(f.Invoke, s.feed.Nudge), then(f.Messages, s.feed.Nudge)
+	}
+	return f
+}
+
+// recorder is the function that writes records, for which event sources wait
+// at the stream: when it has written, they need not wait for the next poll.
+const recorder = "ingest"
+
+// then does something after each call, whatever became of it.
+func then[E, A any](call func(context.Context, E) (A, error), after func()) func(context.Context, E) (A, error) {
+	if call == nil {
+		return nil
+	}
+	return func(ctx context.Context, event E) (A, error) {
+		defer after()
+		return call(ctx, event)
+	}
 }
 
 func (s *sources) addQueue(function eventsource.Function, source template.QueueSource) error {
@@ -89,9 +126,11 @@ func queueConfig(source template.QueueSource) eventsource.QueueConfig {
 // one write at a time: more than some only wait for one another, and with full
 // messages until their time is up. The jobs of the index, which the sweeper
 // does, compute, and leave the machine to requests. The worker waits for
-// receivers, and one that hangs must not hold up the others.
+// receivers as well, and some that hang must not hold up the others; when
+// hundreds of receivers fail at once, hundreds of invocations would only wait
+// for the table.
 func concurrency(function string, template int) int {
-	const enough, computing, unbounded = 4, 2, 1000
+	const enough, computing, receiving, unbounded = 4, 2, 32, 1000
 	if template == 0 {
 		template = unbounded
 	}
@@ -100,16 +139,17 @@ func concurrency(function string, template int) int {
 		return min(template, enough)
 	case "sweeper":
 		return min(template, computing)
+	case "worker":
+		return min(template, receiving)
 	}
 	return template
 }
 
 func (s *sources) addStream(function eventsource.Function, source template.StreamSource) error {
 	cfg := streamConfig(source)
-	cfg.Host, cfg.StreamARN, cfg.TTLAttribute = s.host, s.streamARN, s.model.Table.TTL
-	cfg.Shards, cfg.PartitionKey = s.functions.shards, s.model.Table.Key.Partition
+	cfg.Lanes = s.functions.lanes(source.ParallelizationFactor)
 	cfg.Checkpoints = filepath.Join(s.dir, source.ID+".checkpoint")
-	stream, err := eventsource.NewStream(s.streams, function, cfg)
+	stream, err := s.feed.Stream(function, cfg)
 	if err != nil {
 		return err
 	}
@@ -118,11 +158,18 @@ func (s *sources) addStream(function eventsource.Function, source template.Strea
 	return nil
 }
 
-// streamShards is how many shards functions that are processes meet: a busy
-// table's stream has several in DynamoDB, and one on the local server.
-const streamShards = 8
+// lanes is how many batches of the stream's single shard may be under way at a
+// time, by the hash of the partition key, so that the changes of an item stay
+// in order: as many as the mapping says, but no more than keep the table server
+// busy, which makes one write at a time. More of them would only be smaller,
+// and so cost more reads and messages for each event.
+func lanes(factor int) int {
+	const enough = 2
+	return min(factor, enough)
+}
 
-// streamConfig says of a mapping what the template says.
+// streamConfig says of a mapping what the template says, but for its
+// parallelization.
 func streamConfig(source template.StreamSource) eventsource.StreamConfig {
 	return eventsource.StreamConfig{
 		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window, Filters: source.Filters,

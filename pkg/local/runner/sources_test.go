@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -30,17 +32,42 @@ func TestWhatKeepsTheMachineBusyRunsLessSideBySideThanInAWS(t *testing.T) {
 		function       string
 		template, want int
 	}{
-		{"worker", 200, 200},
+		{"worker", 200, 32},
 		{"worker", 2, 2},
-		{"worker", 0, 1000},
+		{"worker", 0, 32},
 		{"ingest", 50, 4},
 		{"ingest", 2, 2},
 		{"ingest", 0, 4},
 		{"sweeper", 10, 2},
+		{"dispatcher", 0, 1000},
 	} {
 		if got := concurrency(c.function, c.template); got != c.want {
 			t.Errorf("%s with %d in the template: got %d, want %d", c.function, c.template, got, c.want)
 		}
+	}
+}
+
+func TestBatchesOfTheStreamAreFewOnOneMachineAndManyForProcesses(t *testing.T) {
+	for _, c := range []struct{ factor, here, asProcesses int }{{1, 1, 8}, {2, 2, 16}, {10, 2, 16}} {
+		if here, asProcesses := lanes(c.factor), processLanes(c.factor); here != c.here || asProcesses != c.asProcesses {
+			t.Errorf("factor %d: got %d and %d lanes, want %d and %d", c.factor, here, asProcesses, c.here, c.asProcesses)
+		}
+	}
+}
+
+func TestTheStreamIsReadAfterWhateverIngestHasDone(t *testing.T) {
+	nudges := 0
+	failing := then(func(context.Context, int) (string, error) {
+		if nudges > 0 {
+			t.Error("nudged before the call has ended")
+		}
+		return "answer", errors.New("broken")
+	}, func() { nudges++ })
+	if answer, err := failing(t.Context(), 1); answer != "answer" || err == nil || nudges != 1 {
+		t.Errorf("got %q, %v and %d nudges; want what the call came to, and one", answer, err, nudges)
+	}
+	if then[int, string](nil, func() {}) != nil {
+		t.Error("what is not there must not be called")
 	}
 }
 
@@ -54,7 +81,7 @@ func TestAStreamSourceIsWhatTheTemplateDeclares(t *testing.T) {
 		BatchSize: 1000, MaximumBatchingWindow: time.Second, BisectBatch: true, MaximumRetryAttempts: &retries, MaximumRecordAge: &age,
 		ReportBatchItemFailures: true, Filters: []string{`{"eventName":["INSERT"]}`},
 	}
-	if diff := cmp.Diff(want, streamConfig(source), cmpopts.IgnoreFields(eventsource.StreamConfig{}, "Host")); diff != "" {
+	if diff := cmp.Diff(want, streamConfig(source)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -227,6 +227,69 @@ func TestQueueSourcesLeaveTimeForRetries(t *testing.T) {
 	}
 }
 
+// A message that our own code cannot process must not lie unseen.
+func TestEveryDeadLetterQueueHasItsAlarm(t *testing.T) {
+	m, n, source := stack(t)
+	watched := map[string]bool{}
+	for _, resource := range n.get("Resources").pairs() {
+		alarm := resource.get("Properties")
+		if resource.get("Type").text != "AWS::CloudWatch::Alarm" || alarm.get("MetricName") == nil || alarm.get("MetricName").text != "ApproximateNumberOfMessagesVisible" {
+			continue
+		}
+		if threshold := alarm.get("Threshold").text; threshold != "0" {
+			t.Errorf("an alarm on messages that are there: threshold %s, want 0", threshold)
+		}
+		mentions(alarm.get("Dimensions"), watched)
+	}
+	dead := map[string]bool{"ParkQueue": true}
+	for _, queue := range m.Queues {
+		if queue.DeadLetterQueue != "" {
+			dead[queue.DeadLetterQueue] = true
+		}
+	}
+	for id := range dead {
+		if !watched[id] {
+			t.Errorf("no alarm watches %s", id)
+		}
+		if !strings.Contains(source, `"${`+id+`.QueueName}"`) {
+			t.Errorf("the dashboard does not show %s", id)
+		}
+	}
+	if len(dead) != 4 {
+		t.Errorf("dead letter queues %v, want those of records, deliveries and index jobs, and the park", dead)
+	}
+}
+
+// Past about 120,000 messages in flight a queue hands out nothing, without an
+// error.
+func TestQueuesOfDeliveriesAndRecordsAreWatchedForMessagesInFlight(t *testing.T) {
+	_, n, _ := stack(t)
+	watched := map[string]bool{}
+	for _, resource := range n.get("Resources").pairs() {
+		if metric := resource.get("Properties", "MetricName"); metric != nil && metric.text == "ApproximateNumberOfMessagesNotVisible" {
+			mentions(resource.get("Properties", "Dimensions"), watched)
+		}
+	}
+	for _, id := range []string{"RecordsQueue", "DeliveriesQueue", "SlowDeliveriesQueue"} {
+		if !watched[id] {
+			t.Errorf("no alarm watches the messages in flight of %s", id)
+		}
+	}
+}
+
+// Batches of one shard side by side are for a function that needs no order:
+// the dispatcher's events have none, the indexer's would meet at one tail.
+func TestOnlyTheDispatcherTakesBatchesOfAShardSideBySide(t *testing.T) {
+	m, _, _ := stack(t)
+	for name, want := range map[string]int{"dispatcher": 10, "indexer": 1} {
+		for _, source := range m.Functions[name].Streams {
+			if source.ParallelizationFactor != want {
+				t.Errorf("%s of %s: factor %d, want %d", source.ID, name, source.ParallelizationFactor, want)
+			}
+		}
+	}
+}
+
 func TestStreamSourcesNeverGiveUpAndFilterByItemType(t *testing.T) {
 	m, _, _ := stack(t)
 	want := map[string][]string{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -17,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // Queues are the queues of one test.
@@ -41,6 +43,7 @@ func Start(t testing.TB) *Queues {
 		listener.Close()
 	})
 	client := sqs.New(sqs.Options{
+		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient()),
 		BaseEndpoint: &listener.URL, Region: "us-east-1",
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
 	})
@@ -53,6 +56,11 @@ func Start(t testing.TB) *Queues {
 
 // Queue returns the queue of the template's logical id.
 func (q *Queues) Queue(id string) *queue.Queue { return queue.New(q.Client, q.urls[id].URL) }
+
+// Deliveries returns the deliveries in their two queues.
+func (q *Queues) Deliveries() queue.Deliveries {
+	return queue.NewDeliveries(q.Queue("DeliveriesQueue"), q.Queue("SlowDeliveriesQueue"))
+}
 
 // Receive takes what is visible in a queue now, as the event source hands it
 // to a function: up to ten messages, none when the queue has none.
@@ -70,7 +78,7 @@ func (q *Queues) Receive(t testing.TB, id string) []events.SQSMessage {
 	for i, m := range out.Messages {
 		messages[i] = events.SQSMessage{
 			MessageId: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, Attributes: m.Attributes,
-			MessageAttributes: map[string]events.SQSMessageAttribute{},
+			MessageAttributes: map[string]events.SQSMessageAttribute{}, EventSource: "aws:sqs", EventSourceARN: q.urls[id].ARN,
 		}
 		for name, v := range m.MessageAttributes {
 			messages[i].MessageAttributes[name] = events.SQSMessageAttribute{StringValue: v.StringValue, DataType: *v.DataType}

@@ -23,22 +23,22 @@ type TestDto struct {
 // RecoverDto is the input of a recovery: the time at which its events were
 // created, since inclusive, until exclusive. An absent until is now.
 type RecoverDto struct {
-	Since *value.Time `json:"since" nullable:"false"`
-	Until *value.Time `json:"until" required:"false" doc:"Absent: now."`
+	Since *value.Time `json:"since" nullable:"false" doc:"When the first of the events was created; not after until."`
+	Until *value.Time `json:"until" required:"false" doc:"The end of that time, which does not belong to it. Absent: now."`
 }
 
 // WebhookRecovery is a recovery as the API shows it.
 type WebhookRecovery struct {
 	ID            value.ID               `json:"id"`
 	EndpointID    value.ID               `json:"endpointId"`
-	Status        webhook.RecoveryStatus `json:"status"`
+	Status        webhook.RecoveryStatus `json:"status" doc:"CANCELLED: the endpoint was deleted or was no longer ACTIVE."`
 	Since         value.Time             `json:"since"`
 	Until         value.Time             `json:"until"`
-	MatchedCount  int64                  `json:"matchedCount"`
-	RequeuedCount int64                  `json:"requeuedCount"`
+	MatchedCount  int64                  `json:"matchedCount" doc:"The events that were found so far, HELD or FAILED."`
+	RequeuedCount int64                  `json:"requeuedCount" doc:"Those of them that got a new schedule; somebody else was faster with the others."`
 	CreatedAt     value.Time             `json:"createdAt"`
 	UpdatedAt     value.Time             `json:"updatedAt"`
-	CompletedAt   *value.Time            `json:"completedAt"`
+	CompletedAt   *value.Time            `json:"completedAt" doc:"When it ended. null while it is RUNNING."`
 }
 
 func showRecovery(r *webhook.Recovery) WebhookRecovery {
@@ -56,8 +56,9 @@ func (a *area) actionOperations() []rest.Operation {
 		{
 			ID: "testWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/test",
 			Summary: "Send a test event",
-			Description: "One attempt, whatever the endpoint subscribes to and also while it is PAUSED; it changes neither the endpoint nor its " +
-				"counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it again for the outcome.",
+			Description: "One attempt, whatever the endpoint subscribes to and also while it is PAUSED or DISABLED or its circuit is open; it changes " +
+				"neither the endpoint nor its counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it " +
+				"again for the outcome. 409 when the application is suspended.",
 			Scope: auth.WebhooksWrite, Params: item, Body: TestDto{}, EmptyBody: true, Result: WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: conflict, Handle: a.test,
 		},
@@ -65,7 +66,8 @@ func (a *area) actionOperations() []rest.Operation {
 			ID: "recoverWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/recover",
 			Summary: "Send held and failed events again",
 			Description: "Every HELD or FAILED event of the endpoint that was created in [since, until) gets a new schedule, the oldest first, " +
-				"however many there are. One recovery of an ACTIVE endpoint runs at a time.",
+				"however many there are; a circuit that is open closes first. The answer may come before all are sent: read the recovery for its " +
+				"progress. 409 unless the endpoint is ACTIVE, its application is not suspended and no other recovery of it runs.",
 			Scope: auth.WebhooksWrite, Params: item, Body: RecoverDto{}, Result: WebhookRecovery{}, Status: http.StatusAccepted,
 			Errors: conflict, Handle: a.recover,
 		},
@@ -118,7 +120,7 @@ func (a *area) test(r *rest.Request) (*rest.Response, error) {
 	if _, err := a.store.CreateRow(r.Context(), row); err != nil {
 		return nil, err
 	}
-	return a.sent(r, row, body)
+	return a.sent(r, e, row, body)
 }
 
 func testType(body []byte) (string, error) {
@@ -139,8 +141,8 @@ func testType(body []byte) (string, error) {
 
 // sent sends a row that is stored under a due mark and answers it. When the
 // sending fails the mark still brings the row, so that the answer is the same.
-func (a *area) sent(r *rest.Request, row *webhook.Row, payload []byte) (*rest.Response, error) {
-	_ = a.cfg.Sender.SendRows(r.Context(), *row.NextAttemptAt, row)
+func (a *area) sent(r *rest.Request, e *webhook.Endpoint, row *webhook.Row, payload []byte) (*rest.Response, error) {
+	_ = a.cfg.Sender.SendTo(r.Context(), e.Lane, *row.NextAttemptAt, row)
 	shape, err := showEvent(row, payload)
 	if err != nil {
 		return nil, err

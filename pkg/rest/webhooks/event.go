@@ -26,20 +26,20 @@ const (
 // one endpoint. In lists Payload and the attempts' ResponseBody are null.
 type WebhookEvent struct {
 	ID             value.ID                 `json:"id"`
-	EventID        value.ID                 `json:"eventId"`
+	EventID        value.ID                 `json:"eventId" doc:"The webhook-id of every attempt, by which receivers deduplicate; other endpoints got the same event under it."`
 	EndpointID     value.ID                 `json:"endpointId"`
 	ApplicationID  value.ID                 `json:"applicationId"`
 	OrganizationID value.ID                 `json:"organizationId"`
 	SiteID         *value.ID                `json:"siteId"`
 	Type           string                   `json:"type"`
 	Status         webhook.RowStatus        `json:"status"`
-	HeldReason     *webhook.HeldReason      `json:"heldReason"`
-	AttemptCount   int                      `json:"attemptCount"`
-	NextAttemptAt  *value.Time              `json:"nextAttemptAt"`
+	HeldReason     *webhook.HeldReason      `json:"heldReason" doc:"Why the event waits; null unless it is HELD."`
+	AttemptCount   int                      `json:"attemptCount" doc:"Attempts so far, over all schedules."`
+	NextAttemptAt  *value.Time              `json:"nextAttemptAt" doc:"null unless the event is PENDING."`
 	LastAttemptAt  *value.Time              `json:"lastAttemptAt"`
 	DeliveredAt    *value.Time              `json:"deliveredAt"`
-	Attempts       []webhook.Attempt        `json:"attempts"`
-	Payload        *commerce.WebhookPayload `json:"payload"`
+	Attempts       []webhook.Attempt        `json:"attempts" doc:"The last 12, the oldest first."`
+	Payload        *commerce.WebhookPayload `json:"payload" doc:"What is delivered, byte-identical on every attempt. null in lists."`
 	CreatedAt      value.Time               `json:"createdAt"`
 	UpdatedAt      value.Time               `json:"updatedAt"`
 }
@@ -94,8 +94,8 @@ func (a *area) eventOperations() []rest.Operation {
 		{
 			ID: "redeliverWebhookEvent", Method: http.MethodPost, Path: eventPath + "/redeliver",
 			Summary: "Deliver an event again",
-			Description: "The same event with the same webhook-id and a new full schedule. Refused while it is PENDING, and when its endpoint " +
-				"is deleted or not ACTIVE.",
+			Description: "The same event with the same webhook-id and a new full schedule; attemptCount goes on. 409 while it is PENDING, and when its " +
+				"endpoint is deleted, not ACTIVE, or of a suspended application. While the endpoint's circuit is open the event is HELD until that closes.",
 			Scope: auth.WebhooksWrite, Result: WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.redeliver,
 		},
@@ -192,6 +192,9 @@ func (a *area) redeliver(r *rest.Request) (*rest.Response, error) {
 	if e == nil || e.Status != webhook.Active {
 		return nil, fault.New(fault.Conflict, fault.CodeConflict, "the event's endpoint is deleted or not ACTIVE")
 	}
+	if err := a.checkNotSuspended(r, e); err != nil {
+		return nil, err
+	}
 	payload, err := a.store.Payload(r.Context(), r.Organization(), row.EventID)
 	if err != nil {
 		return nil, err
@@ -208,5 +211,5 @@ func (a *area) redeliver(r *rest.Request) (*rest.Response, error) {
 	if row == nil {
 		return nil, errNoEvent()
 	}
-	return a.sent(r, row, payload)
+	return a.sent(r, e, row, payload)
 }

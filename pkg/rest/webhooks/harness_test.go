@@ -15,7 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/queue/queuetest"
 	"github.com/commerce-integration/service/pkg/rest"
 	"github.com/commerce-integration/service/pkg/rest/webhooks"
@@ -69,10 +69,10 @@ func newBench(t *testing.T) *bench {
 	if b.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
 		t.Fatal(err)
 	}
-	deliveries := queue.NewDeliveries(b.queues.Queue("DeliveriesQueue"))
+	deliveries := b.queues.Deliveries()
 	operations := webhooks.Operations(b.table, webhooks.Config{
 		Clock: clock, History: history{b.table}, Sender: deliveries, Seal: b.box.Seal,
-		Backlog: sweep.NewBacklog(b.table, deliveries, clock),
+		Backlog: sweep.NewBacklog(b.table, deliveries, clock), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal},
 	})
 	b.server = rest.NewServer(operations, rest.Config{
 		Caller: caller, Limiter: open{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),

@@ -2,7 +2,7 @@
 // of their events and the catalogue of event types. It promises that an id of
 // another organization is answered exactly as one that does not exist, that
 // an update applies to the very state that If-Match named, and that a secret
-// is in no answer but its creation's. Sending is left to the worker: an
+// is in no answer but the one that made it. Sending is left to the worker: an
 // operation that asks for it answers as soon as it is certain to happen.
 package webhooks
 
@@ -37,6 +37,9 @@ type EndpointStore interface {
 	// sees it first, keeps it.
 	DeleteEndpoint(ctx context.Context, organization, id value.ID, check func(*webhook.Endpoint) error) (bool, error)
 	Counters(ctx context.Context, organization value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
+	// Stats are the hours in which the endpoint counted something and that
+	// start in [from, to).
+	Stats(ctx context.Context, organization, endpoint value.ID, from, to value.Time) ([]*webhook.Hour, error)
 }
 
 // EventStore keeps the history.
@@ -75,7 +78,8 @@ type History interface {
 
 // Sender sends rows to the worker.
 type Sender interface {
-	SendRows(ctx context.Context, now value.Time, rows ...*webhook.Row) error
+	// SendTo sends the rows in the lane, each for its next attempt.
+	SendTo(ctx context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Row) error
 }
 
 // Backlog works on an endpoint's HELD and FAILED rows, as many as given.
@@ -109,7 +113,7 @@ func Operations(store Store, cfg Config) []rest.Operation {
 	a := &area{store: store, cfg: cfg}
 	operations := append(a.endpointOperations(), a.actionOperations()...)
 	operations = append(operations, a.eventOperations()...)
-	operations = append(operations, catalogueOperation())
+	operations = append(operations, a.rotateOperation(), a.statsOperation(), catalogueOperation())
 	for i := range operations {
 		op := &operations[i]
 		op.Tag, op.Access = tag, rest.Developer

@@ -80,6 +80,12 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"POST", create, `{"url":"/hook","events":["*"]}`, "url", "invalid_format"},
 		{"POST", create, `{"url":"https://","events":["*"]}`, "url", "invalid_format"},
 		{"POST", create, `{"url":"https://example.com/a b","events":["*"]}`, "url", "invalid_format"},
+		{"POST", create, `{"url":"https://example.com:22/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://169.254.169.254/latest","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://[::ffff:127.0.0.1]/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://[fe80::1%25eth0]/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://localhost/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://2130706433/","events":["*"]}`, "url", "not_allowed"},
 		{"POST", create, `{"url":"https://example.com/` + strings.Repeat("é", 2048) + `","events":["*"]}`, "url", "out_of_range"},
 		{"POST", create, `{"url":"https://example.com","events":["*"],"description":"` + strings.Repeat("é", 2001) + `"}`, "description", "out_of_range"},
 		{"POST", create, `{"url":"https://example.com","events":["*"],"retryCount":11}`, "retryCount", "out_of_range"},
@@ -89,6 +95,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"POST", create, `{"url":"https://example.com","events":["*"],"timeoutSeconds":31}`, "timeoutSeconds", "out_of_range"},
 		{"POST", create, `{"url":"https://example.com","events":["*"],"status":"PAUSED"}`, "status", "unknown"},
 		{"PATCH", item, `{"url":null}`, "url", "not_allowed"},
+		{"PATCH", item, `{"url":"https://10.0.0.1/hook"}`, "url", "not_allowed"},
+		{"PATCH", item, `{"url":"https://example.com:6379/hook"}`, "url", "not_allowed"},
 		{"PATCH", item, `{"events":null}`, "events", "not_allowed"},
 		{"PATCH", item, `{"status":null}`, "status", "not_allowed"},
 		{"PATCH", item, `{"status":"OFF"}`, "status", "invalid_format"},
@@ -136,6 +144,8 @@ func TestAnotherOrganizationsIDsAreAbsent(t *testing.T) {
 		{"DELETE", item, ""},
 		{"POST", item + "/test", `{}`},
 		{"POST", item + "/recover", since},
+		{"POST", item + "/rotate-secret", ""},
+		{"GET", item + "/stats", ""},
 		{"GET", item + "/recoveries/" + recovery, ""},
 		{"GET", event, ""},
 		{"POST", event + "/redeliver", ""},
@@ -170,6 +180,8 @@ func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
 		{"DELETE", item, ""},
 		{"POST", item + "/test", "{}"},
 		{"POST", item + "/recover", `{"since":"2020-01-01"}`},
+		{"POST", item + "/rotate-secret", ""},
+		{"GET", item + "/stats", ""},
 		{"GET", item + "/recoveries/" + value.NewID().String(), ""},
 	} {
 		if a := b.do(t, tt.method, tt.path+"?applicationId="+value.NewID().String(), tt.body); a.status != http.StatusNotFound {
@@ -216,9 +228,7 @@ func TestPreconditionComparesTheConfigurationOnly(t *testing.T) {
 	item := b.endpoint(t, minimal)
 	before := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
 	at := value.TimeOf(b.now)
-	if err := b.table.AddCounters(t.Context(), b.org, b.stored(t, item).ID, webhook.Counters{SuccessCount: 1, LastSuccessAt: &at}); err != nil {
-		t.Fatal(err)
-	}
+	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, at, webhook.Attempt{At: at})
 	counted := b.must(t, http.StatusOK, "GET", item, "")
 	after := counted.header.Get("ETag")
 	if before == after || strings.Split(before, ".")[0] != strings.Split(after, ".")[0] || counted.field("successCount") != 1.0 {
@@ -568,4 +578,22 @@ func membersConform(schema, v map[string]any, at string) error {
 		}
 	}
 	return nil
+}
+
+func TestARefusedTargetIsExplained(t *testing.T) {
+	b := newBench(t)
+	create := endpoints + "?applicationId=" + b.app.String()
+	for url, want := range map[string]string{
+		"https://example.com:25/":       "url must be one that deliveries can reach: port 25 is not allowed",
+		"https://192.168.0.7/hook":      "url must be one that deliveries can reach: the address 192.168.0.7 is private",
+		"https://[64:ff9b::7f00:1]/":    "url must be one that deliveries can reach: the address 64:ff9b::7f00:1 stands for 127.0.0.1, which is loopback",
+		"https://hooks.localhost:8443/": "url must be one that deliveries can reach: the name hooks.localhost stands for the sender itself",
+	} {
+		if a := b.must(t, http.StatusBadRequest, "POST", create, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url)); a.text("message") != want {
+			t.Errorf("%s: %q, want %q", url, a.text("message"), want)
+		}
+	}
+	for _, url := range []string{"https://8.8.8.8/hook", "https://[2001:4860:4860::8888]:8443/", "https://intranet/"} {
+		b.endpoint(t, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url))
+	}
 }

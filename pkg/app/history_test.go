@@ -1,0 +1,341 @@
+package app_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// refuses answers the orders with the prefix by the status, others well.
+func refuses(prefix string, status int) func(call) (int, http.Header) {
+	return func(c call) (int, http.Header) {
+		if len(c.order) > len(prefix) && c.order[:len(prefix)] == prefix {
+			return status, nil
+		}
+		return http.StatusOK, nil
+	}
+}
+
+// steps are the waits of the schedule.
+var steps = []time.Duration{ //nolint:gochecknoglobals // a constant
+	5 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+	10 * time.Hour, 10 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+}
+
+// An attempt comes at the time that the schedule says, within a second: queues
+// wait in whole seconds, up, and the sweeper, which runs every minute, sends a
+// minute ahead with the delay that is left. What it must look at first, a
+// circuit that closed, waits for its next run.
+const punctual = time.Second
+
+// Endpoints that are well but for one event, on whose every retry they fail.
+func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
+	w := newWorld(t, 0, 0.5, 0.999999, 0.25)
+	names := []string{"a", "b", "c"}
+	var endpoints []*webhook.Endpoint
+	for _, name := range names {
+		endpoints = append(endpoints, w.endpoint(name, 10, refuses("bad", http.StatusInternalServerError), "order.created"))
+	}
+	w.order("bad")
+	for at := time.Duration(0); at < 72*time.Hour; at += 6 * time.Hour {
+		w.until(at + 17*time.Minute)
+		w.order("good")
+	}
+	shortest, longest := 1.0, 1.0
+	for i, name := range names {
+		var bad []call
+		for _, c := range w.calls(name) {
+			if c.code != http.StatusOK {
+				bad = append(bad, c)
+			}
+		}
+		if len(bad) != 11 {
+			t.Errorf("%s: %d attempts, want 11", name, len(bad))
+			continue
+		}
+		for k, step := range steps {
+			wait := bad[k+1].at - bad[k].at
+			if wait < step*8/10-punctual || wait > step*12/10+punctual {
+				t.Errorf("%s: retry %d came after %s, want %s within a fifth", name, k+1, wait, step)
+			}
+			if step > time.Minute {
+				shortest, longest = min(shortest, wait.Seconds()/step.Seconds()), max(longest, wait.Seconds()/step.Seconds())
+			}
+		}
+		row := w.rows(endpoints[i])[0]
+		if row.Status != webhook.RowFailed || row.AttemptCount != 11 {
+			t.Errorf("%s: %s after %d attempts, want FAILED after 11", name, row.Status, row.AttemptCount)
+		}
+		if e := w.stored(endpoints[i]); e.Circuit != nil || e.Lane != webhook.LaneMain {
+			t.Errorf("%s: circuit %+v, lane %q of an endpoint that is well", name, e.Circuit, e.Lane)
+		}
+		w.checkCounters(name, endpoints[i])
+	}
+	if shortest > 0.81 || longest < 1.19 {
+		t.Errorf("waits are between %.2f and %.2f of their step, want 0.8 to 1.2", shortest, longest)
+	}
+	w.mail.checkNoneIsDead(t)
+}
+
+func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
+	w := newWorld(t, 0.5)
+	// The first attempt and the one after the first wait are refused.
+	asking := func(status int, retryAfter ...string) func(call) (int, http.Header) {
+		return func(c call) (int, http.Header) {
+			if c.n > len(retryAfter) {
+				return http.StatusOK, nil
+			}
+			return status, http.Header{"Retry-After": {retryAfter[c.n-1]}}
+		}
+	}
+	for name, tt := range map[string]struct {
+		answer func(call) (int, http.Header)
+		waits  []time.Duration
+	}{
+		"minutes":  {asking(429, "120"), []time.Duration{2 * time.Minute}},
+		"hours":    {asking(503, "43199"), []time.Duration{12*time.Hour - time.Second}},
+		"limit":    {asking(503, "43200"), []time.Duration{12 * time.Hour}},
+		"days":     {asking(429, "360000"), []time.Duration{12 * time.Hour}},
+		"twice":    {asking(429, "43200", "600"), []time.Duration{12 * time.Hour, 10 * time.Minute}},
+		"less":     {asking(429, "1", "2"), []time.Duration{5 * time.Second, time.Minute}},
+		"no-right": {asking(500, "43200"), []time.Duration{5 * time.Second}},
+	} {
+		e := w.endpoint(name, 10, tt.answer, "order.created")
+		defer func() {
+			got := w.calls(name)
+			if len(got) != len(tt.waits)+1 {
+				t.Fatalf("%s: %d attempts, want %d", name, len(got), len(tt.waits)+1)
+			}
+			for i, want := range tt.waits {
+				if wait := got[i+1].at - got[i].at; wait < want-punctual || wait > want+punctual {
+					t.Errorf("%s: wait %d was %s, want %s", name, i+1, wait, want)
+				}
+			}
+			if row := w.rows(e)[0]; row.Status != webhook.RowDelivered {
+				t.Errorf("%s: %s", name, row.Status)
+			}
+		}()
+	}
+	w.order("any")
+	w.until(30 * time.Hour)
+}
+
+func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
+	const outage = 4 * time.Hour
+	w := newWorld(t, 0.5)
+	e := w.endpoint("r", 10, func(c call) (int, http.Header) {
+		if c.at < outage {
+			return http.StatusBadGateway, nil
+		}
+		return http.StatusOK, nil
+	}, "order.created")
+	for i := range 9 { // attempts at 0, 5, 7, 12 s and so on
+		w.until(time.Duration(i) * 7 * time.Second)
+		w.order("early")
+	}
+	w.until(time.Minute)
+	if c := w.stored(e).Circuit; c != nil {
+		t.Fatalf("the circuit is %+v within a minute of the first failure", c)
+	}
+	w.until(2*time.Minute - time.Second)
+	c := w.stored(e).Circuit
+	if opened := 61 * time.Second; !c.Open() || c.OpenedAt.Std().Sub(w.start) != opened {
+		t.Fatalf("the circuit is %+v, want it open since %s", c, w.start.Add(opened))
+	}
+	before := len(w.calls("r"))
+	for at := 10 * time.Minute; at < outage+time.Minute; at += 20 * time.Minute {
+		w.until(at)
+		w.order("held")
+	}
+	for i, row := range w.rows(e) {
+		if row.Status != webhook.RowHeld || row.HeldReason != webhook.HeldCircuitOpen {
+			t.Errorf("during the outage row %d is %s %s, want HELD CIRCUIT_OPEN", i, row.Status, row.HeldReason)
+		}
+	}
+	sent := len(w.mail.sentSince(0))
+	w.until(outage + 65*time.Minute)
+	held := w.mail.sentSince(sent)
+	w.order("late")
+	w.until(outage + 2*time.Hour)
+
+	calls := w.calls("r")
+	last := c.OpenedAt.Std().Sub(w.start)
+	probe := before
+	for _, minutes := range []int{1, 2, 4, 8, 16, 32, 60, 60, 60} {
+		want := time.Duration(minutes) * time.Minute
+		if wait := calls[probe].at - last; wait < want-punctual || wait > want+punctual {
+			t.Errorf("probe %d came after %s, want %s", probe-before+1, wait, want)
+		}
+		last = calls[probe].at
+		if probe++; last >= outage {
+			break
+		}
+	}
+	rows := w.rows(e)
+	if closed := last + time.Minute; calls[probe-1].code != http.StatusOK || calls[probe].at > closed+punctual || calls[len(calls)-2].at > closed+punctual {
+		t.Errorf("closed by a probe at %s, what it held came from %s to %s, want within a minute", last, calls[probe].at, calls[len(calls)-2].at)
+	}
+	checkOldestFirst(t, held, rows)
+	for _, row := range rows {
+		if row.Status != webhook.RowDelivered {
+			t.Errorf("row of %s is %s", row.CreatedAt, row.Status)
+		}
+	}
+	if c := w.stored(e).Circuit; c != nil {
+		t.Errorf("the circuit is still %+v", c)
+	}
+	w.checkCounters("r", e)
+	w.mail.checkNoneIsDead(t)
+}
+
+// checkOldestFirst compares the order in which rows were sent, the probe
+// first, with their age.
+func checkOldestFirst(t *testing.T, sent []value.ID, rows []*webhook.Row) {
+	t.Helper()
+	age := func(id value.ID) int {
+		return slices.IndexFunc(rows, func(r *webhook.Row) bool { return r.ID == id })
+	}
+	if len(sent) != len(rows)-1 || !slices.IsSortedFunc(sent, func(a, b value.ID) int { return age(a) - age(b) }) {
+		ages := make([]int, len(sent))
+		for i, id := range sent {
+			ages[i] = age(id)
+		}
+		t.Errorf("of %d rows were sent, by age: %v; want all but the last, the oldest first", len(rows), ages)
+	}
+}
+
+func TestManyFailuresAtOnceOpenTheCircuitAndFewerDoNot(t *testing.T) {
+	w := newWorld(t, 0.5)
+	e := w.endpoint("r", 0, func(c call) (int, http.Header) {
+		if c.at < 30*time.Second || strings.HasPrefix(c.order, "bad") {
+			return http.StatusBadGateway, nil
+		}
+		return http.StatusOK, nil
+	}, "order.created")
+	for range 48 {
+		w.order("any")
+	}
+	w.until(10 * time.Second) // instances look at one another's outcomes once a second
+	w.order("any")
+	w.until(11 * time.Second)
+	if c := w.stored(e).Circuit; c != nil {
+		t.Fatalf("after 49 failures the circuit is %+v", c)
+	}
+	w.order("any")
+	w.until(12 * time.Second)
+	if c := w.stored(e).Circuit; !c.Open() {
+		t.Fatalf("after 50 failures the circuit is %+v", c)
+	}
+	w.order("any") // the probe
+	for at := 80 * time.Second; at < 10*time.Minute; at += 10 * time.Second {
+		w.until(at)
+		if c := w.stored(e).Circuit; c.Open() {
+			t.Fatalf("after %s, half of it well, the circuit is %+v", at, c)
+		}
+		w.order("bad")
+		w.order("good")
+	}
+	w.until(15 * time.Minute)
+	if c := w.stored(e).Circuit; c != nil {
+		t.Errorf("the circuit is still %+v", c)
+	}
+	w.checkCounters("r", e)
+}
+
+func TestEndpointThatFailsForFiveDaysIsDisabledAndRecovered(t *testing.T) {
+	const day = 24 * time.Hour
+	const outage = 6 * day
+	w := newWorld(t, 0.5)
+	refused := map[string]bool{} // events, once after the outage
+	e := w.endpoint("r", 10, func(c call) (int, http.Header) {
+		if c.at < outage || !refused[c.event] {
+			refused[c.event] = c.at >= outage
+			return http.StatusServiceUnavailable, nil
+		}
+		return http.StatusOK, nil
+	}, "order.created", "endpoint.disabled")
+	sibling := w.endpoint("s", 10, refuses("none", 0), "endpoint.disabled")
+	for at := time.Duration(0); at < outage; at += 4 * time.Hour {
+		w.until(at)
+		if at < 5*day && w.stored(e).Status != webhook.Active {
+			t.Fatalf("disabled after %s: %+v", at, w.stored(e))
+		}
+		w.order("any")
+	}
+	w.until(outage)
+	checkDisabled(t, w, e, sibling)
+
+	requests := len(w.calls("r"))
+	w.activate(e)
+	w.until(outage + time.Hour)
+	w.order("fresh")
+	w.until(outage + time.Hour + time.Minute)
+	if got := w.calls("r")[requests:]; len(got) != 2 || !strings.HasPrefix(got[0].order, "fresh") {
+		t.Errorf("activated: %d requests, want the fresh event and its retry only", len(got))
+	}
+	if e := w.stored(e); e.Status != webhook.Active || e.Circuit != nil {
+		t.Errorf("a failure after the activation makes the endpoint %s with circuit %+v", e.Status, e.Circuit)
+	}
+	now := value.TimeOf(w.clock())
+	recovery := &webhook.Recovery{
+		ID: value.NewID(), EndpointID: e.ID, OrganizationID: w.org, Status: webhook.RecoveryRunning,
+		Since: value.TimeOf(w.start), Until: now, CreatedAt: now, UpdatedAt: now,
+	}
+	if err := w.table.CreateRecovery(t.Context(), recovery, now); err != nil {
+		t.Fatal(err)
+	}
+	w.until(outage + time.Hour + 5*time.Minute)
+	rows := w.rows(e)
+	for _, row := range rows {
+		if row.Status != webhook.RowDelivered {
+			t.Errorf("after the recovery the row of %s is %s %s", row.CreatedAt, row.Status, row.HeldReason)
+		}
+	}
+	got, err := w.table.Recovery(t.Context(), w.org, e.ID, recovery.ID)
+	if want := int64(len(rows) - 1); err != nil || got.Status != webhook.RecoveryCompleted || got.MatchedCount != want || got.RequeuedCount != want {
+		t.Errorf("recovery %+v, %v; want %d events", got, err, want)
+	}
+	w.checkCounters("r", e)
+	w.mail.checkNoneIsDead(t)
+}
+
+// checkDisabled looks at an endpoint that has failed for five days.
+func checkDisabled(t *testing.T, w *world, e, sibling *webhook.Endpoint) {
+	t.Helper()
+	const five = 5 * 24 * time.Hour
+	disabled := w.stored(e)
+	at := disabled.UpdatedAt.Std().Sub(w.start)
+	if disabled.Status != webhook.Disabled || at < five || at > five+webhook.MaxProbeInterval+time.Minute || disabled.Circuit != nil {
+		t.Fatalf("%s at %s with circuit %+v, want DISABLED within an hour of five days", disabled.Status, at, disabled.Circuit)
+	}
+	if reason := *disabled.DisabledReason; reason != "every attempt failed for 5 days; the last: answered 503 Service Unavailable" {
+		t.Errorf("reason %q", reason)
+	}
+	calls := w.calls("r")
+	if last := calls[len(calls)-1].at; last > at {
+		t.Errorf("asked at %s, disabled at %s", last, at)
+	}
+	reasons := map[webhook.HeldReason]int{}
+	for _, row := range w.rows(e) {
+		if row.Status != webhook.RowHeld && row.Status != webhook.RowFailed || row.Type != "order.created" {
+			t.Errorf("the row of %s, %s, is %s", row.CreatedAt, row.Type, row.Status)
+		}
+		if row.CreatedAt >= disabled.UpdatedAt && row.HeldReason != webhook.HeldDisabled {
+			t.Errorf("the row of %s is held for %q, want DISABLED", row.CreatedAt, row.HeldReason)
+		}
+		reasons[row.HeldReason]++
+	}
+	if reasons[webhook.HeldDisabled] == 0 || reasons[""] == 0 || reasons[webhook.HeldCircuitOpen] == 0 {
+		t.Errorf("held for %v, want some of each kind and some that FAILED", reasons)
+	}
+	told := w.calls("s")
+	if len(told) != 1 || told[0].at < at || told[0].at > at+time.Minute || !strings.Contains(told[0].body, disabled.ID.String()) ||
+		!strings.Contains(told[0].body, `"previousAttributes":{"status":"ACTIVE"}`) || strings.Contains(told[0].body, disabled.Secret.Sealed) {
+		t.Errorf("endpoint %s of the application heard %+v, want of the disabling once", sibling.ID, told)
+	}
+}

@@ -1,0 +1,163 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	// roundRows is about how many rows are written and sent together; a change
+	// that has more is a round of its own. It bounds what a batch holds in
+	// memory, however many endpoints its events reach.
+	roundRows = 1000
+	// reserve is the time that must be left for another round.
+	reserve = 10 * time.Second
+)
+
+// errLate leaves the rest of a batch to its next try, which finds what this
+// one has done.
+var errLate = fault.Busy(errors.New("too little time is left for the rest of the batch"))
+
+// dispatch writes and sends the events of all changes, in rounds.
+func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
+	var round []*change
+	rows, done := 0, false
+	flush := func() {
+		if len(round) > 0 {
+			d.round(ctx, round)
+			round, rows, done = nil, 0, true
+		}
+	}
+	for _, c := range changes {
+		n := c.rows()
+		if c.err != nil || n == 0 {
+			continue
+		}
+		if rows+n > roundRows {
+			flush()
+		}
+		if done && d.late(ctx) {
+			c.fail(errLate)
+			return
+		}
+		round, rows = append(round, c), rows+n
+	}
+	flush()
+}
+
+func (d *Dispatcher) late(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return limited && deadline.Sub(d.clock()) < reserve
+}
+
+// rows counts the rows of a change.
+func (c *change) rows() int {
+	n := 0
+	for i := range c.events {
+		n += len(c.events[i].subscribed)
+	}
+	return n
+}
+
+// round dispatches changes together. When one of them cannot be processed,
+// each is tried alone, so that only that one is parked.
+func (d *Dispatcher) round(ctx context.Context, changes []*change) {
+	b := &batch{}
+	for _, c := range changes {
+		if err := b.add(c, value.TimeOf(d.clock())); err != nil {
+			c.fail(err)
+			d.each(ctx, changes)
+			return
+		}
+	}
+	err := d.bring(ctx, b)
+	if err != nil && !fault.Is(err, fault.Unavailable) && ctx.Err() == nil && len(changes) > 1 {
+		d.each(ctx, changes)
+		return
+	}
+	for _, c := range changes {
+		c.fail(err)
+	}
+}
+
+func (d *Dispatcher) each(ctx context.Context, changes []*change) {
+	for _, c := range changes {
+		if c.err == nil {
+			d.round(ctx, []*change{c})
+		}
+	}
+}
+
+// batch is what a round writes: a payload an event, and a row for each of its
+// endpoints, with the lane that the endpoint takes.
+type batch struct {
+	payloads []dynamo.Payload
+	rows     []*webhook.Row
+	lanes    []webhook.Lane
+}
+
+// add makes the payloads and rows of a change.
+func (b *batch) add(c *change, now value.Time) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	for i := range c.events {
+		ev := &c.events[i]
+		if len(ev.subscribed) == 0 {
+			continue
+		}
+		body, err := ev.Encode()
+		if err != nil {
+			return err
+		}
+		b.payloads = append(b.payloads, dynamo.Payload{OrganizationID: ev.OrganizationID, EventID: ev.ID, Body: body})
+		for _, e := range ev.subscribed {
+			b.rows = append(b.rows, webhook.NewRow(&ev.WebhookPayload, e, e.Hold(ev.directory.Applications[e.ApplicationID]), now))
+			b.lanes = append(b.lanes, e.Lane)
+		}
+	}
+	return nil
+}
+
+// bring writes payloads and rows and then sends the rows' messages, so that a
+// message finds both. A row that an earlier try has written is sent again as
+// long as no attempt shows that its message arrived.
+func (d *Dispatcher) bring(ctx context.Context, b *batch) error {
+	var existing []*webhook.Row
+	writing, inner := errgroup.WithContext(ctx)
+	writing.Go(func() error { return d.store.PutPayloads(inner, b.payloads) })
+	writing.Go(func() (err error) {
+		existing, err = d.store.CreateRows(inner, b.rows)
+		return err
+	})
+	if err := writing.Wait(); err != nil {
+		return err
+	}
+	waiting := map[webhook.Lane][]*webhook.Row{}
+	for i, row := range b.rows {
+		if existing[i] != nil {
+			row = existing[i]
+		}
+		if row.Unattempted() {
+			waiting[b.lanes[i]] = append(waiting[b.lanes[i]], row)
+		}
+	}
+	now := value.TimeOf(d.clock())
+	sending, inner := errgroup.WithContext(ctx)
+	for lane, rows := range waiting {
+		sending.Go(func() error { return d.queue.SendTo(inner, lane, now, rows...) })
+	}
+	return sending.Wait()
+}

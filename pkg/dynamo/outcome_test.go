@@ -1,0 +1,477 @@
+package dynamo_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// recorded is what one worker has on its hands: rows of an endpoint that it
+// has attempted, and a tally of its own.
+type recorded struct {
+	t     testing.TB
+	table *dynamo.Table
+	e     *webhook.Endpoint
+	now   value.Time
+	rows  []*webhook.Row
+}
+
+// newRecorded stores rows of an endpoint.
+func newRecorded(t testing.TB, table *dynamo.Table, rows int) *recorded {
+	t.Helper()
+	org := value.NewID()
+	r := &recorded{t: t, table: table, e: makeEndpoint(org, value.NewID()), now: value.TimeOf(time.Now())}
+	for range rows {
+		r.rows = append(r.rows, makeRow(org, r.e, "", r.now))
+	}
+	if existing, err := table.CreateRows(t.Context(), r.rows); err != nil || cmp.Diff(existing, make([]*webhook.Row, rows)) != "" {
+		t.Fatalf("CreateRows: %v, %v", existing, err)
+	}
+	return r
+}
+
+// attempted is the row after an attempt that took 40 ms, and the attempt.
+func attempted(r *webhook.Row, succeeded bool, now value.Time) (*webhook.Row, webhook.Attempt) {
+	status, body := 200, "ok"
+	o := webhook.Outcome{Attempt: webhook.Attempt{At: now.Add(-40 * time.Millisecond), DurationMs: 40, ResponseStatus: &status, ResponseBody: &body}}
+	if !succeeded {
+		reason := "answered 500"
+		status, o.Verdict, o.Attempt.Error = 500, webhook.Failed, &reason
+	}
+	return r.Record(o, "message", 8, 0.5, now), o.Attempt
+}
+
+// outcomes are those of the rows at the indexes, all successes.
+func (r *recorded) outcomes(indexes ...int) []dynamo.Outcome {
+	var outcomes []dynamo.Outcome
+	for _, i := range indexes {
+		next, _ := attempted(r.rows[i], true, r.now)
+		outcomes = append(outcomes, dynamo.Outcome{Previous: r.rows[i], Next: next})
+	}
+	return outcomes
+}
+
+// counted is a tally's write that counts so many successes more.
+func (r *recorded) counted(from dynamo.StoredTally, successes int) []dynamo.TallyWrite {
+	var attempts []webhook.Attempt
+	for range successes {
+		_, a := attempted(&webhook.Row{}, true, r.now)
+		attempts = append(attempts, a)
+	}
+	w := dynamo.TallyWrite{OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Shard: from.Shard, Revision: from.Revision}
+	w.Next, w.Finished = from.Tally.Add(attempts, webhook.Health{}, r.now)
+	return []dynamo.TallyWrite{w}
+}
+
+func emptyTally(shard int) dynamo.StoredTally {
+	return dynamo.StoredTally{Shard: shard, Tally: &webhook.Tally{}}
+}
+
+// record expects that all of it is written.
+func (r *recorded) record(outcomes []dynamo.Outcome, tallies []dynamo.TallyWrite) {
+	r.t.Helper()
+	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || err != nil {
+		r.t.Fatalf("RecordOutcomes: %+v, %v; want it written", clash, err)
+	}
+}
+
+// check compares the rows, by index, and the sum of the counters with what
+// they are to be.
+func (r *recorded) check(successes int64, want map[int]*webhook.Row) {
+	r.t.Helper()
+	for i, row := range want {
+		if got, err := r.table.Row(r.t.Context(), r.e.OrganizationID, r.rows[i].ID); err != nil || cmp.Diff(got, row) != "" {
+			r.t.Errorf("row %d: %v\n%s", i, err, cmp.Diff(got, row))
+		}
+	}
+	counters, err := r.table.Counters(r.t.Context(), r.e.OrganizationID, r.e.ID)
+	if err != nil || counters[r.e.ID].SuccessCount != successes {
+		r.t.Errorf("Counters: %+v, %v; want %d successes", counters[r.e.ID], err, successes)
+	}
+}
+
+func TestOutcomesAndTheirTallyAreWrittenTogether(t *testing.T) {
+	r := newRecorded(t, dynamotest.NewTable(t), 10)
+	outcomes := r.outcomes(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	want := map[int]*webhook.Row{}
+	for i, o := range outcomes {
+		want[i] = o.Next
+	}
+	r.record(outcomes, r.counted(emptyTally(3), 10))
+	r.check(10, want)
+	stored, err := r.table.Tally(t.Context(), r.e.OrganizationID, r.e.ID, 3)
+	if err != nil || stored.Revision != 1 || stored.Shard != 3 {
+		t.Errorf("Tally: %+v, %v; want revision 1", stored, err)
+	}
+	r.record(nil, r.counted(stored, 2))
+	r.check(12, want)
+	r.record(nil, nil)
+}
+
+func TestNothingIsWrittenWhenARowHasChanged(t *testing.T) {
+	r := newRecorded(t, dynamotest.NewTable(t), 3)
+	held := r.rows[1].Hold(webhook.HeldPaused, r.now+5)
+	if _, err := r.table.PutRow(t.Context(), r.rows[1], held); err != nil {
+		t.Fatal(err)
+	}
+	absent := *r.rows[2]
+	absent.ID = value.NewID()
+	outcomes := append(r.outcomes(0, 1), dynamo.Outcome{Previous: &absent, Next: absent.Cancel(r.now)})
+	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, r.counted(emptyTally(0), 3))
+	want := &dynamo.Clash{Rows: map[int]*webhook.Row{1: held, 2: nil}, Recorded: map[int]bool{}, Tallies: map[int]dynamo.StoredTally{}}
+	if err != nil || cmp.Diff(clash, want) != "" {
+		t.Errorf("RecordOutcomes: %v\n%s", err, cmp.Diff(clash, want))
+	}
+	r.check(0, map[int]*webhook.Row{0: r.rows[0], 1: held})
+}
+
+func TestNothingIsWrittenWhenATallyHasAnotherRevision(t *testing.T) {
+	r := newRecorded(t, dynamotest.NewTable(t), 1)
+	r.record(nil, r.counted(emptyTally(5), 1))
+	outdated, gone := r.counted(emptyTally(5), 7), r.counted(dynamo.StoredTally{Shard: 6, Revision: 4, Tally: &webhook.Tally{}}, 1)
+	clash, err := r.table.RecordOutcomes(t.Context(), r.outcomes(0), append(outdated, gone...))
+	if err != nil || clash == nil || len(clash.Rows)+len(clash.Recorded) > 0 || len(clash.Tallies) != 2 {
+		t.Fatalf("RecordOutcomes: %+v, %v; want both tallies", clash, err)
+	}
+	there, none := clash.Tallies[0], clash.Tallies[1]
+	if there.Shard != 5 || there.Revision != 1 || there.Tally.Counters().SuccessCount != 1 {
+		t.Errorf("the tally that is there: %+v, want revision 1 with one success", there)
+	}
+	if none.Shard != 6 || none.Revision != 0 || none.Tally.Counters().SuccessCount != 0 {
+		t.Errorf("the tally that is gone: %+v, want an empty one of revision 0", none)
+	}
+	r.check(1, map[int]*webhook.Row{0: r.rows[0]})
+	r.record(r.outcomes(0), r.counted(there, 1))
+	r.check(2, nil)
+}
+
+func TestTooManyOutcomesAreRefused(t *testing.T) {
+	r := newRecorded(t, dynamotest.NewTable(t), dynamo.MaxOutcomes)
+	var all []int
+	for i := range r.rows {
+		all = append(all, i)
+	}
+	if clash, err := r.table.RecordOutcomes(t.Context(), r.outcomes(all...), r.counted(emptyTally(0), 1)); clash != nil || err == nil {
+		t.Errorf("101 writes: %+v, %v; want an error", clash, err)
+	}
+	r.record(r.outcomes(all[1:]...), r.counted(emptyTally(0), 1))
+	r.check(1, map[int]*webhook.Row{0: r.rows[0]})
+}
+
+func TestOutcomesOfAnotherOrganizationAreAsGoodAsAbsent(t *testing.T) {
+	r := newRecorded(t, dynamotest.NewTable(t), 1)
+	r.record(nil, r.counted(emptyTally(0), 1))
+	outcomes, tallies := r.outcomes(0), r.counted(dynamo.StoredTally{Revision: 1, Tally: &webhook.Tally{}}, 1)
+	foreign := *outcomes[0].Next
+	foreign.OrganizationID = value.NewID()
+	outcomes[0].Next, tallies[0].OrganizationID = &foreign, foreign.OrganizationID
+	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, tallies)
+	if err != nil || clash == nil || cmp.Diff(clash.Rows, map[int]*webhook.Row{0: nil}) != "" || clash.Tallies[0].Revision != 0 {
+		t.Errorf("RecordOutcomes: %+v, %v; want neither to be there", clash, err)
+	}
+	r.check(1, map[int]*webhook.Row{0: r.rows[0]})
+}
+
+func TestOutcomesWhoseAnswerIsLostAreRecordedOnce(t *testing.T) {
+	table, b := breakingTable(t, "TransactWriteItems")
+	r := newRecorded(t, table, 2)
+	b.broken.Store(false)
+	r.record(r.outcomes(0, 1), r.counted(emptyTally(0), 2))
+	if !b.broken.Load() {
+		t.Error("no answer was lost")
+	}
+	r.check(2, nil)
+}
+
+// lose has an outcome recorded by a call that never learns of it.
+func (r *recorded) lose(proxy *faults.Proxy, outcomes []dynamo.Outcome, tallies []dynamo.TallyWrite) {
+	r.t.Helper()
+	proxy.SetOperation("TransactWriteItems", faults.Rates{faults.FalseError: 1})
+	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || !fault.Is(err, fault.Unavailable) {
+		r.t.Fatalf("RecordOutcomes without an answer: %+v, %v; want it unavailable", clash, err)
+	}
+	proxy.SetRates(nil)
+}
+
+func TestACallMadeAnewMeetsItsOwnWrite(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		first, again []int
+		written      bool
+		recorded     []int // by index of the second call
+	}{
+		{name: "the same", first: []int{0, 1}, again: []int{0, 1}, written: true},
+		{name: "more", first: []int{0, 1}, again: []int{0, 1, 2}, recorded: []int{0, 1}},
+		{name: "fewer", first: []int{0, 1}, again: []int{1}, recorded: []int{0}},
+		{name: "others", first: []int{0, 1}, again: []int{2, 1}, recorded: []int{1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table, proxy := faultyTable(t, nil)
+			r := newRecorded(t, table, 3)
+			r.lose(proxy, r.outcomes(c.first...), r.counted(emptyTally(0), len(c.first)))
+			again := r.outcomes(c.again...)
+			clash, err := table.RecordOutcomes(t.Context(), again, r.counted(emptyTally(0), len(c.again)))
+			if err != nil || (clash == nil) != c.written {
+				t.Fatalf("RecordOutcomes: %+v, %v; want it written: %t", clash, err, c.written)
+			}
+			r.check(2, map[int]*webhook.Row{0: r.outcomes(0)[0].Next, 1: r.outcomes(1)[0].Next, 2: r.rows[2]})
+			if c.written {
+				return
+			}
+			want := map[int]bool{}
+			for _, i := range c.recorded {
+				want[i] = true
+			}
+			stored := clash.Tallies[0]
+			if cmp.Diff(clash.Recorded, want) != "" || len(clash.Rows) > 0 || stored.Revision != 1 || stored.Tally.Counters().SuccessCount != 2 {
+				t.Errorf("clash: %+v; want recorded %v, no rows, and the tally that counts both", clash, want)
+			}
+		})
+	}
+}
+
+func TestAWholeCallIsKnownThoughARowHasChangedSince(t *testing.T) {
+	table, proxy := faultyTable(t, nil)
+	r := newRecorded(t, table, 2)
+	outcomes, tallies := r.outcomes(0, 1), r.counted(emptyTally(0), 2)
+	r.lose(proxy, outcomes, tallies)
+	requeued := outcomes[0].Next.Requeue(r.now + 9)
+	if _, err := table.PutRow(t.Context(), outcomes[0].Next, requeued); err != nil {
+		t.Fatal(err)
+	}
+	r.record(outcomes, tallies)
+	r.check(2, map[int]*webhook.Row{0: requeued, 1: outcomes[1].Next})
+}
+
+func TestTheSameOutcomeOfAnotherProcessIsAnothers(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	r := newRecorded(t, dynamo.New(client, name, time.Now), 1)
+	other := dynamo.New(client, name, time.Now)
+	r.record(r.outcomes(0), r.counted(emptyTally(0), 1))
+	clash, err := other.RecordOutcomes(t.Context(), r.outcomes(0), r.counted(emptyTally(1), 1))
+	if err != nil || clash == nil || clash.Rows[0] == nil || len(clash.Recorded) > 0 {
+		t.Errorf("RecordOutcomes: %+v, %v; want the row as another's", clash, err)
+	}
+	r.check(1, nil)
+}
+
+func TestOutcomesWaitForConflictsAndThrottles(t *testing.T) {
+	for _, f := range []faults.Fault{faults.Conflict, faults.Throttle, faults.InternalError, faults.LostAnswer, faults.LostRequest} {
+		t.Run(string(f), func(t *testing.T) {
+			table, proxy := faultyTable(t, nil)
+			r := newRecorded(t, table, 20)
+			proxy.SetOperation("TransactWriteItems", faults.Rates{f: 0.4})
+			tally := emptyTally(0)
+			for i := range r.rows {
+				w := r.counted(tally, 1)
+				r.record(r.outcomes(i), w)
+				tally = dynamo.StoredTally{Revision: tally.Revision + 1, Tally: w[0].Next}
+			}
+			r.check(20, nil)
+			if proxy.Counts().Of(f) == 0 {
+				t.Errorf("nothing failed:\n%s", proxy.Counts())
+			}
+		})
+	}
+}
+
+func TestAFinishedHourIsKept(t *testing.T) {
+	r := newRecorded(t, dynamotest.NewTable(t), 0)
+	const hour = value.Time(3_600_000)
+	first := r.now - r.now%hour
+	r.now = first + 5
+	var stored []dynamo.StoredTally
+	for shard := range 2 {
+		w := r.counted(emptyTally(shard), 1)
+		r.record(nil, w)
+		stored = append(stored, dynamo.StoredTally{Shard: shard, Revision: 1, Tally: w[0].Next})
+	}
+	r.now += hour
+	w := r.counted(stored[0], 2)
+	if w[0].Finished == nil {
+		t.Fatal("no hour was finished")
+	}
+	r.record(nil, w)
+	for _, row := range []struct {
+		from, to value.Time
+		want     []int64 // successes by hour
+	}{
+		{first, first + 2*hour, []int64{2, 2}},
+		{first, first + hour, []int64{2}},
+		{first + 1, first + 2*hour, []int64{2}},
+		{first + hour, first + hour, nil},
+	} {
+		hours, err := r.table.Stats(t.Context(), r.e.OrganizationID, r.e.ID, row.from, row.to)
+		var got []int64
+		for i, h := range hours {
+			got = append(got, h.SuccessCount)
+			if ms, ok := h.Percentile(50); !ok || ms < 36 || ms > 44 || i > 0 && hours[i-1].Start >= h.Start {
+				t.Errorf("hour %d from %s: median %d ms, %t; want 40 ms", i, h.Start, ms, ok)
+			}
+		}
+		if err != nil || cmp.Diff(got, row.want) != "" {
+			t.Errorf("Stats from %s to %s: %v, %v; want %v", row.from, row.to, got, err, row.want)
+		}
+	}
+	if hours, err := r.table.Stats(t.Context(), value.NewID(), r.e.ID, first, first+2*hour); len(hours) > 0 || err != nil {
+		t.Errorf("Stats of another organization: %+v, %v", hours, err)
+	}
+}
+
+// An hour that is finished while it is being read is neither missed nor
+// counted twice.
+func TestAnHourIsReadOnceThoughItIsFinishedMeanwhile(t *testing.T) {
+	table, proxy := faultyTable(t, nil)
+	r := newRecorded(t, table, 0)
+	const hour = value.Time(3_600_000)
+	first := r.now - r.now%hour
+	r.now = first
+	w := r.counted(emptyTally(0), 3)
+	r.record(nil, w)
+	held := proxy.Client("table").Hold(1) // between the tallies and the finished hours
+	read := make(chan []*webhook.Hour)
+	go func() {
+		hours, err := table.Stats(t.Context(), r.e.OrganizationID, r.e.ID, first, first+hour)
+		if err != nil {
+			t.Errorf("Stats: %v", err)
+		}
+		read <- hours
+	}()
+	<-held.Reached()
+	proxy.Client("table").Hold(1 << 20) // lets all other requests through
+	r.now += hour
+	r.record(nil, r.counted(dynamo.StoredTally{Revision: 1, Tally: w[0].Next}, 1))
+	held.Release()
+	if hours := <-read; len(hours) != 1 || hours[0].SuccessCount != 3 {
+		t.Errorf("Stats: %+v, want one hour with 3 successes", hours)
+	}
+}
+
+// Workers record what they attempted of the same rows while the table fails,
+// each as the receiver of its message would: again after an error, and anew
+// after a clash. In the end the counters equal what the rows say.
+func TestCountersEqualTheOutcomesWhateverFails(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	proxy, err := faults.New(*client.Options().BaseEndpoint, faults.Config{
+		Seed: rand.Uint64(), Rates: faults.Every(0.06, append(broken, faults.Conflict)...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proxy.Start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	r := newRecorded(t, dynamo.New(client, name, time.Now), 30)
+	var wg sync.WaitGroup
+	for process := range 4 {
+		endpoint := proxy.Endpoint(fmt.Sprint(process))
+		table := dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+			o.BaseEndpoint, o.Retryer = &endpoint, promptRetryer()
+		}), name, time.Now)
+		wg.Go(func() { r.work(table, process) })
+	}
+	wg.Wait()
+	proxy.Off()
+	attempts := int64(0)
+	rows, err := r.table.Rows(t.Context(), r.e.OrganizationID, idsOf(r.rows))
+	if err != nil || len(rows) != len(r.rows) {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for _, row := range rows {
+		attempts += int64(row.AttemptCount)
+		if row.Pending() {
+			t.Errorf("row %s is pending after %d attempts", row.ID, row.AttemptCount)
+		}
+	}
+	counters, err := r.table.Counters(t.Context(), r.e.OrganizationID, r.e.ID)
+	if c := counters[r.e.ID]; err != nil || c.SuccessCount+c.FailureCount != attempts || c.SuccessCount != int64(len(rows)) {
+		t.Errorf("counted %d and %d, %v; the rows have %d attempts, %d of them successes\n%s",
+			c.SuccessCount, c.FailureCount, err, attempts, len(rows), proxy.Counts())
+	}
+}
+
+func idsOf(rows []*webhook.Row) []value.ID {
+	ids := make([]value.ID, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// work attempts the rows, four at a time, until each is delivered at its
+// third attempt, by whatever process.
+func (r *recorded) work(table *dynamo.Table, process int) {
+	tally := emptyTally(process)
+	for start := 0; start < len(r.rows); start += 4 {
+		ids := idsOf(r.rows[start:min(start+4, len(r.rows))])
+		for pending := true; pending; {
+			var err error
+			if pending, err = r.attempt(table, ids, &tally); err != nil && !fault.Is(err, fault.Unavailable) {
+				r.t.Error(err)
+				return
+			}
+		}
+	}
+}
+
+// attempt makes one attempt of each row that is pending.
+func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.StoredTally) (pending bool, err error) {
+	rows, err := table.Rows(r.t.Context(), r.e.OrganizationID, ids)
+	if err != nil {
+		return true, err
+	}
+	var outcomes []dynamo.Outcome
+	var attempts []webhook.Attempt
+	for _, row := range rows {
+		if row.Pending() {
+			next, a := attempted(row, row.AttemptCount == 2, row.UpdatedAt)
+			outcomes, attempts = append(outcomes, dynamo.Outcome{Previous: row, Next: next}), append(attempts, a)
+		}
+	}
+	for len(outcomes) > 0 {
+		pending = true
+		next, _ := tally.Tally.Add(attempts, webhook.Health{}, r.now)
+		clash, err := table.RecordOutcomes(r.t.Context(), outcomes, []dynamo.TallyWrite{{
+			OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Shard: tally.Shard, Revision: tally.Revision, Next: next,
+		}})
+		switch {
+		case err != nil && !fault.Is(err, fault.Unavailable):
+			return false, err
+		case err != nil:
+			continue
+		case clash == nil:
+			tally.Revision, tally.Tally = tally.Revision+1, next
+			return true, nil
+		}
+		if stored, changed := clash.Tallies[0]; changed {
+			*tally = stored
+		}
+		outcomes, attempts = without(outcomes, attempts, clash)
+	}
+	return pending, nil
+}
+
+// without leaves out what is recorded, by this process or another.
+func without(outcomes []dynamo.Outcome, attempts []webhook.Attempt, clash *dynamo.Clash) ([]dynamo.Outcome, []webhook.Attempt) {
+	var left []dynamo.Outcome
+	var counted []webhook.Attempt
+	for i := range outcomes {
+		if _, changed := clash.Rows[i]; !changed && !clash.Recorded[i] {
+			left, counted = append(left, outcomes[i]), append(counted, attempts[i])
+		}
+	}
+	return left, counted
+}

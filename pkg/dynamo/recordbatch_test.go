@@ -1,0 +1,187 @@
+package dynamo_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// manyRecords are records of every form that one can have.
+func manyRecords(org value.ID, n int, now value.Time) []*commerce.Stored {
+	records := make([]*commerce.Stored, n)
+	for i := range records {
+		s := &commerce.Stored{
+			OrganizationID: org, Kind: commerce.Kinds()[i%len(commerce.Kinds())], ID: value.NewRandomID(),
+			Revision: now, Doc: fmt.Appendf(nil, `{"n":%d,"name":"Gül 🎁"}`, i),
+		}
+		if i%2 == 0 {
+			version := int64(i)
+			s.Version = &version
+		}
+		if i%3 == 0 {
+			s.Arrived, s.Silent = now.Add(-time.Second), true
+		}
+		if i%5 == 0 {
+			s.SiteIDs = []value.ID{value.NewID(), value.NewID()}
+		}
+		if i%7 == 0 {
+			s.Doc, s.SiteIDs, s.Deleted = nil, nil, true
+		}
+		records[i] = s
+	}
+	return records
+}
+
+func refsOf(records []*commerce.Stored) []dynamo.RecordRef {
+	refs := make([]dynamo.RecordRef, len(records))
+	for i, s := range records {
+		refs[i] = dynamo.RecordRef{OrganizationID: s.OrganizationID, Kind: s.Kind, ID: s.ID}
+	}
+	return refs
+}
+
+// checkStored compares what the table holds; nil stands for nothing.
+func checkStored(t *testing.T, table *dynamo.Table, refs []dynamo.RecordRef, want []*commerce.Stored) {
+	t.Helper()
+	for i, got := range table.ReadRecords(t.Context(), refs) {
+		if got.Err != nil || cmp.Diff(got.Stored, want[i]) != "" {
+			t.Errorf("record %d, %v: %v\n%s", i, refs[i], got.Err, cmp.Diff(got.Stored, want[i]))
+		}
+	}
+}
+
+// The records of two organizations have the same ids.
+func TestRecordsAreCreatedTogetherAndReadTogether(t *testing.T) {
+	table, now := dynamotest.NewTable(t), value.TimeOf(time.Now())
+	one := manyRecords(value.NewID(), 70, now)
+	other, third := value.NewID(), value.NewID()
+	both := one
+	var absent []dynamo.RecordRef
+	for i, s := range one {
+		also := *s
+		also.OrganizationID = other
+		also.Revision += value.Time(i + 1)
+		both = append(both, &also)
+		absent = append(absent, dynamo.RecordRef{OrganizationID: third, Kind: s.Kind, ID: s.ID})
+	}
+	for i, err := range table.CreateRecords(t.Context(), both) {
+		if err != nil {
+			t.Errorf("record %d %+v: %v", i, both[i], err)
+		}
+	}
+	checkStored(t, table, refsOf(both), both)
+	checkStored(t, table, absent, make([]*commerce.Stored, len(absent)))
+	if got := table.CreateRecords(t.Context(), nil); len(got) > 0 {
+		t.Errorf("CreateRecords of none: %v", got)
+	}
+}
+
+func TestRecordIsCreatedOnceAndOnlyWhereThereIsNone(t *testing.T) {
+	start := value.TimeOf(time.Now())
+	now := start
+	table, org := tableAt(t, &now), value.NewID()
+	records := manyRecords(org, 30, now)
+	want := make([]*commerce.Stored, len(records))
+	wrong := make([]error, len(records))
+	for i, s := range records {
+		want[i] = s
+		before := *s
+		switch i % 4 {
+		case 0: // nothing is there
+			continue
+		case 1: // its own try before
+		case 2: // a tombstone that has expired and is still there
+			before.Doc, before.SiteIDs, before.Deleted = nil, nil, true
+			before.Revision = start.Add(-commerce.TombstoneAge)
+		case 3: // another writer's
+			before.Revision--
+			want[i], wrong[i] = &before, dynamo.ErrChanged
+		}
+		if err := table.PutRecord(t.Context(), nil, &before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, err := range table.CreateRecords(t.Context(), records) {
+		if !errors.Is(err, wrong[i]) {
+			t.Errorf("record %d %+v: got %v, want %v", i, records[i], err, wrong[i])
+		}
+	}
+	checkStored(t, table, refsOf(records), want)
+}
+
+// A record past what an item may hold is refused by the table, with nothing
+// said of the others of its batch.
+func TestRecordThatTheTableRefusesLeavesItsNeighboursAlone(t *testing.T) {
+	table, org := dynamotest.NewTable(t), value.NewID()
+	records := manyRecords(org, 20, value.TimeOf(time.Now()))
+	records[4].Doc = []byte(`"` + strings.Repeat("x", 500<<10) + `"`)
+	want := append([]*commerce.Stored{}, records...)
+	want[4] = nil
+	for i, err := range table.CreateRecords(t.Context(), records) {
+		if (err != nil) != (i == 4) || fault.Is(err, fault.Unavailable) {
+			t.Errorf("record %d: %v, want an error of the fifth alone that no repetition mends", i, err)
+		}
+	}
+	checkStored(t, table, refsOf(records), want)
+}
+
+func TestRecordThatCannotBeDecodedLeavesItsNeighboursAlone(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	table := dynamo.New(client, name, time.Now)
+	records := manyRecords(value.NewID(), 3, value.TimeOf(time.Now()))
+	records[1].Doc = nil
+	table.CreateRecords(t.Context(), records)
+	for i, got := range table.ReadRecords(t.Context(), refsOf(records)) {
+		if (got.Err != nil) != (i == 1) {
+			t.Errorf("record %d: %v, want an error of the second alone", i, got.Err)
+		}
+	}
+}
+
+func TestRecordsAreCreatedWhateverFails(t *testing.T) {
+	table, proxy := faultyTable(t, faults.Every(0.2, broken...))
+	proxy.SetOperation("BatchExecuteStatement", faults.Every(0.4, faults.LostAnswer, faults.Unprocessed))
+	org := value.NewID()
+	for range 8 {
+		records := manyRecords(org, 60, value.TimeOf(time.Now()))
+		left := records
+		for len(left) > 0 {
+			var again []*commerce.Stored
+			for i, err := range table.CreateRecords(t.Context(), left) {
+				switch {
+				case fault.Is(err, fault.Unavailable):
+					again = append(again, left[i])
+				case err != nil:
+					t.Fatalf("record %+v: %v, want it known as its own", left[i], err)
+				}
+			}
+			left = again
+		}
+		proxy.Off()
+		checkStored(t, table, refsOf(records), records)
+		proxy.On()
+	}
+	if c := proxy.Counts(); c.Of(faults.Unprocessed) == 0 || c.Of(faults.LostAnswer) == 0 {
+		t.Errorf("no statement failed on its own, or no answer was lost:\n%s", c)
+	}
+}
+
+func TestRecordsWhoseStatementsGoOnFailingAreUnavailable(t *testing.T) {
+	table, proxy := faultyTable(t, nil)
+	proxy.SetOperation("BatchExecuteStatement", faults.Rates{faults.Unprocessed: 1})
+	records := manyRecords(value.NewID(), 1, value.TimeOf(time.Now()))
+	if errs := table.CreateRecords(t.Context(), records); !fault.Is(errs[0], fault.Unavailable) {
+		t.Errorf("CreateRecords: %v, want it unavailable", errs)
+	}
+}

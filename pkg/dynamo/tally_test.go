@@ -1,0 +1,130 @@
+package dynamo_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
+	table := dynamotest.NewTable(t)
+	r := newRecorded(t, table, 0)
+	org, now := r.e.OrganizationID, r.now
+	if s, err := table.Tally(t.Context(), org, r.e.ID, 7); err != nil || s.Shard != 7 || s.Revision != 0 || s.Tally == nil {
+		t.Errorf("a tally that is not there: %+v, %v; want an empty one", s, err)
+	}
+	for shard := range webhook.TallyShards {
+		r.record(nil, r.counted(emptyTally(shard), shard+1))
+	}
+	other := newRecorded(t, table, 0)
+	other.e.OrganizationID = org
+	other.record(nil, other.counted(emptyTally(2), 1))
+	if taken, err := table.TakeSlot(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); !taken || err != nil {
+		t.Fatalf("TakeSlot: %t, %v", taken, err)
+	}
+	stored, err := table.Tallies(t.Context(), org, r.e.ID)
+	if err != nil || len(stored) != webhook.TallyShards {
+		t.Fatalf("%d tallies, %v; want %d", len(stored), err, webhook.TallyShards)
+	}
+	for shard, s := range stored {
+		if s.Shard != shard || s.Revision != 1 || s.Tally.Counters().SuccessCount != int64(shard+1) {
+			t.Errorf("tally %d: %+v with %d successes", shard, s, s.Tally.Counters().SuccessCount)
+		}
+	}
+	h, err := table.Health(t.Context(), org, r.e.ID, 0, now)
+	if err != nil || h.Counters.SuccessCount != 136 || h.Recent.Attempts != 136 {
+		t.Errorf("Health: %+v, %v; want 136 attempts", h, err)
+	}
+	if h, err := table.Health(t.Context(), org, r.e.ID, now+1, now); err != nil || h.Counters.SuccessCount != 136 || h.Recent.Attempts != 0 || h.Since != now+1 {
+		t.Errorf("Health since later: %+v, %v; want no recent attempts", h, err)
+	}
+	if foreign, err := table.Tallies(t.Context(), value.NewID(), r.e.ID); len(foreign) > 0 || err != nil {
+		t.Errorf("Tallies of another organization: %+v, %v", foreign, err)
+	}
+}
+
+// Few endpoints are read one by one, many at once: the answers are the same.
+func TestCountersOfManyEndpointsAreReadTogether(t *testing.T) {
+	table := dynamotest.NewTable(t)
+	first := newRecorded(t, table, 0)
+	org, now := first.e.OrganizationID, first.now
+	want := map[value.ID]webhook.Counters{}
+	var ids []value.ID
+	at, reason := now, "answered 500"
+	for i := range 9 {
+		e := value.NewID()
+		ids, want[e] = append(ids, e), webhook.Counters{}
+		if i%3 == 2 {
+			continue
+		}
+		attempts := make([]webhook.Attempt, i+1)
+		for j := range attempts {
+			attempts[j] = webhook.Attempt{At: now}
+		}
+		attempts[0].Error = &reason
+		dynamotest.Count(t, table, org, e, now, attempts...)
+		c := webhook.Counters{SuccessCount: int64(i), FailureCount: 1, LastFailureAt: &at, LastFailureReason: &reason}
+		if i > 0 {
+			c.LastSuccessAt = &at
+		}
+		want[e] = c
+	}
+	dynamotest.Count(t, table, org, first.e.ID, now, webhook.Attempt{At: now})
+	slices.Reverse(ids)
+	for _, n := range []int{0, 1, 4, 5, 9} {
+		asked := map[value.ID]webhook.Counters{}
+		for _, id := range ids[:n] {
+			asked[id] = want[id]
+		}
+		got, err := table.Counters(t.Context(), org, ids[:n]...)
+		if err != nil || cmp.Diff(got, asked) != "" {
+			t.Errorf("Counters of %d: %v\n%s", n, err, cmp.Diff(got, asked))
+		}
+		foreign, err := table.Counters(t.Context(), value.NewID(), ids[:n]...)
+		for id, c := range foreign {
+			if c != (webhook.Counters{}) {
+				t.Errorf("another organization reads %+v of %s", c, id)
+			}
+		}
+		if err != nil || len(foreign) != n {
+			t.Errorf("Counters of another organization: %d, %v; want %d empty ones", len(foreign), err, n)
+		}
+	}
+}
+
+func TestAForgottenEndpointLeavesNothingThatStays(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	table := dynamo.New(client, name, time.Now)
+	r := newRecorded(t, table, 0)
+	org, now := r.e.OrganizationID, r.now
+	kept := newRecorded(t, table, 0)
+	kept.e.OrganizationID = org
+	kept.record(nil, kept.counted(emptyTally(1), 1))
+	for shard := range webhook.TallyShards {
+		r.record(nil, r.counted(emptyTally(shard), 1))
+	}
+	if _, err := table.TakeSlot(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.ForgetEndpoint(t.Context(), value.NewID(), r.e.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.check(webhook.TallyShards, nil)
+	if err := table.ForgetEndpoint(t.Context(), org, r.e.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.check(0, nil)
+	kept.check(1, nil)
+	for i := range webhook.SlotHolders {
+		if taken, err := table.TakeSlot(t.Context(), org, r.e.ID, string(rune('a'+i)), now, now.Add(time.Minute)); !taken || err != nil {
+			t.Errorf("slot %d of the forgotten endpoint: %t, %v; want it free", i, taken, err)
+		}
+	}
+}

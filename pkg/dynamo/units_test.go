@@ -1,0 +1,118 @@
+package dynamo_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/local/meter"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// orderEvent is a new order's event with so many items, as the service makes
+// it of a record.
+func orderEvent(t testing.TB, org value.ID, items int) *commerce.WebhookPayload {
+	t.Helper()
+	lines := make([]string, items)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(`{"productId":%q,"sku":"SKU-%05d","name":"Espresso beans %d kg","quantity":%d,"unitPrice":%d.49,"taxRate":19}`,
+			value.NewID(), i*7919%100_000, i+1, i+1, 12+i)
+	}
+	record := fmt.Sprintf(`{"id":%q,"orderNumber":"SO-0041873","status":"CONFIRMED","currency":"EUR","customerName":"Klara Müller","items":[%s]}`,
+		value.NewID(), strings.Join(lines, ","))
+	stored, err := commerce.Apply(nil, commerce.Change{
+		Kind: commerce.KindOrder, Op: commerce.OpPut, OrganizationID: org, Record: []byte(record),
+	}, value.TimeOf(time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := commerce.Events(nil, stored)
+	if err != nil || len(events) == 0 {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	return &events[0]
+}
+
+func encoded(t testing.TB, ev *commerce.WebhookPayload) []byte {
+	t.Helper()
+	body, err := json.Marshal(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// What a delivered event costs, the record and the index left out: a unit for
+// its payload, one for its row, and for the outcome two, and those of the
+// tally by the number of outcomes that are written together.
+func TestADeliveryCostsFewWriteUnits(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	m := meter.New()
+	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
+	org, now := value.NewID(), value.TimeOf(time.Now())
+	e, site := makeEndpoint(org, value.NewID()), value.NewID()
+	var payloads []dynamo.Payload
+	var rows []*webhook.Row
+	for range 10 {
+		ev := orderEvent(t, org, 0)
+		ev.SiteID, ev.Type = &site, "payment.authorized" // the longest there is
+		body := encoded(t, ev)
+		if len(body) < 1000 || len(body) > 1200 {
+			t.Fatalf("the payload has %d bytes, want about 1 KB", len(body))
+		}
+		payloads = append(payloads, dynamo.Payload{OrganizationID: org, EventID: ev.ID, Body: body})
+		rows = append(rows, webhook.NewRow(ev, e, "", now))
+	}
+	consumed := func(what string, want float64, do func() error) {
+		t.Helper()
+		m.Reset()
+		if err := do(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := m.Total().Writes; got > want {
+			t.Errorf("%s: %.1f write units, want at most %.1f\n%v", what, got, want, m.Uses())
+		}
+	}
+	consumed("ten payloads of 1 KB", 10, func() error { return table.PutPayloads(t.Context(), payloads) })
+	consumed("ten rows", 10, func() error {
+		_, err := table.CreateRows(t.Context(), rows)
+		return err
+	})
+	tally := emptyTally(0)
+	for _, success := range []bool{false, true} {
+		outcomes, tallies := manyOutcomes(rows, tally, success, now)
+		consumed(fmt.Sprintf("ten outcomes, successes: %t", success), 22, func() error {
+			clash, err := table.RecordOutcomes(t.Context(), outcomes, tallies)
+			if clash != nil {
+				t.Fatalf("clash: %+v", clash)
+			}
+			return err
+		})
+		for i, o := range outcomes {
+			rows[i] = o.Next
+		}
+		tally.Revision, tally.Tally = tally.Revision+1, tallies[0].Next
+	}
+}
+
+// manyOutcomes are the outcomes of rows of one endpoint, and the tally that
+// counts them.
+func manyOutcomes(rows []*webhook.Row, tally dynamo.StoredTally, success bool, now value.Time) ([]dynamo.Outcome, []dynamo.TallyWrite) {
+	outcomes := make([]dynamo.Outcome, len(rows))
+	attempts := make([]webhook.Attempt, len(rows))
+	for i, r := range rows {
+		outcomes[i].Previous = r
+		outcomes[i].Next, attempts[i] = attempted(r, success, now)
+	}
+	w := dynamo.TallyWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Shard: tally.Shard, Revision: tally.Revision}
+	w.Next, w.Finished = tally.Tally.Add(attempts, webhook.Health{}, now)
+	return outcomes, []dynamo.TallyWrite{w}
+}

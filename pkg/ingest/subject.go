@@ -1,0 +1,201 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// subject is one record and what the messages of a batch do to it.
+type subject struct {
+	ref     dynamo.RecordRef
+	changes []change // not made yet, in the order of the batch
+	stored  *commerce.Stored
+	refused []refusal
+	err     error // why the changes that are left were not made
+}
+
+// change is a change and the message that it came in.
+type change struct {
+	commerce.Change
+	message *message
+}
+
+type refusal struct {
+	commerce.Refusal
+	message *message
+}
+
+// apply makes the changes of the messages, those of one record in their order,
+// those of different records side by side.
+func (g *Ingester) apply(ctx context.Context, messages []*message) {
+	subjects := divide(messages)
+	g.read(ctx, subjects)
+	var known, unknown []*subject
+	for _, s := range subjects {
+		if s.stored == nil {
+			unknown = append(unknown, s)
+		} else {
+			known = append(known, s)
+		}
+	}
+	if len(unknown) == 1 { // a put takes less than a batch of one
+		known, unknown = append(known, unknown...), nil
+	}
+	var creating sync.WaitGroup
+	creating.Go(func() { g.create(ctx, unknown) })
+	g.finish(ctx, known)
+	creating.Wait()
+	g.finish(ctx, unknown)
+	for _, s := range subjects {
+		s.report()
+	}
+}
+
+// divide groups the changes of messages by the record that they are about.
+func divide(messages []*message) []*subject {
+	var subjects []*subject
+	byRef := map[dynamo.RecordRef]*subject{}
+	for _, m := range messages {
+		for _, c := range m.changes {
+			id, err := commerce.Identify(c)
+			if err != nil {
+				m.refusals = append(m.refusals, commerce.Refuse(c, err))
+				continue
+			}
+			ref := dynamo.RecordRef{OrganizationID: c.OrganizationID, Kind: c.Kind, ID: id}
+			s := byRef[ref]
+			if s == nil {
+				s = &subject{ref: ref}
+				byRef[ref] = s
+				subjects = append(subjects, s)
+			}
+			s.changes = append(s.changes, change{c, m})
+		}
+	}
+	return subjects
+}
+
+// read brings the subjects to what is stored.
+func (g *Ingester) read(ctx context.Context, subjects []*subject) {
+	if len(subjects) == 0 {
+		return
+	}
+	refs := make([]dynamo.RecordRef, len(subjects))
+	for i, s := range subjects {
+		refs[i] = s.ref
+	}
+	for i, found := range g.store.ReadRecords(ctx, refs) {
+		subjects[i].stored, subjects[i].err = found.Stored, found.Err
+	}
+}
+
+// create makes the first change to records that are not stored. Where another
+// writer was faster it is left to be made on what that one wrote.
+func (g *Ingester) create(ctx context.Context, subjects []*subject) {
+	var creating, clashed []*subject
+	var records []*commerce.Stored
+	for _, s := range subjects {
+		if next := s.next(g.now()); next != nil {
+			creating, records = append(creating, s), append(records, next)
+		}
+	}
+	if len(records) == 0 {
+		return
+	}
+	for i, err := range g.store.CreateRecords(ctx, records) {
+		switch s := creating[i]; {
+		case err == nil:
+			s.made(records[i])
+		case errors.Is(err, dynamo.ErrChanged):
+			clashed = append(clashed, s)
+		default:
+			s.err = err
+		}
+	}
+	g.read(ctx, clashed)
+}
+
+// finish makes the changes that are left.
+func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
+	each(subjects, writers, func(s *subject) {
+		for clashes := 0; clashes < conflicts; {
+			next := s.next(g.now())
+			if next == nil {
+				return
+			}
+			err := g.store.PutRecord(ctx, s.stored, next)
+			switch {
+			case err == nil:
+				s.made(next)
+				clashes = 0
+			case errors.Is(err, dynamo.ErrChanged):
+				g.read(ctx, []*subject{s})
+				clashes++
+			default:
+				s.err = err
+			}
+		}
+		if s.err == nil {
+			s.err = fault.Busy(fmt.Errorf("%d other writers were faster", conflicts))
+		}
+	})
+}
+
+func (g *Ingester) now() value.Time { return value.TimeOf(g.clock()) }
+
+// next is what the next change makes of what is stored; nil when none is left
+// or can be made. Changes that are refused, or leave everything as it is, are
+// done with.
+func (s *subject) next(now value.Time) *commerce.Stored {
+	for len(s.changes) > 0 && s.err == nil {
+		c := s.changes[0]
+		next, err := commerce.Apply(s.stored, c.Change, now)
+		var refused *fault.Error
+		switch {
+		case errors.As(err, &refused) && refused.Kind != fault.Unavailable:
+			s.refused = append(s.refused, refusal{commerce.Refuse(c.Change, err), c.message})
+		case err != nil:
+			s.err = err
+			return nil
+		case next != nil:
+			return next
+		}
+		s.changes = s.changes[1:]
+	}
+	return nil
+}
+
+// made tells that what next returned is stored.
+func (s *subject) made(stored *commerce.Stored) { s.stored, s.changes = stored, s.changes[1:] }
+
+// report tells the messages what became of their changes. Only those fail
+// that have one that was not made.
+func (s *subject) report() {
+	for _, r := range s.refused {
+		r.message.refusals = append(r.message.refusals, r.Refusal)
+	}
+	for _, c := range s.changes {
+		if c.message.err == nil {
+			c.message.err = fmt.Errorf("apply a change to %s %s: %w", s.ref.Kind, s.ref.ID, s.err)
+		}
+	}
+}
+
+// each calls do for all of them, some at a time.
+func each[T any](all []T, atATime int, do func(T)) {
+	var group errgroup.Group
+	group.SetLimit(atATime)
+	for _, one := range all {
+		group.Go(func() error { do(one); return nil })
+	}
+	_ = group.Wait() // none of them fails
+}

@@ -1,0 +1,125 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/queue/queuetest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	mainQueue = "DeliveriesQueue"
+	slowQueue = "SlowDeliveriesQueue"
+)
+
+func newRow(at value.Time) *webhook.Row {
+	return &webhook.Row{
+		ID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: value.NewID(), OrganizationID: value.NewID(),
+		Status: webhook.RowPending, NextAttemptAt: &at,
+	}
+}
+
+func TestRowsAreSentInTheLaneAndItsMessagesKnowIt(t *testing.T) {
+	q := queuetest.Start(t)
+	d := q.Deliveries()
+	now := value.TimeOf(time.Now())
+	for _, tt := range []struct {
+		lane webhook.Lane
+		id   string
+	}{{webhook.LaneMain, mainQueue}, {webhook.LaneSlow, slowQueue}} {
+		row := newRow(now)
+		if err := d.SendTo(t.Context(), tt.lane, now, row); err != nil {
+			t.Fatal(err)
+		}
+		m := q.Await(t, tt.id, 5*time.Second)[0]
+		ref, err := webhook.ParseRef(m.Body)
+		if err != nil || !ref.Names(row) || d.Lane(&m) != tt.lane || m.Attributes["MessageGroupId"] != row.EndpointID.String() {
+			t.Errorf("lane %q: message %+v, %v; lane %q", tt.lane, m, err, d.Lane(&m))
+		}
+		q.Delete(t, tt.id, m)
+	}
+}
+
+func TestMovedMessageTellsWhomItReplacesAndComesAfterItsDelay(t *testing.T) {
+	q := queuetest.Start(t)
+	row := newRow(0)
+	start := time.Now()
+	if err := q.Deliveries().Move(t.Context(), webhook.LaneSlow,
+		queue.Move{Ref: row.Ref(), As: "old/1", Delay: 900 * time.Millisecond},
+		queue.Move{Ref: row.Ref(), Delay: -time.Second},
+	); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"", "old/1"} {
+		m := q.Await(t, slowQueue, 5*time.Second)[0]
+		ref, err := webhook.ParseRef(m.Body)
+		if err != nil || ref.As != want || !ref.Names(row) || m.Attributes["MessageGroupId"] != row.EndpointID.String() {
+			t.Errorf("message %+v, %v; want it in the place of %q", m, err, want)
+		}
+		if took := time.Since(start); (took >= 900*time.Millisecond) != (want != "") {
+			t.Errorf("the one in the place of %q came after %s", want, took)
+		}
+		q.Delete(t, slowQueue, m)
+	}
+}
+
+func TestManyMessagesAreHiddenAtOnceAndOneThatIsGoneDoesNotStopTheOthers(t *testing.T) {
+	q := queuetest.Start(t)
+	d := q.Deliveries()
+	var rows []*webhook.Row
+	for range 12 {
+		rows = append(rows, newRow(0))
+	}
+	if err := d.SendRows(t.Context(), 0, rows...); err != nil {
+		t.Fatal(err)
+	}
+	var received []events.SQSMessage
+	for len(received) < len(rows) {
+		received = append(received, q.Await(t, mainQueue, 5*time.Second)...)
+	}
+	q.Delete(t, mainQueue, received[3])
+	var hidings []queue.Hiding
+	for _, m := range received {
+		hidings = append(hidings, queue.Hiding{Receipt: m.ReceiptHandle, For: -time.Second})
+	}
+	hidings[0].For = 13 * time.Hour
+	if err := d.Hide(t.Context(), webhook.LaneMain, hidings...); err == nil {
+		t.Error("no error for a message that is gone")
+	}
+	again := map[string]bool{}
+	for len(again) < len(rows)-2 {
+		for _, m := range q.Await(t, mainQueue, 5*time.Second) {
+			again[m.MessageId] = true
+		}
+	}
+	if again[received[0].MessageId] || again[received[3].MessageId] {
+		t.Error("the hidden or the deleted message came again")
+	}
+}
+
+func TestMessagesInFlightAreThoseWithReadersAndTheHidden(t *testing.T) {
+	q := queuetest.Start(t)
+	d := q.Deliveries()
+	if err := d.SendRows(t.Context(), 0, newRow(0), newRow(0), newRow(0)); err != nil {
+		t.Fatal(err)
+	}
+	var received []events.SQSMessage
+	for len(received) < 3 {
+		received = append(received, q.Await(t, mainQueue, 5*time.Second)...)
+	}
+	q.Delete(t, mainQueue, received[0])
+	if err := d.Hide(t.Context(), webhook.LaneMain, queue.Hiding{Receipt: received[1].ReceiptHandle, For: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := q.Queue(mainQueue).InFlight(t.Context()); n != 2 || err != nil {
+		t.Errorf("%d messages in flight, %v; want 2", n, err)
+	}
+	if d.Crowded(t.Context(), webhook.LaneMain) {
+		t.Error("two messages are a crowd")
+	}
+}

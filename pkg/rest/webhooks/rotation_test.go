@@ -1,0 +1,159 @@
+package webhooks_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// secrets are the texts of the secrets that sign at present, opened.
+func (b *bench) secrets(t *testing.T, item string) []string {
+	t.Helper()
+	e := b.stored(t, item)
+	var texts []string
+	for _, s := range e.Secrets(value.TimeOf(b.now)) {
+		text, err := b.box.Open(s.Sealed, webhook.SecretPurpose(e.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
+	b := newBench(t)
+	created := b.must(t, http.StatusCreated, "POST", endpoints+"?applicationId="+b.app.String(), minimal)
+	item, first := endpoints+"/"+created.text("id"), created.text("secret")
+	at := value.TimeOf(b.now)
+	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, at, webhook.Attempt{At: at})
+	b.now = b.now.Add(time.Hour)
+	rotated := b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
+	second := rotated.text("secret")
+	if second == first || len(second) != len(first) || !strings.HasPrefix(second, "whsec_") {
+		t.Fatalf("the new secret is %q, the old one %q", second, first)
+	}
+	if diff := cmp.Diff([]string{second, first}, b.secrets(t, item)); diff != "" {
+		t.Errorf("secrets after the rotation (-want +got):\n%s", diff)
+	}
+
+	read := b.must(t, http.StatusOK, "GET", item, "")
+	want := strings.Replace(rotated.body, second, "whsec_****"+second[len(second)-4:], 1)
+	if diff := cmp.Diff(want, read.body); diff != "" || read.header.Get("ETag") != rotated.header.Get("ETag") {
+		t.Errorf("read after the rotation, ETag %s and %s (-want +got):\n%s", rotated.header.Get("ETag"), read.header.Get("ETag"), diff)
+	}
+	if rotated.field("successCount") != 1.0 || rotated.text("updatedAt") != value.TimeOf(b.now).String() {
+		t.Errorf("the answer shows %s", rotated.body)
+	}
+	list := b.must(t, http.StatusOK, "GET", endpoints, "")
+	for _, secret := range []string{first, second} {
+		if strings.Contains(list.body+read.body, secret) {
+			t.Errorf("the secret %s is shown again", secret)
+		}
+	}
+
+	b.now = b.now.Add(24*time.Hour - time.Millisecond)
+	if got := b.secrets(t, item); len(got) != 2 {
+		t.Errorf("a millisecond before the day is over: %d secrets, want 2", len(got))
+	}
+	b.now = b.now.Add(time.Millisecond)
+	if diff := cmp.Diff([]string{second}, b.secrets(t, item)); diff != "" {
+		t.Errorf("secrets after a day (-want +got):\n%s", diff)
+	}
+}
+
+func TestAtMostFiveSecretsAreValidAtATime(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	for range 4 {
+		b.now = b.now.Add(time.Hour)
+		b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
+	}
+	before := b.secrets(t, item)
+	a := b.must(t, http.StatusConflict, "POST", item+"/rotate-secret", "")
+	oldest := value.TimeOf(b.now.Add(21 * time.Hour)) // replaced three hours ago
+	if a.text("code") != "limit_reached" || !strings.Contains(a.text("message"), oldest.String()) {
+		t.Errorf("past the limit: %s, want limit_reached until %s", a.body, oldest)
+	}
+	if diff := cmp.Diff(before, b.secrets(t, item)); diff != "" || len(before) != 5 {
+		t.Errorf("%d secrets, changed by a refusal (-before +after):\n%s", len(before), diff)
+	}
+	b.now = oldest.Std()
+	b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
+	b.must(t, http.StatusConflict, "POST", item+"/rotate-secret", "")
+}
+
+func TestARotationAppliesToTheStateThatIfMatchNames(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	before := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
+	at := value.TimeOf(b.now)
+	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, at, webhook.Attempt{At: at}) // a delivery disturbs nothing
+	rotated := b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", before)
+	for _, stale := range []string{before, `"x"`, "W/" + rotated.header.Get("ETag")} {
+		if a := b.must(t, http.StatusPreconditionFailed, "POST", item+"/rotate-secret", "", "If-Match", stale); a.text("code") != "precondition_failed" {
+			t.Errorf("If-Match %s: %s", stale, a.body)
+		}
+	}
+	if got := b.secrets(t, item); len(got) != 2 || got[0] != rotated.text("secret") {
+		t.Errorf("secrets %v, want the rotated one and the first", got)
+	}
+	b.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"x"}`, "If-Match", before)
+	b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "{}", "If-Match", `"x", `+rotated.header.Get("ETag"))
+	b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", "*")
+}
+
+func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	e, now := b.stored(t, item), value.TimeOf(b.now)
+	condition := webhook.Condition{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
+		State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute,
+	}}
+	if ok, err := b.table.SetCondition(t.Context(), b.org, e.ID, e.Condition(), condition); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
+	if a := b.must(t, http.StatusOK, "POST", item+"/rotate-secret", ""); a.text("status") != "PAUSED" {
+		t.Errorf("status after a rotation: %s", a.body)
+	}
+	after := b.stored(t, item)
+	if !after.Condition().Equal(condition) || after.HealthSince != e.HealthSince {
+		t.Errorf("condition %+v and health since %s; want %+v and %s", after.Condition(), after.HealthSince, condition, e.HealthSince)
+	}
+}
+
+func TestEveryRotationAnswersASecretThatSigns(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	first := b.secrets(t, item)[0]
+	const users = 8
+	answers := make(chan answer, users)
+	for range users {
+		go func() { answers <- b.do(t, "POST", item+"/rotate-secret", "") }()
+	}
+	want := map[string]bool{first: true}
+	for range users {
+		switch a := <-answers; a.status {
+		case http.StatusOK:
+			want[a.text("secret")] = true
+		case http.StatusConflict: // at the limit, or others were faster too often
+		default:
+			t.Errorf("got %d %s", a.status, a.body)
+		}
+	}
+	got := map[string]bool{}
+	for _, secret := range b.secrets(t, item) {
+		got[secret] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(got) < 2 || len(got) > webhook.MaxSecrets {
+		t.Errorf("%d secrets sign, (-answered +sign):\n%s", len(got), diff)
+	}
+}

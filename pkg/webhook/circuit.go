@@ -1,0 +1,223 @@
+package webhook
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// CircuitState is the state of a circuit.
+type CircuitState string
+
+// The states of a circuit. An endpoint that has none is asked as usual.
+const (
+	// CircuitOpen holds the endpoint's events, probes apart.
+	CircuitOpen CircuitState = "OPEN"
+	// CircuitDraining lets events pass again, while those that were held are
+	// being sent.
+	CircuitDraining CircuitState = "DRAINING"
+)
+
+// Rules of a circuit, of lanes and of disabling.
+const (
+	runToOpen     = 10 // failed attempts in a row
+	runSpan       = time.Minute
+	recentToOpen  = 50 // attempts of the last five minutes
+	failedToOpen  = 80 // percent of them
+	ProbeInterval = time.Minute
+	// MaxProbeInterval is the longest wait between two probes.
+	MaxProbeInterval = time.Hour
+
+	runToDisable  = 20 // failed attempts in a row
+	disableSpan   = 5 * 24 * time.Hour
+	recentForLane = 5 // attempts of the last five minutes
+	runForLane    = 5 // failed attempts in a row
+	slowForLane   = 5 // percent over which attempts are slow: the p95
+	failedForLane = 50
+	percent       = 100
+)
+
+// Circuit keeps an endpoint that fails from being asked for every event. It
+// is written on transitions only.
+type Circuit struct {
+	State    CircuitState
+	OpenedAt value.Time
+	ProbeAt  value.Time    // of the next probe, while OPEN
+	Interval time.Duration // before ProbeAt; whole milliseconds
+	ClosedAt *value.Time   // while DRAINING
+}
+
+// circuitAtRest is a circuit as JSON.
+type circuitAtRest struct {
+	State      CircuitState `json:"state"`
+	OpenedAt   value.Time   `json:"openedAt"`
+	ProbeAt    value.Time   `json:"probeAt"`
+	IntervalMs int64        `json:"intervalMs"`
+	ClosedAt   *value.Time  `json:"closedAt,omitzero"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (c *Circuit) MarshalJSON() ([]byte, error) {
+	return json.Marshal(circuitAtRest{c.State, c.OpenedAt, c.ProbeAt, c.Interval.Milliseconds(), c.ClosedAt})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *Circuit) UnmarshalJSON(b []byte) error {
+	var r circuitAtRest
+	if err := json.Unmarshal(b, &r); err != nil {
+		return err
+	}
+	*c = Circuit{r.State, r.OpenedAt, r.ProbeAt, time.Duration(r.IntervalMs) * time.Millisecond, r.ClosedAt}
+	return nil
+}
+
+// openCircuit is a circuit that opens.
+func openCircuit(now value.Time) *Circuit {
+	return &Circuit{State: CircuitOpen, OpenedAt: now, ProbeAt: now.Add(ProbeInterval), Interval: ProbeInterval}
+}
+
+// Open reports whether the circuit holds events.
+func (c *Circuit) Open() bool { return c != nil && c.State == CircuitOpen }
+
+// Drain returns the circuit as it closes: what it held is to be sent.
+func (c *Circuit) Drain(now value.Time) *Circuit {
+	next := *c
+	next.State, next.ClosedAt = CircuitDraining, &now
+	return &next
+}
+
+// Settled reports whether a draining circuit may end once nothing is left of
+// what it held: rows that were held a moment after it closed have come to
+// light by then, and attempts from before it closed are no longer recent.
+func (c *Circuit) Settled(now value.Time) bool {
+	return c.ClosedAt != nil && now >= c.ClosedAt.Add(RecentSpan)
+}
+
+// OwnerReset returns the circuit after its endpoint's owner changed where
+// events are sent or activated it: an open one is probed at once and its
+// interval begins anew, and a draining one goes on at once. None stays none.
+func (c *Circuit) OwnerReset(now value.Time) *Circuit {
+	if c == nil {
+		return nil
+	}
+	if !c.Open() {
+		return c.Drain(now)
+	}
+	next := *c
+	next.ProbeAt, next.Interval = now, ProbeInterval
+	return &next
+}
+
+// probeFailed returns the circuit after a probe that failed.
+func (c *Circuit) probeFailed(now value.Time) *Circuit {
+	next := *c
+	next.Interval = min(2*c.Interval, MaxProbeInterval)
+	next.ProbeAt = now.Add(next.Interval)
+	return &next
+}
+
+// Equal reports whether both are the same; none equals none.
+func (c *Circuit) Equal(o *Circuit) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	sameClosed := !before(c.ClosedAt, o.ClosedAt) && !before(o.ClosedAt, c.ClosedAt)
+	return sameClosed && c.State == o.State && c.OpenedAt == o.OpenedAt && c.ProbeAt == o.ProbeAt && c.Interval == o.Interval
+}
+
+// Lane is the queue that an endpoint's deliveries take.
+type Lane string
+
+// The lanes.
+const (
+	LaneMain Lane = ""
+	LaneSlow Lane = "SLOW" // of endpoints that are slow or fail
+)
+
+// Condition is what the service keeps of an endpoint beside its doc.
+type Condition struct {
+	Circuit *Circuit
+	Lane    Lane
+}
+
+// Equal reports whether both are the same.
+func (c Condition) Equal(o Condition) bool { return c.Lane == o.Lane && c.Circuit.Equal(o.Circuit) }
+
+// Condition is the endpoint's.
+func (e *Endpoint) Condition() Condition { return Condition{Circuit: e.Circuit, Lane: e.Lane} }
+
+// JudgedSince is the time from which attempts count for [Endpoint.Judge]:
+// since the endpoint was created, activated or got another url, and since its
+// circuit closed.
+func (e *Endpoint) JudgedSince() value.Time {
+	since := max(e.HealthSince, e.CreatedAt)
+	if e.Circuit != nil && e.Circuit.ClosedAt != nil {
+		since = max(since, *e.Circuit.ClosedAt)
+	}
+	return since
+}
+
+// Judge says what the endpoint's condition must become after attempts whose
+// outcomes are recorded, and the reason for which it is to be disabled, ""
+// when it is not. h is its health since [Endpoint.JudgedSince]; succeeded
+// tells that one of the attempts did, probeFailed that one of them was a
+// probe that did not.
+//
+// A circuit opens after ten failed attempts in a row over at least a minute,
+// or when at least 80% of 50 or more in five minutes failed. A failed probe
+// doubles the wait for the next, up to an hour; a success closes the circuit.
+// An endpoint is disabled when all of at least 20 attempts in five days
+// failed. A draining circuit ends when nothing is left of what it held, which
+// is not judged here.
+func (e *Endpoint) Judge(h Health, succeeded, probeFailed bool, now value.Time) (next Condition, disable string) {
+	next = Condition{Circuit: e.Circuit, Lane: h.lane(e.Lane)}
+	if e.Status != Active {
+		return next, ""
+	}
+	// A success may be fresher than the health.
+	if !succeeded && h.Run.Count >= runToDisable && now >= h.Run.Start.Add(disableSpan) {
+		next.Circuit = nil
+		return next, h.disableReason()
+	}
+	switch {
+	case e.Circuit.Open() && succeeded:
+		next.Circuit = e.Circuit.Drain(now)
+	case e.Circuit.Open() && probeFailed:
+		next.Circuit = e.Circuit.probeFailed(now)
+	case !e.Circuit.Open() && h.opens(succeeded):
+		next.Circuit = openCircuit(now)
+	}
+	return next, ""
+}
+
+func (h *Health) disableReason() string {
+	reason := "every attempt failed for 5 days"
+	if h.Counters.LastFailureReason != nil {
+		reason += fmt.Sprintf("; the last: %s", *h.Counters.LastFailureReason)
+	}
+	return reason
+}
+
+// opens tells whether a circuit must open.
+func (h *Health) opens(succeeded bool) bool {
+	inRow := !succeeded && h.Run.Count >= runToOpen && h.Run.Last >= h.Run.Start.Add(runSpan)
+	return inRow || h.Recent.Attempts >= recentToOpen && h.Recent.Failed*percent >= h.Recent.Attempts*failedToOpen
+}
+
+// lane is the lane to take after the one that is taken.
+func (h *Health) lane(taken Lane) Lane {
+	r := h.Recent
+	enough := r.Attempts >= recentForLane
+	slow := r.Slow*percent > r.Attempts*slowForLane
+	failing := r.Failed*percent >= r.Attempts*failedForLane
+	switch {
+	case enough && (slow || failing) || h.Run.Count >= runForLane:
+		return LaneSlow
+	case enough, r.Attempts > 0 && r.Slow == 0 && r.Failed == 0 && h.Run.Count == 0:
+		return LaneMain
+	}
+	return taken
+}

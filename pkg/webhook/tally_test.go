@@ -1,0 +1,378 @@
+package webhook_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// attempt is one that ended at the time, well when reason is "".
+func attempt(at value.Time, took time.Duration, reason string) webhook.Attempt {
+	a := webhook.Attempt{At: at.Add(-took), DurationMs: took.Milliseconds()}
+	if reason != "" {
+		a.Error = &reason
+	}
+	return a
+}
+
+func add(t *webhook.Tally, at value.Time, attempts ...webhook.Attempt) *webhook.Tally {
+	next, _ := t.Add(attempts, webhook.Health{}, at)
+	return next
+}
+
+func TestTallyCountsWhatItsAttemptsWere(t *testing.T) {
+	tally := add(&webhook.Tally{}, now,
+		attempt(now-30, 10*time.Millisecond, ""), attempt(now-20, 3*time.Second, "no"), attempt(now-10, 2*time.Second, "connection refused"))
+	success, failure, reason := now-30, now-10, "connection refused"
+	want := webhook.Health{
+		Counters: webhook.Counters{
+			SuccessCount: 1, FailureCount: 2, LastSuccessAt: &success, LastFailureAt: &failure, LastFailureReason: &reason,
+		},
+		LastSuccessAt: now, Since: now - 1000,
+		Run:    webhook.Run{Count: 2, Start: now - 20, Last: now - 10},
+		Recent: webhook.Recent{Attempts: 3, Failed: 2, Slow: 1},
+	}
+	got := webhook.HealthOf([]*webhook.Tally{tally}, now-1000, now)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("health (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Counters, tally.Counters()); diff != "" {
+		t.Errorf("counters (-want +got):\n%s", diff)
+	}
+	if h := tally.Hour(); h.SuccessCount != 1 || h.FailureCount != 2 || h.Start != webhook.HourOf(now) {
+		t.Errorf("hour %s: %d and %d, want 1 and 2 of %s", h.Start, h.SuccessCount, h.FailureCount, webhook.HourOf(now))
+	}
+}
+
+func TestAddingLeavesTheTallyAsItWas(t *testing.T) {
+	tally := &webhook.Tally{}
+	for i := range 10 {
+		at := now.Add(time.Duration(i) * 20 * time.Second)
+		before := tally.Encode()
+		next := add(tally, at, attempt(at, time.Second, "no"), attempt(at, time.Second, ""), attempt(at, time.Second, "no"))
+		if !bytes.Equal(tally.Encode(), before) {
+			t.Fatalf("after %d batches the tally changed under the next", i)
+		}
+		tally = next
+	}
+}
+
+func TestLatestFailureOfAllTalliesTellsTheReason(t *testing.T) {
+	early, late := attempt(now-1000, 0, "early"), attempt(now-10, 0, "late")
+	for name, tallies := range map[string][]*webhook.Tally{
+		"two writers":           {add(&webhook.Tally{}, now, late), add(&webhook.Tally{}, now, early)},
+		"the other way":         {add(&webhook.Tally{}, now, early), add(&webhook.Tally{}, now, late)},
+		"out of order":          {add(&webhook.Tally{}, now, late, early)},
+		"beside one that is 0":  {add(&webhook.Tally{}, now, early, late), {}},
+		"with a success behind": {add(&webhook.Tally{}, now, early, late, attempt(now, 0, ""))},
+	} {
+		c := webhook.HealthOf(tallies, 0, now).Counters
+		if c.FailureCount != 2 || *c.LastFailureReason != "late" || *c.LastFailureAt != now-10 {
+			t.Errorf("%s: %d failures, the last %q at %s; want 2, late at %s", name, c.FailureCount, *c.LastFailureReason, *c.LastFailureAt, now-10)
+		}
+	}
+}
+
+func TestFinishedHourIsHandedOverOnce(t *testing.T) {
+	hour := webhook.HourOf(now)
+	steps := []struct {
+		at       value.Time
+		attempts int
+		finished value.Time // 0: none
+	}{
+		{hour, 1, 0},
+		{hour.Add(time.Hour) - 1, 2, 0},
+		{hour.Add(time.Hour), 0, 0}, // nothing is recorded
+		{hour.Add(time.Hour), 3, hour},
+		{hour.Add(time.Hour) - 1, 1, 0}, // a clock that is behind
+		{hour.Add(9 * time.Hour), 1, hour.Add(time.Hour)},
+	}
+	tally, counted := &webhook.Tally{}, map[value.Time]int64{}
+	for i, step := range steps {
+		next, finished := tally.Add(slices.Repeat([]webhook.Attempt{attempt(step.at, 0, "")}, step.attempts), webhook.Health{}, step.at)
+		var start value.Time
+		if finished != nil {
+			start = finished.Start
+			counted[start] += finished.SuccessCount
+		}
+		if start != step.finished {
+			t.Errorf("step %d: finished the hour of %s, want %s", i, start, step.finished)
+		}
+		tally = next
+	}
+	counted[tally.Hour().Start] += tally.Hour().SuccessCount
+	want := map[value.Time]int64{hour: 3, hour.Add(time.Hour): 4, hour.Add(9 * time.Hour): 1}
+	if diff := cmp.Diff(want, counted); diff != "" {
+		t.Errorf("attempts by hour (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatWasBeforeTellsNothing(t *testing.T) {
+	old := add(&webhook.Tally{}, now-10, attempt(now-20, 0, "no"), attempt(now-10, 0, "no"))
+	for name, tt := range map[string]struct {
+		tally *webhook.Tally
+		since value.Time
+		want  int
+	}{
+		"all of it since":                       {old, now - 20, 2},
+		"a part before":                         {old, now - 19, 0},
+		"the writer knows and begins anew":      {addKnowing(old, webhook.Health{Since: now - 15}), now - 15, 1},
+		"the writer does not know":              {addKnowing(old, webhook.Health{}), now - 15, 0},
+		"the writer hears of a success":         {addKnowing(old, webhook.Health{LastSuccessAt: now - 10}), 0, 1},
+		"the success was before the run":        {addKnowing(old, webhook.Health{LastSuccessAt: now - 11}), 0, 3},
+		"the attempt ended before it counts":    {addKnowing(&webhook.Tally{}, webhook.Health{Since: now + 1}), 0, 0},
+		"the attempt ended when it must, at it": {addKnowing(&webhook.Tally{}, webhook.Health{Since: now}), now, 1},
+	} {
+		h := webhook.HealthOf([]*webhook.Tally{tt.tally}, tt.since, now)
+		if h.Run.Count != tt.want {
+			t.Errorf("%s: a run of %+v, want %d", name, h.Run, tt.want)
+		}
+	}
+}
+
+// addKnowing adds a failure that ends now.
+func addKnowing(t *webhook.Tally, known webhook.Health) *webhook.Tally {
+	next, _ := t.Add([]webhook.Attempt{attempt(now, 0, "no")}, known, now)
+	return next
+}
+
+// A record is what one writer added at one time, as a log that all writers
+// share would have it.
+type record struct {
+	at       value.Time
+	writer   int
+	attempts []webhook.Attempt
+}
+
+// trailing are the failures behind the last success of the log that ended
+// since.
+func trailing(log []record, since value.Time) (run webhook.Run) {
+	for _, r := range log {
+		for _, a := range r.attempts {
+			end := a.At.Add(a.Duration())
+			switch {
+			case a.Error == nil:
+				run = webhook.Run{}
+			case end < since:
+			case run.Count == 0:
+				run = webhook.Run{Count: 1, Start: end, Last: end}
+			default:
+				run = webhook.Run{Count: run.Count + 1, Start: min(run.Start, end), Last: max(run.Last, end)}
+			}
+		}
+	}
+	return run
+}
+
+func drawAttempts(t *rapid.T, at value.Time) []webhook.Attempt {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) webhook.Attempt {
+		end := at - value.Time(rapid.SampledFrom([]int{0, 0, 1, 50, 30_000}).Draw(t, "since its end"))
+		took := time.Duration(rapid.IntRange(0, 4000).Draw(t, "took")) * time.Millisecond
+		return attempt(end, took, rapid.SampledFrom([]string{"", "no", "no", "no", "refused"}).Draw(t, "reason"))
+	}), 1, 4).Draw(t, "attempts")
+}
+
+// Whoever records what in whatever order, and whatever a writer knows of the
+// others: counters are exact, and a run never reaches over a success.
+func TestHealthHoldsAgainstOneLogOfAllAttempts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		writers := rapid.IntRange(1, 4).Draw(t, "writers")
+		fresh := rapid.Bool().Draw(t, "everybody looks at all tallies first")
+		strict := rapid.Bool().Draw(t, "no two records at the same time")
+		tallies := slices.Repeat([]*webhook.Tally{{}}, writers)
+		var since value.Time
+		sinceMoved := false
+		known := []webhook.Health{{}}
+		var log []record
+		at, total := now, webhook.Counters{}
+		for range rapid.IntRange(1, 40).Draw(t, "records") {
+			at = at.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 1000, 70_000, 3_600_000}).Draw(t, "passing")) * time.Millisecond)
+			if strict {
+				at++
+			}
+			if rapid.IntRange(0, 9).Draw(t, "owner") == 0 {
+				since, sinceMoved = at, sinceMoved || len(log) > 0
+			}
+			r := record{at, rapid.IntRange(0, writers-1).Draw(t, "writer"), drawAttempts(t, at)}
+			k := webhook.HealthOf(tallies, since, at)
+			if !fresh {
+				k = known[rapid.IntRange(0, len(known)-1).Draw(t, "known")]
+				k.Since = since
+			}
+			tallies[r.writer], _ = tallies[r.writer].Add(r.attempts, k, at)
+			log = append(log, r)
+			for _, a := range r.attempts {
+				total.Count(a)
+			}
+			h := webhook.HealthOf(tallies, since, at)
+			known = append(known, h)
+			want := trailing(log, since)
+			exact := !sinceMoved && (writers == 1 || fresh && strict)
+			if h.Run.Count > want.Count || h.Run.Count > 0 && (h.Run.Start < want.Start || h.Run.Last > want.Last) || exact && h.Run != want {
+				t.Fatalf("run %+v; the log has %+v; exact %t", h.Run, want, exact)
+			}
+			if diff := cmp.Diff(total, h.Counters, cmp.FilterPath(isReason, cmp.Ignore())); diff != "" {
+				t.Fatalf("counters (-log +got):\n%s", diff)
+			}
+		}
+	})
+}
+
+// Reasons of failures of the same millisecond have no order.
+func isReason(p cmp.Path) bool { return p.Last().String() == ".LastFailureReason" }
+
+// Recent counts by minutes: all of the last four, nothing older than five.
+func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tallies := slices.Repeat([]*webhook.Tally{{}}, rapid.IntRange(1, 3).Draw(t, "writers"))
+		since, at := now, now
+		var ends []value.Time
+		reset := 0 // attempts before since was moved
+		for range rapid.IntRange(1, 60).Draw(t, "attempts") {
+			at = at.Add(time.Duration(rapid.IntRange(0, 90_000).Draw(t, "passing")) * time.Millisecond)
+			if rapid.IntRange(0, 20).Draw(t, "owner") == 0 {
+				since, reset = at, len(ends)
+			}
+			w := rapid.IntRange(0, len(tallies)-1).Draw(t, "writer")
+			tallies[w], _ = tallies[w].Add([]webhook.Attempt{attempt(at, 3*time.Second, "no")}, webhook.Health{Since: since}, at)
+			ends = append(ends, at)
+			count := func(span time.Duration, ends []value.Time) (n int) {
+				for _, end := range ends {
+					if end > at.Add(-span) && end >= since {
+						n++
+					}
+				}
+				return n
+			}
+			got := webhook.HealthOf(tallies, since, at).Recent
+			least, most := count(4*time.Minute, ends[reset:]), count(5*time.Minute, ends)
+			if got.Attempts < least || got.Attempts > most || got.Slow != got.Attempts || got.Failed != got.Attempts {
+				t.Fatalf("recent %+v, want %d to %d attempts since %s at %s", got, least, most, since, at)
+			}
+		}
+	})
+}
+
+func TestTallyAtRestReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tally, at := &webhook.Tally{}, now
+		for range rapid.IntRange(0, 30).Draw(t, "records") {
+			at = at.Add(time.Duration(rapid.IntRange(0, 100_000).Draw(t, "passing")) * time.Millisecond)
+			tally, _ = tally.Add(drawAttempts(t, at), webhook.Health{}, at)
+		}
+		body := tally.Encode()
+		got, err := webhook.DecodeTally(body)
+		if err != nil {
+			t.Fatalf("decode %x: %v", body, err)
+		}
+		tallies := func(t *webhook.Tally) []*webhook.Tally { return []*webhook.Tally{t} }
+		if diff := cmp.Diff(webhook.HealthOf(tallies(tally), 0, at), webhook.HealthOf(tallies(got), 0, at)); diff != "" {
+			t.Fatalf("health differs:\n%s", diff)
+		}
+		hour, err := webhook.DecodeHour(tally.Hour().Encode())
+		if err != nil || *hour != *got.Hour() || *hour != *tally.Hour() {
+			t.Fatalf("hour %+v, %v, want %+v", hour, err, tally.Hour())
+		}
+	})
+}
+
+func TestTallyAtRestIsSmall(t *testing.T) {
+	tally, reason := &webhook.Tally{}, "timed out after 15 s waiting for headers"
+	for i := range 20_000 { // a busy hour with all kinds of latencies
+		at := now.Add(time.Duration(i) * 100 * time.Millisecond)
+		tally = add(tally, at, attempt(at, time.Duration(i%97)*time.Duration(i%89)*2*time.Millisecond, ""), attempt(at, 15*time.Second, reason))
+	}
+	if n := len(tally.Encode()); n >= 700 {
+		t.Errorf("%d bytes, want less than 700", n)
+	}
+	if n := len(add(&webhook.Tally{}, now, attempt(now, 20*time.Millisecond, "")).Encode()); n >= 70 {
+		t.Errorf("after one attempt %d bytes, want less than 70", n)
+	}
+	long := add(&webhook.Tally{}, now, attempt(now, 0, strings.Repeat("é", 1000)))
+	if got := *long.Counters().LastFailureReason; got != strings.Repeat("é", 150) {
+		t.Errorf("a reason of 2,000 bytes is kept as %d: %q", len(got), got)
+	}
+}
+
+func TestMalformedTallyIsRefused(t *testing.T) {
+	reason := func(length int) []byte { // of one failure, at 0
+		head := binary.AppendUvarint([]byte{1, 0, 1, 0}, uint64(length))
+		return slices.Concat(head, bytes.Repeat([]byte("n"), length), make([]byte, 7))
+	}
+	cells := func(n int) []byte {
+		return slices.Concat([]byte{1, 0, 0, 0, 0, byte(n)}, make([]byte, 4*n), make([]byte, 4))
+	}
+	for name, tt := range map[string]struct {
+		body []byte
+		ok   bool
+	}{
+		"nothing":                 {nil, false},
+		"nothing counted":         {(&webhook.Tally{}).Encode(), true},
+		"another version":         {append([]byte{2}, (&webhook.Tally{}).Encode()[1:]...), false},
+		"a byte too many":         {append((&webhook.Tally{}).Encode(), 0), false},
+		"a byte too few":          {reason(5)[:15], false},
+		"the longest reason":      {reason(300), true},
+		"too long a reason":       {reason(301), false},
+		"eight minutes":           {cells(8), true},
+		"nine minutes":            {cells(9), false},
+		"a number in two forms":   {[]byte{1, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false},
+		"a number past all bound": {append(binary.AppendUvarint([]byte{1}, 1<<48+1), make([]byte, 10)...), false},
+		"an empty bucket":         {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0}, false},
+		"a bucket past the last":  {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 105, 1}, false},
+		"the last bucket":         {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 104, 1}, true},
+	} {
+		if tally, err := webhook.DecodeTally(tt.body); (err == nil) != tt.ok || (tally != nil) != tt.ok {
+			t.Errorf("%s: %x reads as %+v, %v; want a tally %t", name, tt.body, tally, err, tt.ok)
+		}
+	}
+}
+
+// seeds are tallies and hours at rest, and what is nearly one.
+func seeds() [][]byte {
+	tally := &webhook.Tally{}
+	found := [][]byte{nil, {0}, {1}, {2}, tally.Encode(), tally.Hour().Encode()}
+	for i := range 12 {
+		at := now.Add(time.Duration(i) * 50 * time.Second)
+		tally = add(tally, at, attempt(at, time.Duration(i)*700*time.Millisecond, []string{"", "no"}[i%2]))
+		found = append(found, tally.Encode(), tally.Hour().Encode())
+	}
+	last := tally.Encode()
+	for i := range last {
+		damaged := slices.Clone(last)
+		damaged[i] ^= 0x81
+		found = append(found, last[:i], damaged)
+	}
+	return append(found, append(last, 0), bytes.Repeat([]byte{0xff}, 300), append([]byte{1}, bytes.Repeat([]byte{0x80}, 300)...))
+}
+
+// What is taken for a tally or an hour is in the one form of it, and can be
+// worked with.
+func FuzzDecodeTally(f *testing.F) {
+	for _, seed := range seeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if tally, err := webhook.DecodeTally(b); err == nil {
+			if again := tally.Encode(); !bytes.Equal(again, b) {
+				t.Fatalf("%x reads as what is written %x", b, again)
+			}
+			next := add(tally, now, attempt(now, time.Second, "no"))
+			webhook.HealthOf([]*webhook.Tally{tally, next}, 0, now)
+		}
+		if hour, err := webhook.DecodeHour(b); err == nil {
+			if again := hour.Encode(); !bytes.Equal(again, b) {
+				t.Fatalf("%x reads as what is written %x", b, again)
+			}
+			hour.Percentile(95)
+		}
+	})
+}
