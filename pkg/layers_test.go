@@ -65,6 +65,7 @@ var layers = map[string][]string{
 	"pkg/local/meter":       {},
 	"pkg/local/provision":   {"pkg/local/template"},
 	"pkg/local/bench":       {"..."},
+	"pkg/local/chaos":       {"..."},
 
 	"pkg/app":               {"..."},
 	"pkg/local/runner":      {"..."},

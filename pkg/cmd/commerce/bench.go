@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,13 +18,11 @@ func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Measure the service on this machine", Args: cobra.NoArgs,
 		Long: "Bench starts the service in a temporary folder on ports of its own, loads data, and prints\n" +
-			"what it measures beside what was aimed at. Its sections:\n\n" + describeSections(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cache, err := os.UserCacheDir()
-			if err != nil {
-				return fmt.Errorf("find the cache folder: %w", err)
+			"what it measures beside what was aimed at. Its sections:\n\n" + describeSections(bench.Sections()),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cfg.BinDir, err = tableServerFolder(); err != nil {
+				return err
 			}
-			cfg.BinDir = filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
 			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if quick {
 				cfg.Products, cfg.Orders, cfg.Duration, cfg.Rounds = 2_000, 2_000, 200*time.Millisecond, 1
@@ -43,13 +40,16 @@ func newBenchCommand() *cobra.Command {
 	flags.BoolVar(&quick, "quick", false, "with little data and for moments only, to see that everything works")
 	flags.StringVar(&cfg.DataDir, "data", "", "folder that keeps the service's data for the next time (default: a temporary one)")
 	flags.StringVar(&cfg.Profiles, "profiles", "", "folder for a CPU profile of each load (default: none is made)")
+	cmd.AddCommand(newBenchWebhooksCommand(), newBenchChildCommand())
 	return cmd
 }
 
-func describeSections() string {
-	var b strings.Builder
-	for _, s := range bench.Sections() {
-		fmt.Fprintf(&b, "  %-8s %s\n", s[0], s[1])
+// tableServerFolder is where the table server is installed for the bench,
+// whose data is elsewhere each time.
+func tableServerFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder: %w", err)
 	}
-	return b.String()
+	return filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version), nil
 }

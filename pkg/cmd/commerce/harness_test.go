@@ -53,6 +53,7 @@ func newQueues(t testing.TB) *queues {
 		RecordsQueueURL: q.create(t, "Records"), DeliveriesQueueURL: q.create(t, "Deliveries"),
 		IndexJobsQueueURL: q.create(t, "IndexJobs"),
 	}
+	q.file.SlowDeliveriesQueueURL = q.redriving(t, "SlowDeliveriesQueue", q.dlqs["Deliveries"])
 	if err := runner.WriteInfo(q.data, &q.file); err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +69,20 @@ func (q *queues) create(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	q.dlqs[name] = *dlq.QueueUrl
-	attributes, err := queueAttributes(ctx, q.client, *dlq.QueueUrl)
+	return q.redriving(t, name+"Queue", *dlq.QueueUrl)
+}
+
+// redriving makes a queue with the dead letter queue and returns its URL.
+func (q *queues) redriving(t testing.TB, name, dlq string) string {
+	t.Helper()
+	ctx := context.Background()
+	attributes, err := queueAttributes(ctx, q.client, dlq)
 	if err != nil {
 		t.Fatal(err)
 	}
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":50}`, attributes["QueueArn"])
 	queue, err := q.client.CreateQueue(ctx, &sqs.CreateQueueInput{
-		QueueName: aws.String(name + "Queue"), Attributes: map[string]string{"RedrivePolicy": policy},
+		QueueName: &name, Attributes: map[string]string{"RedrivePolicy": policy},
 	})
 	if err != nil {
 		t.Fatal(err)

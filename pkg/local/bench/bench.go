@@ -7,9 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,16 +33,9 @@ type Config struct {
 	Log      io.Writer     // of progress and of what the service logs
 }
 
-// section measures a part of the report.
-type section struct {
-	name  string
-	about string
-	run   func(ctx context.Context, b *bench) error
-}
-
 // sections are those that there are, in the order of the report.
-func sections() []section {
-	return []section{
+func sections() []section[*bench] {
+	return []section[*bench]{
 		{"index", "the index in memory: sizes, loading, queries, changes", measureIndex},
 		{"handler", "requests in the function, without the network", measureHandler},
 		{"lists", "lists over HTTP from the running service", measureLists},
@@ -58,33 +48,27 @@ func sections() []section {
 }
 
 // Sections describes the sections by name, in their order.
-func Sections() [][2]string {
-	var all [][2]string
-	for _, s := range sections() {
-		all = append(all, [2]string{s.name, s.about})
-	}
-	return all
-}
+func Sections() [][2]string { return describe(sections()) }
 
 // bench is one run of the sections. What they share is made when the first
 // of them needs it.
 type bench struct {
+	*report
 	cfg     Config
 	dir     string
 	meter   *meter.Meter
 	metered atomic.Bool // whether the service's calls of the table are counted
 	running *service
-	tables  []*table
 	spent   []spent // what requests and changes used of the table, for their costs
 }
 
 // Run measures the sections and writes the report.
 func Run(ctx context.Context, cfg Config) (err error) {
-	chosen, err := choose(cfg.Sections)
+	chosen, err := choose(sections(), cfg.Sections)
 	if err != nil {
 		return err
 	}
-	b := &bench{cfg: cfg, dir: cfg.DataDir, meter: meter.New()}
+	b := &bench{report: &report{out: cfg.Out, log: cfg.Log}, cfg: cfg, dir: cfg.DataDir, meter: meter.New()}
 	if b.dir == "" {
 		if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
 			return fmt.Errorf("make a folder for the data: %w", err)
@@ -97,50 +81,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		}
 	}()
 	fmt.Fprintf(cfg.Out, "%s; up to %s products and %s orders.\n", thisMachine(time.Now()), thousands(cfg.Products), thousands(cfg.Orders))
-	for _, s := range chosen {
-		b.progress("%s …", s.about)
-		started := time.Now()
-		if err := s.run(ctx, b); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		b.progress("%s took %.1f s", s.name, time.Since(started).Seconds())
-		for _, t := range b.tables {
-			t.print(cfg.Out)
-		}
-		b.tables = nil
-	}
-	return nil
-}
-
-func choose(names []string) ([]section, error) {
-	all := sections()
-	if len(names) == 0 {
-		return all, nil
-	}
-	var chosen []section
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(s section) bool { return s.name == name })
-		if i < 0 {
-			var known []string
-			for _, s := range all {
-				known = append(known, s.name)
-			}
-			return nil, fmt.Errorf("there is no section %q; there are %s", name, strings.Join(known, ", "))
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
-}
-
-// table begins a table of the current section.
-func (b *bench) table(title string, columns ...string) *table {
-	t := newTable(title, columns...)
-	b.tables = append(b.tables, t)
-	return t
-}
-
-func (b *bench) progress(format string, args ...any) {
-	fmt.Fprintf(b.cfg.Log, format+"\n", args...)
+	return runSections(ctx, b.report, b, chosen)
 }
 
 // service is the running service, started when it is needed first.
@@ -189,14 +130,10 @@ func (b *bench) profiled(name string, measure func() error) (err error) {
 	if b.cfg.Profiles == "" {
 		return measure()
 	}
-	file, err := os.Create(filepath.Join(b.cfg.Profiles, name+".prof"))
+	end, err := profile(filepath.Join(b.cfg.Profiles, name+".prof"))
 	if err != nil {
-		return fmt.Errorf("make a profile: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return fmt.Errorf("make a profile: %w", err)
-	}
-	defer pprof.StopCPUProfile()
+	defer func() { err = errors.Join(err, end()) }()
 	return measure()
 }

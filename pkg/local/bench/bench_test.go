@@ -21,7 +21,7 @@ func config(t *testing.T, out *bytes.Buffer) bench.Config {
 	}
 	return bench.Config{
 		Template: "../../../template.yaml", BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version),
-		Products: 1000, Orders: 1000, Duration: 50 * time.Millisecond, Rounds: 1, Out: out, Log: t.Output(),
+		Products: 1000, Orders: 1000, Duration: 200 * time.Millisecond, Rounds: 1, Out: out, Log: t.Output(),
 	}
 }
 

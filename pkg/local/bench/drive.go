@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -24,22 +25,35 @@ type Outcome struct {
 	Failures int           // answers that were not what they had to be
 	Failure  error         // the first of them
 
-	latencies []time.Duration // of every request, ascending
-	processor processorTime   // used from the first request to the last
-	all       int             // requests in that time, warm-up included
+	latencies latencies     // of every request, ascending
+	processor processorTime // used from the first request to the last
+	all       int           // requests in that time, warm-up included
 }
 
 // PerSecond is the rate of requests.
 func (o *Outcome) PerSecond() float64 { return float64(o.Requests) / o.Duration.Seconds() }
 
+// of is the rate as a part of another, "?" of none.
+func (o *Outcome) of(whole *Outcome) string {
+	if whole.Requests == 0 {
+		return "?"
+	}
+	return fmt.Sprintf("%.0f%%", 100*o.PerSecond()/whole.PerSecond())
+}
+
 // Percentile is the latency within which p percent of the requests were
 // answered: exact, of all requests, not of a sample or of classes.
-func (o *Outcome) Percentile(p float64) time.Duration {
-	if len(o.latencies) == 0 {
+func (o *Outcome) Percentile(p float64) time.Duration { return o.latencies.percentile(p) }
+
+// latencies are those of all requests or events, ascending.
+type latencies []time.Duration
+
+func (l latencies) percentile(p float64) time.Duration {
+	if len(l) == 0 {
 		return 0
 	}
-	rank := int(p/100*float64(len(o.latencies))+0.999999) - 1
-	return o.latencies[max(0, min(rank, len(o.latencies)-1))]
+	rank := int(p/100*float64(len(l))+0.999999) - 1
+	return l[max(0, min(rank, len(l)-1))]
 }
 
 // a request is one thing that a worker does. It returns the size of the

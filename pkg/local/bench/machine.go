@@ -53,3 +53,14 @@ func milliseconds(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.0f µs", ms*1000)
 }
+
+// loadAverage is how many processes wanted a processor in the last minute:
+// what else runs on the machine shows in it, and so does the bench.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
+}

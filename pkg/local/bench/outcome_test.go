@@ -24,6 +24,13 @@ func TestPercentilesAreExact(t *testing.T) {
 	}
 }
 
+func TestARateOfNothingIsNotKnown(t *testing.T) {
+	some, none := &Outcome{Requests: 3, Duration: time.Second}, &Outcome{Duration: time.Second}
+	if half, unknown := some.of(&Outcome{Requests: 6, Duration: time.Second}), some.of(none); half != "50%" || unknown != "?" {
+		t.Errorf("got %s and %s, want 50%% and ?", half, unknown)
+	}
+}
+
 func TestOnlyAPageWithEntriesAndATotalPasses(t *testing.T) {
 	plain := http.Header{"Content-Type": {"application/json"}}
 	for body, ok := range map[string]bool{

@@ -11,7 +11,7 @@ import (
 // tick is the unit in which Linux tells a process's time.
 const tick = 10 * time.Millisecond
 
-// processorTime is what this process has used of the processor, and what the
+// processorTime is what a process has used of the processor, and what the
 // table server, its child, has. It is 0 where the system does not tell.
 type processorTime struct{ own, table time.Duration }
 
@@ -28,19 +28,24 @@ func (p processorTime) per(n int) string {
 }
 
 // processorNow reads the times so far.
-func processorNow() (p processorTime) {
-	p.own = ownProcessor()
+func processorNow() processorTime {
+	return processorTime{own: ownProcessor(), table: childrenTime("self")}
+}
+
+// childrenTime is the time of the processes that a process has started and
+// that run.
+func childrenTime(process string) (sum time.Duration) {
 	// A child belongs to the thread that started it.
-	tasks, _ := os.ReadDir("/proc/self/task") // absent where there is no such folder
+	tasks, _ := os.ReadDir("/proc/" + process + "/task") // absent where there is no such folder
 	var children []byte
 	for _, task := range tasks {
-		more, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children") // absent when the thread has ended
+		more, _ := os.ReadFile("/proc/" + process + "/task/" + task.Name() + "/children") // absent when the thread has ended
 		children = append(children, more...)
 	}
 	for _, child := range strings.Fields(string(children)) {
-		p.table += processTime(child)
+		sum += processTime(child)
 	}
-	return p
+	return sum
 }
 
 // processTime is a process's time in user and in system mode.

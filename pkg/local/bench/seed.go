@@ -7,39 +7,20 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/pause"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (
-	// perMessage is how many records a back office puts into one message:
-	// below the bounds of 500 records and 1 MiB.
-	perMessage = 400
 	// senders is how many messages are being sent at a time.
 	senders = 4
 	// arrival bounds the time in which lists show what was sent, per record
 	// and on top of a start.
 	arrivalStart, arrivalPerRecord = time.Minute, 4 * time.Millisecond
 )
-
-// envelope is a message of the records queue.
-type envelope struct {
-	OrganizationID value.ID `json:"organizationId"`
-	Records        []change `json:"records"`
-}
-
-type change struct {
-	Kind   commerce.Kind  `json:"kind"`
-	Op     commerce.Op    `json:"op"`
-	Record jsontext.Value `json:"record"`
-	Silent bool           `json:"silent"`
-}
 
 // hold sees to it that the service holds as many products: it sends those that
 // are missing through the records queue, and waits until the list shows them.
@@ -70,27 +51,15 @@ func (s *service) hold(ctx context.Context, products int) (sent int, err error) 
 // send puts products from to below into one message. A version other than 0
 // makes each a change of what is stored.
 func (s *service) send(ctx context.Context, from, to, version int) error {
-	message := envelope{OrganizationID: s.shop.organization}
+	var products []*commerce.Product
 	for n := from; n < to; n++ {
 		product := s.shop.product(n)
 		if version > 0 {
 			product.Name = fmt.Sprintf("%s v%d", product.Name, version)
 		}
-		record, err := json.Marshal(product)
-		if err != nil {
-			return fmt.Errorf("encode product %d: %w", n, err)
-		}
-		message.Records = append(message.Records, change{commerce.KindProduct, commerce.OpPut, record, true})
+		products = append(products, product)
 	}
-	body, err := json.Marshal(message)
-	if err != nil {
-		return fmt.Errorf("encode a message: %w", err)
-	}
-	text, group := string(body), s.info.OrganizationID
-	if _, err = s.queues.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &s.info.RecordsQueueURL, MessageBody: &text, MessageGroupId: &group}); err != nil {
-		return fmt.Errorf("send products %d to %d: %w", from, to, err)
-	}
-	return nil
+	return sendProducts(ctx, s.queues, s.info.RecordsQueueURL, products, true)
 }
 
 // await asks for a list until it has as many entries.

@@ -1,0 +1,56 @@
+package chaos
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func newCrowdStory() *crowdEvidence {
+	e := &crowdEvidence{
+		crowd: CrowdConfig{}.withDefaults(), made: 200_000, rows: map[string]int{"HELD": 150_000, "PENDING": 50_000}, took: 200 * time.Second,
+		peaks: &peaks{inFlight: map[string]int{"DeliveriesQueue": 23_000, "SlowDeliveriesQueue": 24_000}}, sent: 400,
+	}
+	for range e.sent {
+		e.latencies = append(e.latencies, time.Second)
+	}
+	return e
+}
+
+// slow has so many of the events take six seconds.
+func (e *crowdEvidence) slow(n int) {
+	for i := range n {
+		e.latencies[len(e.latencies)-1-i] = 6 * time.Second
+	}
+}
+
+func TestDeadEndpointsBreakEachPromise(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*crowdEvidence)
+		want  []int // the promises that are broken
+	}{
+		"nothing":                          {func(*crowdEvidence) {}, nil},
+		"a row that is missing":            {func(e *crowdEvidence) { e.rows["HELD"]-- }, []int{0}},
+		"an event that was not tried":      {func(e *crowdEvidence) { e.untried = 1 }, []int{0}},
+		"a queue at the bound":             {func(e *crowdEvidence) { e.peaks.inFlight["DeliveriesQueue"] = 24_000 }, nil},
+		"a queue past the bound":           {func(e *crowdEvidence) { e.peaks.inFlight["DeliveriesQueue"] = 24_001 }, []int{1}},
+		"queues that nobody has seen":      {func(e *crowdEvidence) { e.peaks = &peaks{} }, []int{1}},
+		"five slow events of four hundred": {func(e *crowdEvidence) { e.slow(5) }, []int{2}},
+		"four of them":                     {func(e *crowdEvidence) { e.slow(4) }, nil},
+		"no event at all":                  {func(e *crowdEvidence) { e.latencies, e.sent = nil, 0 }, []int{2}},
+		"events on their way":              {func(e *crowdEvidence) { e.sent += 11 }, nil},
+		"an event that is lost":            {func(e *crowdEvidence) { e.sent += 12 }, []int{2}},
+	} {
+		e := newCrowdStory()
+		c.spoil(e)
+		var got []int
+		for i, check := range e.judge() {
+			if !check.holds() {
+				got = append(got, i)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: broken promises %v, want %v", name, got, c.want)
+		}
+	}
+}
