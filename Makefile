@@ -20,7 +20,7 @@ GO_DIRS := functions pkg
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)
@@ -75,6 +75,16 @@ emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every 
 bench: ## measure the service on this machine (BENCH_FLAGS="--quick ...")
 	@go build -o .build/commerce ./pkg/cmd/commerce
 	@exec .build/commerce bench $(BENCH_FLAGS)
+
+.PHONY: chaos
+chaos: ## break the service while it delivers 20,000 events, and check what it promises (CHAOS_FLAGS="--seed 7 ...")
+	@go build -o .build/commerce ./pkg/cmd/commerce
+	@exec .build/commerce chaos $(CHAOS_FLAGS)
+
+.PHONY: bench-webhooks
+bench-webhooks: ## measure deliveries on this machine (BENCH_FLAGS="--quick --isolation ...")
+	@go build -o .build/commerce ./pkg/cmd/commerce
+	@exec .build/commerce bench webhooks $(BENCH_FLAGS)
 
 .PHONY: cold-start
 cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure size, init and first answer of every function, without a network

@@ -5,14 +5,18 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -20,36 +24,124 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// capture takes one HTTP request and returns its bytes as they came.
-func capture(t *testing.T) (url string, request <-chan []byte) {
+// wiretap is a receiver that keeps the bytes of its requests as they came.
+type wiretap struct {
+	url      string
+	requests chan []byte
+}
+
+// newWiretap answers its n-th request, counted from 1, with the status.
+func newWiretap(t *testing.T, status func(n int) int) *wiretap {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
-	requests := make(chan []byte, 1)
+	w := &wiretap{url: "http://" + l.Addr().String() + "/hook", requests: make(chan []byte, 16)}
+	ended := make(chan struct{})
 	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
+		defer close(ended)
+		for n := 1; ; n++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			request, err := overhear(conn, status(n))
+			if err != nil {
+				t.Errorf("request %d: %v in %q", n, err, request)
+			}
+			w.requests <- request
 		}
-		defer conn.Close()
-		var raw bytes.Buffer
-		r, err := http.ReadRequest(bufio.NewReaderSize(io.TeeReader(conn, &raw), 1))
-		if err == nil {
-			_, err = io.Copy(io.Discard, r.Body)
-		}
-		if err != nil {
-			t.Errorf("read the request: %v in %q", err, &raw)
-		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
-		requests <- raw.Bytes()
 	}()
-	return "http://" + l.Addr().String() + "/hook", requests
+	t.Cleanup(func() {
+		l.Close()
+		<-ended
+	})
+	return w
 }
 
-// specimen is a request as a receiver may get it.
+// overhear takes one request and answers it.
+func overhear(conn net.Conn, status int) ([]byte, error) {
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return nil, err
+	}
+	var raw bytes.Buffer
+	r, err := http.ReadRequest(bufio.NewReaderSize(io.TeeReader(conn, &raw), 1))
+	if err == nil {
+		_, err = io.Copy(io.Discard, r.Body)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status, http.StatusText(status))
+	}
+	return raw.Bytes(), err
+}
+
+// next is the next request.
+func (w *wiretap) next(t *testing.T) request {
+	t.Helper()
+	select {
+	case raw := <-w.requests:
+		return parseRequest(t, raw)
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was delivered within 20 s")
+		return request{}
+	}
+}
+
+// request is a webhook, taken apart so that it can be tampered with.
+type request struct {
+	line   string
+	header map[string]string // by lower-case name
+	body   string
+}
+
+func parseRequest(t *testing.T, raw []byte) request {
+	t.Helper()
+	head, body, _ := strings.Cut(string(raw), "\r\n\r\n")
+	lines := strings.Split(head, "\r\n")
+	r := request{line: lines[0], header: map[string]string{}, body: body}
+	for _, line := range lines[1:] {
+		name, v, ok := strings.Cut(line, ": ")
+		if _, twice := r.header[strings.ToLower(name)]; !ok || twice {
+			t.Fatalf("header line %q of\n%s", line, raw)
+		}
+		r.header[strings.ToLower(name)] = v
+	}
+	return r
+}
+
+// raw is the request as it goes over the wire.
+func (r request) raw() []byte {
+	text := r.line + "\r\n"
+	for _, name := range slices.Sorted(maps.Keys(r.header)) {
+		text += name + ": " + r.header[name] + "\r\n"
+	}
+	return []byte(text + "\r\n" + r.body)
+}
+
+func (r request) with(header, v string) request {
+	r.header = maps.Clone(r.header)
+	r.header[header] = v
+	return r
+}
+
+func (r request) without(header string) request {
+	r.header = maps.Clone(r.header)
+	delete(r.header, header)
+	return r
+}
+
+func (r request) withBody(body string) request {
+	r.body = body
+	return r.with("content-length", strconv.Itoa(len(body)))
+}
+
+// signatures are the request's, each with its version.
+func (r request) signatures() []string { return strings.Fields(r.header["webhook-signature"]) }
+
+// specimen is a request as a receiver may get it, and whether the secret
+// must verify it.
 type specimen struct {
 	name    string
 	Secret  string `json:"secret"`
@@ -57,93 +149,151 @@ type specimen struct {
 	good    bool
 }
 
-// specimens are the request itself, and all ways to tamper with it.
-func specimens(t *testing.T, secret string, request []byte) []specimen {
-	t.Helper()
-	head, body, _ := bytes.Cut(request, []byte("\r\n\r\n"))
-	with := func(edit func(name, v string) string, body []byte) []byte {
-		lines := strings.Split(string(head), "\r\n")
-		for i, line := range lines[1:] {
-			name, v, _ := strings.Cut(line, ": ")
-			lines[i+1] = name + ": " + edit(strings.ToLower(name), v)
-		}
-		return append([]byte(strings.Join(lines, "\r\n")+"\r\n\r\n"), body...)
+// tampered are the ways to tamper with a request; none may verify by a secret
+// that verifies the request itself.
+func tampered(r request, secret string) []specimen {
+	now := time.Now().Unix()
+	swapped := make([]string, 0, 5)
+	for _, s := range r.signatures() {
+		swapped = append(swapped, s[:10]+strings.Map(swapCase, s[10:14])+s[14:])
 	}
-	change := func(header string, to func(string) string) []byte {
-		return with(func(name, v string) string {
-			if name == header {
-				return to(v)
-			}
-			return v
-		}, body)
+	cases := []struct {
+		name string
+		r    request
+	}{
+		{"another body", r.withBody(strings.Replace(r.body, "A-1", "A-2", 1))},
+		{"a longer body", r.withBody(r.body + " ")},
+		{"a shorter body", r.withBody(r.body[:len(r.body)-1])},
+		{"no body", r.withBody("")},
+		{"another id", r.with("webhook-id", value.NewID().String())},
+		{"no id", r.without("webhook-id")},
+		{"an earlier time", r.with("webhook-timestamp", fmt.Sprint(now-60))},
+		{"a later time", r.with("webhook-timestamp", fmt.Sprint(now+60))},
+		{"a time long ago", r.with("webhook-timestamp", fmt.Sprint(now-600))},
+		{"a time far ahead", r.with("webhook-timestamp", fmt.Sprint(now+600))},
+		{"no time", r.without("webhook-timestamp")},
+		{"other signatures", r.with("webhook-signature", strings.Join(swapped, " "))},
+		{"signatures of another version", r.with("webhook-signature", strings.ReplaceAll(r.header["webhook-signature"], "v1,", "v2,"))},
+		{"no signature", r.without("webhook-signature")},
 	}
-	flipped := bytes.Clone(body)
-	flipped[len(flipped)/2] ^= 1
-	return []specimen{
-		{"as it came", secret, request, true},
-		{"another body", secret, with(func(_, v string) string { return v }, flipped), false},
-		{"another id", secret, change("webhook-id", func(string) string { return value.NewID().String() }), false},
-		{"another time", secret, change("webhook-timestamp", func(string) string { return fmt.Sprint(time.Now().Unix() - 60) }), false},
-		{"another signature", secret, change("webhook-signature", func(v string) string { return v[:10] + "AAAA" + v[14:] }), false},
-		{"another secret", testSecret, request, false},
+	specimens := make([]specimen, len(cases))
+	for i, c := range cases {
+		specimens[i] = specimen{name: c.name, Secret: secret, Request: c.r.raw()}
 	}
+	return specimens
+}
+
+// swapCase makes another base64 character of one.
+func swapCase(r rune) rune {
+	switch {
+	case unicode.IsUpper(r):
+		return unicode.ToLower(r)
+	case unicode.IsLower(r):
+		return unicode.ToUpper(r)
+	}
+	return 'A'
 }
 
 func TestTheOfficialLibrariesVerifyWhatIsDeliveredAndNothingElse(t *testing.T) {
 	t.Parallel()
 	s := newOrganization(t)
-	url, requests := capture(t)
-	created := s.create(t, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID, fmt.Sprintf(`{"url":%q,"events":["order.created"]}`, url))
-	s.send(t, fmt.Sprintf(`{"organizationId":%q,"kind":"order","op":"put","record":{"id":%q,"orderNumber":"A-1","currency":"EUR",
-		"notes":"Thé \u2028 <☕> 𝄞 & \\","items":[{"name":"Tea","quantity":2,"unitPrice":9.9}]}}`, s.OrganizationID, value.NewID()))
-	var request []byte
-	select {
-	case request = <-requests:
-	case <-time.After(10 * time.Second):
-		t.Fatal("nothing was delivered within 10 s")
-	}
-	cases := specimens(t, created["secret"].(string), request)
-	t.Run("Go", func(t *testing.T) {
-		for _, c := range cases {
-			head, body, _ := bytes.Cut(c.Request, []byte("\r\n\r\n"))
-			r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(append(head, "\r\n\r\n"...))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			webhook, err := standardwebhooks.NewWebhook(c.Secret)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := webhook.Verify(body, r.Header); (err == nil) != c.good {
-				t.Errorf("%s: got %v, want good %v of\n%s", c.name, err, c.good, c.Request)
-			}
-		}
-	})
-	t.Run("JavaScript", func(t *testing.T) {
-		for i, verdict := range verifyInNode(t, cases) {
-			if c := cases[i]; (verdict == "good") != c.good {
-				t.Errorf("%s: got %q, want good %v of\n%s", c.name, verdict, c.good, c.Request)
-			}
-		}
-	})
+	tap := newWiretap(t, func(int) int { return http.StatusNoContent })
+	created := s.create(t, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID, fmt.Sprintf(`{"url":%q,"events":["order.created"]}`, tap.url))
+	s.send(t, s.spicedOrder())
+	r, secret := tap.next(t), created["secret"].(string)
+	cases := append(tampered(r, secret),
+		specimen{"as it came", secret, r.raw(), true},
+		specimen{"another secret", testSecret, r.raw(), false})
+	judge(t, cases)
 }
 
-// verifyInNode asks the JavaScript library, which npm installs once.
+// spicedOrder is a message of a new order with characters that are easily
+// changed on their way.
+func (s *service) spicedOrder() string {
+	return fmt.Sprintf(`{"organizationId":%q,"kind":"order","op":"put","record":{"id":%q,"orderNumber":"A-1","currency":"EUR",
+		"notes":"Thé \u2028 <☕> 𝄞 & \\","items":[{"name":"Tea","quantity":2,"unitPrice":9.9}]}}`, s.OrganizationID, value.NewID())
+}
+
+// good and bad begin the verdicts of a library. Anything else is a fault of
+// ours, or of the library's.
+const (
+	good = "good"
+	bad  = "bad: "
+)
+
+// judge has the official library of each language verify the specimens.
+func judge(t *testing.T, cases []specimen) {
+	t.Helper()
+	for _, library := range []struct {
+		language string
+		verify   func(*testing.T, []specimen) []string
+	}{{"Go", verifyInGo}, {"JavaScript", verifyInNode}, {"Python", verifyInPython}} {
+		t.Run(library.language, func(t *testing.T) {
+			verdicts := library.verify(t, cases)
+			if len(verdicts) != len(cases) {
+				t.Fatalf("%d verdicts on %d requests: %q", len(verdicts), len(cases), verdicts)
+			}
+			for i, c := range cases {
+				if verdict := verdicts[i]; c.good && verdict != good || !c.good && !strings.HasPrefix(verdict, bad) {
+					t.Errorf("%s: got %q, want good %v of\n%s", c.name, verdict, c.good, c.Request)
+				}
+			}
+		})
+	}
+}
+
+func verifyInGo(t *testing.T, cases []specimen) []string {
+	t.Helper()
+	verdicts := make([]string, len(cases))
+	for i, c := range cases {
+		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.Request)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		webhook, err := standardwebhooks.NewWebhook(c.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts[i] = good
+		if err := webhook.Verify(body, r.Header); err != nil {
+			verdicts[i] = bad + err.Error()
+		}
+	}
+	return verdicts
+}
+
 func verifyInNode(t *testing.T, cases []specimen) []string {
 	t.Helper()
 	const library = "standardwebhooks@1.1.1"
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("Node.js is not installed")
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	installed := filepath.Join(cache, "commerce-integration", library)
-	if _, err := os.Stat(filepath.Join(installed, "node_modules")); err != nil {
-		install(t, library, installed)
-	}
+	installed := install(t, "npm-"+library, func(dir string) error {
+		return command(t, "npm", "install", library, "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	})
+	return verifyIn(t, cases, "NODE_PATH="+filepath.Join(installed, "node_modules"), "node", "testdata/verify.js")
+}
+
+func verifyInPython(t *testing.T, cases []specimen) []string {
+	t.Helper()
+	const library = "standardwebhooks==1.1.0"
+	installed := install(t, "pypi-"+library, func(dir string) error {
+		// pip of an environment: the system's may be absent or refuse.
+		environment := filepath.Join(t.TempDir(), "environment")
+		if err := command(t, "python3", "-m", "venv", environment); err != nil {
+			return err
+		}
+		return command(t, filepath.Join(environment, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+			"--no-deps", "--only-binary", ":all:", "--target", dir, library)
+	})
+	return verifyIn(t, cases, "PYTHONPATH="+installed, "python3", "testdata/verify.py")
+}
+
+// verifyIn gives the specimens to a program, a line each, and returns its
+// lines.
+func verifyIn(t *testing.T, cases []specimen, environment, program string, args ...string) []string {
+	t.Helper()
 	var in bytes.Buffer
 	for _, c := range cases {
 		if err := json.MarshalWrite(&in, c); err != nil {
@@ -151,21 +301,29 @@ func verifyInNode(t *testing.T, cases []specimen) []string {
 		}
 		in.WriteByte('\n')
 	}
-	cmd := exec.CommandContext(t.Context(), node, "testdata/verify.js")
-	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(installed, "node_modules"))
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), environment)
 	cmd.Stdin, cmd.Stderr = &in, os.Stderr
 	out, err := cmd.Output()
-	verdicts := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if err != nil || len(verdicts) != len(cases) {
-		t.Fatalf("verify.js: %v, %d verdicts for %d requests: %q", err, len(verdicts), len(cases), out)
+	if err != nil {
+		t.Fatalf("%s %s: %v, after %q", program, args, err, out)
 	}
-	return verdicts
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// install lets npm install a library beside dir and moves it there in one
-// step.
-func install(t *testing.T, library, dir string) {
+// install returns the folder of a library in the user's cache. What is not
+// there yet is made beside it and moved there in one step, so that concurrent
+// tests and those that are interrupted leave nothing half done.
+func install(t *testing.T, name string, into func(dir string) error) string {
 	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "commerce-integration", name)
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +332,20 @@ func install(t *testing.T, library, dir string) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(work)
-	cmd := exec.CommandContext(t.Context(), "npm", "install", library, "--prefix", work, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("npm install %s: %v\n%s", library, err, out)
+	if err := into(work); err != nil {
+		t.Fatalf("install %s: %v", name, err)
 	}
 	if err := os.Rename(work, dir); err != nil && !os.IsExist(err) {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+func command(t *testing.T, program string, args ...string) error {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return nil
 }

@@ -1,7 +1,8 @@
 // Verifies webhooks by the official JavaScript library. Each line of the
 // standard input is {"secret", "request"}, the request in base64 as it came
-// over the wire; each line of the output is "good" or why it was refused.
-const { Webhook } = require("standardwebhooks");
+// over the wire; each line of the output is "good", or "bad: " and why the
+// library refuses it.
+const { Webhook, WebhookVerificationError } = require("standardwebhooks");
 
 for (const line of require("fs").readFileSync(0, "utf8").trim().split("\n")) {
   const { secret, request } = JSON.parse(line);
@@ -16,6 +17,6 @@ for (const line of require("fs").readFileSync(0, "utf8").trim().split("\n")) {
     new Webhook(secret).verify(raw.subarray(end + 4), headers);
     console.log("good");
   } catch (error) {
-    console.log(error.message);
+    console.log(error instanceof WebhookVerificationError ? `bad: ${error.message}` : `failed: ${error}`);
   }
 }
