@@ -128,7 +128,7 @@ func (b *bench) probe(t *testing.T, r *webhook.Row) []events.SQSMessage {
 	if err := b.deliveries.SendTo(t.Context(), webhook.LaneSlow, now, probe); err != nil {
 		t.Fatal(err)
 	}
-	return b.handle(t, b.Worker, b.queues.Await(t, slowQueue, 5*time.Second)...)
+	return b.handle(t, b.Worker, b.queues.Await(t, slowQueue)...)
 }
 
 // open opens the endpoint's circuit and returns a row that it holds.
@@ -302,7 +302,7 @@ func TestSlowEndpointsAreAskedInTheSlowLaneUntilTheyAreFast(t *testing.T) {
 		t.Errorf("messages left: %+v", left)
 	}
 	b.row(t, row, webhook.RowPending, 0)
-	b.handle(t, b.Worker, b.queues.Await(t, slowQueue, 5*time.Second)...)
+	b.handle(t, b.Worker, b.queues.Await(t, slowQueue)...)
 	b.row(t, row, webhook.RowDelivered, 1)
 	b.pass(5 * time.Minute)
 	b.deliver(t, e)

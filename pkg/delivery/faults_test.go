@@ -149,7 +149,7 @@ func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
 	if left := b.crash(t, b.Worker, old); len(left) > 0 {
 		t.Fatalf("left %+v, want the message moved", left)
 	}
-	moved := b.queues.Await(t, slowQueue, 5*time.Second)[0]
+	moved := b.queues.Await(t, slowQueue)[0]
 	rcv.requests(t, 0)
 	if left := b.handle(t, b.Worker, moved); len(left) != 1 {
 		t.Errorf("left %+v, want the moved message to carry the retry", left)

@@ -118,7 +118,7 @@ func (b *bench) store(t *testing.T, row *webhook.Row) {
 
 func (b *bench) receive(t *testing.T) []events.SQSMessage {
 	t.Helper()
-	return b.queues.Await(t, mainQueue, 10*time.Second)
+	return b.queues.Await(t, mainQueue)
 }
 
 // handle gives messages to a worker, deletes those that are done as the event

@@ -298,7 +298,7 @@ func TestRecordThatCannotBeReadIsParkedAndTheRestGoesOn(t *testing.T) {
 	if rows := b.rows(t); len(rows) != 2 || len(b.messages(t)) != 2 {
 		t.Errorf("%d rows, want those of the neighbours", len(rows))
 	}
-	parked := b.queues.Await(t, "ParkQueue", 5*time.Second)
+	parked := b.queues.Await(t, "ParkQueue")
 	consumer, record, err := queue.Unpark(parked[0].Body, nil)
 	if err != nil || len(parked) != 1 || record.Change.SequenceNumber != broken.Change.SequenceNumber || record.Change.NewImage["doc"].String() != "{broken" {
 		t.Errorf("parked %q %+v, %v", consumer, record, err)

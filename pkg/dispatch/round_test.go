@@ -127,7 +127,7 @@ func TestChangeWhoseEventsTheTableRefusesIsParkedAndTheRestGoesOn(t *testing.T) 
 	if rows, messages := b.rows(t), b.messages(t); len(rows) != 3 || len(messages) != 2 || messages[webhook.RowID(refused, rows[0].EndpointID)] != nil {
 		t.Errorf("%d rows and the messages %v, want those of the neighbours", len(rows), messages)
 	}
-	parked := b.queues.Await(t, "ParkQueue", 5*time.Second)
+	parked := b.queues.Await(t, "ParkQueue")
 	if _, record, err := queue.Unpark(parked[0].Body, nil); err != nil || len(parked) != 1 || record.Change.SequenceNumber != bad.Change.SequenceNumber {
 		t.Errorf("parked %d: %+v, %v", len(parked), record, err)
 	}

@@ -3,7 +3,6 @@ package queue_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/queue/queuetest"
@@ -16,7 +15,7 @@ func TestIndexJobIsReadAsItWasSentInItsOrganizationsGroup(t *testing.T) {
 	if err := queue.NewIndexJobs(q.Queue("IndexJobsQueue")).Send(t.Context(), want.OrganizationID, want.List); err != nil {
 		t.Fatal(err)
 	}
-	m := q.Await(t, "IndexJobsQueue", time.Second)[0]
+	m := q.Await(t, "IndexJobsQueue")[0]
 	got, err := queue.ParseIndexJob(m.Body)
 	if err != nil || got != want {
 		t.Errorf("%s: got %+v, %v; want %+v", m.Body, got, err, want)

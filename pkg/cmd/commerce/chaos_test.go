@@ -31,11 +31,13 @@ func chaosConfig(t *testing.T, out *lockedBuffer) chaos.Config {
 	}
 }
 
+// How soon the others' events come is measured by a run on its own; here the
+// processor belongs to other tests too, and they have to come.
 func TestDeadEndpointsLeaveTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	out := &lockedBuffer{}
 	err := chaos.RunCrowd(t.Context(), chaosConfig(t, out), chaos.CrowdConfig{
-		Endpoints: 20, Events: 600, Every: 100 * time.Millisecond, Patience: time.Minute,
+		Endpoints: 20, Events: 600, Every: 100 * time.Millisecond, Patience: 2 * time.Minute, Most: 2 * time.Minute,
 	})
 	if err != nil || strings.Count(out.String(), "\n  holds ") != 3 {
 		t.Errorf("got %v, want three promises that hold:\n%s", err, out)

@@ -100,7 +100,7 @@ func TestAnOrderReachesItsEndpointSignedAndTheHistoryShowsIt(t *testing.T) {
 	r, id := s.subscribe(t, "order.*"), value.NewID()
 	sent := time.Now()
 	s.send(t, s.order(id, "CONFIRMED"))
-	await(t, "order.created and order.confirmed", 10*time.Second, func() bool { return len(r.Events()) == 2 })
+	await(t, "order.created and order.confirmed", func() bool { return len(r.Events()) == 2 })
 	t.Logf("received %s after the order was sent", time.Since(sent).Round(time.Millisecond))
 	types := map[string]bool{}
 	for _, e := range r.Events() {
@@ -114,7 +114,7 @@ func TestAnOrderReachesItsEndpointSignedAndTheHistoryShowsIt(t *testing.T) {
 	}
 
 	var history page
-	await(t, "two delivered rows", 10*time.Second, func() bool {
+	await(t, "two delivered rows", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		s.history(t, "/developers/webhooks/events?status=DELIVERED&endpointId="+r.endpoint, &history)
 		return history.Meta.Total == 2
@@ -142,9 +142,9 @@ func TestAFailedAttemptIsTriedAgain(t *testing.T) {
 	})
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"Tea"}}`, s.OrganizationID, value.NewID()))
 	// The first retry comes after 5 s, a fifth more or less.
-	await(t, "the second attempt", 15*time.Second, func() bool { return len(r.Events()) == 1 })
+	await(t, "the second attempt", func() bool { return len(r.Events()) == 1 })
 	var endpoint map[string]any
-	await(t, "its counters", 5*time.Second, func() bool {
+	await(t, "its counters", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		s.history(t, "/developers/webhooks/endpoints/"+r.endpoint, &endpoint)
 		return endpoint["successCount"] == 1.0

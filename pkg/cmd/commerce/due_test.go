@@ -100,9 +100,9 @@ func TestALongRetryIsSentWhenItIsDue(t *testing.T) {
 		row.AttemptCount, row.NextAttemptAt, row.DueAt = 3, &due, &due
 	})
 	ticks <- time.Now()
-	await(t, "the delivery", 10*time.Second, func() bool { return len(r.Events()) == 1 })
+	await(t, "the delivery", func() bool { return len(r.Events()) == 1 })
 	var shown map[string]any
-	await(t, "the row as delivered", 5*time.Second, func() bool {
+	await(t, "the row as delivered", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		s.history(t, "/developers/webhooks/events/"+row.ID.String(), &shown)
 		return shown["status"] == "DELIVERED"

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/value"
@@ -37,8 +36,8 @@ func TestARunUsesAnotherTableServerAndLeavesItRunning(t *testing.T) {
 	}
 	r := s.subscribe(t, "order.created")
 	s.send(t, s.order(value.NewID(), "PENDING"))
-	await(t, "the order in its list", 10*time.Second, func() bool { return s.total(t, "/api/orders") == 1 })
-	await(t, "its event", 10*time.Second, func() bool { return len(r.Events()) == 1 })
+	await(t, "the order in its list", func() bool { return s.total(t, "/api/orders") == 1 })
+	await(t, "its event", func() bool { return len(r.Events()) == 1 })
 	for _, name := range []string{"table", "bin"} {
 		if _, err := os.Stat(filepath.Join(s.data, name)); !os.IsNotExist(err) {
 			t.Errorf("%s: got %v, want none", name, err)

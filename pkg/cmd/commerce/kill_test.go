@@ -114,8 +114,8 @@ func TestEveryEventIsDeliveredThoughEverythingIsKilled(t *testing.T) {
 		t.Fatalf("killed %d times, want %d", killed, kills)
 	}
 
-	await(t, "every product at the receiver", time.Minute, func() bool { return received.len() == records })
-	await(t, "every row delivered", time.Minute, func() bool {
+	await(t, "every product at the receiver", func() bool { return received.len() == records })
+	await(t, "every row delivered", func() bool {
 		time.Sleep(250 * time.Millisecond) // a user has 600 requests a minute
 		var pending, delivered page
 		s.history(t, "/developers/webhooks/events?limit=1&status=PENDING", &pending)

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -22,7 +21,7 @@ func TestListenShowsWhatTheServiceDeliversAndGoesWithoutTrace(t *testing.T) {
 	s := newOwnService(t)
 	s.start(t)
 	p := launch(t, nil, "listen", "--addr", "127.0.0.1:0", "--data", s.data, "--subscribe", "order.*,payment.completed", "--json")
-	await(t, "the listener", 10*time.Second, func() bool { return strings.Contains(p.output.String(), "listening on ") })
+	await(t, "the listener", func() bool { return strings.Contains(p.output.String(), "listening on ") })
 	var endpoints page
 	s.history(t, "/developers/webhooks/endpoints", &endpoints)
 	if endpoints.Meta.Total != 1 || fmt.Sprint(endpoints.Data[0]["subscribedEvents"]) != "[order.* payment.completed]" {
@@ -32,13 +31,13 @@ func TestListenShowsWhatTheServiceDeliversAndGoesWithoutTrace(t *testing.T) {
 	s.send(t, s.order(id, "CONFIRMED"))
 	for _, event := range []string{"order.created", "order.confirmed"} {
 		line := regexp.MustCompile(`(?m)^\S+Z  ` + regexp.QuoteMeta(event) + ` +\S+  ` + id.String() + `  verified$`)
-		await(t, event, 10*time.Second, func() bool { return line.MatchString(p.output.String()) })
+		await(t, event, func() bool { return line.MatchString(p.output.String()) })
 	}
 	if !strings.Contains(p.output.String(), `"type":"order.created"`) {
 		t.Errorf("no payload in %s", &p.output)
 	}
 	p.interrupt(t)
-	if code := p.exit(t, 10*time.Second); code != 0 {
+	if code := p.exit(t); code != 0 {
 		t.Errorf("exit code %d, want 0\n%s", code, &p.output)
 	}
 	s.history(t, "/developers/webhooks/endpoints", &endpoints)
@@ -78,8 +77,8 @@ func TestRefusedRecordsWaitWithTheirReasonUntilTheyAreMovedBack(t *testing.T) {
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"records":[
 		{"kind":"product","op":"put","record":{"id":%q,"name":"Tea"}},
 		{"kind":"product","op":"put","record":{"id":%q,"name":"Cup","sellingPrice":1.23456}}]}`, s.OrganizationID, good, bad))
-	await(t, "the refused record", 10*time.Second, func() bool { return s.messages(t, dead) == 1 })
-	await(t, "its neighbour", 10*time.Second, func() bool { return s.total(t, "/api/products") == 1 })
+	await(t, "the refused record", func() bool { return s.messages(t, dead) == 1 })
+	await(t, "its neighbour", func() bool { return s.total(t, "/api/products") == 1 })
 	refusedOnce := func() {
 		t.Helper()
 		found := s.peek(t, dead)
@@ -105,8 +104,8 @@ func TestRefusedRecordsWaitWithTheirReasonUntilTheyAreMovedBack(t *testing.T) {
 	if got := s.commerce(t, "redrive", "records"); !strings.HasPrefix(got, "moved 2 messages from ") {
 		t.Errorf("redrive: got %q, want both moved", got)
 	}
-	await(t, "the mended record", 10*time.Second, func() bool { return s.total(t, "/api/products") == 2 })
-	await(t, "the record that is still bad", 10*time.Second, func() bool { return s.messages(t, dead) == 1 })
+	await(t, "the mended record", func() bool { return s.total(t, "/api/products") == 2 })
+	await(t, "the record that is still bad", func() bool { return s.messages(t, dead) == 1 })
 	refusedOnce()
 	s.stop(t)
 }
@@ -122,7 +121,7 @@ func TestADeliveryIsMadeAfterItIsMovedBack(t *testing.T) {
 	if got := s.commerce(t, "redrive", "deliveries"); !strings.HasPrefix(got, "moved 1 messages from ") {
 		t.Errorf("redrive: got %q, want one moved", got)
 	}
-	await(t, "the event", 10*time.Second, func() bool { return len(r.Events()) == 1 })
-	await(t, "the queues' end", 10*time.Second, func() bool { return s.messages(t, s.DeliveriesQueueURL)+s.messages(t, dead) == 0 })
+	await(t, "the event", func() bool { return len(r.Events()) == 1 })
+	await(t, "the queues' end", func() bool { return s.messages(t, s.DeliveriesQueueURL)+s.messages(t, dead) == 0 })
 	s.stop(t)
 }

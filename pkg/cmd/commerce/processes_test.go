@@ -121,7 +121,7 @@ func TestProcessesServeAndDeliverThoughTheyAreKilled(t *testing.T) {
 		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
 	}
 	for path, want := range map[string]int{"/api/categories": 8, "/api/products": 77, "/api/customers": 91, "/api/orders": 830} {
-		await(t, path, 2*time.Minute, func() bool { return o.total(t, path) == want })
+		await(t, path, func() bool { return o.total(t, path) == want })
 	}
 	ids := map[string]bool{}
 	for range 20 {
@@ -133,7 +133,7 @@ func TestProcessesServeAndDeliverThoughTheyAreKilled(t *testing.T) {
 		}
 		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 	}
-	await(t, "two events of each order at the receiver", time.Minute, func() bool {
+	await(t, "two events of each order at the receiver", func() bool {
 		events := map[string]bool{}
 		for _, e := range r.Events() {
 			events[e.ID] = true
@@ -145,7 +145,7 @@ func TestProcessesServeAndDeliverThoughTheyAreKilled(t *testing.T) {
 			t.Errorf("received %s of %s: verdict %v; want a verified event of an order that was sent", e.Type, e.ObjectID, e.Verdict)
 		}
 	}
-	await(t, "the orders in the list", 30*time.Second, func() bool { return o.total(t, "/api/orders") == 830+len(ids) })
+	await(t, "the orders in the list", func() bool { return o.total(t, "/api/orders") == 830+len(ids) })
 	if got := o.commerce(t, "verify", "--organization", o.OrganizationID); !strings.HasPrefix(got, "no differences in ") {
 		t.Errorf("lists and table: got %q, want no differences", got)
 	}
@@ -169,9 +169,9 @@ func TestProcessesOfTheAPIAreStartedAgainAndEndWithTheService(t *testing.T) {
 				}
 			}
 		}
-		await(t, "the end of all functions", 5*time.Second, func() bool { return len(s.functions(t)) == 0 })
+		await(t, "the end of all functions", func() bool { return len(s.functions(t)) == 0 })
 		// One that is killed in this moment may still get a request.
-		await(t, "an answer after every process was killed", 5*time.Second, func() bool {
+		await(t, "an answer after every process was killed", func() bool {
 			resp, _ := o.user(t, http.MethodGet, "/api/me", "")
 			return resp.StatusCode == http.StatusOK
 		})
@@ -181,7 +181,7 @@ func TestProcessesOfTheAPIAreStartedAgainAndEndWithTheService(t *testing.T) {
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	s.exit(t, 5*time.Second)
+	s.exit(t)
 }
 
 func TestProcessesDeliverThoughTheTableFails(t *testing.T) {
@@ -194,7 +194,7 @@ func TestProcessesDeliverThoughTheTableFails(t *testing.T) {
 		ids[id.String()] = true
 		s.send(t, s.order(id, "CONFIRMED"))
 	}
-	await(t, "an event of each order at the receiver", 2*time.Minute, func() bool { return len(unique(r)) == len(ids) })
+	await(t, "an event of each order at the receiver", func() bool { return len(unique(r)) == len(ids) })
 	s.stop(t)
 	if out := s.output.String(); !strings.Contains(out, "Faults of seed 7:\nrequests: map[") || !strings.Contains(out, "\nthrottle: map[") {
 		t.Errorf("output: got %q, want the faults that happened", out)

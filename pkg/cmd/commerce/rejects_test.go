@@ -214,7 +214,7 @@ func TestWhatIsRefusedAgainMeanwhileIsNotSentWithoutEnd(t *testing.T) {
 	if !strings.HasPrefix(got, fmt.Sprintf("sent %d records to ", records)) {
 		t.Errorf("got %q, want each sent once", got)
 	}
-	await(t, "the refusals", 10*time.Second, func() bool {
+	await(t, "the refusals", func() bool {
 		visible, hidden := q.waiting(t, q.dlqs["Records"])
 		return visible == records && hidden == 0
 	})
@@ -272,7 +272,7 @@ func TestARecordIsAppliedOnceItIsSentBack(t *testing.T) {
 	s.start(t)
 	dead := strings.Replace(s.RecordsQueueURL, "RecordsQueue", "RecordsDLQ", 1)
 	s.send(t, nameless(s.OrganizationID, value.NewID()))
-	await(t, "the refused record", 10*time.Second, func() bool { return s.messages(t, dead) == 1 })
+	await(t, "the refused record", func() bool { return s.messages(t, dead) == 1 })
 	s.sendTo(t, dead, fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"Pot"}}`, s.OrganizationID, value.NewID()))
 	if got := s.commerce(t, "rejects"); !strings.Contains(got, "  product  validation_failed  record.name  1  ") || !strings.HasSuffix(got, "\n2 messages\n") {
 		t.Errorf("rejects: got %q", got)
@@ -283,8 +283,8 @@ func TestARecordIsAppliedOnceItIsSentBack(t *testing.T) {
 	if got := s.commerce(t, "rejects", "--replay"); !strings.HasPrefix(got, "sent 2 records to "+s.RecordsQueueURL+"\n") {
 		t.Errorf("--replay: got %q", got)
 	}
-	await(t, "the good record", 10*time.Second, func() bool { return s.total(t, "/api/products") == 1 })
-	await(t, "the bad record where it was", 10*time.Second, func() bool { return s.messages(t, dead) == 1 })
+	await(t, "the good record", func() bool { return s.total(t, "/api/products") == 1 })
+	await(t, "the bad record where it was", func() bool { return s.messages(t, dead) == 1 })
 	s.stop(t)
 }
 

@@ -422,7 +422,7 @@ func TestAnInterruptedReplayGivesBackWhatItHasNotDone(t *testing.T) {
 		got, code := y.replay(ctx, "--consumer", "dispatcher")
 		ended <- fmt.Sprint(code, " ", got)
 	}()
-	await(t, "some of the records", 20*time.Second, func() bool {
+	await(t, "some of the records", func() bool {
 		visible, hidden := y.waiting(t, y.parkURL)
 		return visible+hidden < records
 	})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -23,7 +22,7 @@ func TestAReplayThatIsKilledLosesNothing(t *testing.T) {
 	const records = 400
 	ids := y.manyParked(t, records)
 	p := launch(t, nil, "replay", "--data", y.queues.data)
-	await(t, "some of the records", 20*time.Second, func() bool {
+	await(t, "some of the records", func() bool {
 		visible, hidden := y.waiting(t, y.parkURL)
 		return visible+hidden < records
 	})
@@ -36,7 +35,7 @@ func TestAReplayThatIsKilledLosesNothing(t *testing.T) {
 	}
 	// What the command held comes back when its time is over, and so does what
 	// the queue was still handing to it when it died.
-	await(t, "the rest", 20*time.Second, func() bool {
+	await(t, "the rest", func() bool {
 		if _, err := y.server.Release(y.parkURL); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +54,7 @@ func TestAParkedChangeIsDeliveredOnceItIsReplayed(t *testing.T) {
 	s.start(t)
 	r, id := s.subscribe(t, "product.created"), value.NewID()
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","silent":true,"record":{"id":%q,"name":"Tea"}}`, s.OrganizationID, id))
-	await(t, "the product", 10*time.Second, func() bool { return s.total(t, "/api/products") == 1 })
+	await(t, "the product", func() bool { return s.total(t, "/api/products") == 1 })
 	table := dynamodb.New(dynamodb.Options{
 		BaseEndpoint: &s.DynamoDBEndpoint, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
@@ -75,7 +74,7 @@ func TestAParkedChangeIsDeliveredOnceItIsReplayed(t *testing.T) {
 	if got := s.commerce(t, "replay"); got != "replayed 1 record\n" {
 		t.Errorf("replay: got %q", got)
 	}
-	await(t, "the event", 10*time.Second, func() bool { return len(r.Events()) == 1 })
+	await(t, "the event", func() bool { return len(r.Events()) == 1 })
 	if got := r.Events()[0]; got.ObjectID != id.String() {
 		t.Errorf("received an event of %s, want one of %s", got.ObjectID, id)
 	}

@@ -142,7 +142,7 @@ func TestTheOfficialLibrariesVerifyBeforeDuringAndAfterARotation(t *testing.T) {
 func (s *service) checkCounted(t *testing.T, endpoint string) {
 	t.Helper()
 	var shown map[string]any
-	await(t, "six outcomes", 10*time.Second, func() bool {
+	await(t, "six outcomes", func() bool {
 		s.history(t, "/developers/webhooks/endpoints/"+endpoint, &shown)
 		return shown["successCount"] == 5.0 && shown["failureCount"] == 1.0
 	})

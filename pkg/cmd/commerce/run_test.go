@@ -140,7 +140,7 @@ func TestARunGoesOnWithoutWhatItCanMakeAgain(t *testing.T) {
 	s.start(t)
 	id, statuses := value.NewID(), []string{"PENDING", "CONFIRMED"}
 	s.send(t, s.order(id, statuses[0]))
-	await(t, "the order", 10*time.Second, func() bool { return s.total(t, "/api/orders") == 1 })
+	await(t, "the order", func() bool { return s.total(t, "/api/orders") == 1 })
 	s.stop(t)
 	for name, spoil := range map[string]func(*testing.T, string){
 		"checkpoints that are no JSON": spoil("checkpoints/IndexerChanges.checkpoint", 0, "noise"),
@@ -167,7 +167,7 @@ func TestARunGoesOnWithoutWhatItCanMakeAgain(t *testing.T) {
 		}
 		statuses = append(statuses[1:], statuses[0])
 		s.send(t, s.order(id, statuses[0]))
-		await(t, "a change after "+name, 10*time.Second, func() bool { return s.total(t, "/api/orders?status="+statuses[0]) == 1 })
+		await(t, "a change after "+name, func() bool { return s.total(t, "/api/orders?status="+statuses[0]) == 1 })
 		s.stop(t)
 	}
 	// Without its table the service has neither records nor the application
@@ -188,7 +188,7 @@ func TestDataPersistsUntilAFreshStart(t *testing.T) {
 	r := s.subscribe(t, "order.created")
 	s.send(t, s.order(value.NewID(), "PENDING"))
 	var delivered page
-	await(t, "the delivery", 10*time.Second, func() bool {
+	await(t, "the delivery", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		s.history(t, "/developers/webhooks/events?status=DELIVERED", &delivered)
 		return delivered.Meta.Total == 1
@@ -228,7 +228,7 @@ func TestDataPersistsUntilAFreshStart(t *testing.T) {
 	}
 	// The endpoint's secret can still be read: its next event is signed.
 	s.send(t, s.order(value.NewID(), "PENDING"))
-	await(t, "an event after the restart", 10*time.Second, func() bool { return len(r.Events()) == 2 })
+	await(t, "an event after the restart", func() bool { return len(r.Events()) == 2 })
 	s.stop(t)
 
 	s.start(t, "--fresh")
@@ -279,7 +279,7 @@ func TestTheGreetingsRequestsWork(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
 	s.process = launch(t, nil, s.args()...) // with the demo
-	await(t, "the greeting", 30*time.Second, func() bool { return strings.Contains(s.output.String(), "Ctrl-C stops it.") })
+	await(t, "the greeting", func() bool { return strings.Contains(s.output.String(), "Ctrl-C stops it.") })
 	tried := 0
 	for line := range strings.Lines(s.output.String()) {
 		parts := strings.Split(strings.TrimSpace(line), "'")
@@ -308,11 +308,11 @@ func TestAKilledRunTakesItsTableServerWithIt(t *testing.T) {
 	id := value.NewID()
 	s.send(t, s.order(id, "PENDING"))
 	s.signal(t, syscall.SIGKILL)
-	if code := s.exit(t, 5*time.Second); code != -1 {
+	if code := s.exit(t); code != -1 {
 		t.Errorf("exit code %d, want that of a kill", code)
 	}
 	s.start(t)
-	await(t, "what was sent before", 10*time.Second, func() bool { return s.total(t, "/api/orders") == 1 })
+	await(t, "what was sent before", func() bool { return s.total(t, "/api/orders") == 1 })
 	s.stop(t)
 }
 
@@ -325,7 +325,7 @@ func TestARunEndsWhenItsTableServerDies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code := s.exit(t, 15*time.Second); code != 1 || !strings.Contains(s.output.String(), "the table server ended: signal: killed") {
+	if code := s.exit(t); code != 1 || !strings.Contains(s.output.String(), "the table server ended: signal: killed") {
 		t.Errorf("exit code %d and %q, want 1 and the reason", code, &s.output)
 	}
 }
@@ -375,7 +375,7 @@ func TestPrivateTargetsAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
 	}
 	s.send(t, s.order(value.NewID(), "PENDING"))
 	var rows page
-	await(t, "the row that failed for good", 10*time.Second, func() bool {
+	await(t, "the row that failed for good", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		s.history(t, "/developers/webhooks/events?status=FAILED", &rows)
 		return rows.Meta.Total == 1
@@ -413,5 +413,7 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	default:
 	}
 	s.interrupt(t)
-	s.exit(t, time.Second)
+	if code := s.exit(t); code != -1 {
+		t.Errorf("exit code %d, want that of the signal and no wait for the request", code)
+	}
 }

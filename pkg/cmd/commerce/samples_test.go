@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 )
 
 // northwind is what the test computes from the files by itself.
@@ -130,7 +129,7 @@ func TestNorthwindOverTheAPIEqualsItsFiles(t *testing.T) {
 	s := newOrganization(t)
 	s.commerce(t, "import", "--organization", s.OrganizationID, "--format", "northwind", dir)
 	for path, want := range map[string]int{"/api/categories": 8, "/api/products": 77, "/api/customers": 91, "/api/orders": 830} {
-		await(t, path, 30*time.Second, func() bool { return s.total(t, path) == want })
+		await(t, path, func() bool { return s.total(t, path) == want })
 	}
 
 	files := readNorthwind(t, dir)
@@ -179,7 +178,7 @@ func TestShopifyVariantsBecomeProducts(t *testing.T) {
 	t.Parallel()
 	s := newOrganization(t)
 	s.commerce(t, append([]string{"import", "--organization", s.OrganizationID, "--format", "shopify"}, files...)...)
-	await(t, "66 products", 20*time.Second, func() bool { return s.total(t, "/api/products") == 66 })
+	await(t, "66 products", func() bool { return s.total(t, "/api/products") == 66 })
 	// A second import of the same files changes nothing.
 	s.commerce(t, append([]string{"import", "--organization", s.OrganizationID, "--format", "shopify"}, files...)...)
 	var p page

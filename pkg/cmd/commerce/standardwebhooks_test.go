@@ -63,7 +63,7 @@ func newWiretap(t *testing.T, status func(n int) int) *wiretap {
 // overhear takes one request and answers it.
 func overhear(conn net.Conn, status int) ([]byte, error) {
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
 	var raw bytes.Buffer
@@ -83,8 +83,8 @@ func (w *wiretap) next(t *testing.T) request {
 	select {
 	case raw := <-w.requests:
 		return parseRequest(t, raw)
-	case <-time.After(20 * time.Second):
-		t.Fatal("nothing was delivered within 20 s")
+	case <-time.After(patience):
+		t.Fatal("nothing was delivered")
 		return request{}
 	}
 }

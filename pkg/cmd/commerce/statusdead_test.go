@@ -79,7 +79,7 @@ func (s *service) status(ctx context.Context, queue string) (cells string, code 
 // status tells what to run.
 func (s *service) dies(t *testing.T) {
 	t.Helper()
-	await(t, "a dead letter", 30*time.Second, func() bool {
+	await(t, "a dead letter", func() bool {
 		cells, code := s.status(t.Context(), "DeliveriesDLQ")
 		return code == 1 && strings.HasPrefix(cells, "1 0 0 ") && strings.HasSuffix(cells, " commerce redrive deliveries")
 	})
@@ -91,14 +91,14 @@ func (s *service) returns(t *testing.T, r *receiver) {
 	if got := s.commerce(t, "redrive", "deliveries"); !strings.HasPrefix(got, "moved 1 messages ") {
 		t.Fatalf("redrive: got %q, want one message moved", got)
 	}
-	await(t, "the event at its receiver", 15*time.Second, func() bool { return len(r.Events()) == 1 })
-	await(t, "its row to be DELIVERED", 10*time.Second, func() bool {
+	await(t, "the event at its receiver", func() bool { return len(r.Events()) == 1 })
+	await(t, "its row to be DELIVERED", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		var found page
 		s.history(t, "/developers/webhooks/events?status=DELIVERED&endpointId="+r.endpoint, &found)
 		return found.Meta.Total == 1
 	})
-	await(t, "nothing that waits", 10*time.Second, func() bool {
+	await(t, "nothing that waits", func() bool {
 		_, code := s.status(t.Context(), "")
 		return code == 0
 	})
@@ -161,7 +161,7 @@ func (s *service) hold(t *testing.T, r *receiver) (event string) {
 		t.Fatalf("pause: %d %s", resp.StatusCode, answer)
 	}
 	s.send(t, s.order(value.NewID(), "PENDING"))
-	await(t, "a row that is HELD", 10*time.Second, func() bool {
+	await(t, "a row that is HELD", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		var found page
 		s.history(t, "/developers/webhooks/events?status=HELD&endpointId="+r.endpoint, &found)
@@ -194,7 +194,7 @@ func TestADeliveryThatOutlastedTheTableIsShownAndComesToItsEndByARedrive(t *test
 		t.Fatal(err)
 	}
 	s.send(t, s.order(value.NewID(), "PENDING"))
-	await(t, "a message that waits", 10*time.Second, func() bool {
+	await(t, "a message that waits", func() bool {
 		cells, _ := s.status(t.Context(), "DeliveriesQueue")
 		return strings.HasPrefix(cells, "0 0 1 ")
 	})

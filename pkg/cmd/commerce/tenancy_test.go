@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -22,7 +21,7 @@ func (s *service) belongings(t *testing.T) map[string]string {
 	s.sendOneOfEach(t)
 	first := func(path string) string {
 		var p page
-		await(t, path, 10*time.Second, func() bool {
+		await(t, path, func() bool {
 			s.get(t, path, &p)
 			return len(p.Data) > 0
 		})

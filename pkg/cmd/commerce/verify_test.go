@@ -176,7 +176,7 @@ func TestAListIsTheSameAfterItsServiceWasReindexedUnderIt(t *testing.T) {
 		records = append(records, fmt.Sprintf(`{"kind":"product","op":"put","record":{"id":%q,"name":"Tea %d"}}`, value.NewID(), i))
 	}
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, s.OrganizationID, strings.Join(records, ",")))
-	await(t, "the products", 20*time.Second, func() bool { return s.total(t, "/api/products") == products })
+	await(t, "the products", func() bool { return s.total(t, "/api/products") == products })
 	before := s.all(t, "/api/products")
 	client := dynamodb.New(dynamodb.Options{
 		BaseEndpoint: &s.DynamoDBEndpoint, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),

@@ -95,6 +95,9 @@ func (c *crowdRun) all(ctx context.Context) (err error) {
 	}
 	end()
 	group.Wait()
+	if err == nil {
+		err = c.arrive(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -277,6 +280,20 @@ func (c *crowdRun) await(ctx context.Context, made int, p *peaks) error {
 		}
 		if still++; total(rows) < made || untried > 0 {
 			still = 0
+		}
+	}
+	return nil
+}
+
+// arrive waits for the last events of the endpoint that is well.
+func (c *crowdRun) arrive(ctx context.Context) error {
+	const interval = 100 * time.Millisecond
+	for deadline := time.Now().Add(c.crowd.Patience); time.Now().Before(deadline); {
+		if took, sent := c.well.latencies(); len(took) == sent {
+			return nil
+		}
+		if err := pause.For(ctx, interval); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -38,8 +38,7 @@ func TestDeadEndpointsBreakEachPromise(t *testing.T) {
 		"five slow events of four hundred": {func(e *crowdEvidence) { e.slow(5) }, []int{2}},
 		"four of them":                     {func(e *crowdEvidence) { e.slow(4) }, nil},
 		"no event at all":                  {func(e *crowdEvidence) { e.latencies, e.sent = nil, 0 }, []int{2}},
-		"events on their way":              {func(e *crowdEvidence) { e.sent += 11 }, nil},
-		"an event that is lost":            {func(e *crowdEvidence) { e.sent += 12 }, []int{2}},
+		"an event that is lost":            {func(e *crowdEvidence) { e.sent++ }, []int{2}},
 	} {
 		e := newCrowdStory()
 		c.spoil(e)

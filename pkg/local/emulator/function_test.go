@@ -126,7 +126,7 @@ func freeAddresses(t testing.TB) (one, other string) {
 // awaitAnswering waits until the emulator listens, false when it ended.
 func (f *function) awaitAnswering(t testing.TB, address string) bool {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			conn.Close()
 			return true

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/commerce-integration/service/pkg/local/queueserver"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // open opens a server that is closed with the test.
@@ -71,7 +72,7 @@ func newClient(endpoint string, transport aws.HTTPClient) *sqs.Client {
 		Region:       "us-east-1",
 		BaseEndpoint: &endpoint,
 		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient:   transport,
+		HTTPClient:   sdkhttp.New(transport),
 		Retryer:      aws.NopRetryer{},
 	})
 }

@@ -156,7 +156,7 @@ func (l *ledger) killedRound(t *testing.T, dir string, flags []string, round int
 	defer cancel()
 	var wg sync.WaitGroup
 	wg.Go(func() { l.work(ctx, p.client, queue, round) })
-	goal, deadline := 500*(round+1), time.Now().Add(20*time.Second)
+	goal, deadline := 500*(round+1), time.Now().Add(time.Minute)
 	for busy := false; !busy; {
 		l.note(func() { busy = len(l.sent) >= goal && len(l.deleted) >= goal/4 })
 		if time.Now().After(deadline) {

@@ -126,7 +126,7 @@ func (x *table) keep(t *testing.T, u *upkeep, what string, holds func() bool) {
 		end()
 		<-ended
 	}()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within 10 s", what)
 		}

@@ -87,15 +87,16 @@ func (q *Queues) Receive(t testing.TB, id string) []events.SQSMessage {
 	return messages
 }
 
-// Await receives until there are messages, at most for d.
-func (q *Queues) Await(t testing.TB, id string, d time.Duration) []events.SQSMessage {
+// Await receives until there are messages, at most for a minute.
+func (q *Queues) Await(t testing.TB, id string) []events.SQSMessage {
 	t.Helper()
-	for deadline := time.Now().Add(d); time.Now().Before(deadline); {
+	const patience = time.Minute
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if messages := q.Receive(t, id); len(messages) > 0 {
 			return messages
 		}
 	}
-	t.Fatalf("%s: no message within %s", id, d)
+	t.Fatalf("%s: no message within %s", id, patience)
 	return nil
 }
 
