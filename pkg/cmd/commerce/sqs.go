@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/commerce-integration/service/pkg/importer"
@@ -61,22 +60,28 @@ func sameHost(a, b string) bool {
 
 // newSQSClient talks to an endpoint on this machine with made-up credentials,
 // which it does not check, and to anything else with those of the environment.
-func newSQSClient(ctx context.Context, endpoint string) (*sqs.Client, error) {
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient())}
-	if isLoopback(endpoint) {
-		options = append(options, config.WithRegion("us-east-1"),
-			config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("local", "local", "")))
+func newSQSClient(ctx context.Context, endpoint string) (client *sqs.Client, err error) {
+	cfg := runner.AWSConfig()
+	if !isLoopback(endpoint) {
+		if cfg, err = awsConfig(ctx); err != nil {
+			return nil, err
+		}
 	}
-	loaded, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil {
-		return nil, fmt.Errorf("load the AWS configuration: %w", err)
-	}
-	loaded.HTTPClient = sdkhttp.New(loaded.HTTPClient)
-	return sqs.NewFromConfig(loaded, func(o *sqs.Options) {
+	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
 		if endpoint != "" {
-			o.BaseEndpoint = aws.String(endpoint)
+			o.BaseEndpoint = &endpoint
 		}
 	}), nil
+}
+
+// awsConfig is that of the environment.
+func awsConfig(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	cfg, err := config.LoadDefaultConfig(ctx, append(options, config.WithHTTPClient(awshttp.NewBuildableClient()))...)
+	if err != nil {
+		return cfg, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	cfg.HTTPClient = sdkhttp.New(cfg.HTTPClient)
+	return cfg, nil
 }
 
 func isLoopback(endpoint string) bool {

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
@@ -30,9 +28,9 @@ func (t *tableTarget) flags(cmd *cobra.Command) {
 func (t *tableTarget) connect(ctx context.Context) (*dynamo.Table, *runner.Info, error) {
 	if t.table != "" {
 		const attempts = 10
-		cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(attempts))
+		cfg, err := awsConfig(ctx, config.WithRetryMaxAttempts(attempts))
 		if err != nil {
-			return nil, nil, fmt.Errorf("load the AWS configuration: %w", err)
+			return nil, nil, err
 		}
 		return dynamo.New(dynamodb.NewFromConfig(cfg), t.table, time.Now), nil, nil
 	}
@@ -40,9 +38,6 @@ func (t *tableTarget) connect(ctx context.Context) (*dynamo.Table, *runner.Info,
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w, or name a table with --table", err)
 	}
-	client := dynamodb.New(dynamodb.Options{
-		BaseEndpoint: aws.String(file.DynamoDBEndpoint), Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
+	client := dynamodb.NewFromConfig(runner.AWSConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &file.DynamoDBEndpoint })
 	return dynamo.New(client, file.TableName, time.Now), file, nil
 }

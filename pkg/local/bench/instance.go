@@ -47,7 +47,7 @@ func (i *instance) connect(ctx context.Context, dir string) (err error) {
 	if err := i.hear(ready, &i.info); err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
-	i.queues = sqs.NewFromConfig(localConfig(), func(o *sqs.Options) { o.BaseEndpoint = &i.info.SQSEndpoint })
+	i.queues = sqs.NewFromConfig(runner.AWSConfig(), func(o *sqs.Options) { o.BaseEndpoint = &i.info.SQSEndpoint })
 	if i.issuer, err = runner.OpenIssuer(dir); err != nil {
 		return fmt.Errorf("sign tokens for the service: %w", err)
 	}

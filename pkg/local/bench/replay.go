@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/local/provision"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/pause"
 )
@@ -71,7 +72,7 @@ func (w *webhooks) provision(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	client := dynamodb.NewFromConfig(localConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &url })
+	client := dynamodb.NewFromConfig(runner.AWSConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &url })
 	_, err = provision.Table(ctx, client, model.Table, serviceTable)
 	return err
 }

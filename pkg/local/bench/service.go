@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -79,15 +77,10 @@ func (s *service) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the service's application: %w", err)
 	}
-	// As many connections as there are workers, as the service's own client has.
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
-	transport.Proxy, transport.MaxIdleConnsPerHost = nil, connections
-	known := credentials.NewStaticCredentialsProvider("local", "local", "")
+	local := runner.AWSConfig()
 	s.shop = &catalogue{organization: organization}
-	s.client = dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &s.info.DynamoDBEndpoint, Region: "us-east-1", Credentials: aws.NewCredentialsCache(known), HTTPClient: &http.Client{Transport: transport},
-	})
-	s.queues = sqs.New(sqs.Options{BaseEndpoint: &s.info.SQSEndpoint, Region: "us-east-1", Credentials: known})
+	s.client = dynamodb.NewFromConfig(local, func(o *dynamodb.Options) { o.BaseEndpoint = &s.info.DynamoDBEndpoint })
+	s.queues = sqs.NewFromConfig(local, func(o *sqs.Options) { o.BaseEndpoint = &s.info.SQSEndpoint })
 	s.table = dynamo.New(s.client, s.info.TableName, time.Now)
 	_, err = s.table.ChangeApplication(ctx, organization, application, func(a *account.Application) (bool, error) {
 		return a.SetRateLimit(account.MaxRateLimit, value.TimeOf(time.Now()))

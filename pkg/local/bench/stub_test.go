@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/local/runner"
 )
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -21,7 +23,7 @@ func TestTheStubAnswersReadsWithTheItemsThatThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := s.url()
-	client := dynamodb.NewFromConfig(localConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &url })
+	client := dynamodb.NewFromConfig(runner.AWSConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &url })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	got, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{"t": {Keys: []key{

@@ -17,6 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -111,7 +112,7 @@ func (w *webhooks) workload(ctx context.Context) (load *workload, err error) {
 	if err := w.provision(ctx, url); err != nil {
 		return nil, err
 	}
-	client := dynamodb.NewFromConfig(localConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &url })
+	client := dynamodb.NewFromConfig(runner.AWSConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &url })
 	load = &workload{key: make([]byte, sealed.KeySize), inbox: w.receiver.inbox("/worker")}
 	if _, err := rand.Read(load.key); err != nil {
 		return nil, fmt.Errorf("make a service key: %w", err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -15,14 +14,12 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -60,7 +57,7 @@ func (o *workerOrder) work(ctx context.Context, orders *jsontext.Decoder, out io
 	base := app.NewBase(app.Config{
 		TableName: o.TableName, DeliveriesQueueURL: o.Queues + deliveriesPath, SlowDeliveriesQueueURL: o.Queues + slowPath,
 		ServiceKey: o.ServiceKey, AllowPrivateTargets: true,
-	}, localConfig(), logger, app.Endpoints{DynamoDB: o.Table, SQS: o.Queues})
+	}, runner.AWSConfig(), logger, app.Endpoints{DynamoDB: o.Table, SQS: o.Queues})
 	handler, err := app.Worker(ctx, base)
 	if err != nil {
 		return fmt.Errorf("make the worker: %w", err)
@@ -78,18 +75,6 @@ func (o *workerOrder) work(ctx context.Context, orders *jsontext.Decoder, out io
 		if answer, err = o.round(ctx, handler, deliveries); err != nil {
 			return err
 		}
-	}
-}
-
-// localConfig is that of clients of servers on this machine, with as many
-// connections as the local service keeps.
-func localConfig() aws.Config {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
-	transport.Proxy = nil
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
-	return aws.Config{
-		Region: "us-east-1", HTTPClient: sdkhttp.New(&http.Client{Transport: transport}),
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -165,8 +165,5 @@ func send(ctx context.Context, queue func() (*sqs.Client, string), body, group s
 
 // newQueues is a client of a local queue server, which tries each call once.
 func newQueues(endpoint string) *sqs.Client {
-	return sqs.New(sqs.Options{
-		BaseEndpoint: &endpoint, Region: "us-east-1", Retryer: aws.NopRetryer{},
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
+	return sqs.NewFromConfig(runner.AWSConfig(), func(o *sqs.Options) { o.BaseEndpoint, o.Retryer = &endpoint, aws.NopRetryer{} })
 }

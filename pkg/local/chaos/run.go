@@ -11,13 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
@@ -276,10 +275,7 @@ func (r *run) live(ctx context.Context, i int, share float64, until time.Time) e
 
 // table is the service's own, past the faults.
 func (r *run) table() *dynamo.Table {
-	client := dynamodb.New(dynamodb.Options{
-		BaseEndpoint: &r.service.info.DynamoDBEndpoint, Region: "us-east-1",
-		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
-	})
+	client := dynamodb.NewFromConfig(runner.AWSConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &r.service.info.DynamoDBEndpoint })
 	return dynamo.New(client, r.service.info.TableName, time.Now)
 }
 

@@ -35,9 +35,7 @@ type servers struct {
 // start starts what the configuration does not have elsewhere. What has been
 // started when it fails is left to close.
 func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway net.Listener) (err error) {
-	s.aws = aws.Config{
-		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""), HTTPClient: sdkhttp.New(httpClient()),
-	}
+	s.aws = AWSConfig()
 	if cfg.AWS != nil {
 		cfg.AWS(&s.aws)
 	}
@@ -168,10 +166,15 @@ func (s *servers) close() error {
 	return errors.Join(errs...)
 }
 
-// httpClient keeps enough connections for all functions side by side.
-func httpClient() *http.Client {
+// AWSConfig is for clients of the servers of a run, whose endpoints Info has.
+// Each call makes a transport of its own, with enough connections for all
+// functions side by side.
+func AWSConfig() aws.Config {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 	transport.Proxy = nil
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
-	return &http.Client{Transport: transport}
+	return aws.Config{
+		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		HTTPClient: sdkhttp.New(&http.Client{Transport: transport}),
+	}
 }

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
 
@@ -167,7 +166,7 @@ func startTraced(b *testing.B, processes bool) *traced {
 		}
 		receiver.Close()
 	})
-	t.queue = sqs.New(sqs.Options{BaseEndpoint: &t.info.SQSEndpoint, Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""), HTTPClient: httpClient()})
+	t.queue = sqs.NewFromConfig(AWSConfig(), func(o *sqs.Options) { o.BaseEndpoint = &t.info.SQSEndpoint })
 	body := map[string]any{"url": receiver.URL, "events": []string{"order.created"}}
 	if err := newAPI(t.info.BaseURL, t.info.JWT).create(ctx, "/developers/webhooks/endpoints?applicationId="+t.info.ApplicationID, body, nil); err != nil {
 		b.Fatal(err)
