@@ -184,8 +184,11 @@ func (q *Queue) process(ctx context.Context, received []types.Message) {
 		}
 		n := fitting(records, len(records))
 		done, err := q.invoke(ctx, wanted[:n])
-		if err != nil {
-			log.WarnContext(ctx, "messages failed, they come again", "messages", n-len(done), "of", n, "error", err)
+		switch {
+		case err != nil:
+			log.WarnContext(ctx, "messages failed, they come again", "messages", n, "error", err)
+		case len(done) < n:
+			log.DebugContext(ctx, "messages come again as the function asks", "messages", n-len(done), "of", n)
 		}
 		if err := q.remove(ctx, done); err != nil {
 			log.WarnContext(ctx, "messages done but not deleted, they come again", "error", err)
@@ -194,7 +197,8 @@ func (q *Queue) process(ctx context.Context, received []types.Message) {
 	}
 }
 
-// invoke returns the messages that are done, with the reason why others are not.
+// invoke returns the messages that are done. The others come again: those that the function reports as failed, or, with an
+// error, all.
 func (q *Queue) invoke(ctx context.Context, batch []message) (done []message, err error) {
 	records := make([]record, len(batch))
 	for i := range batch {
@@ -212,8 +216,7 @@ func (q *Queue) invoke(ctx context.Context, batch []message) (done []message, er
 			return nil, fmt.Errorf("the function %s reports %q, which is not in its batch, as failed", q.function.Name, id)
 		}
 	}
-	done = slices.DeleteFunc(slices.Clone(batch), func(m message) bool { return slices.Contains(failed, m.id) })
-	return done, fmt.Errorf("the function %s reports %d of %d messages as failed", q.function.Name, len(batch)-len(done), len(batch))
+	return slices.DeleteFunc(slices.Clone(batch), func(m message) bool { return slices.Contains(failed, m.id) }), nil
 }
 
 // remove deletes messages, also when ctx has ended meanwhile.
