@@ -68,8 +68,8 @@ validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check temp
 .PHONY: emulate
 emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every function's binary: under the Lambda runtime emulator (no Docker), and as processes that are killed
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
-	go test -tags emulate -count=1 -timeout 5m ./pkg/local/emulator
-	go test -tags emulate -count=1 -timeout 5m -run Processes ./pkg/cmd/commerce
+	go test -tags emulate -count=1 -timeout 12m ./pkg/local/emulator
+	go test -tags emulate -count=1 -timeout 12m -run Processes ./pkg/cmd/commerce
 
 .PHONY: bench
 bench: ## measure the service on this machine (BENCH_FLAGS="--quick ...")

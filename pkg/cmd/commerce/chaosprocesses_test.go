@@ -13,7 +13,7 @@ import (
 func TestProcessesKeepEveryPromiseThoughEverythingFails(t *testing.T) {
 	out := &lockedBuffer{}
 	cfg := chaosConfig(t, out)
-	cfg.Events, cfg.Chaos, cfg.Calm, cfg.Restarts, cfg.Retries = 500, 12*time.Second, 3*time.Minute, 1, 1
+	cfg.Events, cfg.Chaos, cfg.Calm, cfg.Restarts, cfg.Retries = 500, 12*time.Second, 8*time.Minute, 1, 1
 	err := chaos.Run(t.Context(), cfg)
 	if err != nil || strings.Count(out.String(), "\n  holds ") != 10 {
 		t.Errorf("got %v, want ten promises that hold:\n%s", err, out)

@@ -4,18 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 )
-
-// isolate gives a command a process group of its own, which can be killed
-// whole, and lets it die with this process.
-func isolate(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
 
 // killGroup kills a process and everything that it has started.
 func killGroup(pid int) error { return ignoreGone(syscall.Kill(-pid, syscall.SIGKILL)) }

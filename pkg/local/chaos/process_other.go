@@ -2,14 +2,9 @@
 
 package chaos
 
-import (
-	"errors"
-	"os/exec"
-)
+import "errors"
 
 var errSystem = errors.New("processes can be found and killed on Linux only")
-
-func isolate(*exec.Cmd) {}
 
 func killGroup(int) error { return errSystem }
 

@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/local/child"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
@@ -34,6 +34,8 @@ type service struct {
 	level     string // of the log
 	notes     *notes
 
+	launcher *child.Launcher
+
 	info  *runner.Info
 	cmd   *exec.Cmd
 	ended chan struct{} // closed once cmd has ended
@@ -51,7 +53,14 @@ func newService(ctx context.Context, cfg *Config, dir string, n *notes) (*servic
 		return nil, fmt.Errorf("point the data folder at the table server: %w", err)
 	}
 	addr, err := twoPorts(ctx)
-	return &service{cfg: cfg, dir: dir, addr: addr, level: "info", notes: n}, err
+	if err != nil {
+		return nil, err
+	}
+	launcher, err := child.NewLauncher()
+	if err != nil {
+		return nil, err
+	}
+	return &service{cfg: cfg, dir: dir, addr: addr, level: "info", notes: n, launcher: launcher}, nil
 }
 
 // twoPorts returns an address with a free port and a free one after it, which
@@ -96,10 +105,14 @@ func (s *service) start(ctx context.Context, share float64) error {
 	output := s.notes.output()
 	s.cmd.Stdout, s.cmd.Stderr = output, output
 	s.cmd.WaitDelay = time.Second // a child that outlives it must not keep its end
-	isolate(s.cmd)
-	if err := s.launch(); err != nil {
-		return err
+	child.Apart(s.cmd)            // in a process group, which can be killed whole
+	if err := s.launcher.Start(s.cmd); err != nil {
+		return fmt.Errorf("start the service: %w", err)
 	}
+	go func(cmd *exec.Cmd, ended chan<- struct{}) {
+		_ = cmd.Wait() // how it ended is in its state
+		close(ended)
+	}(s.cmd, s.ended)
 	return s.await(ctx)
 }
 
@@ -113,25 +126,6 @@ func withoutServers(environ []string) []string {
 		}
 	}
 	return kept
-}
-
-// launch starts the command from a thread that lives as long as it does: Linux
-// ties a child's death by its parent's to the thread that started it.
-func (s *service) launch() error {
-	cmd, ended, started := s.cmd, s.ended, make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is in its state
-		}
-		close(ended)
-	}()
-	if err := <-started; err != nil {
-		return fmt.Errorf("start the service: %w", err)
-	}
-	return nil
 }
 
 func (s *service) await(ctx context.Context) error {
@@ -198,6 +192,7 @@ func (s *service) stop() error {
 
 // close ends the service at the end of a run, whatever state it is in.
 func (s *service) close() error {
+	defer s.launcher.Close()
 	if s.cmd == nil || s.cmd.Process == nil {
 		return nil
 	}
