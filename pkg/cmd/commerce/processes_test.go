@@ -90,9 +90,9 @@ func (s *ownService) killOne(t *testing.T, random *rand.Rand, functions ...strin
 // instead of minutes.
 func (s *ownService) hurry(t *testing.T) {
 	t.Helper()
-	for _, url := range []string{s.RecordsQueueURL, s.DeliveriesQueueURL, s.IndexJobsQueueURL} {
+	for _, url := range []string{s.RecordsQueueURL, s.ImportsQueueURL, s.DeliveriesQueueURL, s.SlowDeliveriesQueueURL, s.IndexJobsQueueURL} {
 		if _, err := s.sqs(t).SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
-			QueueUrl: &url, Attributes: map[string]string{"VisibilityTimeout": "5"},
+			QueueUrl: &url, Attributes: map[string]string{"VisibilityTimeout": "10"},
 		}); err != nil {
 			t.Fatal(err)
 		}
