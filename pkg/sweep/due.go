@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -133,43 +134,67 @@ func (s *Sweeper) sendAll(ctx context.Context, due []webhook.Due, found *finding
 	return group.Wait()
 }
 
+// leased is a row whose mark lies ahead by the lease.
+type leased struct {
+	row  *webhook.Row
+	mark webhook.Due
+}
+
 // send moves the marks of rows ahead by the lease and then sends their
 // messages, each for its time. Should the sending fail, the mark brings the
 // row again.
 func (s *Sweeper) send(ctx context.Context, due []webhook.Due, now value.Time) (int, error) {
-	rows := make([]*webhook.Row, len(due))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for i, d := range due {
-		group.Go(func() (err error) {
-			rows[i], err = s.lease(inner, d, now)
-			return err
-		})
+	rows := make([]leased, len(due))
+	err := each(ctx, due, func(ctx context.Context, i int, d webhook.Due) (err error) {
+		rows[i], err = s.lease(ctx, d, now)
+		return err
+	})
+	rows = slices.DeleteFunc(rows, func(l leased) bool { return l.row == nil })
+	if len(rows) == 0 {
+		return 0, err
 	}
-	postponed := group.Wait()
-	pending := slices.DeleteFunc(rows, func(r *webhook.Row) bool { return r == nil || !r.Pending() })
-	if len(pending) == 0 {
-		return 0, postponed
+	pending := make([]*webhook.Row, len(rows))
+	for i, l := range rows {
+		pending[i] = l.row
 	}
 	ctx, cancel := finishing(ctx)
 	defer cancel()
 	if err := s.queue.SendTo(ctx, webhook.LaneMain, now, pending...); err != nil {
 		return 0, err
 	}
-	return len(pending), postponed
+	return len(rows), errors.Join(err, s.prolong(ctx, rows, now))
 }
 
-// lease moves a row's mark ahead and returns the row; nil when another run
-// has it. A row that is late already was sent before and most likely waits in
-// the queue: its lease grows with its lateness, so that a long queue does not
-// fill with messages of the same rows.
-func (s *Sweeper) lease(ctx context.Context, d webhook.Due, now value.Time) (*webhook.Row, error) {
+// lease moves a row's mark ahead; without a row when another run has it, or
+// no attempt lies ahead.
+func (s *Sweeper) lease(ctx context.Context, d webhook.Due, now value.Time) (leased, error) {
 	moved, row, err := s.store.Postpone(ctx, d, now.Add(webhook.Lease))
-	if err != nil || row == nil || row.NextAttemptAt == nil {
-		return nil, err
+	if err != nil || row == nil || row.NextAttemptAt == nil || !row.Pending() {
+		return leased{}, err
 	}
-	if late := now.Std().Sub(row.NextAttemptAt.Std()); late > webhook.Lease {
-		_, _, err = s.store.Postpone(ctx, *moved, now.Add(late))
+	return leased{row, *moved}, nil
+}
+
+// prolong has the leases of rows that were sent grow with their lateness. A
+// row that is late was sent before, most likely, and waits in the queue: a
+// long queue is not to fill with messages of the same rows.
+func (s *Sweeper) prolong(ctx context.Context, rows []leased, now value.Time) error {
+	return each(ctx, rows, func(ctx context.Context, _ int, l leased) error {
+		late := now.Std().Sub(l.row.NextAttemptAt.Std())
+		if late <= webhook.Lease {
+			return nil
+		}
+		_, _, err := s.store.Postpone(ctx, l.mark, now.Add(late))
+		return err
+	})
+}
+
+// each writes for every one of them, several at a time.
+func each[T any](ctx context.Context, all []T, write func(ctx context.Context, i int, one T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i, one := range all {
+		group.Go(func() error { return write(ctx, i, one) })
 	}
-	return row, err
+	return group.Wait()
 }

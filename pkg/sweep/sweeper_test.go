@@ -185,6 +185,27 @@ func TestRowWhoseMessageIsLostIsSentAgain(t *testing.T) {
 	}
 }
 
+// After hours without a run, one send that fails does not cost a row as many
+// hours again.
+func TestALateRowIsSentSoonAfterASendThatFailed(t *testing.T) {
+	b := newBench(t)
+	b.waiting(t, 0)
+	b.pass(10 * time.Hour)
+	b.sent.err = fault.Busy(errors.New("the queue is down"))
+	if _, err := b.Handle(t.Context(), sweep.Event{}); err == nil {
+		t.Error("no error although nothing was sent")
+	}
+	b.sent.err = nil
+	b.pass(webhook.Lease)
+	if got := b.sweep(t); len(got) != 1 {
+		t.Errorf("sent %v after the lease, want the row", got)
+	}
+	b.pass(9 * time.Hour)
+	if got := b.sweep(t); len(got) != 0 {
+		t.Errorf("sent %v, though it was sent as late as it was", got)
+	}
+}
+
 // Rows that wait in a long queue are sent again ever more rarely.
 func TestLeaseGrowsWithLateness(t *testing.T) {
 	b := newBench(t)
