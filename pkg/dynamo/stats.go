@@ -28,6 +28,9 @@ func (w *TallyWrite) putHour(t *Table) write {
 // to), the present one included, in the order of time. Hours without attempts
 // are left out.
 func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.Hour, error) {
+	if from >= to {
+		return nil, nil
+	}
 	// The tallies first: an hour that is finished meanwhile is then found
 	// twice, with the name of the same shard, and not missed.
 	stored, err := t.Tallies(ctx, org, endpoint)

@@ -95,7 +95,7 @@ func (a *area) eventOperations() []rest.Operation {
 			ID: "redeliverWebhookEvent", Method: http.MethodPost, Path: eventPath + "/redeliver",
 			Summary: "Deliver an event again",
 			Description: "The same event with the same webhook-id and a new full schedule; attemptCount goes on. 409 while it is PENDING, and when its " +
-				"endpoint is deleted, not ACTIVE, or of a suspended application. While the endpoint's circuit is open the event is HELD until that closes.",
+				"endpoint is deleted, not ACTIVE, or of a suspended application, or its payload is no longer kept. While the endpoint's circuit is open the event is HELD until that closes.",
 			Scope: auth.WebhooksWrite, Result: WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.redeliver,
 		},
@@ -198,6 +198,9 @@ func (a *area) redeliver(r *rest.Request) (*rest.Response, error) {
 	payload, err := a.store.Payload(r.Context(), r.Organization(), row.EventID)
 	if err != nil {
 		return nil, err
+	}
+	if payload == nil {
+		return nil, fault.New(fault.Conflict, fault.CodeConflict, "the event is so old that its payload is no longer kept")
 	}
 	row, err = a.store.ChangeRow(r.Context(), r.Organization(), row.ID, func(row *webhook.Row) (*webhook.Row, error) {
 		if row.Pending() {

@@ -65,7 +65,8 @@ func (a *area) stats(r *rest.Request) (*rest.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	hours, err := a.store.Stats(r.Context(), r.Organization(), e.ID, span.interval.Start(span.from), span.interval.End(span.to-1))
+	until := min(span.interval.End(span.to-1), span.interval.End(a.now())) // nothing is counted in what is to come
+	hours, err := a.store.Stats(r.Context(), r.Organization(), e.ID, span.interval.Start(span.from), until)
 	if err != nil {
 		return nil, err
 	}

@@ -165,6 +165,15 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 		t.Errorf("three wrong parameters: %d %s", a.status, a.body)
 	}
 	b.must(t, http.StatusOK, "GET", item+"/stats?from=2026-11-21&to=2026-12-22", "")
+	for _, query := range []string{
+		"to=9999-12-31T23:59:59.999Z", "to=9999-12-31T23:59:59.999Z&interval=day", "from=9999-12-31T23:00:00Z&to=9999-12-31T23:30:00Z",
+	} {
+		a := b.must(t, http.StatusOK, "GET", item+"/stats?"+query, "")
+		entries, _ := a.field("data").([]any)
+		if len(entries) == 0 || strings.Count(a.body, `"successCount":0,"failureCount":0`) != len(entries) {
+			t.Errorf("%s: %s, want entries in which nothing is counted", query, a.body)
+		}
+	}
 	b.must(t, http.StatusOK, "GET", item+"/stats?applicationId="+b.app.String(), "")
 }
 

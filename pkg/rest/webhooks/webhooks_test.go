@@ -429,6 +429,14 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 	}
 	b.must(t, http.StatusConflict, "POST", path, "")
 
+	bare := webhook.NewRow(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, b.stored(t, item), webhook.HeldPaused, value.TimeOf(b.now))
+	if _, err := b.table.CreateRow(t.Context(), bare); err != nil {
+		t.Fatal(err)
+	}
+	if a := b.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+bare.ID.String()+"/redeliver", ""); !strings.Contains(a.body, "payload is no longer kept") {
+		t.Errorf("a row without a payload: %s", a.body)
+	}
+
 	for _, status := range []webhook.Status{webhook.Paused, webhook.Disabled} {
 		dynamotest.SetStatus(t, b.table, b.stored(t, item), status)
 		held := b.event(t, item, webhook.HeldPaused)
