@@ -154,10 +154,49 @@ func heldFor(row *webhook.Row, e *webhook.Endpoint, application webhook.Applicat
 // the message comes again and goes by what it is then.
 func (w *Worker) settle(ctx context.Context, t *task, next *webhook.Row) error {
 	_, err := w.store.PutRow(ctx, t.delivery.Row, next)
-	if errors.Is(err, dynamo.ErrChanged) {
+	switch {
+	case errors.Is(err, dynamo.ErrChanged):
 		return w.hide(ctx, t, tolerance)
+	case err == nil:
+		t.delivery.Row = next
 	}
 	return err
+}
+
+// reconsider looks again at the rows of messages that would be done because
+// the rows are HELD, [webhook.Row.HeldLately]. One that nothing holds any more
+// goes on: its message comes again.
+func (w *Worker) reconsider(ctx context.Context, tasks []*task) {
+	var held []*task
+	for _, t := range tasks {
+		if row := t.delivery.Row; t.twin == nil && t.err == nil && row != nil && row.HeldLately(w.now()) {
+			held = append(held, t)
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	w.fetch(ctx, held)
+	for _, t := range held {
+		if t.err == nil {
+			guard([]*task{t}, func() { t.err = w.resume(ctx, t) })
+		}
+	}
+}
+
+func (w *Worker) resume(ctx context.Context, t *task) error {
+	row, endpoint, now := t.delivery.Row, t.delivery.Endpoint, w.now()
+	if row == nil || !row.HeldLately(now) || endpoint == nil || endpoint.Barred(t.delivery.Application) {
+		return nil
+	}
+	_, err := w.store.PutRow(ctx, row, row.Resume(now))
+	switch {
+	case errors.Is(err, dynamo.ErrChanged):
+		return nil // whoever was faster has sent it
+	case err != nil:
+		return err
+	}
+	return w.hide(ctx, t, tolerance)
 }
 
 func (w *Worker) hide(ctx context.Context, t *task, d time.Duration) error {

@@ -20,6 +20,11 @@
 //   - between sending a message in its place and its deletion leaves two that
 //     may carry the row. Whichever records an attempt first carries on; the
 //     other stays until the row's end, and takes over should that one be lost.
+//
+// A row that is HELD because its endpoint is PAUSED, DISABLED or suspended
+// waits for its owner's recovery. The endpoint is read again after the row is
+// HELD, and the row goes on when that is no longer so: a recovery that was
+// faster has not met it.
 package delivery
 
 import (
@@ -147,6 +152,7 @@ func (w *Worker) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSE
 	}
 	w.read(ctx, tasks)
 	w.work(ctx, deal(tasks, w.now()))
+	w.reconsider(ctx, tasks)
 	w.postpone(ctx, tasks)
 	return w.report(ctx, tasks), nil
 }

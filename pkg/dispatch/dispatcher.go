@@ -3,8 +3,9 @@
 // endpoint that subscribes to it, and sends the rows' messages to the worker.
 // Doing a batch again makes the same events and rows and loses nothing,
 // whatever step the last try came to: a message may be sent twice, never not
-// at all. What an event is, is left to package commerce; attempts are left to
-// the worker.
+// at all. Endpoints are read again after rows were written HELD, so that none
+// is left behind by an owner who activates and recovers meanwhile. What an
+// event is, is left to package commerce; attempts are left to the worker.
 package dispatch
 
 import (
@@ -33,10 +34,12 @@ type Endpoints interface {
 }
 
 // Rows keeps events. What is there already stays; CreateRows returns it by the
-// position of its row, nil where the row was created.
+// position of its row, nil where the row was created. PutRow fails with
+// [dynamo.ErrChanged] when somebody else was faster.
 type Rows interface {
 	PutPayloads(ctx context.Context, payloads []dynamo.Payload) error
 	CreateRows(ctx context.Context, rows []*webhook.Row) (existing []*webhook.Row, err error)
+	PutRow(ctx context.Context, previous, next *webhook.Row) (current *webhook.Row, err error)
 }
 
 // Store is what a dispatcher keeps its state in.

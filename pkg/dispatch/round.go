@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -145,19 +146,56 @@ func (d *Dispatcher) bring(ctx context.Context, b *batch) error {
 	if err := writing.Wait(); err != nil {
 		return err
 	}
+	now := value.TimeOf(d.clock())
 	waiting := map[webhook.Lane][]*webhook.Row{}
+	var held []*webhook.Row
 	for i, row := range b.rows {
 		if existing[i] != nil {
 			row = existing[i]
 		}
-		if row.Unattempted() {
+		switch {
+		case row.Unattempted():
 			waiting[b.lanes[i]] = append(waiting[b.lanes[i]], row)
+		case row.HeldLately(now):
+			held = append(held, row)
 		}
 	}
-	now := value.TimeOf(d.clock())
+	if err := d.reconsider(ctx, held, waiting, now); err != nil {
+		return err
+	}
 	sending, inner := errgroup.WithContext(ctx)
 	for lane, rows := range waiting {
 		sending.Go(func() error { return d.queue.SendTo(inner, lane, now, rows...) })
 	}
 	return sending.Wait()
+}
+
+// reconsider looks again at the endpoints of rows that are HELD,
+// [webhook.Row.HeldLately], and adds those that nothing holds any more to the
+// rows that wait for their message.
+func (d *Dispatcher) reconsider(ctx context.Context, held []*webhook.Row, waiting map[webhook.Lane][]*webhook.Row, now value.Time) error {
+	directories := map[value.ID]*webhook.Directory{}
+	for _, row := range held {
+		directory, err := directories[row.OrganizationID], error(nil)
+		if directory == nil {
+			if directory, err = d.store.Directory(ctx, row.OrganizationID); err != nil {
+				return err
+			}
+			directories[row.OrganizationID] = directory
+		}
+		i := slices.IndexFunc(directory.Endpoints, func(e *webhook.Endpoint) bool { return e.ID == row.EndpointID })
+		if i < 0 || directory.Endpoints[i].Barred(directory.Applications[row.ApplicationID]) {
+			continue
+		}
+		next := row.Resume(now)
+		switch _, err := d.store.PutRow(ctx, row, next); {
+		case errors.Is(err, dynamo.ErrChanged): // whoever was faster has sent it
+		case err != nil:
+			return err
+		default:
+			lane := directory.Endpoints[i].Lane
+			waiting[lane] = append(waiting[lane], next)
+		}
+	}
+	return nil
 }

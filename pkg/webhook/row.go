@@ -128,6 +128,19 @@ func (r *Row) Unattempted() bool {
 // Unsent reports whether a recovery may send the row again.
 func (r *Row) Unsent() bool { return !r.Test && (r.Status == RowHeld || r.Status == RowFailed) }
 
+// heldDoubt is how long after a hold its message, or its place in the stream,
+// may come again when whoever held the row died.
+const heldDoubt = 15 * time.Minute
+
+// HeldLately reports whether the row became HELD a short time ago by what the
+// endpoint's owner or the operator had decided, not by the circuit, which
+// looks for what it holds itself. Who holds it looks again afterwards: a
+// decision, and a recovery after it, may lie between the first look and the
+// hold, and has then not met the row.
+func (r *Row) HeldLately(now value.Time) bool {
+	return r.Status == RowHeld && r.HeldReason != HeldCircuitOpen && now.Std().Sub(r.UpdatedAt.Std()) < heldDoubt
+}
+
 // change returns a copy to be changed at now, with nothing ahead of it.
 func (r *Row) change(now value.Time) *Row {
 	next := *r
