@@ -107,10 +107,11 @@ func TestASourceThatIsBehindCatchesUp(t *testing.T) {
 	early := &handler{}
 	source, _ := run(t, feed, early.function(), StreamConfig{})
 	const n = 12
-	for _, pk := range numbered(0, n) {
+	for i, pk := range numbered(0, n) {
 		b.put(t, pk, large())
+		// What one poll brings is kept as a whole.
+		waitUntil(t, "the early source", func() bool { return source.Position() != "" && len(early.keys()) == i+1 })
 	}
-	waitUntil(t, "the early source", func() bool { return source.Position() != "" && len(early.keys()) == n })
 	late := &handler{}
 	run(t, feed, late.function(), StreamConfig{})
 	waitUntil(t, "the late source", func() bool { return len(late.keys()) == n })
