@@ -186,7 +186,7 @@ func (w *Worker) reconsider(ctx context.Context, tasks []*task) {
 
 func (w *Worker) resume(ctx context.Context, t *task) error {
 	row, endpoint, now := t.delivery.Row, t.delivery.Endpoint, w.now()
-	if row == nil || !row.HeldLately(now) || endpoint == nil || endpoint.Barred(t.delivery.Application) {
+	if row == nil || !row.HeldLately(now) || endpoint == nil || endpoint.Hold(t.delivery.Application).Decided() {
 		return nil
 	}
 	_, err := w.store.PutRow(ctx, row, row.Resume(now))

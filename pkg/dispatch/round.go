@@ -176,15 +176,16 @@ func (d *Dispatcher) bring(ctx context.Context, b *batch) error {
 func (d *Dispatcher) reconsider(ctx context.Context, held []*webhook.Row, waiting map[webhook.Lane][]*webhook.Row, now value.Time) error {
 	directories := map[value.ID]*webhook.Directory{}
 	for _, row := range held {
-		directory, err := directories[row.OrganizationID], error(nil)
+		directory := directories[row.OrganizationID]
 		if directory == nil {
-			if directory, err = d.store.Directory(ctx, row.OrganizationID); err != nil {
+			read, err := d.store.Directory(ctx, row.OrganizationID)
+			if err != nil {
 				return err
 			}
-			directories[row.OrganizationID] = directory
+			directory, directories[row.OrganizationID] = read, read
 		}
 		i := slices.IndexFunc(directory.Endpoints, func(e *webhook.Endpoint) bool { return e.ID == row.EndpointID })
-		if i < 0 || directory.Endpoints[i].Barred(directory.Applications[row.ApplicationID]) {
+		if i < 0 || directory.Endpoints[i].Hold(directory.Applications[row.ApplicationID]).Decided() {
 			continue
 		}
 		next := row.Resume(now)

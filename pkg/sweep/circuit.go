@@ -90,7 +90,7 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (made probe, drain
 		return probe{}, false, err
 	case e.Status != webhook.Active && e.Circuit.Open():
 		return probe{}, false, s.postpone(ctx, d, now.Add(pausedLook))
-	case hold != "" && hold != webhook.HeldCircuitOpen:
+	case hold.Decided():
 		return probe{}, false, s.postpone(ctx, d, now.Add(waitLook))
 	case !e.Circuit.Open():
 		return probe{}, !early(d, now), nil

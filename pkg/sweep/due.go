@@ -184,8 +184,7 @@ func (s *Sweeper) prolong(ctx context.Context, rows []leased, now value.Time) er
 		if late <= webhook.Lease {
 			return nil
 		}
-		_, _, err := s.store.Postpone(ctx, l.mark, now.Add(late))
-		return err
+		return s.postpone(ctx, l.mark, now.Add(late))
 	})
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -41,12 +39,10 @@ func (s *Sweeper) startIndexJobs(ctx context.Context, shard int, found *findings
 	if err != nil {
 		return err
 	}
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for _, job := range due {
-		group.Go(func() error { return s.index.Send(inner, job.OrganizationID, job.List) })
-	}
-	if err := group.Wait(); err != nil {
+	err = each(ctx, due, func(ctx context.Context, _ int, job dynamo.Job) error {
+		return s.index.Send(ctx, job.OrganizationID, job.List)
+	})
+	if err != nil {
 		return err
 	}
 	found.add(&found.indexJobs, len(due))

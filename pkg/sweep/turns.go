@@ -168,6 +168,5 @@ func (s *Sweeper) take(ctx context.Context, d webhook.Due) (work, error) {
 
 // release moves a mark that this run has taken back to the present.
 func (s *Sweeper) release(ctx context.Context, mark webhook.Due) error {
-	_, _, err := s.store.Postpone(ctx, mark, value.TimeOf(s.cfg.Clock()))
-	return err
+	return s.postpone(ctx, mark, value.TimeOf(s.cfg.Clock()))
 }

@@ -93,13 +93,6 @@ func (e *Endpoint) Hold(application ApplicationState) HeldReason {
 	return ""
 }
 
-// Barred reports whether its owner or the operator has the endpoint's events
-// wait until they are recovered.
-func (e *Endpoint) Barred(application ApplicationState) bool {
-	hold := e.Hold(application)
-	return hold != "" && hold != HeldCircuitOpen
-}
-
 // ApplicationState is what deliveries need to know of an application.
 type ApplicationState uint8
 

@@ -35,6 +35,10 @@ const (
 	HeldSuspended   HeldReason = "SUSPENDED"
 )
 
+// Decided reports whether the endpoint's owner or the operator has the row
+// wait until it is recovered.
+func (h HeldReason) Decided() bool { return h != "" && h != HeldCircuitOpen }
+
 // Values lists every reason to hold a row.
 func (HeldReason) Values() []string {
 	return []string{string(HeldPaused), string(HeldDisabled), string(HeldCircuitOpen), string(HeldSuspended)}
@@ -138,7 +142,7 @@ const heldDoubt = 15 * time.Minute
 // decision, and a recovery after it, may lie between the first look and the
 // hold, and has then not met the row.
 func (r *Row) HeldLately(now value.Time) bool {
-	return r.Status == RowHeld && r.HeldReason != HeldCircuitOpen && now.Std().Sub(r.UpdatedAt.Std()) < heldDoubt
+	return r.HeldReason.Decided() && now.Std().Sub(r.UpdatedAt.Std()) < heldDoubt
 }
 
 // change returns a copy to be changed at now, with nothing ahead of it.
