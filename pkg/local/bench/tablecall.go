@@ -3,10 +3,13 @@ package bench
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/local/meter"
 )
 
 // attributes are an item, or its key, as the protocol writes it.
@@ -166,25 +169,21 @@ const (
 
 // kind tells an item's kind from its key.
 func (t *touched) kind() string {
-	first, rest, _ := strings.Cut(t.pk, "#")
-	switch first {
-	case "IDX", "JOB":
+	kind := meter.KindOf(t.pk, t.sk)
+	switch kind {
+	case meter.RecordItem:
+		return kindRecord
+	case meter.RowItem:
+		return kindRow
+	case meter.PayloadItem:
+		return kindPayload
+	case meter.CountersItem, meter.HourItem:
+		return kindTally
+	case meter.ApplicationItem:
+		return kindEndpoint
+	}
+	if slices.Contains(meter.IndexItems(), kind) {
 		return kindIndex
-	case "ORG":
-		_, rest, _ = strings.Cut(rest, "#")
-		name, _, _ := strings.Cut(rest, "#")
-		switch name {
-		case "PRODUCT", "CATEGORY", "ORDER", "CUSTOMER", "INVOICE":
-			return kindRecord
-		case "EVENT":
-			return kindRow
-		case "PAYLOAD":
-			return kindPayload
-		case "COUNTERS", "STATS":
-			return kindTally
-		case "DEV":
-			return kindEndpoint
-		}
 	}
 	return kindOther
 }

@@ -30,9 +30,11 @@ func IndexItems() []string { return []string{TailItem, ManifestItem, ChunkItem, 
 
 type item = map[string]types.AttributeValue
 
-// kindOf tells an item's kind from its key.
-func kindOf(key item) string {
-	partition, sort := text(key["PK"]), text(key["SK"])
+// kindOf tells an item's kind.
+func kindOf(i item) string { return KindOf(text(i["PK"]), text(i["SK"])) }
+
+// KindOf tells an item's kind from its key.
+func KindOf(partition, sort string) string {
 	kind, rest, _ := strings.Cut(partition, "#")
 	switch kind {
 	case "RATE":
