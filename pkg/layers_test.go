@@ -15,44 +15,44 @@ const module = "github.com/commerce-integration/service/"
 // layers lists, for each package of the service, which others it may import.
 // What is not listed here may import nothing of ours. "..." covers a folder.
 var layers = map[string][]string{
-	"pkg/value":      {},
-	"pkg/fault":      {},
-	"pkg/fold":       {},
-	"pkg/pause":      {},
-	"pkg/strictjson": {"pkg/fault"},
-	"pkg/sealed":     {},
-	"pkg/index":      {"pkg/fold"},
-	"pkg/outbound":   {},
-	"pkg/sdkhttp":    {},
+	"pkg/value":          {},
+	"pkg/fault":          {},
+	"pkg/fold":           {},
+	"pkg/pause":          {},
+	"pkg/strictjson":     {"pkg/fault"},
+	"pkg/sealed":         {},
+	"pkg/lists/columnar": {"pkg/fold"},
+	"pkg/outbound":       {},
+	"pkg/sdkhttp":        {},
 
-	"pkg/listing":  {"pkg/value", "pkg/fault", "pkg/fold", "pkg/index"},
-	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/index", "pkg/fold", "pkg/listing"},
+	"pkg/lists":    {"pkg/value", "pkg/fault", "pkg/fold", "pkg/lists/columnar"},
+	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
 	"pkg/account":  {"pkg/value", "pkg/fault", "pkg/strictjson"},
-	"pkg/webhook":  {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/listing", "pkg/index"},
+	"pkg/webhook":  {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
 	"pkg/auth":     {"pkg/value", "pkg/fault", "pkg/account"},
 
-	"pkg/ratelimit":        {"pkg/fault", "pkg/rest", "pkg/ratelimit/window"},
+	"pkg/ratelimit":        {"pkg/fault", "pkg/httpapi", "pkg/ratelimit/window"},
 	"pkg/ratelimit/window": {},
 
-	"pkg/rest":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth"},
-	"pkg/rest/about":      {"pkg/fault", "pkg/rest"},
-	"pkg/rest/developers": {"pkg/value", "pkg/fault", "pkg/fold", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/listing", "pkg/rest"},
-	"pkg/rest/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/listing", "pkg/index", "pkg/rest"},
-	"pkg/rest/read":       {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/listing", "pkg/index", "pkg/indexing", "pkg/rest"},
+	"pkg/httpapi":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth"},
+	"pkg/httpapi/docs":       {"pkg/fault", "pkg/httpapi"},
+	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/fold", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/lists", "pkg/httpapi"},
+	"pkg/httpapi/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
+	"pkg/httpapi/records":    {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/lists/indexing", "pkg/httpapi"},
 
-	"pkg/dynamo":          {"pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/ratelimit/window"},
-	"pkg":                 {},
-	"pkg/queue/queuetest": {"..."},
-	"pkg/queue":           {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook"},
-	"pkg/ingest":          {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/dynamo"},
-	"pkg/indexing":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo"},
-	"pkg/dispatch":        {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/queue"},
-	"pkg/delivery":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/dynamo", "pkg/queue"},
-	"pkg/sweep":           {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/queue"},
+	"pkg/dynamo":             {"pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/ratelimit/window"},
+	"pkg":                    {},
+	"pkg/sqsqueue/queuetest": {"..."},
+	"pkg/sqsqueue":           {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook"},
+	"pkg/ingest":             {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/dynamo"},
+	"pkg/lists/indexing":     {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/dynamo"},
+	"pkg/dispatcher":         {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
+	"pkg/worker":             {"pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/dynamo", "pkg/sqsqueue"},
+	"pkg/sweeper":            {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 
 	"pkg/importer": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/commerce"},
 	"pkg/listener": {"pkg/value", "pkg/webhook", "pkg/commerce"},
-	"pkg/openapi":  {"pkg/value", "pkg/fault", "pkg/rest"},
+	"pkg/openapi":  {"pkg/value", "pkg/fault", "pkg/httpapi"},
 
 	"pkg/local/template":    {},
 	"pkg/local/gateway":     {"pkg/local/template"},
@@ -62,10 +62,10 @@ var layers = map[string][]string{
 	"pkg/local/eventsource": {"pkg/pause"},
 	"pkg/local/faults":      {},
 	"pkg/local/processes":   {"pkg/local/child"},
-	"pkg/local/meter":       {},
+	"pkg/lab/meter":         {},
 	"pkg/local/provision":   {"pkg/local/template"},
-	"pkg/local/bench":       {"..."},
-	"pkg/local/chaos":       {"..."},
+	"pkg/lab/bench":         {"..."},
+	"pkg/lab/chaos":         {"..."},
 
 	"pkg/app":               {"..."},
 	"pkg/local/runner":      {"..."},
@@ -84,9 +84,9 @@ var layers = map[string][]string{
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/queue", "pkg/app", "pkg/local/", "pkg/cmd/", "functions/",
+	"pkg/dynamo", "pkg/sqsqueue", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
-	"pkg/ingest", "pkg/indexing", "pkg/dispatch", "pkg/delivery", "pkg/sweep",
+	"pkg/ingest", "pkg/lists/indexing", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }
 
 // imports lists each package of the module with what it imports, tests apart.
@@ -138,8 +138,8 @@ func TestOnlyTheOuterPackagesImportAWS(t *testing.T) {
 
 func TestOnlyOnePackageSpeaksToEachService(t *testing.T) {
 	owners := map[string][]string{
-		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/local/", "pkg/cmd/"},
-		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/queue", "pkg/app", "pkg/local/", "pkg/cmd/"},
+		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
+		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/sqsqueue", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
 	}
 	for name, imported := range imports(t) {
 		for _, path := range imported {

@@ -16,7 +16,7 @@ import (
 const jwksTimeout = 5 * time.Second
 
 // Authorizer makes the function that both of the API's authorizers call.
-func Authorizer(_ context.Context, base *Base) (any, error) {
+func Authorizer(_ context.Context, base *Dependencies) (any, error) {
 	verifier, err := auth.NewVerifier(auth.VerifierConfig{
 		Issuer: base.Config.JWTIssuer, Audience: base.Config.JWTAudience, JWKSURL: base.Config.JWKSURL,
 		HS256Secret: base.Config.HS256Secret, OrganizationClaim: base.Config.OrganizationClaim,

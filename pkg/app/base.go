@@ -20,12 +20,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 // Base is what every function is made from.
-type Base struct {
+type Dependencies struct {
 	Config Config
 	AWS    aws.Config
 	Table  *dynamo.Table
@@ -37,20 +37,20 @@ type Base struct {
 
 // Maker makes a function's handler, of any form that Lambda takes. It fails
 // when the configuration does, so that a fault shows at the start.
-type Maker func(ctx context.Context, base *Base) (handler any, err error)
+type NewHandler func(ctx context.Context, base *Dependencies) (handler any, err error)
 
 // Endpoints are those of other servers than AWS's; "" is AWS's, or what the
 // environment says.
 type Endpoints struct{ DynamoDB, SQS string }
 
 // NewBase makes the clients that every function needs.
-func NewBase(cfg Config, aws aws.Config, logger *slog.Logger, endpoints Endpoints) *Base {
+func NewDependencies(cfg Config, aws aws.Config, logger *slog.Logger, endpoints Endpoints) *Dependencies {
 	client := dynamodb.NewFromConfig(aws, func(o *dynamodb.Options) {
 		if endpoints.DynamoDB != "" {
 			o.BaseEndpoint = &endpoints.DynamoDB
 		}
 	})
-	return &Base{
+	return &Dependencies{
 		Config: cfg, AWS: aws, Table: dynamo.New(client, cfg.TableName, time.Now),
 		Logger: logger, Clock: time.Now, endpoints: endpoints,
 	}
@@ -62,7 +62,7 @@ const initLimit = 9 * time.Second
 
 // Start runs a function in Lambda. It makes one real read first, so that the
 // first request finds an open connection.
-func Start(maker Maker) {
+func Start(maker NewHandler) {
 	logger := lambdacontext.NewLogger()
 	// net/http prints what receivers send unasked, as much of it as they like.
 	log.SetOutput(io.Discard)
@@ -81,7 +81,7 @@ func Start(maker Maker) {
 	lambda.Start(handler)
 }
 
-func start(ctx context.Context, maker Maker, logger *slog.Logger) (any, error) {
+func start(ctx context.Context, maker NewHandler, logger *slog.Logger) (any, error) {
 	cfg, err := ConfigFrom(os.Getenv)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func start(ctx context.Context, maker Maker, logger *slog.Logger) (any, error) {
 		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
 	aws.HTTPClient = sdkhttp.New(aws.HTTPClient)
-	base := NewBase(cfg, aws, logger, Endpoints{})
+	base := NewDependencies(cfg, aws, logger, Endpoints{})
 	if err := base.Table.Ping(ctx); err != nil {
 		return nil, fmt.Errorf("reach the table: %w", err)
 	}
@@ -110,18 +110,18 @@ func client() *awshttp.BuildableClient {
 }
 
 // queue returns the queue at the URL.
-func (b *Base) queue(url string) *queue.Queue {
+func (b *Dependencies) queue(url string) *sqsqueue.Queue {
 	client := sqs.NewFromConfig(b.AWS, func(o *sqs.Options) {
 		if b.endpoints.SQS != "" {
 			o.BaseEndpoint = &b.endpoints.SQS
 		}
 	})
-	return queue.New(client, url)
+	return sqsqueue.New(client, url)
 }
 
 // viewBytes is what views may take of the function's memory: half, which
 // leaves room for filling one beside them.
-func (b *Base) viewBytes() int64 {
+func (b *Dependencies) viewBytes() int64 {
 	if memory := int64(lambdacontext.MemoryLimitInMB); memory > 0 {
 		return memory << 20 / 2
 	}

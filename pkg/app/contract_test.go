@@ -22,16 +22,16 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/openapi"
-	"github.com/commerce-integration/service/pkg/rest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 var update = flag.Bool("update", false, "rewrite the OpenAPI document")
 
 func TestTheOpenAPIDocumentIsWhatTheOperationsDeclare(t *testing.T) {
-	golden := filepath.Join("..", "rest", "about", "openapi.json")
+	golden := filepath.Join("..", "httpapi", "docs", "openapi.json")
 	got, err := openapi.Build(app.Operations())
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestTheOpenAPIDocumentIsWhatTheOperationsDeclare(t *testing.T) {
 }
 
 // authorizers are the template's names for the kinds of access.
-var authorizers = map[rest.Access]string{rest.Public: "", rest.Developer: "JwtOnly", rest.Reader: "Any"}
+var authorizers = map[httpapi.Access]string{httpapi.Public: "", httpapi.Developer: "JwtOnly", httpapi.Reader: "Any"}
 
 func TestTheTemplateDeclaresExactlyTheRoutesInCode(t *testing.T) {
 	type target struct{ function, authorizer string }
@@ -146,7 +146,7 @@ func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		base := app.NewBase(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+		base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
 		base.Table = dynamo.New(client, name, time.Now)
 		handler, err := app.Webhooks(t.Context(), base)
 		if err != nil {

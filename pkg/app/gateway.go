@@ -12,7 +12,7 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -40,9 +40,9 @@ func escapedPath(path string) string {
 // callerOf reads who asks from the authorizer's context and from nothing
 // else: a client can forge every header, also those that the adapter would
 // write for handlers that read the context from headers.
-func callerOf(r *http.Request) rest.Caller {
+func callerOf(r *http.Request) httpapi.Caller {
 	gateway, ok := core.GetAPIGatewayContextFromContext(r.Context())
-	caller := rest.Caller{RequestID: requestID(r.Context()), BaseURL: baseURL(r, gateway)}
+	caller := httpapi.Caller{RequestID: requestID(r.Context()), BaseURL: baseURL(r, gateway)}
 	if !ok {
 		caller.Err = auth.ErrNoPrincipal
 		return caller

@@ -68,7 +68,7 @@ func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
 			}
 		}
 		row := w.rows(endpoints[i])[0]
-		if row.Status != webhook.RowFailed || row.AttemptCount != 11 {
+		if row.Status != webhook.DeliveryFailed || row.AttemptCount != 11 {
 			t.Errorf("%s: %s after %d attempts, want FAILED after 11", name, row.Status, row.AttemptCount)
 		}
 		if e := w.stored(endpoints[i]); e.Circuit != nil || e.Lane != webhook.LaneMain {
@@ -116,7 +116,7 @@ func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
 					t.Errorf("%s: wait %d was %s, want %s", name, i+1, wait, want)
 				}
 			}
-			if row := w.rows(e)[0]; row.Status != webhook.RowDelivered {
+			if row := w.rows(e)[0]; row.Status != webhook.DeliveryDelivered {
 				t.Errorf("%s: %s", name, row.Status)
 			}
 		}()
@@ -153,7 +153,7 @@ func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 		w.order("held")
 	}
 	for i, row := range w.rows(e) {
-		if row.Status != webhook.RowHeld || row.HeldReason != webhook.HeldCircuitOpen {
+		if row.Status != webhook.DeliveryHeld || row.HeldReason != webhook.HeldCircuitOpen {
 			t.Errorf("during the outage row %d is %s %s, want HELD CIRCUIT_OPEN", i, row.Status, row.HeldReason)
 		}
 	}
@@ -182,7 +182,7 @@ func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 	}
 	checkOldestFirst(t, held, rows)
 	for _, row := range rows {
-		if row.Status != webhook.RowDelivered {
+		if row.Status != webhook.DeliveryDelivered {
 			t.Errorf("row of %s is %s", row.CreatedAt, row.Status)
 		}
 	}
@@ -195,10 +195,10 @@ func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 
 // checkOldestFirst compares the order in which rows were sent, the probe
 // first, with their age.
-func checkOldestFirst(t *testing.T, sent []value.ID, rows []*webhook.Row) {
+func checkOldestFirst(t *testing.T, sent []value.ID, rows []*webhook.Delivery) {
 	t.Helper()
 	age := func(id value.ID) int {
-		return slices.IndexFunc(rows, func(r *webhook.Row) bool { return r.ID == id })
+		return slices.IndexFunc(rows, func(r *webhook.Delivery) bool { return r.ID == id })
 	}
 	if len(sent) != len(rows)-1 || !slices.IsSortedFunc(sent, func(a, b value.ID) int { return age(a) - age(b) }) {
 		ages := make([]int, len(sent))
@@ -292,7 +292,7 @@ func TestEndpointThatFailsForFiveDaysIsDisabledAndRecovered(t *testing.T) {
 	w.until(outage + time.Hour + 5*time.Minute)
 	rows := w.rows(e)
 	for _, row := range rows {
-		if row.Status != webhook.RowDelivered {
+		if row.Status != webhook.DeliveryDelivered {
 			t.Errorf("after the recovery the row of %s is %s %s", row.CreatedAt, row.Status, row.HeldReason)
 		}
 	}
@@ -322,7 +322,7 @@ func checkDisabled(t *testing.T, w *world, e, sibling *webhook.Endpoint) {
 	}
 	reasons := map[webhook.HeldReason]int{}
 	for _, row := range w.rows(e) {
-		if row.Status != webhook.RowHeld && row.Status != webhook.RowFailed || row.Type != "order.created" {
+		if row.Status != webhook.DeliveryHeld && row.Status != webhook.DeliveryFailed || row.Type != "order.created" {
 			t.Errorf("the row of %s, %s, is %s", row.CreatedAt, row.Type, row.Status)
 		}
 		if row.CreatedAt >= disabled.UpdatedAt && row.HeldReason != webhook.HeldDisabled {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -53,7 +53,7 @@ func wholeSeconds(d time.Duration) time.Duration {
 }
 
 // post adds a message. The lock must be held.
-func (m *mailbox) post(lane webhook.Lane, ref webhook.Ref, delay time.Duration) error {
+func (m *mailbox) post(lane webhook.Lane, ref webhook.DeliveryRef, delay time.Duration) error {
 	if delay = wholeSeconds(max(0, delay)); delay > maxDelay {
 		return fmt.Errorf("a delay of %s", delay)
 	}
@@ -64,7 +64,7 @@ func (m *mailbox) post(lane webhook.Lane, ref webhook.Ref, delay time.Duration) 
 }
 
 // SendTo is what the dispatcher and the sweeper send by.
-func (m *mailbox) SendTo(_ context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Row) error {
+func (m *mailbox) Send(_ context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Delivery) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range rows {
@@ -76,11 +76,11 @@ func (m *mailbox) SendTo(_ context.Context, lane webhook.Lane, now value.Time, r
 }
 
 // Move is what the worker sends by.
-func (m *mailbox) Move(_ context.Context, to webhook.Lane, moves ...queue.Move) error {
+func (m *mailbox) Move(_ context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, move := range moves {
-		move.Ref.As = move.As
+		move.Ref.As = move.MessageID
 		if err := m.post(to, move.Ref, move.Delay); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (m *mailbox) Lane(message *events.SQSMessage) webhook.Lane {
 }
 
 // Hide keeps messages from their readers for a while.
-func (m *mailbox) Hide(_ context.Context, _ webhook.Lane, hidings ...queue.Hiding) error {
+func (m *mailbox) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ...sqsqueue.VisibilityChange) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, h := range hidings {
@@ -108,7 +108,7 @@ func (m *mailbox) Hide(_ context.Context, _ webhook.Lane, hidings ...queue.Hidin
 }
 
 // Crowded reports what it always is.
-func (m *mailbox) Crowded(context.Context, webhook.Lane) bool { return false }
+func (m *mailbox) TooManyInFlight(context.Context, webhook.Lane) bool { return false }
 
 func (l *letter) receipt() string { return l.id + "/" + strconv.Itoa(l.receives) }
 

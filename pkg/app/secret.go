@@ -13,7 +13,7 @@ import (
 )
 
 // secrets returns the box that keeps webhook secrets.
-func (b *Base) secrets(ctx context.Context) (*sealed.Box, error) {
+func (b *Dependencies) secrets(ctx context.Context) (*sealed.Box, error) {
 	key := b.Config.ServiceKey
 	if key == nil {
 		var err error
@@ -26,7 +26,7 @@ func (b *Base) secrets(ctx context.Context) (*sealed.Box, error) {
 
 // fetchServiceKey derives the key from the secret's text, which Secrets
 // Manager generates: 64 random letters and digits, more than the key holds.
-func (b *Base) fetchServiceKey(ctx context.Context) ([]byte, error) {
+func (b *Dependencies) fetchServiceKey(ctx context.Context) ([]byte, error) {
 	if b.Config.ServiceKeySecretARN == "" {
 		return nil, errors.New("neither SERVICE_KEY nor SERVICE_KEY_SECRET_ARN is set")
 	}

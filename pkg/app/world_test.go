@@ -23,15 +23,15 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/delivery"
-	"github.com/commerce-integration/service/pkg/dispatch"
+	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sealed"
-	"github.com/commerce-integration/service/pkg/sweep"
+	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/worker"
 )
 
 // world is the service from a record's change to its receivers, in which days
@@ -44,9 +44,9 @@ type world struct {
 	table      *dynamo.Table
 	stream     *stream
 	mail       *mailbox
-	workers    [2]*delivery.Worker // instances, which take turns
-	sweeper    *sweep.Sweeper
-	dispatcher *dispatch.Dispatcher
+	workers    [2]*worker.Worker // instances, which take turns
+	sweeper    *sweeper.Sweeper
+	dispatcher *dispatcher.Dispatcher
 	box        *sealed.Box
 	org, app   value.ID
 	server     *httptest.Server
@@ -94,11 +94,11 @@ func newWorld(t *testing.T, random ...float64) *world {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	for i := range w.workers {
-		w.workers[i] = delivery.New(w.table, w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.box,
-			delivery.Config{Clock: w.clock, Random: w.nextRandom, Logger: quiet})
+		w.workers[i] = worker.New(w.table, w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.box,
+			worker.Config{Clock: w.clock, Random: w.nextRandom, Logger: quiet})
 	}
-	w.dispatcher = dispatch.New(w.table, w.mail, w, w.clock, quiet)
-	w.sweeper = sweep.New(w.table, w.mail, sweep.Index{IndexQueue: noLists{}, Maintainer: noLists{}}, sweep.Config{Clock: w.clock, Logger: quiet})
+	w.dispatcher = dispatcher.New(w.table, w.mail, w, w.clock, quiet)
+	w.sweeper = sweeper.New(w.table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Maintainer: noLists{}}, sweeper.Config{Clock: w.clock, Logger: quiet})
 	w.app = dynamotest.Application(t, w.table, w.org)
 	w.server = httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(w.server.Close)
@@ -222,7 +222,7 @@ func (w *world) until(since time.Duration) {
 		switch {
 		case due:
 			w.grid = run.Add(time.Minute)
-			if _, err := w.sweeper.Handle(w.t.Context(), sweep.Event{}); err != nil {
+			if _, err := w.sweeper.Handle(w.t.Context(), sweeper.Event{}); err != nil {
 				w.t.Fatalf("%s after the beginning: sweep: %v", run.Sub(w.start), err)
 			}
 		case next.Equal(end):
@@ -311,10 +311,10 @@ func (w *world) stored(e *webhook.Endpoint) *webhook.Endpoint {
 }
 
 // rows are the endpoint's, the oldest first.
-func (w *world) rows(e *webhook.Endpoint) []*webhook.Row {
+func (w *world) rows(e *webhook.Endpoint) []*webhook.Delivery {
 	w.t.Helper()
-	var found []*webhook.Row
-	if err := w.table.AllRows(w.t.Context(), w.org, func(r *webhook.Row) error {
+	var found []*webhook.Delivery
+	if err := w.table.AllDeliveries(w.t.Context(), w.org, func(r *webhook.Delivery) error {
 		if r.EndpointID == e.ID {
 			found = append(found, r)
 		}
@@ -322,7 +322,7 @@ func (w *world) rows(e *webhook.Endpoint) []*webhook.Row {
 	}); err != nil {
 		w.t.Fatal(err)
 	}
-	slices.SortFunc(found, func(a, b *webhook.Row) int { return int(a.CreatedAt - b.CreatedAt) })
+	slices.SortFunc(found, func(a, b *webhook.Delivery) int { return int(a.CreatedAt - b.CreatedAt) })
 	return found
 }
 

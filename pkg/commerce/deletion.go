@@ -3,8 +3,8 @@ package commerce
 import (
 	"slices"
 
-	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -15,23 +15,23 @@ type Deletion struct {
 	DeletedAt value.Time `json:"deletedAt"`
 }
 
-var deletionSchema = index.MustSchema("deletions",
-	index.Column{Name: "kind", Type: index.Keyword},
-	index.Column{Name: "deletedAt", Type: index.Time, Sort: true},
+var deletionSchema = columnar.MustSchema("deletions",
+	columnar.Column{Name: "kind", Type: columnar.Keyword},
+	columnar.Column{Name: "deletedAt", Type: columnar.Time, Sort: true},
 )
 
 // DeletionList is the declaration of the list of deletions. It is shared: do
 // not change it.
-func DeletionList() *listing.List { return deletionList }
+func DeletionList() *lists.List { return deletionList }
 
-var deletionList = &listing.List{
+var deletionList = &lists.List{
 	Name: "deletions", Schema: deletionSchema, Walk: true,
-	Orders: []listing.Order{listing.By("deletedAt")},
-	Filters: []listing.Filter{
+	Orders: []lists.Order{lists.By("deletedAt")},
+	Filters: []lists.Filter{
 		oneOfThese("kind", "The kind of the deleted record.", Kind("").Values()),
 		within("deleted", "deletedAt", "When the record was deleted."),
 		within("created", "deletedAt", "When the entry was created: the same as deletedFrom and deletedTo."),
-		{Name: "updated", Kind: listing.Visible, Description: "When the deletion became visible in this list: deletedAt or, at most, " +
+		{Name: "updated", Kind: lists.Visible, Description: "When the deletion became visible in this list: deletedAt or, at most, " +
 			"seconds later. Asking again from the Date of the last first page less 60 s misses nothing."},
 	},
 }
@@ -40,7 +40,7 @@ var deletionList = &listing.List{
 // an entry for a tombstone, and a tombstone of the entry for a record that
 // lives (again). Records of two kinds may share an identifier: the kind is
 // the document's Sub.
-func DeletionDocument(s *Stored, visible value.Time) index.Document {
+func DeletionDocument(s *Stored, visible value.Time) columnar.Document {
 	sub := uint8(slices.Index(Kinds(), s.Kind) + 1) //nolint:gosec // one of five
 	if !s.Deleted {
 		return deletionSchema.Tombstone(s.ID, sub, int64(s.Revision), int64(visible))
@@ -54,7 +54,7 @@ func DeletionDocument(s *Stored, visible value.Time) index.Document {
 // DeletionOf reads the entry that a hit of the deletions' index stands for.
 // The revision of a tombstone is the time of the deletion. A hit whose Sub
 // names no kind gives false.
-func DeletionOf(hit index.Hit) (Deletion, bool) {
+func DeletionOf(hit columnar.Hit) (Deletion, bool) {
 	kinds := Kinds()
 	if hit.Sub < 1 || int(hit.Sub) > len(kinds) {
 		return Deletion{}, false

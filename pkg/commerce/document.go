@@ -1,26 +1,26 @@
 package commerce
 
 import (
-	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Document is what a kind's index knows of a stored record; visible is when
 // the revision became visible in lists. A tombstone gives a tombstone.
-func Document(s *Stored, visible value.Time) (index.Document, error) {
+func Document(s *Stored, visible value.Time) (columnar.Document, error) {
 	schema := ListOf(s.Kind).Schema
 	if s.Deleted {
 		return schema.Tombstone(s.ID, 0, int64(s.Revision), int64(visible)), nil
 	}
 	r, err := s.Record()
 	if err != nil {
-		return index.Document{}, err
+		return columnar.Document{}, err
 	}
 	b := columns{schema, schema.Build(s.ID, 0)}
 	switch r := r.(type) {
 	case *Product:
-		b.keyword("siteIds", listing.Keys(s.SiteIDs)...)
+		b.keyword("siteIds", lists.Keys(s.SiteIDs)...)
 		b.product(r)
 	case *Category:
 		b.category(r)
@@ -39,8 +39,8 @@ func Document(s *Stored, visible value.Time) (index.Document, error) {
 
 // columns sets columns by name; what is null is left out.
 type columns struct {
-	schema *index.Schema
-	*index.Builder
+	schema *columnar.Schema
+	*columnar.Builder
 }
 
 func (b columns) product(p *Product) {
@@ -120,7 +120,7 @@ func (b columns) number(name string, v int64) { b.Number(b.schema.Col(name), v) 
 
 func (b columns) id(name string, id *value.ID) {
 	if id != nil {
-		b.keyword(name, listing.Key(*id))
+		b.keyword(name, lists.Key(*id))
 	}
 }
 

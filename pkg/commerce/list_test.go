@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/fold"
-	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
@@ -27,13 +27,13 @@ var (
 // shelf is an index of stored records beside the records themselves.
 type shelf struct {
 	kind   Kind
-	view   *index.View
+	view   *columnar.View
 	stored map[value.ID]*Stored
 	names  map[value.ID]string
 }
 
 func newShelf(kind Kind) *shelf {
-	return &shelf{kind: kind, view: index.NewView(ListOf(kind).Schema), stored: map[value.ID]*Stored{}, names: map[value.ID]string{}}
+	return &shelf{kind: kind, view: columnar.NewView(ListOf(kind).Schema), stored: map[value.ID]*Stored{}, names: map[value.ID]string{}}
 }
 
 // add stores a record under a name; its JSON has no id.
@@ -53,7 +53,7 @@ func (s *shelf) add(t testing.TB, name, fields string, sites ...value.ID) value.
 	return id
 }
 
-func (s *shelf) find(q index.Query) (index.Result, error) { return s.view.Query(q), nil }
+func (s *shelf) find(q columnar.Query) (columnar.Result, error) { return s.view.Query(q), nil }
 
 func (s *shelf) put(t testing.TB, stored *Stored, name string) {
 	t.Helper()
@@ -61,7 +61,7 @@ func (s *shelf) put(t testing.TB, stored *Stored, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.view.Apply([]index.Document{doc})
+	s.view.Apply([]columnar.Document{doc})
 	s.stored[stored.ID], s.names[stored.ID] = stored, name
 }
 
@@ -352,7 +352,7 @@ func TestOverdueInTheIndexIsOverdueInTheShape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			listed := index.Match(ListOf(KindInvoice).Schema, in, doc)
+			listed := columnar.Match(ListOf(KindInvoice).Schema, in, doc)
 			shown := strings.Contains(string(stored.shape(now)), `,"isOverdue":true,"orderId"`)
 			if listed != (shown == want) {
 				t.Fatalf("isOverdue=%v at %s lists %v, shown %v: %s", want, now, listed, shown, stored.Doc)
@@ -385,7 +385,7 @@ func checkOrders(t *testing.T, kind Kind) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.view.Apply([]index.Document{document})
+		s.view.Apply([]columnar.Document{document})
 		if s.stored[id] == nil {
 			s.stored[id] = stored
 		}
@@ -462,8 +462,8 @@ func inOrder(a, b any, idA, idB value.ID, desc bool) bool {
 }
 
 func TestDeletionsAreListedWhileTheyLast(t *testing.T) {
-	view := index.NewView(DeletionList().Schema)
-	apply := func(s *Stored) { view.Apply([]index.Document{DeletionDocument(s, s.Revision)}) }
+	view := columnar.NewView(DeletionList().Schema)
+	apply := func(s *Stored) { view.Apply([]columnar.Document{DeletionDocument(s, s.Revision)}) }
 	list := func(query string) []Deletion {
 		values, err := url.ParseQuery(query)
 		if err != nil {
@@ -501,7 +501,7 @@ func TestDeletionsAreListedWhileTheyLast(t *testing.T) {
 	if got := list(""); len(got) != 1 || got[0].Kind != KindInvoice {
 		t.Errorf("after it was created again: %+v", got)
 	}
-	if _, ok := DeletionOf(index.Hit{Sub: 9}); ok {
+	if _, ok := DeletionOf(columnar.Hit{Sub: 9}); ok {
 		t.Error("a hit of no kind is a deletion")
 	}
 }
@@ -564,9 +564,9 @@ func TestEveryFilterOfTheTableIsThere(t *testing.T) {
 }
 
 // checkColumns asks the schema for every column that the list names.
-func checkColumns(t *testing.T, l *listing.List) {
+func checkColumns(t *testing.T, l *lists.List) {
 	t.Helper()
-	columns := map[string]index.Column{}
+	columns := map[string]columnar.Column{}
 	for _, c := range l.Schema.Columns() {
 		columns[c.Name] = c
 	}
@@ -589,7 +589,7 @@ func checkColumns(t *testing.T, l *listing.List) {
 		if f.Column == "" {
 			continue
 		}
-		if c, ok := columns[f.Column]; !ok || c.Type == index.Text && !c.Match {
+		if c, ok := columns[f.Column]; !ok || c.Type == columnar.Text && !c.Match {
 			t.Errorf("%s: no filter by %s", l.Name, f.Column)
 		}
 	}

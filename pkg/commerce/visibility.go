@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -47,32 +47,32 @@ func (r Reach) Shows(s *Stored) (bool, error) {
 }
 
 // filter is the index filter of what the reader sees in a kind's list.
-func (r Reach) filter(kind Kind, q *listing.Query) index.Filter {
+func (r Reach) filter(kind Kind, q *lists.Query) columnar.Filter {
 	schema := ListOf(kind).Schema
 	sites, every := r.sites()
 	switch kind {
 	case KindProduct:
 		col := schema.Col("siteIds")
 		if every {
-			return index.All()
+			return columnar.All()
 		}
-		return index.Any(index.In(col, listing.Keys(sites)...), index.Null(col))
+		return columnar.Any(columnar.In(col, lists.Keys(sites)...), columnar.Null(col))
 	case KindCategory:
 		col := schema.Col("siteId")
 		switch globals := q.Bool(filterGlobal, r.Site == nil); {
 		case every && globals:
-			return index.All()
+			return columnar.All()
 		case every:
-			return index.Not(index.Null(col))
+			return columnar.Not(columnar.Null(col))
 		case globals:
-			return index.Any(index.In(col, listing.Keys(sites)...), index.Null(col))
+			return columnar.Any(columnar.In(col, lists.Keys(sites)...), columnar.Null(col))
 		}
-		return index.In(col, listing.Keys(sites)...)
+		return columnar.In(col, lists.Keys(sites)...)
 	}
 	if every {
-		return index.All()
+		return columnar.All()
 	}
-	return index.In(schema.Col("siteId"), listing.Keys(sites)...)
+	return columnar.In(schema.Col("siteId"), lists.Keys(sites)...)
 }
 
 // Descendants returns the categories below a category and itself, given the
@@ -83,39 +83,39 @@ type Descendants func(category value.ID) ([]value.ID, error)
 // index: what was asked, within what the reader may see, at a time.
 // descendants is called only for products under includeDescendants; its
 // error is returned as it is.
-func IndexQuery(kind Kind, q *listing.Query, reach Reach, descendants Descendants, now value.Time) (index.Query, error) {
+func IndexQuery(kind Kind, q *lists.Query, reach Reach, descendants Descendants, now value.Time) (columnar.Query, error) {
 	schema := ListOf(kind).Schema
-	filters := []index.Filter{reach.filter(kind, q)}
+	filters := []columnar.Filter{reach.filter(kind, q)}
 	if category, ok := q.ID(filterCategory); ok {
 		categories := []value.ID{category}
 		if q.Bool(filterDescendants, false) {
 			var err error
 			if categories, err = descendants(category); err != nil {
-				return index.Query{}, err
+				return columnar.Query{}, err
 			}
 		}
-		filters = append(filters, index.In(schema.Col("categoryId"), listing.Keys(categories)...))
+		filters = append(filters, columnar.In(schema.Col("categoryId"), lists.Keys(categories)...))
 	}
 	if kind == KindInvoice && q.Has(filterOverdue) {
 		filter := overdueFilter(schema, now)
 		if !q.Bool(filterOverdue, false) {
-			filter = index.Not(filter)
+			filter = columnar.Not(filter)
 		}
 		filters = append(filters, filter)
 	}
 	if (kind == KindProduct || kind == KindCategory) && q.Has(filterExternalRef) {
-		filters = append(filters, index.Any()) // neither has one
+		filters = append(filters, columnar.Any()) // neither has one
 	}
 	return q.Index(filters...), nil
 }
 
 // overdueFilter is [Invoice.OverdueAt] of the index.
-func overdueFilter(schema *index.Schema, now value.Time) index.Filter {
-	return index.All(
-		index.In(schema.Col("type"), string(InvoiceRegular)),
-		index.In(schema.Col("status"), string(InvoiceIssued), string(InvoicePartiallyPaid)),
-		index.Within(schema.Col("dueAt"), math.MinInt64, int64(now)),
-		index.Between(schema.Col("amountDue"), 1, math.MaxInt64),
+func overdueFilter(schema *columnar.Schema, now value.Time) columnar.Filter {
+	return columnar.All(
+		columnar.In(schema.Col("type"), string(InvoiceRegular)),
+		columnar.In(schema.Col("status"), string(InvoiceIssued), string(InvoicePartiallyPaid)),
+		columnar.Within(schema.Col("dueAt"), math.MinInt64, int64(now)),
+		columnar.Between(schema.Col("amountDue"), 1, math.MaxInt64),
 	)
 }
 
@@ -124,7 +124,7 @@ func overdueFilter(schema *index.Schema, now value.Time) index.Filter {
 const maxDescendants = 10_000
 
 // Finder answers queries of an index.
-type Finder func(index.Query) (index.Result, error)
+type Finder func(columnar.Query) (columnar.Result, error)
 
 // DescendantsIn follows the tree of categories in the categories' index.
 func DescendantsIn(categories Finder) Descendants {
@@ -133,8 +133,8 @@ func DescendantsIn(categories Finder) Descendants {
 		found := []value.ID{root}
 		seen := map[value.ID]bool{root: true}
 		for level := found; len(level) > 0 && len(found) < maxDescendants; {
-			result, err := categories(index.Query{
-				Filter: index.In(parent, listing.Keys(level)...), OrderBy: index.ByID, Limit: maxDescendants,
+			result, err := categories(columnar.Query{
+				Filter: columnar.In(parent, lists.Keys(level)...), OrderBy: columnar.ByID, Limit: maxDescendants,
 			})
 			if err != nil {
 				return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/local/meter"
+	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -184,7 +184,7 @@ func BenchmarkSlot(b *testing.B) {
 		m.meter.Reset()
 		for b.Loop() {
 			put(slot + 1)
-			if err := m.DropChunk(b.Context(), m.org, list, slot, 1); err != nil {
+			if err := m.DeleteChunk(b.Context(), m.org, list, slot, 1); err != nil {
 				b.Fatal(err)
 			}
 			slot++
@@ -199,7 +199,7 @@ func BenchmarkJob(b *testing.B) {
 	b.Run("done", func(b *testing.B) {
 		m := newMeasured(b)
 		for b.Loop() {
-			if err := m.AskJob(b.Context(), m.org, list, value.TimeOf(time.Now())); err != nil {
+			if err := m.RequestJob(b.Context(), m.org, list, value.TimeOf(time.Now())); err != nil {
 				b.Fatal(err)
 			}
 			m.run(b, nil)
@@ -209,7 +209,7 @@ func BenchmarkJob(b *testing.B) {
 	b.Run("continued", func(b *testing.B) {
 		m := newMeasured(b)
 		now := value.TimeOf(time.Now())
-		if err := m.AskJob(b.Context(), m.org, list, now); err != nil {
+		if err := m.RequestJob(b.Context(), m.org, list, now); err != nil {
 			b.Fatal(err)
 		}
 		m.meter.Reset()

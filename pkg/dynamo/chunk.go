@@ -64,7 +64,7 @@ func (t *Table) PutChunk(ctx context.Context, org value.ID, list string, c Chunk
 
 // DropChunk removes what lies in a slot if it has the mark. That costs as
 // much as writing it: a slot is better kept and written over.
-func (t *Table) DropChunk(ctx context.Context, org value.ID, list string, slot, mark uint64) error {
+func (t *Table) DeleteChunk(ctx context.Context, org value.ID, list string, slot, mark uint64) error {
 	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.name, Key: chunkKey(org, list, slot).item(),
 		ConditionExpression: aws.String("mark = :mark"), ExpressionAttributeValues: item{":mark": unsigned(mark)},

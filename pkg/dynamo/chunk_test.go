@@ -125,7 +125,7 @@ func TestChunkIsDroppedByItsMark(t *testing.T) {
 		slot, mark uint64
 		left       int
 	}{{value.NewID(), 1, 5, 1}, {org, 2, 5, 1}, {org, 1, 6, 1}, {org, 1, 5, 0}, {org, 1, 5, 0}} {
-		if err := table.DropChunk(t.Context(), row.org, list, row.slot, row.mark); err != nil {
+		if err := table.DeleteChunk(t.Context(), row.org, list, row.slot, row.mark); err != nil {
 			t.Error(err)
 		}
 		if left := readChunks(t, table, org, 1); len(left) != row.left {

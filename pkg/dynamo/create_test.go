@@ -22,9 +22,9 @@ import (
 
 // manyRows are rows of all states that a new one can have, for one endpoint
 // of an organization.
-func manyRows(org value.ID, n int, now value.Time) []*webhook.Row {
+func manyRows(org value.ID, n int, now value.Time) []*webhook.Delivery {
 	e := makeEndpoint(org, value.NewID())
-	rows := make([]*webhook.Row, n)
+	rows := make([]*webhook.Delivery, n)
 	for i := range rows {
 		hold := []webhook.HeldReason{"", webhook.HeldPaused, webhook.HeldCircuitOpen}[i%3]
 		rows[i] = makeRow(org, e, hold, now)
@@ -39,7 +39,7 @@ func manyRows(org value.ID, n int, now value.Time) []*webhook.Row {
 func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 	table, org, now := dynamotest.NewTable(t), value.NewID(), value.TimeOf(time.Now())
 	rows := manyRows(org, 70, now)
-	want := make([]*webhook.Row, len(rows))
+	want := make([]*webhook.Delivery, len(rows))
 	for i, r := range rows {
 		if i%5 == 0 {
 			want[i] = createRow(t, table, r)
@@ -48,7 +48,7 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 			rows[i] = &later
 		}
 	}
-	got, err := table.CreateRows(t.Context(), rows)
+	got, err := table.CreateDeliveries(t.Context(), rows)
 	if err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("CreateRows: %v\n%s", err, cmp.Diff(got, want))
 	}
@@ -56,13 +56,13 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 		if want[i] == nil {
 			want[i] = r
 		}
-		for owner, want := range map[value.ID]*webhook.Row{org: want[i], value.NewID(): nil} {
-			if got, err := table.Row(t.Context(), owner, r.ID); err != nil || cmp.Diff(got, want) != "" {
+		for owner, want := range map[value.ID]*webhook.Delivery{org: want[i], value.NewID(): nil} {
+			if got, err := table.Delivery(t.Context(), owner, r.ID); err != nil || cmp.Diff(got, want) != "" {
 				t.Errorf("row %d of %s: %v\n%s", i, owner, err, cmp.Diff(got, want))
 			}
 		}
 	}
-	if got, err = table.CreateRows(t.Context(), rows); err != nil || cmp.Diff(got, want) != "" {
+	if got, err = table.CreateDeliveries(t.Context(), rows); err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("CreateRows again: %v\n%s", err, cmp.Diff(got, want))
 	}
 	if due := allDue(t, table); len(due) != 12 {
@@ -71,7 +71,7 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 	if held, err := table.Held(t.Context(), org, rows[0].EndpointID, "", 100); err != nil || len(held) != 23 {
 		t.Errorf("the circuit holds %d rows, %v; want 23", len(held), err)
 	}
-	if got, err := table.CreateRows(t.Context(), nil); len(got) > 0 || err != nil {
+	if got, err := table.CreateDeliveries(t.Context(), nil); len(got) > 0 || err != nil {
 		t.Errorf("CreateRows of none: %v, %v", got, err)
 	}
 }
@@ -79,8 +79,8 @@ func TestRowsAreCreatedTogetherOnce(t *testing.T) {
 func TestARowThatComesTwiceIsCreatedOnce(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	r := makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now()))
-	got, err := table.CreateRows(t.Context(), []*webhook.Row{r, r})
-	if want := []*webhook.Row{nil, r}; err != nil || cmp.Diff(got, want) != "" {
+	got, err := table.CreateDeliveries(t.Context(), []*webhook.Delivery{r, r})
+	if want := []*webhook.Delivery{nil, r}; err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("CreateRows: %v\n%s", err, cmp.Diff(got, want))
 	}
 }
@@ -94,8 +94,8 @@ func TestAnExpiredRowIsNotCreatedAgain(t *testing.T) {
 	now = now.Add(31 * 24 * time.Hour)
 	later := *r
 	later.CreatedAt = now
-	got, err := table.CreateRows(t.Context(), []*webhook.Row{&later})
-	if want := []*webhook.Row{r}; err != nil || cmp.Diff(got, want) != "" {
+	got, err := table.CreateDeliveries(t.Context(), []*webhook.Delivery{&later})
+	if want := []*webhook.Delivery{r}; err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("CreateRows: %v\n%s", err, cmp.Diff(got, want))
 	}
 }
@@ -111,7 +111,7 @@ func TestRowsAndPayloadsAreCreatedWhateverFails(t *testing.T) {
 		}
 		insist(t, func() error { return table.PutPayloads(t.Context(), payloads) })
 		insist(t, func() error {
-			existing, err := table.CreateRows(t.Context(), rows)
+			existing, err := table.CreateDeliveries(t.Context(), rows)
 			for i, e := range existing {
 				if e != nil && cmp.Diff(e, rows[i]) != "" {
 					t.Errorf("row %d: found\n%s", i, cmp.Diff(e, rows[i]))
@@ -120,7 +120,7 @@ func TestRowsAndPayloadsAreCreatedWhateverFails(t *testing.T) {
 			return err
 		})
 		proxy.Off()
-		stored, err := table.Rows(t.Context(), org, idsOf(rows))
+		stored, err := table.Deliveries(t.Context(), org, idsOf(rows))
 		if err != nil || len(stored) != len(rows) {
 			t.Errorf("%d rows, %v; want %d", len(stored), err, len(rows))
 		}
@@ -155,7 +155,7 @@ func TestStatementsThatGoOnFailingAreUnavailable(t *testing.T) {
 	org := value.NewID()
 	rows := manyRows(org, 1, value.TimeOf(time.Now()))
 	proxy.SetOperation("BatchExecuteStatement", faults.Rates{faults.Unprocessed: 1})
-	if existing, err := table.CreateRows(t.Context(), rows); existing != nil || !fault.Is(err, fault.Unavailable) {
+	if existing, err := table.CreateDeliveries(t.Context(), rows); existing != nil || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("CreateRows: %v, %v; want it unavailable", existing, err)
 	}
 }
@@ -192,7 +192,7 @@ func TestPayloadsAreKeptByteForByte(t *testing.T) {
 				t.Errorf("payload %d of %s: %d bytes, %v; want %d", i, owner, len(got), err, len(want))
 			}
 		}
-		d, err := table.Deliveries(t.Context(), []webhook.Ref{{OrganizationID: org, EventID: p.EventID}})
+		d, err := table.DeliveryInputs(t.Context(), []webhook.DeliveryRef{{OrganizationID: org, EventID: p.EventID}})
 		if err != nil || !bytes.Equal(d[0].Payload, p.Body) {
 			t.Errorf("payload %d of a delivery: %d bytes, %v; want %d", i, len(d[0].Payload), err, len(p.Body))
 		}
@@ -266,7 +266,7 @@ func TestRowsOfEarlierReleasesAreRead(t *testing.T) {
 	if _, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: out.Items[0]}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := table.Row(t.Context(), org, want.ID); err != nil || cmp.Diff(got, want) != "" {
+	if got, err := table.Delivery(t.Context(), org, want.ID); err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("Row: %v\n%s", err, cmp.Diff(got, want))
 	}
 }

@@ -25,8 +25,8 @@ func newDeliveries(b *testing.B) *deliveries {
 	return &deliveries{m, makeEndpoint(m.org, value.NewID())}
 }
 
-func (d *deliveries) rows(n int) []*webhook.Row {
-	rows := make([]*webhook.Row, n)
+func (d *deliveries) rows(n int) []*webhook.Delivery {
+	rows := make([]*webhook.Delivery, n)
 	for i := range rows {
 		rows[i] = makeRow(d.org, d.e, "", value.TimeOf(time.Now()))
 	}
@@ -65,9 +65,9 @@ func processorTime(b *testing.B) time.Duration {
 
 func BenchmarkCreateRows(b *testing.B) {
 	d := newDeliveries(b)
-	var rows []*webhook.Row
+	var rows []*webhook.Delivery
 	d.run(b, 25, func() { rows = d.rows(25) }, func() {
-		if _, err := d.CreateRows(b.Context(), rows); err != nil {
+		if _, err := d.CreateDeliveries(b.Context(), rows); err != nil {
 			b.Fatal(err)
 		}
 	})
@@ -93,10 +93,10 @@ func BenchmarkRecordOutcomes(b *testing.B) {
 	d := newDeliveries(b)
 	tally := emptyTally(0)
 	var outcomes []dynamo.Outcome
-	var tallies []dynamo.TallyWrite
+	var tallies []dynamo.CounterShardWrite
 	d.run(b, 10, func() {
 		rows := d.rows(10)
-		if _, err := d.CreateRows(b.Context(), rows); err != nil {
+		if _, err := d.CreateDeliveries(b.Context(), rows); err != nil {
 			b.Fatal(err)
 		}
 		outcomes, tallies = manyOutcomes(rows, tally, true, value.TimeOf(time.Now()))
@@ -113,10 +113,10 @@ func BenchmarkDeliveries(b *testing.B) {
 	body := encoded(b, orderEvent(b, d.org, 0))
 	app := newApplication(b, d.Table, d.org)
 	d.e = newEndpoint(b, d.Table, d.org, app)
-	var refs []webhook.Ref
+	var refs []webhook.DeliveryRef
 	d.run(b, 10, func() {
 		rows := d.rows(10)
-		if _, err := d.CreateRows(b.Context(), rows); err != nil {
+		if _, err := d.CreateDeliveries(b.Context(), rows); err != nil {
 			b.Fatal(err)
 		}
 		refs = refs[:0]
@@ -129,7 +129,7 @@ func BenchmarkDeliveries(b *testing.B) {
 			b.Fatal(err)
 		}
 	}, func() {
-		if _, err := d.Deliveries(b.Context(), refs); err != nil {
+		if _, err := d.DeliveryInputs(b.Context(), refs); err != nil {
 			b.Fatal(err)
 		}
 	})

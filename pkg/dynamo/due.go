@@ -82,7 +82,7 @@ func decodeDue(it item) (webhook.Due, error) {
 	text := sk
 	switch {
 	case parts[2] == eventKind:
-		d.Kind = webhook.DueRow
+		d.Kind = webhook.DueDelivery
 	case strings.HasPrefix(sk, endpointPrefix):
 		d.Kind, text = webhook.DueDeletion, strings.TrimPrefix(sk, endpointPrefix)
 		if strings.HasSuffix(d.Mark, circuitSuffix) {
@@ -106,7 +106,7 @@ func decodeDue(it item) (webhook.Due, error) {
 // Postpone moves a due mark to the given time and returns it as it stands
 // then; nil when it no longer stood as it was found. Of a row it returns the
 // row too.
-func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Row, err error) {
+func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Delivery, err error) {
 	next := d
 	next.Mark = timedSort(until, d.ID)
 	if d.Kind == webhook.DueCircuit {
@@ -125,7 +125,7 @@ func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (
 	if err != nil {
 		return nil, nil, wrap("move a due mark", err)
 	}
-	if d.Kind == webhook.DueRow && !t.expired(out.Attributes) {
+	if d.Kind == webhook.DueDelivery && !t.expired(out.Attributes) {
 		row, err = decodeRow(out.Attributes)
 	}
 	return &next, row, err

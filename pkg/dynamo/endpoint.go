@@ -246,7 +246,7 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 
 // ForgetEndpoint removes what is left of a deleted endpoint: its tallies, its
 // slots and the mark of its deletion. Its finished hours go by age.
-func (t *Table) ForgetEndpoint(ctx context.Context, org, id value.ID) error {
+func (t *Table) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
 	var left []key
 	in := partition(countersPartition(org), id.String())
 	in.ProjectionExpression = aws.String("PK, SK")

@@ -154,7 +154,7 @@ func TestDeletedEndpointIsGoneAndLeavesAMark(t *testing.T) {
 	if got := allDue(t, table); cmp.Diff(got, want) != "" {
 		t.Errorf("due: %s", cmp.Diff(got, want))
 	}
-	if err := table.ForgetEndpoint(t.Context(), org, e.ID); err != nil {
+	if err := table.FinishEndpointDeletion(t.Context(), org, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := allDue(t, table); len(got) > 0 {
@@ -189,7 +189,7 @@ func allDue(t *testing.T, table *dynamo.Table) []webhook.Due {
 func TestForgettingSparesALivingEndpoint(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
-	if err := table.ForgetEndpoint(t.Context(), org, e.ID); err != nil {
+	if err := table.FinishEndpointDeletion(t.Context(), org, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := table.Endpoint(t.Context(), org, e.ID); got == nil || err != nil {

@@ -26,7 +26,7 @@ const attrWrite = "w"
 
 // CreateRow stores a new row. When there is one already nothing is written,
 // and that one is returned.
-func (t *Table) CreateRow(ctx context.Context, r *webhook.Row) (existing *webhook.Row, err error) {
+func (t *Table) CreateDelivery(ctx context.Context, r *webhook.Delivery) (existing *webhook.Delivery, err error) {
 	it, err := encodeRow(r)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (t *Table) CreateRow(ctx context.Context, r *webhook.Row) (existing *webhoo
 // CreateRows stores new rows. By index it returns those that are there
 // already, of which nothing is written; nil stands for a row that was created.
 // A row whose creation was not answered may be found to be there.
-func (t *Table) CreateRows(ctx context.Context, rows []*webhook.Row) (existing []*webhook.Row, err error) {
+func (t *Table) CreateDeliveries(ctx context.Context, rows []*webhook.Delivery) (existing []*webhook.Delivery, err error) {
 	items := make([]insertion, len(rows))
 	names, marked := rowAttributes(), markedAttributes()
 	plain, withMark := t.insertStatement(names...), t.insertStatement(marked...)
@@ -91,8 +91,8 @@ func valuesOf(it item, names []string) []types.AttributeValue {
 }
 
 // rowsThere reads the rows that are there already, expired ones too.
-func (t *Table) rowsThere(ctx context.Context, rows []*webhook.Row, there []bool) ([]*webhook.Row, error) {
-	existing := make([]*webhook.Row, len(rows))
+func (t *Table) rowsThere(ctx context.Context, rows []*webhook.Delivery, there []bool) ([]*webhook.Delivery, error) {
+	existing := make([]*webhook.Delivery, len(rows))
 	at := map[key]int{}
 	var keys []key
 	for i, r := range rows {
@@ -110,7 +110,7 @@ func (t *Table) rowsThere(ctx context.Context, rows []*webhook.Row, there []bool
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[key]*webhook.Row, len(items))
+	found := make(map[key]*webhook.Delivery, len(items))
 	for _, it := range items {
 		if found[keyOf(it)], err = decodeRow(it); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (t *Table) rowsThere(ctx context.Context, rows []*webhook.Row, there []bool
 // PutRow replaces previous by next. When somebody else was faster it returns
 // the row as it is, nil when it has expired, with [ErrChanged]. A write that
 // met its own earlier try has succeeded.
-func (t *Table) PutRow(ctx context.Context, previous, next *webhook.Row) (current *webhook.Row, err error) {
+func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
 	it, err := encodeRow(next)
 	if err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func (t *Table) PutRow(ctx context.Context, previous, next *webhook.Row) (curren
 // ChangeRow stores what change makes of the row and returns it; nil when there
 // is none. Change may be called again with a fresher row; an error of its own
 // ends the attempt.
-func (t *Table) ChangeRow(ctx context.Context, org, id value.ID, change func(*webhook.Row) (*webhook.Row, error)) (*webhook.Row, error) {
-	row, err := t.Row(ctx, org, id)
+func (t *Table) ChangeDelivery(ctx context.Context, org, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error) {
+	row, err := t.Delivery(ctx, org, id)
 	for range changeAttempts {
 		if err != nil || row == nil {
 			return nil, err
@@ -171,7 +171,7 @@ func (t *Table) ChangeRow(ctx context.Context, org, id value.ID, change func(*we
 		if changeErr != nil {
 			return nil, changeErr
 		}
-		if row, err = t.PutRow(ctx, row, next); err == nil {
+		if row, err = t.PutDelivery(ctx, row, next); err == nil {
 			return row, nil
 		}
 		if errors.Is(err, ErrChanged) {
@@ -182,7 +182,7 @@ func (t *Table) ChangeRow(ctx context.Context, org, id value.ID, change func(*we
 }
 
 // Row reads one row, strongly consistent; nil when there is none.
-func (t *Table) Row(ctx context.Context, org, id value.ID) (*webhook.Row, error) {
+func (t *Table) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delivery, error) {
 	it, err := t.get(ctx, eventKey(org, id))
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (t *Table) Row(ctx context.Context, org, id value.ID) (*webhook.Row, error)
 }
 
 // Rows reads rows by id. What is absent is not in the answer.
-func (t *Table) Rows(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Row, error) {
+func (t *Table) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
 	keys := make([]key, len(ids))
 	for i, id := range ids {
 		keys[i] = eventKey(org, id)
@@ -200,7 +200,7 @@ func (t *Table) Rows(ctx context.Context, org value.ID, ids []value.ID) (map[val
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[value.ID]*webhook.Row, len(items))
+	found := make(map[value.ID]*webhook.Delivery, len(items))
 	for _, it := range items {
 		r, err := decodeRow(it)
 		if err != nil {
@@ -213,7 +213,7 @@ func (t *Table) Rows(ctx context.Context, org value.ID, ids []value.ID) (map[val
 
 // AllRows hands every row of the organization to each, which is called by
 // one goroutine at a time, in no order.
-func (t *Table) AllRows(ctx context.Context, org value.ID, each func(*webhook.Row) error) error {
+func (t *Table) AllDeliveries(ctx context.Context, org value.ID, each func(*webhook.Delivery) error) error {
 	return t.shardQuery(ctx, org, eventKind, func(it item) error {
 		r, err := decodeRow(it)
 		if err != nil {
@@ -225,7 +225,7 @@ func (t *Table) AllRows(ctx context.Context, org value.ID, each func(*webhook.Ro
 
 // RowsPage reads one page of a shard of the organization's rows, as
 // [Table.RecordsPage] does of records; there are [Shards] of them.
-func (t *Table) RowsPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Row, next string, err error) {
+func (t *Table) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Delivery, next string, err error) {
 	next, err = t.page(ctx, recordPartition(org, eventKind, shard), after, limit, func(it item) error {
 		r, err := decodeRow(it)
 		if err == nil {
@@ -242,7 +242,7 @@ func (t *Table) RowsPage(ctx context.Context, org value.ID, shard int, after str
 // Deliveries reads what the attempts of the rows need, strongly consistent,
 // and answers in the order of the references. Several may share an endpoint,
 // which is not to be changed.
-func (t *Table) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.Delivery, error) {
+func (t *Table) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
 	wanted := make([]deliveryKeys, len(refs))
 	keys := make([]key, 0, 4*len(refs))
 	seen := make(map[key]bool, 4*len(refs))
@@ -266,7 +266,7 @@ func (t *Table) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.D
 	for _, it := range items {
 		found.items[keyOf(it)] = it
 	}
-	deliveries := make([]webhook.Delivery, len(refs))
+	deliveries := make([]webhook.DeliveryInput, len(refs))
 	for i, r := range refs {
 		if deliveries[i], err = found.delivery(r, wanted[i]); err != nil {
 			return nil, err
@@ -279,7 +279,7 @@ func (t *Table) Deliveries(ctx context.Context, refs []webhook.Ref) ([]webhook.D
 // application, all under the reference's organization.
 type deliveryKeys [4]key
 
-func keysOf(r webhook.Ref) deliveryKeys {
+func keysOf(r webhook.DeliveryRef) deliveryKeys {
 	org := r.OrganizationID
 	return deliveryKeys{
 		eventKey(org, r.RowID), payloadKey(org, r.EventID),
@@ -296,11 +296,11 @@ type deliveryItems struct {
 	applications map[key]webhook.ApplicationState
 }
 
-func (f *deliveryItems) delivery(r webhook.Ref, keys deliveryKeys) (d webhook.Delivery, err error) {
-	if d.Row, err = decodeRow(f.items[keys[0]]); err != nil {
+func (f *deliveryItems) delivery(r webhook.DeliveryRef, keys deliveryKeys) (d webhook.DeliveryInput, err error) {
+	if d.Delivery, err = decodeRow(f.items[keys[0]]); err != nil {
 		return d, err
 	}
-	if d.Row != nil && !r.Names(d.Row) {
+	if d.Delivery != nil && !r.Names(d.Delivery) {
 		return d, fmt.Errorf("the message %s names another event than its row", r.Body())
 	}
 	if d.Payload, err = f.table.decodePayload(f.items[keys[1]]); err != nil {
@@ -336,12 +336,12 @@ func (f *deliveryItems) application(k key) (webhook.ApplicationState, error) {
 }
 
 // DecodeRowChange reads the row of a stream record; nil when it was removed.
-func DecodeRowChange(r *events.DynamoDBEventRecord) (*webhook.Row, error) {
+func DecodeDeliveryChange(r *events.DynamoDBEventRecord) (*webhook.Delivery, error) {
 	return decodeRow(imageItem(r.Change.NewImage))
 }
 
 // encodeRow leaves out of the doc what the key says.
-func encodeRow(r *webhook.Row) (item, error) {
+func encodeRow(r *webhook.Delivery) (item, error) {
 	stored := *r
 	stored.ID, stored.OrganizationID = value.ID{}, value.ID{}
 	doc, err := json.Marshal(&stored)
@@ -364,11 +364,11 @@ func encodeRow(r *webhook.Row) (item, error) {
 }
 
 // decodeRow returns nil for what is absent.
-func decodeRow(it item) (*webhook.Row, error) {
+func decodeRow(it item) (*webhook.Delivery, error) {
 	if it == nil {
 		return nil, nil
 	}
-	var r webhook.Row
+	var r webhook.Delivery
 	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &r); err != nil {
 		return nil, fmt.Errorf("decode row %s: %w", getString(it, attrSK), err)
 	}

@@ -22,13 +22,13 @@ func tableAt(t *testing.T, now *value.Time) *dynamo.Table {
 	return dynamo.New(client, name, func() time.Time { return now.Std() })
 }
 
-func makeRow(org value.ID, e *webhook.Endpoint, hold webhook.HeldReason, at value.Time) *webhook.Row {
-	return webhook.NewRow(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, e, hold, at)
+func makeRow(org value.ID, e *webhook.Endpoint, hold webhook.HeldReason, at value.Time) *webhook.Delivery {
+	return webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, e, hold, at)
 }
 
-func createRow(t *testing.T, table *dynamo.Table, r *webhook.Row) *webhook.Row {
+func createRow(t *testing.T, table *dynamo.Table, r *webhook.Delivery) *webhook.Delivery {
 	t.Helper()
-	if existing, err := table.CreateRow(t.Context(), r); existing != nil || err != nil {
+	if existing, err := table.CreateDelivery(t.Context(), r); existing != nil || err != nil {
 		t.Fatalf("CreateRow: %+v, %v", existing, err)
 	}
 	return r
@@ -39,12 +39,12 @@ func TestRowIsCreatedOnce(t *testing.T) {
 	first := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
 	second := *first
 	second.CreatedAt++
-	existing, err := table.CreateRow(t.Context(), &second)
+	existing, err := table.CreateDelivery(t.Context(), &second)
 	if err != nil || cmp.Diff(existing, first) != "" {
 		t.Errorf("CreateRow again: %v\n%s", err, cmp.Diff(existing, first))
 	}
-	for owner, want := range map[value.ID]*webhook.Row{org: first, value.NewID(): nil} {
-		if got, err := table.Row(t.Context(), owner, first.ID); err != nil || cmp.Diff(got, want) != "" {
+	for owner, want := range map[value.ID]*webhook.Delivery{org: first, value.NewID(): nil} {
+		if got, err := table.Delivery(t.Context(), owner, first.ID); err != nil || cmp.Diff(got, want) != "" {
 			t.Errorf("Row of %s: %v\n%s", owner, err, cmp.Diff(got, want))
 		}
 	}
@@ -54,13 +54,13 @@ func TestFasterWriterOfARowWins(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
 	held, cancelled := r.Hold(webhook.HeldPaused, r.UpdatedAt+5), r.Cancel(r.UpdatedAt+9)
-	if _, err := table.PutRow(t.Context(), r, held); err != nil {
+	if _, err := table.PutDelivery(t.Context(), r, held); err != nil {
 		t.Fatal(err)
 	}
-	if current, err := table.PutRow(t.Context(), r, held); !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {
+	if current, err := table.PutDelivery(t.Context(), r, held); !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {
 		t.Errorf("another writer of the same: %v, want ErrChanged\n%s", err, cmp.Diff(current, held))
 	}
-	current, err := table.PutRow(t.Context(), r, cancelled)
+	current, err := table.PutDelivery(t.Context(), r, cancelled)
 	if !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {
 		t.Errorf("another write: %v\n%s", err, cmp.Diff(current, held))
 	}
@@ -76,7 +76,7 @@ func TestRowIsShownForThirtyDays(t *testing.T) {
 		shown bool
 	}{{30 * 24 * time.Hour, true}, {31 * 24 * time.Hour, false}} {
 		now = start.Add(row.after)
-		got, err := table.Row(t.Context(), org, r.ID)
+		got, err := table.Delivery(t.Context(), org, r.ID)
 		if err != nil || (got != nil) != row.shown {
 			t.Errorf("after %s: %+v, %v; want shown %t", row.after, got, err, row.shown)
 		}
@@ -106,18 +106,18 @@ func TestDeliveriesAreReadTogether(t *testing.T) {
 	}
 	expired := r.Ref()
 	expired.RowID, expired.EventID = value.NewID(), value.NewID()
-	orphan := webhook.Ref{OrganizationID: org, RowID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: value.NewID()}
+	orphan := webhook.DeliveryRef{OrganizationID: org, RowID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: value.NewID()}
 	foreign := r.Ref()
 	foreign.OrganizationID = value.NewID()
-	got, err := table.Deliveries(t.Context(), []webhook.Ref{r.Ref(), expired, orphan, foreign, r.Ref()})
-	full := webhook.Delivery{Row: r, Payload: []byte("{}"), Endpoint: e, Application: webhook.ApplicationActive}
-	want := []webhook.Delivery{full, {Endpoint: e, Application: webhook.ApplicationActive}, {}, {}, full}
+	got, err := table.DeliveryInputs(t.Context(), []webhook.DeliveryRef{r.Ref(), expired, orphan, foreign, r.Ref()})
+	full := webhook.DeliveryInput{Delivery: r, Payload: []byte("{}"), Endpoint: e, Application: webhook.ApplicationActive}
+	want := []webhook.DeliveryInput{full, {Endpoint: e, Application: webhook.ApplicationActive}, {}, {}, full}
 	if err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("Deliveries: %v\n%s", err, cmp.Diff(got, want))
 	}
 	other := r.Ref()
 	other.EndpointID = value.NewID()
-	if _, err := table.Deliveries(t.Context(), []webhook.Ref{other}); err == nil || !strings.Contains(err.Error(), "another event") {
+	if _, err := table.DeliveryInputs(t.Context(), []webhook.DeliveryRef{other}); err == nil || !strings.Contains(err.Error(), "another event") {
 		t.Errorf("a message that does not fit its row: %v", err)
 	}
 }
@@ -125,7 +125,7 @@ func TestDeliveriesAreReadTogether(t *testing.T) {
 func TestRowsAreReadByOrganization(t *testing.T) {
 	table, org, other := dynamotest.NewTable(t), value.NewID(), value.NewID()
 	now := value.TimeOf(time.Now())
-	want := map[value.ID]*webhook.Row{}
+	want := map[value.ID]*webhook.Delivery{}
 	var ids []value.ID
 	for range 20 {
 		r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", now))
@@ -133,12 +133,12 @@ func TestRowsAreReadByOrganization(t *testing.T) {
 		ids = append(ids, r.ID)
 	}
 	foreign := createRow(t, table, makeRow(other, makeEndpoint(other, value.NewID()), "", now))
-	got, err := table.Rows(t.Context(), org, append(ids, foreign.ID, value.NewID()))
+	got, err := table.Deliveries(t.Context(), org, append(ids, foreign.ID, value.NewID()))
 	if err != nil || cmp.Diff(got, want) != "" {
 		t.Errorf("Rows: %v\n%s", err, cmp.Diff(got, want))
 	}
-	all := map[value.ID]*webhook.Row{}
-	if err := table.AllRows(t.Context(), org, func(r *webhook.Row) error {
+	all := map[value.ID]*webhook.Delivery{}
+	if err := table.AllDeliveries(t.Context(), org, func(r *webhook.Delivery) error {
 		all[r.ID] = r
 		return nil
 	}); err != nil || cmp.Diff(all, want) != "" {
@@ -205,7 +205,7 @@ func TestDueMarkMovesOnce(t *testing.T) {
 		}
 	}
 	moved := findDue(t, table, now.Add(webhook.Lease)+1)
-	if _, err := table.PutRow(t.Context(), r, r.Cancel(now)); err != nil {
+	if _, err := table.PutDelivery(t.Context(), r, r.Cancel(now)); err != nil {
 		t.Fatal(err)
 	}
 	if still, _, err := table.Postpone(t.Context(), moved, now); still != nil || err != nil {
@@ -238,7 +238,7 @@ func TestUnsentRowsAreReadFromTheOldest(t *testing.T) {
 		r := makeRow(org, e, webhook.HeldPaused, at)
 		switch i % 3 {
 		case 0:
-			r.Status, r.HeldReason = webhook.RowFailed, ""
+			r.Status, r.HeldReason = webhook.DeliveryFailed, ""
 		case 1:
 			r.HeldReason = webhook.HeldCircuitOpen
 			held = append(held, r.ID)
@@ -252,15 +252,15 @@ func TestUnsentRowsAreReadFromTheOldest(t *testing.T) {
 	createRow(t, table, makeRow(org, other, webhook.HeldPaused, now.Add(3*time.Millisecond)))
 	createRow(t, table, makeRow(org, other, webhook.HeldCircuitOpen, now.Add(3*time.Millisecond)))
 	test := makeRow(org, e, webhook.HeldPaused, now.Add(3*time.Millisecond))
-	test.Status, test.HeldReason, test.Test = webhook.RowFailed, "", true
+	test.Status, test.HeldReason, test.Test = webhook.DeliveryFailed, "", true
 	createRow(t, table, test)
 	for _, limit := range []int{1, 2, 4, 9, 100} {
-		if got := walk(t, func(cursor string) ([]webhook.Unsent, error) {
+		if got := walk(t, func(cursor string) ([]webhook.UnsentDelivery, error) {
 			return table.Unsent(t.Context(), org, e.ID, now+2, now+11, cursor, limit)
 		}, limit); cmp.Diff(got, want) != "" {
 			t.Errorf("Unsent, %d at a time: %s", limit, cmp.Diff(got, want))
 		}
-		if got := walk(t, func(cursor string) ([]webhook.Unsent, error) {
+		if got := walk(t, func(cursor string) ([]webhook.UnsentDelivery, error) {
 			return table.Held(t.Context(), org, e.ID, cursor, limit)
 		}, limit); cmp.Diff(got, held) != "" {
 			t.Errorf("Held, %d at a time: %s", limit, cmp.Diff(got, held))
@@ -275,7 +275,7 @@ func TestUnsentRowsAreReadFromTheOldest(t *testing.T) {
 }
 
 // walk reads page after page to the end.
-func walk(t *testing.T, page func(cursor string) ([]webhook.Unsent, error), limit int) (found []value.ID) {
+func walk(t *testing.T, page func(cursor string) ([]webhook.UnsentDelivery, error), limit int) (found []value.ID) {
 	t.Helper()
 	for cursor := ""; ; {
 		rows, err := page(cursor)
@@ -286,7 +286,7 @@ func walk(t *testing.T, page func(cursor string) ([]webhook.Unsent, error), limi
 			return found
 		}
 		for _, u := range rows {
-			found, cursor = append(found, u.RowID), u.Cursor
+			found, cursor = append(found, u.DeliveryID), u.Cursor
 		}
 	}
 }
@@ -298,18 +298,18 @@ func TestARowIsUnsentInOnePlace(t *testing.T) {
 	e, now := makeEndpoint(org, value.NewID()), value.TimeOf(time.Now())
 	r := createRow(t, table, makeRow(org, e, "", now))
 	for _, step := range []struct {
-		next         func(*webhook.Row) *webhook.Row
+		next         func(*webhook.Delivery) *webhook.Delivery
 		unsent, held int
 	}{
-		{func(r *webhook.Row) *webhook.Row { return r.Hold(webhook.HeldCircuitOpen, now) }, 1, 1},
-		{func(r *webhook.Row) *webhook.Row { return r.AsProbe(now, now) }, 0, 0},
-		{func(r *webhook.Row) *webhook.Row { return r.Hold(webhook.HeldCircuitOpen, now) }, 1, 1},
-		{func(r *webhook.Row) *webhook.Row { return r.Hold(webhook.HeldPaused, now) }, 1, 0},
-		{func(r *webhook.Row) *webhook.Row { return r.Resume(now) }, 0, 0},
-		{func(r *webhook.Row) *webhook.Row { return r.Cancel(now) }, 0, 0},
+		{func(r *webhook.Delivery) *webhook.Delivery { return r.Hold(webhook.HeldCircuitOpen, now) }, 1, 1},
+		{func(r *webhook.Delivery) *webhook.Delivery { return r.ResumeAsProbe(now, now) }, 0, 0},
+		{func(r *webhook.Delivery) *webhook.Delivery { return r.Hold(webhook.HeldCircuitOpen, now) }, 1, 1},
+		{func(r *webhook.Delivery) *webhook.Delivery { return r.Hold(webhook.HeldPaused, now) }, 1, 0},
+		{func(r *webhook.Delivery) *webhook.Delivery { return r.Resume(now) }, 0, 0},
+		{func(r *webhook.Delivery) *webhook.Delivery { return r.Cancel(now) }, 0, 0},
 	} {
 		next := step.next(r)
-		if _, err := table.PutRow(t.Context(), r, next); err != nil {
+		if _, err := table.PutDelivery(t.Context(), r, next); err != nil {
 			t.Fatal(err)
 		}
 		unsent, err := table.Unsent(t.Context(), org, e.ID, now, now+1, "", 10)

@@ -47,7 +47,7 @@ type jobState struct {
 
 // AskJob asks for a run of the list's job that starts at due or later, and
 // after this call. The earlier of two times stands.
-func (t *Table) AskJob(ctx context.Context, org value.ID, list string, due value.Time) error {
+func (t *Table) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		s.asked++
 		s.setDue(due)

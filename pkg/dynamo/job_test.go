@@ -43,7 +43,7 @@ func (j *jobs) clock() time.Time { return value.Time(j.now.Load()).Std() }
 
 func (j *jobs) ask(due time.Duration) {
 	j.t.Helper()
-	if err := j.AskJob(j.t.Context(), j.org, list, jobStart.Add(due)); err != nil {
+	if err := j.RequestJob(j.t.Context(), j.org, list, jobStart.Add(due)); err != nil {
 		j.t.Errorf("ask for %s: %v", due, err)
 	}
 }
@@ -228,7 +228,7 @@ func TestDueJobsComeLongestDueFirst(t *testing.T) {
 	j := newJobs(t)
 	const lists = 60
 	for i := range lists {
-		if err := j.AskJob(t.Context(), j.org, fmt.Sprintf("list%d", i), jobStart.Add(time.Duration(lists-i)*time.Second)); err != nil {
+		if err := j.RequestJob(t.Context(), j.org, fmt.Sprintf("list%d", i), jobStart.Add(time.Duration(lists-i)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -429,7 +429,7 @@ func TestWorkThatIsAskedForIsDone(t *testing.T) {
 				mu.Lock()
 				open[100*asker+i] = true
 				mu.Unlock()
-				if err := j.AskJob(t.Context(), j.org, list, value.Time(j.now.Load())); err != nil {
+				if err := j.RequestJob(t.Context(), j.org, list, value.Time(j.now.Load())); err != nil {
 					t.Error(err)
 				}
 			}

@@ -66,7 +66,7 @@ func TestWriteOfARowWhoseAnswerIsLostHasSucceeded(t *testing.T) {
 	r := createRow(t, table, makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now())))
 	b.broken.Store(false)
 	next := r.Hold(webhook.HeldPaused, r.UpdatedAt)
-	if _, err := table.PutRow(t.Context(), r, next); err != nil {
+	if _, err := table.PutDelivery(t.Context(), r, next); err != nil {
 		t.Errorf("PutRow: %v, want success", err)
 	}
 	if !b.broken.Load() {
@@ -74,7 +74,7 @@ func TestWriteOfARowWhoseAnswerIsLostHasSucceeded(t *testing.T) {
 	}
 	b.broken.Store(false)
 	other := makeRow(org, makeEndpoint(org, value.NewID()), "", value.TimeOf(time.Now()))
-	if existing, err := table.CreateRow(t.Context(), other); err != nil || existing != nil && existing.ID != other.ID {
+	if existing, err := table.CreateDelivery(t.Context(), other); err != nil || existing != nil && existing.ID != other.ID {
 		t.Errorf("CreateRow: %+v, %v", existing, err)
 	}
 }

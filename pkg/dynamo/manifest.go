@@ -93,7 +93,7 @@ func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which strin
 // DropManifest removes the manifest of the version; one that is gone already
 // is no error. It fails with [ErrChanged] when another version is there.
 // Without a live manifest and without entries a tail starts from 1 again.
-func (t *Table) DropManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
+func (t *Table) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
 	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.name, Key: manifestKey(org, list, which).item(),
 		ConditionExpression:       aws.String("attribute_not_exists(PK) OR itemVersion = :version"),

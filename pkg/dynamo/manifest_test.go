@@ -91,7 +91,7 @@ func TestManifestIsDroppedInItsVersion(t *testing.T) {
 		version uint64
 		want    error
 	}{{value.NewID(), 1, nil}, {org, 2, dynamo.ErrChanged}, {org, 1, nil}, {org, 1, nil}} {
-		if err := table.DropManifest(t.Context(), row.org, list, dynamo.RebuildManifest, row.version); !errors.Is(err, row.want) {
+		if err := table.DeleteManifest(t.Context(), row.org, list, dynamo.RebuildManifest, row.version); !errors.Is(err, row.want) {
 			t.Errorf("drop version %d: %v, want %v", row.version, err, row.want)
 		}
 	}

@@ -22,30 +22,30 @@ const outcomeTries = 4
 
 // Outcome is what became of a row.
 type Outcome struct {
-	Previous *webhook.Row // as it was read
-	Next     *webhook.Row
+	Previous *webhook.Delivery // as it was read
+	Next     *webhook.Delivery
 }
 
 // TallyWrite is a tally that counts outcomes.
-type TallyWrite struct {
+type CounterShardWrite struct {
 	OrganizationID value.ID
 	EndpointID     value.ID
 	Shard          int
 	Revision       int64 // as it was read, 0: there was none
-	Next           *webhook.Tally
-	Finished       *webhook.Hour // to be kept; nil when the hour goes on
+	Next           *webhook.CounterShard
+	Finished       *webhook.HourStats // to be kept; nil when the hour goes on
 }
 
 // Clash says why nothing was written: by the index of what was to be, how it
 // is instead.
-type Clash struct {
+type WriteConflict struct {
 	// Rows are those that somebody else has changed, nil what has expired.
-	Rows map[int]*webhook.Row
+	Rows map[int]*webhook.Delivery
 	// Recorded are the outcomes that an earlier call has recorded, and
 	// counted, whose answer was lost.
 	Recorded map[int]bool
 	// Tallies are those that have another revision than was read.
-	Tallies map[int]StoredTally
+	Tallies map[int]StoredCounterShard
 }
 
 // RecordOutcomes writes outcomes and the tallies that count them, all or
@@ -57,7 +57,7 @@ type Clash struct {
 // had been written all the same is recognized by the mark that it carries, and
 // nothing is counted twice. The mark follows from the content and is
 // different in every process.
-func (t *Table) RecordOutcomes(ctx context.Context, outcomes []Outcome, tallies []TallyWrite) (*Clash, error) {
+func (t *Table) RecordOutcomes(ctx context.Context, outcomes []Outcome, tallies []CounterShardWrite) (*WriteConflict, error) {
 	r, err := t.recording(outcomes, tallies)
 	if err != nil {
 		return nil, err
@@ -75,13 +75,13 @@ func (t *Table) RecordOutcomes(ctx context.Context, outcomes []Outcome, tallies 
 // recording is a transaction on its way.
 type recording struct {
 	outcomes []Outcome
-	tallies  []TallyWrite
+	tallies  []CounterShardWrite
 	writes   []write
 	marks    []uint64 // of the outcomes
 	whole    uint64   // the mark of all together, which the tallies carry
 }
 
-func (t *Table) recording(outcomes []Outcome, tallies []TallyWrite) (*recording, error) {
+func (t *Table) recording(outcomes []Outcome, tallies []CounterShardWrite) (*recording, error) {
 	r := &recording{
 		outcomes: outcomes, tallies: tallies, marks: make([]uint64, len(outcomes)),
 		writes: make([]write, 0, len(outcomes)+2*len(tallies)),
@@ -123,8 +123,8 @@ func (t *Table) recording(outcomes []Outcome, tallies []TallyWrite) (*recording,
 
 // clash reads why conditions did not hold; nil when all of it had been
 // written by an earlier call.
-func (r *recording) clash(refusals []refusal) (*Clash, error) {
-	c := &Clash{Rows: map[int]*webhook.Row{}, Recorded: map[int]bool{}, Tallies: map[int]StoredTally{}}
+func (r *recording) clash(refusals []refusal) (*WriteConflict, error) {
+	c := &WriteConflict{Rows: map[int]*webhook.Delivery{}, Recorded: map[int]bool{}, Tallies: map[int]StoredCounterShard{}}
 	for _, refused := range refusals {
 		i := refused.position
 		mark := getUnsigned(refused.current, attrWrite)

@@ -25,7 +25,7 @@ type recorded struct {
 	table *dynamo.Table
 	e     *webhook.Endpoint
 	now   value.Time
-	rows  []*webhook.Row
+	rows  []*webhook.Delivery
 }
 
 // newRecorded stores rows of an endpoint.
@@ -36,19 +36,19 @@ func newRecorded(t testing.TB, table *dynamo.Table, rows int) *recorded {
 	for range rows {
 		r.rows = append(r.rows, makeRow(org, r.e, "", r.now))
 	}
-	if existing, err := table.CreateRows(t.Context(), r.rows); err != nil || cmp.Diff(existing, make([]*webhook.Row, rows)) != "" {
+	if existing, err := table.CreateDeliveries(t.Context(), r.rows); err != nil || cmp.Diff(existing, make([]*webhook.Delivery, rows)) != "" {
 		t.Fatalf("CreateRows: %v, %v", existing, err)
 	}
 	return r
 }
 
 // attempted is the row after an attempt that took 40 ms, and the attempt.
-func attempted(r *webhook.Row, succeeded bool, now value.Time) (*webhook.Row, webhook.Attempt) {
+func attempted(r *webhook.Delivery, succeeded bool, now value.Time) (*webhook.Delivery, webhook.Attempt) {
 	status, body := 200, "ok"
 	o := webhook.Outcome{Attempt: webhook.Attempt{At: now.Add(-40 * time.Millisecond), DurationMs: 40, ResponseStatus: &status, ResponseBody: &body}}
 	if !succeeded {
 		reason := "answered 500"
-		status, o.Verdict, o.Attempt.Error = 500, webhook.Failed, &reason
+		status, o.Result, o.Attempt.Error = 500, webhook.AttemptFailed, &reason
 	}
 	return r.Record(o, "message", 8, 0.5, now), o.Attempt
 }
@@ -64,23 +64,23 @@ func (r *recorded) outcomes(indexes ...int) []dynamo.Outcome {
 }
 
 // counted is a tally's write that counts so many successes more.
-func (r *recorded) counted(from dynamo.StoredTally, successes int) []dynamo.TallyWrite {
+func (r *recorded) counted(from dynamo.StoredCounterShard, successes int) []dynamo.CounterShardWrite {
 	var attempts []webhook.Attempt
 	for range successes {
-		_, a := attempted(&webhook.Row{}, true, r.now)
+		_, a := attempted(&webhook.Delivery{}, true, r.now)
 		attempts = append(attempts, a)
 	}
-	w := dynamo.TallyWrite{OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Shard: from.Shard, Revision: from.Revision}
+	w := dynamo.CounterShardWrite{OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Shard: from.Shard, Revision: from.Revision}
 	w.Next, w.Finished = from.Tally.Add(attempts, webhook.Health{}, r.now)
-	return []dynamo.TallyWrite{w}
+	return []dynamo.CounterShardWrite{w}
 }
 
-func emptyTally(shard int) dynamo.StoredTally {
-	return dynamo.StoredTally{Shard: shard, Tally: &webhook.Tally{}}
+func emptyTally(shard int) dynamo.StoredCounterShard {
+	return dynamo.StoredCounterShard{Shard: shard, Tally: &webhook.CounterShard{}}
 }
 
 // record expects that all of it is written.
-func (r *recorded) record(outcomes []dynamo.Outcome, tallies []dynamo.TallyWrite) {
+func (r *recorded) record(outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) {
 	r.t.Helper()
 	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || err != nil {
 		r.t.Fatalf("RecordOutcomes: %+v, %v; want it written", clash, err)
@@ -89,10 +89,10 @@ func (r *recorded) record(outcomes []dynamo.Outcome, tallies []dynamo.TallyWrite
 
 // check compares the rows, by index, and the sum of the counters with what
 // they are to be.
-func (r *recorded) check(successes int64, want map[int]*webhook.Row) {
+func (r *recorded) check(successes int64, want map[int]*webhook.Delivery) {
 	r.t.Helper()
 	for i, row := range want {
-		if got, err := r.table.Row(r.t.Context(), r.e.OrganizationID, r.rows[i].ID); err != nil || cmp.Diff(got, row) != "" {
+		if got, err := r.table.Delivery(r.t.Context(), r.e.OrganizationID, r.rows[i].ID); err != nil || cmp.Diff(got, row) != "" {
 			r.t.Errorf("row %d: %v\n%s", i, err, cmp.Diff(got, row))
 		}
 	}
@@ -105,13 +105,13 @@ func (r *recorded) check(successes int64, want map[int]*webhook.Row) {
 func TestOutcomesAndTheirTallyAreWrittenTogether(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 10)
 	outcomes := r.outcomes(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-	want := map[int]*webhook.Row{}
+	want := map[int]*webhook.Delivery{}
 	for i, o := range outcomes {
 		want[i] = o.Next
 	}
 	r.record(outcomes, r.counted(emptyTally(3), 10))
 	r.check(10, want)
-	stored, err := r.table.Tally(t.Context(), r.e.OrganizationID, r.e.ID, 3)
+	stored, err := r.table.CounterShard(t.Context(), r.e.OrganizationID, r.e.ID, 3)
 	if err != nil || stored.Revision != 1 || stored.Shard != 3 {
 		t.Errorf("Tally: %+v, %v; want revision 1", stored, err)
 	}
@@ -123,24 +123,24 @@ func TestOutcomesAndTheirTallyAreWrittenTogether(t *testing.T) {
 func TestNothingIsWrittenWhenARowHasChanged(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 3)
 	held := r.rows[1].Hold(webhook.HeldPaused, r.now+5)
-	if _, err := r.table.PutRow(t.Context(), r.rows[1], held); err != nil {
+	if _, err := r.table.PutDelivery(t.Context(), r.rows[1], held); err != nil {
 		t.Fatal(err)
 	}
 	absent := *r.rows[2]
 	absent.ID = value.NewID()
 	outcomes := append(r.outcomes(0, 1), dynamo.Outcome{Previous: &absent, Next: absent.Cancel(r.now)})
 	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, r.counted(emptyTally(0), 3))
-	want := &dynamo.Clash{Rows: map[int]*webhook.Row{1: held, 2: nil}, Recorded: map[int]bool{}, Tallies: map[int]dynamo.StoredTally{}}
+	want := &dynamo.WriteConflict{Rows: map[int]*webhook.Delivery{1: held, 2: nil}, Recorded: map[int]bool{}, Tallies: map[int]dynamo.StoredCounterShard{}}
 	if err != nil || cmp.Diff(clash, want) != "" {
 		t.Errorf("RecordOutcomes: %v\n%s", err, cmp.Diff(clash, want))
 	}
-	r.check(0, map[int]*webhook.Row{0: r.rows[0], 1: held})
+	r.check(0, map[int]*webhook.Delivery{0: r.rows[0], 1: held})
 }
 
 func TestNothingIsWrittenWhenATallyHasAnotherRevision(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 1)
 	r.record(nil, r.counted(emptyTally(5), 1))
-	outdated, gone := r.counted(emptyTally(5), 7), r.counted(dynamo.StoredTally{Shard: 6, Revision: 4, Tally: &webhook.Tally{}}, 1)
+	outdated, gone := r.counted(emptyTally(5), 7), r.counted(dynamo.StoredCounterShard{Shard: 6, Revision: 4, Tally: &webhook.CounterShard{}}, 1)
 	clash, err := r.table.RecordOutcomes(t.Context(), r.outcomes(0), append(outdated, gone...))
 	if err != nil || clash == nil || len(clash.Rows)+len(clash.Recorded) > 0 || len(clash.Tallies) != 2 {
 		t.Fatalf("RecordOutcomes: %+v, %v; want both tallies", clash, err)
@@ -152,7 +152,7 @@ func TestNothingIsWrittenWhenATallyHasAnotherRevision(t *testing.T) {
 	if none.Shard != 6 || none.Revision != 0 || none.Tally.Counters().SuccessCount != 0 {
 		t.Errorf("the tally that is gone: %+v, want an empty one of revision 0", none)
 	}
-	r.check(1, map[int]*webhook.Row{0: r.rows[0]})
+	r.check(1, map[int]*webhook.Delivery{0: r.rows[0]})
 	r.record(r.outcomes(0), r.counted(there, 1))
 	r.check(2, nil)
 }
@@ -167,21 +167,21 @@ func TestTooManyOutcomesAreRefused(t *testing.T) {
 		t.Errorf("101 writes: %+v, %v; want an error", clash, err)
 	}
 	r.record(r.outcomes(all[1:]...), r.counted(emptyTally(0), 1))
-	r.check(1, map[int]*webhook.Row{0: r.rows[0]})
+	r.check(1, map[int]*webhook.Delivery{0: r.rows[0]})
 }
 
 func TestOutcomesOfAnotherOrganizationAreAsGoodAsAbsent(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 1)
 	r.record(nil, r.counted(emptyTally(0), 1))
-	outcomes, tallies := r.outcomes(0), r.counted(dynamo.StoredTally{Revision: 1, Tally: &webhook.Tally{}}, 1)
+	outcomes, tallies := r.outcomes(0), r.counted(dynamo.StoredCounterShard{Revision: 1, Tally: &webhook.CounterShard{}}, 1)
 	foreign := *outcomes[0].Next
 	foreign.OrganizationID = value.NewID()
 	outcomes[0].Next, tallies[0].OrganizationID = &foreign, foreign.OrganizationID
 	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, tallies)
-	if err != nil || clash == nil || cmp.Diff(clash.Rows, map[int]*webhook.Row{0: nil}) != "" || clash.Tallies[0].Revision != 0 {
+	if err != nil || clash == nil || cmp.Diff(clash.Rows, map[int]*webhook.Delivery{0: nil}) != "" || clash.Tallies[0].Revision != 0 {
 		t.Errorf("RecordOutcomes: %+v, %v; want neither to be there", clash, err)
 	}
-	r.check(1, map[int]*webhook.Row{0: r.rows[0]})
+	r.check(1, map[int]*webhook.Delivery{0: r.rows[0]})
 }
 
 func TestOutcomesWhoseAnswerIsLostAreRecordedOnce(t *testing.T) {
@@ -196,7 +196,7 @@ func TestOutcomesWhoseAnswerIsLostAreRecordedOnce(t *testing.T) {
 }
 
 // lose has an outcome recorded by a call that never learns of it.
-func (r *recorded) lose(proxy *faults.Proxy, outcomes []dynamo.Outcome, tallies []dynamo.TallyWrite) {
+func (r *recorded) lose(proxy *faults.Proxy, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) {
 	r.t.Helper()
 	proxy.SetOperation("TransactWriteItems", faults.Rates{faults.FalseError: 1})
 	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || !fault.Is(err, fault.Unavailable) {
@@ -226,7 +226,7 @@ func TestACallMadeAnewMeetsItsOwnWrite(t *testing.T) {
 			if err != nil || (clash == nil) != c.written {
 				t.Fatalf("RecordOutcomes: %+v, %v; want it written: %t", clash, err, c.written)
 			}
-			r.check(2, map[int]*webhook.Row{0: r.outcomes(0)[0].Next, 1: r.outcomes(1)[0].Next, 2: r.rows[2]})
+			r.check(2, map[int]*webhook.Delivery{0: r.outcomes(0)[0].Next, 1: r.outcomes(1)[0].Next, 2: r.rows[2]})
 			if c.written {
 				return
 			}
@@ -248,11 +248,11 @@ func TestAWholeCallIsKnownThoughARowHasChangedSince(t *testing.T) {
 	outcomes, tallies := r.outcomes(0, 1), r.counted(emptyTally(0), 2)
 	r.lose(proxy, outcomes, tallies)
 	requeued := outcomes[0].Next.Requeue(r.now + 9)
-	if _, err := table.PutRow(t.Context(), outcomes[0].Next, requeued); err != nil {
+	if _, err := table.PutDelivery(t.Context(), outcomes[0].Next, requeued); err != nil {
 		t.Fatal(err)
 	}
 	r.record(outcomes, tallies)
-	r.check(2, map[int]*webhook.Row{0: requeued, 1: outcomes[1].Next})
+	r.check(2, map[int]*webhook.Delivery{0: requeued, 1: outcomes[1].Next})
 }
 
 func TestTheSameOutcomeOfAnotherProcessIsAnothers(t *testing.T) {
@@ -277,7 +277,7 @@ func TestOutcomesWaitForConflictsAndThrottles(t *testing.T) {
 			for i := range r.rows {
 				w := r.counted(tally, 1)
 				r.record(r.outcomes(i), w)
-				tally = dynamo.StoredTally{Revision: tally.Revision + 1, Tally: w[0].Next}
+				tally = dynamo.StoredCounterShard{Revision: tally.Revision + 1, Tally: w[0].Next}
 			}
 			r.check(20, nil)
 			if proxy.Counts().Of(f) == 0 {
@@ -292,11 +292,11 @@ func TestAFinishedHourIsKept(t *testing.T) {
 	const hour = value.Time(3_600_000)
 	first := r.now - r.now%hour
 	r.now = first + 5
-	var stored []dynamo.StoredTally
+	var stored []dynamo.StoredCounterShard
 	for shard := range 2 {
 		w := r.counted(emptyTally(shard), 1)
 		r.record(nil, w)
-		stored = append(stored, dynamo.StoredTally{Shard: shard, Revision: 1, Tally: w[0].Next})
+		stored = append(stored, dynamo.StoredCounterShard{Shard: shard, Revision: 1, Tally: w[0].Next})
 	}
 	r.now += hour
 	w := r.counted(stored[0], 2)
@@ -341,7 +341,7 @@ func TestAnHourIsReadOnceThoughItIsFinishedMeanwhile(t *testing.T) {
 	w := r.counted(emptyTally(0), 3)
 	r.record(nil, w)
 	held := proxy.Client("table").Hold(1) // between the tallies and the finished hours
-	read := make(chan []*webhook.Hour)
+	read := make(chan []*webhook.HourStats)
 	go func() {
 		hours, err := table.Stats(t.Context(), r.e.OrganizationID, r.e.ID, first, first+hour)
 		if err != nil {
@@ -352,7 +352,7 @@ func TestAnHourIsReadOnceThoughItIsFinishedMeanwhile(t *testing.T) {
 	<-held.Reached()
 	proxy.Client("table").Hold(1 << 20) // lets all other requests through
 	r.now += hour
-	r.record(nil, r.counted(dynamo.StoredTally{Revision: 1, Tally: w[0].Next}, 1))
+	r.record(nil, r.counted(dynamo.StoredCounterShard{Revision: 1, Tally: w[0].Next}, 1))
 	held.Release()
 	if hours := <-read; len(hours) != 1 || hours[0].SuccessCount != 3 {
 		t.Errorf("Stats: %+v, want one hour with 3 successes", hours)
@@ -386,7 +386,7 @@ func TestCountersEqualTheOutcomesWhateverFails(t *testing.T) {
 	wg.Wait()
 	proxy.Off()
 	attempts := int64(0)
-	rows, err := r.table.Rows(t.Context(), r.e.OrganizationID, idsOf(r.rows))
+	rows, err := r.table.Deliveries(t.Context(), r.e.OrganizationID, idsOf(r.rows))
 	if err != nil || len(rows) != len(r.rows) {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
@@ -403,7 +403,7 @@ func TestCountersEqualTheOutcomesWhateverFails(t *testing.T) {
 	}
 }
 
-func idsOf(rows []*webhook.Row) []value.ID {
+func idsOf(rows []*webhook.Delivery) []value.ID {
 	ids := make([]value.ID, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ID
@@ -428,8 +428,8 @@ func (r *recorded) work(table *dynamo.Table, process int) {
 }
 
 // attempt makes one attempt of each row that is pending.
-func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.StoredTally) (pending bool, err error) {
-	rows, err := table.Rows(r.t.Context(), r.e.OrganizationID, ids)
+func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.StoredCounterShard) (pending bool, err error) {
+	rows, err := table.Deliveries(r.t.Context(), r.e.OrganizationID, ids)
 	if err != nil {
 		return true, err
 	}
@@ -444,7 +444,7 @@ func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.St
 	for len(outcomes) > 0 {
 		pending = true
 		next, _ := tally.Tally.Add(attempts, webhook.Health{}, r.now)
-		clash, err := table.RecordOutcomes(r.t.Context(), outcomes, []dynamo.TallyWrite{{
+		clash, err := table.RecordOutcomes(r.t.Context(), outcomes, []dynamo.CounterShardWrite{{
 			OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Shard: tally.Shard, Revision: tally.Revision, Next: next,
 		}})
 		switch {
@@ -465,7 +465,7 @@ func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.St
 }
 
 // without leaves out what is recorded, by this process or another.
-func without(outcomes []dynamo.Outcome, attempts []webhook.Attempt, clash *dynamo.Clash) ([]dynamo.Outcome, []webhook.Attempt) {
+func without(outcomes []dynamo.Outcome, attempts []webhook.Attempt, clash *dynamo.WriteConflict) ([]dynamo.Outcome, []webhook.Attempt) {
 	var left []dynamo.Outcome
 	var counted []webhook.Attempt
 	for i := range outcomes {

@@ -124,13 +124,13 @@ func TestPagesOfRowsHoldEveryRowOnce(t *testing.T) {
 	table, org := tableAt(t, &now), value.NewID()
 	e := makeEndpoint(org, value.NewID())
 	old := createRow(t, table, makeRow(org, e, "", now.Add(-40*24*time.Hour)))
-	want := map[value.ID]*webhook.Row{}
+	want := map[value.ID]*webhook.Delivery{}
 	for range 60 {
 		r := createRow(t, table, makeRow(org, e, "", now))
 		want[r.ID] = r
 	}
-	got, _ := readPages(t, func(shard int, after string) ([]*webhook.Row, string, error) {
-		return table.RowsPage(t.Context(), org, shard, after, 3)
+	got, _ := readPages(t, func(shard int, after string) ([]*webhook.Delivery, string, error) {
+		return table.DeliveriesPage(t.Context(), org, shard, after, 3)
 	}, 3)
 	if len(got) != len(want) {
 		t.Errorf("%d rows, want %d", len(got), len(want))
@@ -140,8 +140,8 @@ func TestPagesOfRowsHoldEveryRowOnce(t *testing.T) {
 			t.Errorf("row %s (-want +got):\n%s", r.ID, cmp.Diff(want[r.ID], r))
 		}
 	}
-	foreign, _ := readPages(t, func(shard int, after string) ([]*webhook.Row, string, error) {
-		return table.RowsPage(t.Context(), value.NewID(), shard, after, 3)
+	foreign, _ := readPages(t, func(shard int, after string) ([]*webhook.Delivery, string, error) {
+		return table.DeliveriesPage(t.Context(), value.NewID(), shard, after, 3)
 	}, 3)
 	if len(foreign) != 0 {
 		t.Errorf("another organization reads %d rows", len(foreign))

@@ -17,7 +17,7 @@ import (
 // time and shard. It is written once, with the tally that goes on without it.
 
 // putHour is the write of an hour that the tally has finished.
-func (w *TallyWrite) putHour(t *Table) write {
+func (w *CounterShardWrite) putHour(t *Table) write {
 	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Shard).item()
 	it[attrType], it[attrBody] = str(typeHour), binary(w.Finished.Encode())
 	it[attrExpires] = num(w.Finished.Start.Add(webhook.HourRetention).Std().Unix())
@@ -27,17 +27,17 @@ func (w *TallyWrite) putHour(t *Table) write {
 // Stats reads what the endpoint counted in each hour that starts in [from,
 // to), the present one included, in the order of time. Hours without attempts
 // are left out.
-func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.Hour, error) {
+func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.HourStats, error) {
 	if from >= to {
 		return nil, nil
 	}
 	// The tallies first: an hour that is finished meanwhile is then found
 	// twice, with the name of the same shard, and not missed.
-	stored, err := t.Tallies(ctx, org, endpoint)
+	stored, err := t.CounterShards(ctx, org, endpoint)
 	if err != nil {
 		return nil, err
 	}
-	shares := map[string]*webhook.Hour{} // by start and shard
+	shares := map[string]*webhook.HourStats{} // by start and shard
 	for _, s := range stored {
 		h := s.Tally.Hour()
 		if h.Start >= from && h.Start < to && h.SuccessCount+h.FailureCount > 0 {
@@ -49,7 +49,7 @@ func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to valu
 	in.ExpressionAttributeValues[":from"] = str(from.String())
 	in.ExpressionAttributeValues[":to"] = str(to.String())
 	err = t.query(ctx, in, func(it item) (bool, error) {
-		h, err := webhook.DecodeHour(getBinary(it, attrBody))
+		h, err := webhook.DecodeHourStats(getBinary(it, attrBody))
 		if err != nil {
 			return false, fmt.Errorf("%s of %s: %w", getString(it, attrSK), getString(it, attrPK), err)
 		}
@@ -63,8 +63,8 @@ func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to valu
 }
 
 // mergeHours makes one hour of all shares with the same start.
-func mergeHours(shares map[string]*webhook.Hour) []*webhook.Hour {
-	merged := map[value.Time]*webhook.Hour{}
+func mergeHours(shares map[string]*webhook.HourStats) []*webhook.HourStats {
+	merged := map[value.Time]*webhook.HourStats{}
 	for _, share := range shares {
 		if h := merged[share.Start]; h != nil {
 			h.Merge(share)
@@ -72,11 +72,11 @@ func mergeHours(shares map[string]*webhook.Hour) []*webhook.Hour {
 			merged[share.Start] = share
 		}
 	}
-	hours := make([]*webhook.Hour, 0, len(merged))
+	hours := make([]*webhook.HourStats, 0, len(merged))
 	for _, h := range merged {
 		hours = append(hours, h)
 	}
-	slices.SortFunc(hours, func(a, b *webhook.Hour) int {
+	slices.SortFunc(hours, func(a, b *webhook.HourStats) int {
 		return cmp.Compare(a.Start, b.Start)
 	})
 	return hours

@@ -20,34 +20,34 @@ import (
 // attrWrite is the mark of the transaction that wrote it last.
 
 // StoredTally is a tally as it is in the table.
-type StoredTally struct {
+type StoredCounterShard struct {
 	Shard    int
 	Revision int64 // 0: there is none yet
-	Tally    *webhook.Tally
+	Tally    *webhook.CounterShard
 }
 
 // Tally reads one of an endpoint's tallies, strongly consistent: an empty one
 // of revision 0 when there is none.
-func (t *Table) Tally(ctx context.Context, org, endpoint value.ID, shard int) (StoredTally, error) {
+func (t *Table) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (StoredCounterShard, error) {
 	it, err := t.get(ctx, tallyKey(org, endpoint, shard))
 	if err != nil {
-		return StoredTally{}, err
+		return StoredCounterShard{}, err
 	}
 	return decodeTally(it, shard)
 }
 
 // Tallies reads all tallies of an endpoint in the order of their shards,
 // strongly consistent, in one query.
-func (t *Table) Tallies(ctx context.Context, org, endpoint value.ID) ([]StoredTally, error) {
-	var found []StoredTally
+func (t *Table) CounterShards(ctx context.Context, org, endpoint value.ID) ([]StoredCounterShard, error) {
+	var found []StoredCounterShard
 	in := partition(countersPartition(org), endpoint.String()+"#")
-	err := t.tallyQuery(ctx, in, func(_ value.ID, s StoredTally) {
+	err := t.tallyQuery(ctx, in, func(_ value.ID, s StoredCounterShard) {
 		found = append(found, s)
 	})
 	return found, err
 }
 
-func (t *Table) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each func(endpoint value.ID, s StoredTally)) error {
+func (t *Table) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each func(endpoint value.ID, s StoredCounterShard)) error {
 	return t.query(ctx, in, func(it item) (bool, error) {
 		id, shard, found := strings.Cut(getString(it, attrSK), "#")
 		if !found || getString(it, attrType) != typeCounters {
@@ -65,15 +65,15 @@ func (t *Table) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each fu
 
 // Health reads how an endpoint does; since is what [webhook.HealthOf] takes.
 func (t *Table) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
-	stored, err := t.Tallies(ctx, org, endpoint)
+	stored, err := t.CounterShards(ctx, org, endpoint)
 	if err != nil {
 		return webhook.Health{}, err
 	}
 	return webhook.HealthOf(talliesOf(stored), since, now), nil
 }
 
-func talliesOf(stored []StoredTally) []*webhook.Tally {
-	tallies := make([]*webhook.Tally, len(stored))
+func talliesOf(stored []StoredCounterShard) []*webhook.CounterShard {
+	tallies := make([]*webhook.CounterShard, len(stored))
 	for i, s := range stored {
 		tallies[i] = s.Tally
 	}
@@ -87,7 +87,7 @@ const singleCounters = 4
 // Counters reads the counters of the endpoints; one that has counted nothing
 // is zero.
 func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
-	tallies := make(map[value.ID][]*webhook.Tally, len(endpoints))
+	tallies := make(map[value.ID][]*webhook.CounterShard, len(endpoints))
 	var err error
 	if len(endpoints) > singleCounters {
 		err = t.talliesBetween(ctx, org, slices.MinFunc(endpoints, value.ID.Compare), slices.MaxFunc(endpoints, value.ID.Compare), tallies)
@@ -104,12 +104,12 @@ func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.I
 	return found, nil
 }
 
-func (t *Table) talliesEach(ctx context.Context, org value.ID, endpoints []value.ID, into map[value.ID][]*webhook.Tally) error {
-	found := make([][]StoredTally, len(endpoints))
+func (t *Table) talliesEach(ctx context.Context, org value.ID, endpoints []value.ID, into map[value.ID][]*webhook.CounterShard) error {
+	found := make([][]StoredCounterShard, len(endpoints))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, id := range endpoints {
 		group.Go(func() (err error) {
-			found[i], err = t.Tallies(ctx, org, id)
+			found[i], err = t.CounterShards(ctx, org, id)
 			return err
 		})
 	}
@@ -122,19 +122,19 @@ func (t *Table) talliesEach(ctx context.Context, org value.ID, endpoints []value
 	return nil
 }
 
-func (t *Table) talliesBetween(ctx context.Context, org, first, last value.ID, into map[value.ID][]*webhook.Tally) error {
+func (t *Table) talliesBetween(ctx context.Context, org, first, last value.ID, into map[value.ID][]*webhook.CounterShard) error {
 	in := partition(countersPartition(org), "")
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
 	in.ExpressionAttributeValues[":first"] = str(first.String())
 	in.ExpressionAttributeValues[":last"] = str(last.String() + "$") // behind every "#"
-	return t.tallyQuery(ctx, in, func(endpoint value.ID, s StoredTally) {
+	return t.tallyQuery(ctx, in, func(endpoint value.ID, s StoredCounterShard) {
 		into[endpoint] = append(into[endpoint], s.Tally)
 	})
 }
 
 // put is the write of the tally, on the condition that it still has the
 // revision that it was read with.
-func (w *TallyWrite) put(t *Table, mark uint64) write {
+func (w *CounterShardWrite) put(t *Table, mark uint64) write {
 	it := tallyKey(w.OrganizationID, w.EndpointID, w.Shard).item()
 	it[attrType], it[attrBody], it[attrRevision], it[attrWrite] = str(typeCounters), binary(w.Next.Encode()), num(w.Revision+1), unsigned(mark)
 	p := &types.Put{
@@ -149,13 +149,13 @@ func (w *TallyWrite) put(t *Table, mark uint64) write {
 }
 
 // decodeTally returns an empty tally of revision 0 for what is absent.
-func decodeTally(it item, shard int) (StoredTally, error) {
-	s := StoredTally{Shard: shard, Tally: &webhook.Tally{}}
+func decodeTally(it item, shard int) (StoredCounterShard, error) {
+	s := StoredCounterShard{Shard: shard, Tally: &webhook.CounterShard{}}
 	if it == nil {
 		return s, nil
 	}
 	var err error
-	if s.Tally, err = webhook.DecodeTally(getBinary(it, attrBody)); err != nil {
+	if s.Tally, err = webhook.DecodeCounterShard(getBinary(it, attrBody)); err != nil {
 		return s, fmt.Errorf("the tally %s of %s: %w", getString(it, attrSK), getString(it, attrPK), err)
 	}
 	s.Revision = getNumber(it, attrRevision)

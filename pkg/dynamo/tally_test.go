@@ -17,10 +17,10 @@ func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
 	table := dynamotest.NewTable(t)
 	r := newRecorded(t, table, 0)
 	org, now := r.e.OrganizationID, r.now
-	if s, err := table.Tally(t.Context(), org, r.e.ID, 7); err != nil || s.Shard != 7 || s.Revision != 0 || s.Tally == nil {
+	if s, err := table.CounterShard(t.Context(), org, r.e.ID, 7); err != nil || s.Shard != 7 || s.Revision != 0 || s.Tally == nil {
 		t.Errorf("a tally that is not there: %+v, %v; want an empty one", s, err)
 	}
-	for shard := range webhook.TallyShards {
+	for shard := range webhook.MaxCounterShards {
 		r.record(nil, r.counted(emptyTally(shard), shard+1))
 	}
 	other := newRecorded(t, table, 0)
@@ -29,9 +29,9 @@ func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
 	if taken, err := table.TakeSlot(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); !taken || err != nil {
 		t.Fatalf("TakeSlot: %t, %v", taken, err)
 	}
-	stored, err := table.Tallies(t.Context(), org, r.e.ID)
-	if err != nil || len(stored) != webhook.TallyShards {
-		t.Fatalf("%d tallies, %v; want %d", len(stored), err, webhook.TallyShards)
+	stored, err := table.CounterShards(t.Context(), org, r.e.ID)
+	if err != nil || len(stored) != webhook.MaxCounterShards {
+		t.Fatalf("%d tallies, %v; want %d", len(stored), err, webhook.MaxCounterShards)
 	}
 	for shard, s := range stored {
 		if s.Shard != shard || s.Revision != 1 || s.Tally.Counters().SuccessCount != int64(shard+1) {
@@ -45,7 +45,7 @@ func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
 	if h, err := table.Health(t.Context(), org, r.e.ID, now+1, now); err != nil || h.Counters.SuccessCount != 136 || h.Recent.Attempts != 0 || h.Since != now+1 {
 		t.Errorf("Health since later: %+v, %v; want no recent attempts", h, err)
 	}
-	if foreign, err := table.Tallies(t.Context(), value.NewID(), r.e.ID); len(foreign) > 0 || err != nil {
+	if foreign, err := table.CounterShards(t.Context(), value.NewID(), r.e.ID); len(foreign) > 0 || err != nil {
 		t.Errorf("Tallies of another organization: %+v, %v", foreign, err)
 	}
 }
@@ -107,17 +107,17 @@ func TestAForgottenEndpointLeavesNothingThatStays(t *testing.T) {
 	kept := newRecorded(t, table, 0)
 	kept.e.OrganizationID = org
 	kept.record(nil, kept.counted(emptyTally(1), 1))
-	for shard := range webhook.TallyShards {
+	for shard := range webhook.MaxCounterShards {
 		r.record(nil, r.counted(emptyTally(shard), 1))
 	}
 	if _, err := table.TakeSlot(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.ForgetEndpoint(t.Context(), value.NewID(), r.e.ID); err != nil {
+	if err := table.FinishEndpointDeletion(t.Context(), value.NewID(), r.e.ID); err != nil {
 		t.Fatal(err)
 	}
-	r.check(webhook.TallyShards, nil)
-	if err := table.ForgetEndpoint(t.Context(), org, r.e.ID); err != nil {
+	r.check(webhook.MaxCounterShards, nil)
+	if err := table.FinishEndpointDeletion(t.Context(), org, r.e.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.check(0, nil)

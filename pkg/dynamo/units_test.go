@@ -12,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/local/meter"
+	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -60,7 +60,7 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 	org, now := value.NewID(), value.TimeOf(time.Now())
 	e, site := makeEndpoint(org, value.NewID()), value.NewID()
 	var payloads []dynamo.Payload
-	var rows []*webhook.Row
+	var rows []*webhook.Delivery
 	for range 10 {
 		ev := orderEvent(t, org, 0)
 		ev.SiteID, ev.Type = &site, "payment.authorized" // the longest there is
@@ -69,7 +69,7 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 			t.Fatalf("the payload has %d bytes, want about 1 KB", len(body))
 		}
 		payloads = append(payloads, dynamo.Payload{OrganizationID: org, EventID: ev.ID, Body: body})
-		rows = append(rows, webhook.NewRow(ev, e, "", now))
+		rows = append(rows, webhook.NewDelivery(ev, e, "", now))
 	}
 	consumed := func(what string, want float64, do func() error) {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 	}
 	consumed("ten payloads of 1 KB", 10, func() error { return table.PutPayloads(t.Context(), payloads) })
 	consumed("ten rows", 10, func() error {
-		_, err := table.CreateRows(t.Context(), rows)
+		_, err := table.CreateDeliveries(t.Context(), rows)
 		return err
 	})
 	tally := emptyTally(0)
@@ -105,14 +105,14 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 
 // manyOutcomes are the outcomes of rows of one endpoint, and the tally that
 // counts them.
-func manyOutcomes(rows []*webhook.Row, tally dynamo.StoredTally, success bool, now value.Time) ([]dynamo.Outcome, []dynamo.TallyWrite) {
+func manyOutcomes(rows []*webhook.Delivery, tally dynamo.StoredCounterShard, success bool, now value.Time) ([]dynamo.Outcome, []dynamo.CounterShardWrite) {
 	outcomes := make([]dynamo.Outcome, len(rows))
 	attempts := make([]webhook.Attempt, len(rows))
 	for i, r := range rows {
 		outcomes[i].Previous = r
 		outcomes[i].Next, attempts[i] = attempted(r, success, now)
 	}
-	w := dynamo.TallyWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Shard: tally.Shard, Revision: tally.Revision}
+	w := dynamo.CounterShardWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Shard: tally.Shard, Revision: tally.Revision}
 	w.Next, w.Finished = tally.Tally.Add(attempts, webhook.Health{}, now)
-	return outcomes, []dynamo.TallyWrite{w}
+	return outcomes, []dynamo.CounterShardWrite{w}
 }

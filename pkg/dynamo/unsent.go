@@ -9,7 +9,7 @@ import (
 
 // Unsent reads up to limit HELD and FAILED rows of the endpoint, created in
 // [since, until), the oldest first, behind the cursor unless it is "".
-func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.Unsent, error) {
+func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	after := since.String()
 	if cursor != "" {
 		after = behind(cursor)
@@ -27,21 +27,21 @@ func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until
 
 // Held reads up to limit rows that the endpoint's circuit holds, the oldest
 // first, behind the cursor unless it is "".
-func (t *Table) Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.Unsent, error) {
+func (t *Table) Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	return t.unsentIn(ctx, heldPartition(endpoint), org, behind(cursor), "~", limit)
 }
 
 // unsentIn reads rows of a partition of GSI1, which follows the table within
 // a moment: a row may have been sent meanwhile.
-func (t *Table) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.Unsent, error) {
-	var found []webhook.Unsent
+func (t *Table) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
+	var found []webhook.UnsentDelivery
 	err := t.query(ctx, timed(pk, after, before, limit), func(it item) (bool, error) {
 		d, err := decodeDue(it)
 		if err != nil {
 			return false, err
 		}
 		if d.OrganizationID == org {
-			found = append(found, webhook.Unsent{OrganizationID: org, RowID: d.ID, Cursor: d.Mark})
+			found = append(found, webhook.UnsentDelivery{OrganizationID: org, DeliveryID: d.ID, Cursor: d.Mark})
 		}
 		return len(found) < limit, nil
 	})
@@ -51,8 +51,8 @@ func (t *Table) unsentIn(ctx context.Context, pk string, org value.ID, after, be
 // mergeUnsent returns the first of both lists, which are in the order of
 // their cursors. A row that changes from one to the other between two reads
 // may be in both.
-func mergeUnsent(a, b []webhook.Unsent, limit int) []webhook.Unsent {
-	var merged []webhook.Unsent
+func mergeUnsent(a, b []webhook.UnsentDelivery, limit int) []webhook.UnsentDelivery {
+	var merged []webhook.UnsentDelivery
 	for len(merged) < limit && len(a)+len(b) > 0 {
 		from := &a
 		if len(a) == 0 || len(b) > 0 && b[0].Cursor < a[0].Cursor {

@@ -14,7 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
 // Version is the version of the API that the document describes.
@@ -42,7 +42,7 @@ type builder struct {
 
 // Build returns the document of the operations, indented, with a final line
 // feed. The same operations give the same bytes.
-func Build(operations []rest.Operation) ([]byte, error) {
+func Build(operations []httpapi.Operation) ([]byte, error) {
 	huma.DefaultArrayNullable = false
 	b := &builder{registry: newRegistry(), refined: map[reflect.Type]bool{}}
 	b.api = &huma.OpenAPI{
@@ -75,17 +75,17 @@ func Build(operations []rest.Operation) ([]byte, error) {
 	return append(bytes.TrimSpace(value), '\n'), nil
 }
 
-func (b *builder) add(op *rest.Operation) error {
+func (b *builder) add(op *httpapi.Operation) error {
 	out := &huma.Operation{
 		OperationID: op.ID, Summary: op.Summary, Description: describe(op), Tags: []string{op.Tag},
 		Parameters: b.parameters(op), Responses: b.responses(op),
 	}
 	switch op.Access {
-	case rest.Developer:
+	case httpapi.Developer:
 		out.Security = []map[string][]string{{bearer: {}}}
-	case rest.Reader:
+	case httpapi.Reader:
 		out.Security = []map[string][]string{{apiKey: {}}, {bearer: {}}}
-	case rest.Public:
+	case httpapi.Public:
 		out.Security = []map[string][]string{}
 	}
 	if op.Body != nil {
@@ -108,7 +108,7 @@ func (b *builder) add(op *rest.Operation) error {
 }
 
 // describe adds the scope that an operation demands to its description.
-func describe(op *rest.Operation) string {
+func describe(op *httpapi.Operation) string {
 	if op.Scope == "" {
 		return op.Description
 	}

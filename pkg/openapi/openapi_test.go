@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/openapi"
-	"github.com/commerce-integration/service/pkg/rest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -42,7 +42,7 @@ type document struct {
 	} `json:"components"`
 }
 
-func build(t *testing.T, operations ...rest.Operation) (d document) {
+func build(t *testing.T, operations ...httpapi.Operation) (d document) {
 	t.Helper()
 	raw, err := openapi.Build(operations)
 	if err != nil {
@@ -55,7 +55,7 @@ func build(t *testing.T, operations ...rest.Operation) (d document) {
 }
 
 func TestAPointerInAnEmbeddedStructMayBeNull(t *testing.T) {
-	d := build(t, rest.Operation{ID: "read", Method: http.MethodGet, Path: "/wholes", Status: http.StatusOK, Result: Whole{}})
+	d := build(t, httpapi.Operation{ID: "read", Method: http.MethodGet, Path: "/wholes", Status: http.StatusOK, Result: Whole{}})
 	got := d.Components.Schemas["Whole"].Properties["ended"].Type
 	if diff := cmp.Diff([]any{"string", "null"}, got); diff != "" {
 		t.Errorf("type of a promoted *value.Time (-want +got):\n%s", diff)
@@ -63,13 +63,13 @@ func TestAPointerInAnEmbeddedStructMayBeNull(t *testing.T) {
 }
 
 func TestEveryAnswerOfAnOperationIsDocumented(t *testing.T) {
-	page := rest.Param{Name: "page", In: fault.InQuery, Type: "integer"}
+	page := httpapi.Param{Name: "page", In: fault.InQuery, Type: "integer"}
 	d := build(t,
-		rest.Operation{ID: "list", Method: http.MethodGet, Path: "/wholes", Access: rest.Reader, Status: http.StatusOK, Result: Whole{}, Params: []rest.Param{page}},
-		rest.Operation{ID: "make", Method: http.MethodPost, Path: "/wholes", Access: rest.Developer, Status: http.StatusCreated, Body: Whole{}, Result: Whole{}},
-		rest.Operation{ID: "start", Method: http.MethodPost, Path: "/wholes/{id}/start", Access: rest.Developer, Status: http.StatusAccepted, Result: Whole{}, Errors: []int{http.StatusConflict}},
-		rest.Operation{ID: "change", Method: http.MethodPatch, Path: "/wholes/{id}", Access: rest.Developer, Status: http.StatusOK, Body: Whole{}, Result: Whole{}},
-		rest.Operation{ID: "show", Method: http.MethodGet, Path: "/page", Status: http.StatusOK, MediaType: "text/html"},
+		httpapi.Operation{ID: "list", Method: http.MethodGet, Path: "/wholes", Access: httpapi.Reader, Status: http.StatusOK, Result: Whole{}, Params: []httpapi.Param{page}},
+		httpapi.Operation{ID: "make", Method: http.MethodPost, Path: "/wholes", Access: httpapi.Developer, Status: http.StatusCreated, Body: Whole{}, Result: Whole{}},
+		httpapi.Operation{ID: "start", Method: http.MethodPost, Path: "/wholes/{id}/start", Access: httpapi.Developer, Status: http.StatusAccepted, Result: Whole{}, Errors: []int{http.StatusConflict}},
+		httpapi.Operation{ID: "change", Method: http.MethodPatch, Path: "/wholes/{id}", Access: httpapi.Developer, Status: http.StatusOK, Body: Whole{}, Result: Whole{}},
+		httpapi.Operation{ID: "show", Method: http.MethodGet, Path: "/page", Status: http.StatusOK, MediaType: "text/html"},
 	)
 	for _, test := range []struct {
 		path, method, success string

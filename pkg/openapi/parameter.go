@@ -8,17 +8,17 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
 var pathParam = regexp.MustCompile(`\{([^}]+)\}`)
 
 // parameters documents the path's UUIDs, what the operation declares, and
 // the conditional headers that its method implies.
-func (b *builder) parameters(op *rest.Operation) []*huma.Param {
+func (b *builder) parameters(op *httpapi.Operation) []*huma.Param {
 	var params []*huma.Param
 	for _, match := range pathParam.FindAllStringSubmatch(op.Path, -1) {
-		declared := slices.ContainsFunc(op.Params, func(p rest.Param) bool { return p.In == fault.InPath && p.Name == match[1] })
+		declared := slices.ContainsFunc(op.Params, func(p httpapi.Param) bool { return p.In == fault.InPath && p.Name == match[1] })
 		if !declared {
 			params = append(params, &huma.Param{Name: match[1], In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}})
 		}
@@ -38,7 +38,7 @@ func (b *builder) parameters(op *rest.Operation) []*huma.Param {
 	return params
 }
 
-func parameter(p *rest.Param) *huma.Param {
+func parameter(p *httpapi.Param) *huma.Param {
 	value := &huma.Schema{Type: p.Type, Format: p.Format}
 	for _, e := range p.Enum {
 		value.Enum = append(value.Enum, e)
@@ -73,7 +73,7 @@ func length(n *int64) *int {
 	return &i
 }
 
-func defaultOf(p *rest.Param) any {
+func defaultOf(p *httpapi.Param) any {
 	switch {
 	case p.Default == "":
 		return nil

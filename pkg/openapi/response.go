@@ -8,12 +8,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
 // responses documents the success, and every error that the declaration
 // implies or names.
-func (b *builder) responses(op *rest.Operation) map[string]*huma.Response {
+func (b *builder) responses(op *httpapi.Operation) map[string]*huma.Response {
 	success := &huma.Response{Description: http.StatusText(op.Status)}
 	mediaType := op.MediaType
 	if mediaType == "" {
@@ -33,7 +33,7 @@ func (b *builder) responses(op *rest.Operation) map[string]*huma.Response {
 	for _, status := range errorStatuses(op) {
 		refusal := &huma.Response{
 			Description: http.StatusText(status),
-			Content:     map[string]*huma.MediaType{"application/json": {Schema: b.schema(rest.Problem{})}},
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: b.schema(httpapi.Problem{})}},
 		}
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			refusal.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger}}}
@@ -44,7 +44,7 @@ func (b *builder) responses(op *rest.Operation) map[string]*huma.Response {
 }
 
 // headers documents what a success tells beside its body.
-func headers(op *rest.Operation) map[string]*huma.Param {
+func headers(op *httpapi.Operation) map[string]*huma.Param {
 	text := func(description string) *huma.Param {
 		return &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
 	}
@@ -52,7 +52,7 @@ func headers(op *rest.Operation) map[string]*huma.Param {
 	if op.Method == http.MethodGet {
 		found["ETag"] = text("The entity tag of this answer, for If-None-Match and If-Match.")
 	}
-	if slices.ContainsFunc(op.Params, func(p rest.Param) bool { return p.In == fault.InQuery && p.Name == "page" }) {
+	if slices.ContainsFunc(op.Params, func(p httpapi.Param) bool { return p.In == fault.InQuery && p.Name == "page" }) {
 		found["Link"] = text("The first, prev, next and last page, as far as they exist (RFC 8288).")
 	}
 	if op.Status == http.StatusCreated || op.Status == http.StatusAccepted {
@@ -62,12 +62,12 @@ func headers(op *rest.Operation) map[string]*huma.Param {
 	return found
 }
 
-func errorStatuses(op *rest.Operation) []int {
+func errorStatuses(op *httpapi.Operation) []int {
 	statuses := append([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusInternalServerError}, op.Errors...)
 	if op.MediaType == "" {
 		statuses = append(statuses, http.StatusNotAcceptable)
 	}
-	if op.Access != rest.Public {
+	if op.Access != httpapi.Public {
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden,
 			http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout)
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
-	"github.com/commerce-integration/service/pkg/rest"
 )
 
 // Store keeps the window of each subject. Both methods return the window as
@@ -82,12 +82,12 @@ type subject struct {
 
 // Admit implements [rest.Limiter]: it counts one request of the subject
 // against the limit of requests per 60 s.
-func (l *Limiter) Admit(ctx context.Context, id string, limit int) (rest.Decision, error) {
+func (l *Limiter) Admit(ctx context.Context, id string, limit int) (httpapi.Decision, error) {
 	s := l.subject(id)
 	select {
 	case s.lock <- struct{}{}:
 	case <-ctx.Done():
-		return rest.Decision{}, fmt.Errorf("wait for the rate limit: %w", ctx.Err())
+		return httpapi.Decision{}, fmt.Errorf("wait for the rate limit: %w", ctx.Err())
 	}
 	defer func() { <-s.lock }()
 	now := l.now()
@@ -100,7 +100,7 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (rest.Decisio
 	}
 	if s.left == 0 {
 		if err := l.lease(ctx, id, s); err != nil {
-			return rest.Decision{}, err
+			return httpapi.Decision{}, err
 		}
 	}
 	if s.left == 0 {
@@ -112,7 +112,7 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (rest.Decisio
 	}
 	s.left--
 	s.used++
-	return rest.Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
+	return httpapi.Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
 }
 
 func (l *Limiter) subject(id string) *subject {
@@ -156,8 +156,8 @@ func (s *subject) moveTo(bucket int64) {
 	s.bucket = bucket
 }
 
-func (s *subject) refuse(now time.Time) rest.Decision {
-	return rest.Decision{
+func (s *subject) refuse(now time.Time) httpapi.Decision {
+	return httpapi.Decision{
 		Limit: s.limit, Remaining: 0, Reset: wholeSecond(s.refusedUntil), RetryAfter: s.refusedUntil.Sub(now),
 	}
 }

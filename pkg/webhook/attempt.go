@@ -41,18 +41,18 @@ func ClipBody(body []byte) string {
 }
 
 // Verdict is what an attempt's outcome means for its row.
-type Verdict uint8
+type AttemptResult uint8
 
 // The verdicts.
 const (
-	Delivered Verdict = iota
-	Failed            // to be tried again while retries are left
-	Hopeless          // failed for good
+	AttemptSucceeded AttemptResult = iota
+	AttemptFailed                  // to be tried again while retries are left
+	AttemptRefused                 // failed for good
 )
 
 // Outcome is an attempt with what it means.
 type Outcome struct {
 	Attempt    Attempt
-	Verdict    Verdict
+	Result     AttemptResult
 	RetryAfter time.Duration // the receiver's wish; 0 when it has none
 }

@@ -18,7 +18,7 @@ const days = 24 * time.Hour
 func inRow(count int, span time.Duration) webhook.Health {
 	reason := "connection refused"
 	return webhook.Health{
-		Run:      webhook.Run{Count: count, Start: now.Add(-span), Last: now},
+		Run:      webhook.FailureRun{Count: count, Start: now.Add(-span), Last: now},
 		Counters: webhook.Counters{FailureCount: int64(count), LastFailureReason: &reason},
 	}
 }
@@ -162,13 +162,13 @@ func TestLaneFollowsHowAnEndpointDoes(t *testing.T) {
 // while it drains nor after.
 func TestOnlyAttemptsAfterItClosedOpenACircuitAgain(t *testing.T) {
 	e := &webhook.Endpoint{Status: webhook.Active, CreatedAt: now.Add(-days)}
-	tally, at := &webhook.Tally{}, now
+	tally, at := &webhook.CounterShard{}, now
 	attempts := func(n int, reason string) webhook.Condition {
 		for range n {
 			at = at.Add(100 * time.Millisecond)
 			tally, _ = tally.Add([]webhook.Attempt{attempt(at, 0, reason)}, webhook.Health{Since: e.JudgedSince()}, at)
 		}
-		h := webhook.HealthOf([]*webhook.Tally{tally}, e.JudgedSince(), at)
+		h := webhook.HealthOf([]*webhook.CounterShard{tally}, e.JudgedSince(), at)
 		next, _ := e.Judge(h, reason == "", false, at)
 		return next
 	}

@@ -3,8 +3,8 @@ package webhook
 import "github.com/commerce-integration/service/pkg/value"
 
 // Delivery is what an attempt needs, as one read found it.
-type Delivery struct {
-	Row         *Row      // nil: expired
+type DeliveryInput struct {
+	Delivery    *Delivery // nil: expired
 	Payload     []byte    // nil: expired
 	Endpoint    *Endpoint // nil: deleted
 	Application ApplicationState
@@ -22,7 +22,7 @@ type DueKind uint8
 
 // The kinds of due mark.
 const (
-	DueRow      DueKind = iota // a row whose next attempt comes near
+	DueDelivery DueKind = iota // a row whose next attempt comes near
 	DueRecovery                // a recovery that goes on
 	DueDeletion                // an endpoint that was deleted, whose rows are to be cancelled
 	DueCircuit                 // an endpoint whose circuit is to be probed or drained
@@ -38,8 +38,8 @@ type Due struct {
 }
 
 // Unsent names a HELD or FAILED row of an endpoint.
-type Unsent struct {
+type UnsentDelivery struct {
 	OrganizationID value.ID
-	RowID          value.ID
+	DeliveryID     value.ID
 	Cursor         string // to go on behind it
 }

@@ -2,8 +2,8 @@ package webhook
 
 import (
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/listing"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -12,82 +12,82 @@ import (
 //
 //nolint:gochecknoglobals // declarations that nothing changes
 var (
-	eventSchema = index.MustSchema("webhook-events",
-		index.Column{Name: "applicationId", Type: index.Keyword},
-		index.Column{Name: "endpointId", Type: index.Keyword},
-		index.Column{Name: "type", Type: index.Keyword},
-		index.Column{Name: "status", Type: index.Keyword},
-		index.Column{Name: "eventId", Type: index.Keyword},
-		index.Column{Name: "createdAt", Type: index.Time, Sort: true},
+	eventSchema = columnar.MustSchema("webhook-events",
+		columnar.Column{Name: "applicationId", Type: columnar.Keyword},
+		columnar.Column{Name: "endpointId", Type: columnar.Keyword},
+		columnar.Column{Name: "type", Type: columnar.Keyword},
+		columnar.Column{Name: "status", Type: columnar.Keyword},
+		columnar.Column{Name: "eventId", Type: columnar.Keyword},
+		columnar.Column{Name: "createdAt", Type: columnar.Time, Sort: true},
 	)
-	endpointSchema = index.MustSchema("webhook-endpoints",
-		index.Column{Name: "applicationId", Type: index.Keyword},
-		index.Column{Name: "status", Type: index.Keyword},
-		index.Column{Name: "url", Type: index.Text, Search: true},
-		index.Column{Name: "description", Type: index.Text, Search: true},
-		index.Column{Name: "createdAt", Type: index.Time, Sort: true},
+	endpointSchema = columnar.MustSchema("webhook-endpoints",
+		columnar.Column{Name: "applicationId", Type: columnar.Keyword},
+		columnar.Column{Name: "status", Type: columnar.Keyword},
+		columnar.Column{Name: "url", Type: columnar.Text, Search: true},
+		columnar.Column{Name: "description", Type: columnar.Text, Search: true},
+		columnar.Column{Name: "createdAt", Type: columnar.Time, Sort: true},
 	)
 )
 
-func applicationFilter() listing.Filter {
-	return listing.Filter{
-		Name: "applicationId", Kind: listing.ID, Column: "applicationId",
+func applicationFilter() lists.Filter {
+	return lists.Filter{
+		Name: "applicationId", Kind: lists.ID, Column: "applicationId",
 		Description: "Only those of this application; a deleted one counts, an unknown one has none.",
 	}
 }
 
-func timeFilters() []listing.Filter {
-	return []listing.Filter{
-		{Name: "created", Kind: listing.Range, Column: "createdAt", Description: "When it was created."},
-		{Name: "updated", Kind: listing.Visible, Description: "When the change became visible in lists."},
+func timeFilters() []lists.Filter {
+	return []lists.Filter{
+		{Name: "created", Kind: lists.Range, Column: "createdAt", Description: "When it was created."},
+		{Name: "updated", Kind: lists.Visible, Description: "When the change became visible in lists."},
 	}
 }
 
 // EventList declares the list of the history.
-func EventList() *listing.List {
-	return &listing.List{
-		Name: "events", Schema: eventSchema, Walk: true, Orders: []listing.Order{listing.By("createdAt")},
-		Filters: append([]listing.Filter{
+func DeliveryList() *lists.List {
+	return &lists.List{
+		Name: "events", Schema: eventSchema, Walk: true, Orders: []lists.Order{lists.By("createdAt")},
+		Filters: append([]lists.Filter{
 			applicationFilter(),
-			{Name: "endpointId", Kind: listing.ID, Column: "endpointId", Description: "Only those of this endpoint."},
-			{Name: "type", Kind: listing.Enum, Column: "type", Values: commerce.EventNames(), Description: "The type of event."},
-			{Name: "status", Kind: listing.Enum, Column: "status", Values: RowStatus("").Values(), Description: "The state of the delivery."},
-			{Name: "eventId", Kind: listing.ID, Column: "eventId", Description: "Only the deliveries of this event."},
+			{Name: "endpointId", Kind: lists.ID, Column: "endpointId", Description: "Only those of this endpoint."},
+			{Name: "type", Kind: lists.Enum, Column: "type", Values: commerce.EventNames(), Description: "The type of event."},
+			{Name: "status", Kind: lists.Enum, Column: "status", Values: DeliveryStatus("").Values(), Description: "The state of the delivery."},
+			{Name: "eventId", Kind: lists.ID, Column: "eventId", Description: "Only the deliveries of this event."},
 		}, timeFilters()...),
 	}
 }
 
 // EventDocument is what the history's index knows of a row.
-func EventDocument(r *Row, visible value.Time) index.Document {
+func DeliveryDocument(r *Delivery, visible value.Time) columnar.Document {
 	b := eventSchema.Build(r.ID, 0)
-	b.Keyword(eventSchema.Col("applicationId"), listing.Key(r.ApplicationID))
-	b.Keyword(eventSchema.Col("endpointId"), listing.Key(r.EndpointID))
+	b.Keyword(eventSchema.Col("applicationId"), lists.Key(r.ApplicationID))
+	b.Keyword(eventSchema.Col("endpointId"), lists.Key(r.EndpointID))
 	b.Keyword(eventSchema.Col("type"), r.Type)
 	b.Keyword(eventSchema.Col("status"), string(r.Status))
-	b.Keyword(eventSchema.Col("eventId"), listing.Key(r.EventID))
+	b.Keyword(eventSchema.Col("eventId"), lists.Key(r.EventID))
 	b.Time(eventSchema.Col("createdAt"), int64(r.CreatedAt))
 	return b.Document(int64(r.UpdatedAt), int64(visible))
 }
 
 // EndpointList declares the list of endpoints.
-func EndpointList() *listing.List {
-	return &listing.List{
-		Name: "endpoints", Schema: endpointSchema, Walk: true, Orders: []listing.Order{listing.By("createdAt")},
+func EndpointList() *lists.List {
+	return &lists.List{
+		Name: "endpoints", Schema: endpointSchema, Walk: true, Orders: []lists.Order{lists.By("createdAt")},
 		Search: []string{"url", "description"},
-		Filters: append([]listing.Filter{
+		Filters: append([]lists.Filter{
 			applicationFilter(),
-			{Name: "status", Kind: listing.Enum, Column: "status", Values: Status("").Values(), Description: "The endpoint's status."},
+			{Name: "status", Kind: lists.Enum, Column: "status", Values: Status("").Values(), Description: "The endpoint's status."},
 		}, timeFilters()...),
 	}
 }
 
 // EndpointView is a view of endpoints, made on the spot: an organization has
 // few, and a list of them shows the latest write.
-func EndpointView(endpoints []*Endpoint) *index.View {
-	documents := make([]index.Document, len(endpoints))
+func EndpointView(endpoints []*Endpoint) *columnar.View {
+	documents := make([]columnar.Document, len(endpoints))
 	for i, e := range endpoints {
 		b := endpointSchema.Build(e.ID, 0)
-		b.Keyword(endpointSchema.Col("applicationId"), listing.Key(e.ApplicationID))
+		b.Keyword(endpointSchema.Col("applicationId"), lists.Key(e.ApplicationID))
 		b.Keyword(endpointSchema.Col("status"), string(e.Status))
 		b.Text(endpointSchema.Col("url"), e.URL)
 		if e.Description != nil {
@@ -96,7 +96,7 @@ func EndpointView(endpoints []*Endpoint) *index.View {
 		b.Time(endpointSchema.Col("createdAt"), int64(e.CreatedAt))
 		documents[i] = b.Document(int64(e.UpdatedAt), int64(e.UpdatedAt))
 	}
-	v := index.NewView(endpointSchema)
+	v := columnar.NewView(endpointSchema)
 	v.Apply(documents)
 	return v
 }

@@ -9,7 +9,7 @@ import (
 
 // Ref is the body of a delivery's queue message: the row, and the keys of
 // what an attempt needs beside it, so that one read gets everything.
-type Ref struct {
+type DeliveryRef struct {
 	OrganizationID value.ID `json:"organizationId"`
 	RowID          value.ID `json:"rowId"`
 	EventID        value.ID `json:"eventId"`
@@ -21,21 +21,21 @@ type Ref struct {
 }
 
 // Ref names the row to the worker.
-func (r *Row) Ref() Ref {
-	return Ref{
+func (r *Delivery) Ref() DeliveryRef {
+	return DeliveryRef{
 		OrganizationID: r.OrganizationID, RowID: r.ID, EventID: r.EventID,
 		EndpointID: r.EndpointID, ApplicationID: r.ApplicationID,
 	}
 }
 
 // Names reports whether the reference is to the row.
-func (r Ref) Names(row *Row) bool {
+func (r DeliveryRef) Names(row *Delivery) bool {
 	r.As = ""
 	return row.Ref() == r
 }
 
 // Body writes the message.
-func (r Ref) Body() string {
+func (r DeliveryRef) Body() string {
 	body, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // texts that the service made
@@ -44,13 +44,13 @@ func (r Ref) Body() string {
 }
 
 // ParseRef reads a message that Body wrote.
-func ParseRef(body string) (Ref, error) {
-	var r Ref
+func ParseDeliveryRef(body string) (DeliveryRef, error) {
+	var r DeliveryRef
 	if err := json.Unmarshal([]byte(body), &r); err != nil {
-		return Ref{}, fmt.Errorf("delivery message: %w", err)
+		return DeliveryRef{}, fmt.Errorf("delivery message: %w", err)
 	}
 	if r.OrganizationID.IsZero() || r.RowID.IsZero() || r.EventID.IsZero() || r.EndpointID.IsZero() || r.ApplicationID.IsZero() {
-		return Ref{}, fmt.Errorf("delivery message %q: an identifier is missing", body)
+		return DeliveryRef{}, fmt.Errorf("delivery message %q: an identifier is missing", body)
 	}
 	return r, nil
 }

@@ -8,20 +8,20 @@ import (
 )
 
 // RowStatus is a row's status.
-type RowStatus string
+type DeliveryStatus string
 
 // The statuses of a row.
 const (
-	RowPending   RowStatus = "PENDING"
-	RowDelivered RowStatus = "DELIVERED"
-	RowFailed    RowStatus = "FAILED"
-	RowHeld      RowStatus = "HELD"
-	RowCancelled RowStatus = "CANCELLED"
+	DeliveryPending   DeliveryStatus = "PENDING"
+	DeliveryDelivered DeliveryStatus = "DELIVERED"
+	DeliveryFailed    DeliveryStatus = "FAILED"
+	DeliveryHeld      DeliveryStatus = "HELD"
+	DeliveryCancelled DeliveryStatus = "CANCELLED"
 )
 
 // Values lists every status of a row.
-func (RowStatus) Values() []string {
-	return []string{string(RowPending), string(RowDelivered), string(RowFailed), string(RowHeld), string(RowCancelled)}
+func (DeliveryStatus) Values() []string {
+	return []string{string(DeliveryPending), string(DeliveryDelivered), string(DeliveryFailed), string(DeliveryHeld), string(DeliveryCancelled)}
 }
 
 // HeldReason tells why a row is HELD; "" when it is not.
@@ -55,29 +55,29 @@ const (
 )
 
 // Row is one event for one endpoint.
-type Row struct {
-	ID             value.ID    `json:"id,omitzero"` // left out at rest, where the key has it
-	EventID        value.ID    `json:"eventId"`
-	EndpointID     value.ID    `json:"endpointId"`
-	ApplicationID  value.ID    `json:"applicationId"`
-	OrganizationID value.ID    `json:"organizationId,omitzero"` // likewise
-	SiteID         *value.ID   `json:"siteId"`
-	Type           string      `json:"type"`
-	Status         RowStatus   `json:"status"`
-	HeldReason     HeldReason  `json:"heldReason,omitzero"`
-	AttemptCount   int         `json:"attemptCount"`
-	NextAttemptAt  *value.Time `json:"nextAttemptAt,omitzero"` // while PENDING
-	LastAttemptAt  *value.Time `json:"lastAttemptAt,omitzero"`
-	DeliveredAt    *value.Time `json:"deliveredAt,omitzero"`
-	Attempts       []Attempt   `json:"attempts,omitempty"`
-	CreatedAt      value.Time  `json:"createdAt"`
-	UpdatedAt      value.Time  `json:"updatedAt"` // rises with every change of the row
+type Delivery struct {
+	ID             value.ID       `json:"id,omitzero"` // left out at rest, where the key has it
+	EventID        value.ID       `json:"eventId"`
+	EndpointID     value.ID       `json:"endpointId"`
+	ApplicationID  value.ID       `json:"applicationId"`
+	OrganizationID value.ID       `json:"organizationId,omitzero"` // likewise
+	SiteID         *value.ID      `json:"siteId"`
+	Type           string         `json:"type"`
+	Status         DeliveryStatus `json:"status"`
+	HeldReason     HeldReason     `json:"heldReason,omitzero"`
+	AttemptCount   int            `json:"attemptCount"`
+	NextAttemptAt  *value.Time    `json:"nextAttemptAt,omitzero"` // while PENDING
+	LastAttemptAt  *value.Time    `json:"lastAttemptAt,omitzero"`
+	DeliveredAt    *value.Time    `json:"deliveredAt,omitzero"`
+	Attempts       []Attempt      `json:"attempts,omitempty"`
+	CreatedAt      value.Time     `json:"createdAt"`
+	UpdatedAt      value.Time     `json:"updatedAt"` // rises with every change of the row
 
 	// ScheduleStart is the attemptCount at which the present schedule began.
 	ScheduleStart int `json:"scheduleStart,omitzero"`
 	// Carrier is the queue message that brings the next attempt; "" when any
 	// message may.
-	Carrier string `json:"carrier,omitzero"`
+	MessageID string `json:"carrier,omitzero"`
 	// DueAt is when the sweeper looks at a PENDING row; nil when a message
 	// carries it.
 	DueAt *value.Time `json:"dueAt,omitzero"`
@@ -91,18 +91,18 @@ type Row struct {
 
 // RowID is the identifier of an event's row for an endpoint. It is derived,
 // so that a replay finds the row instead of making another.
-func RowID(event, endpoint value.ID) value.ID { return value.DeriveID(event, endpoint.String()) }
+func DeliveryID(event, endpoint value.ID) value.ID { return value.DeriveID(event, endpoint.String()) }
 
 // NewRow returns the row of an event for an endpoint, to be attempted at
 // once or HELD for the reason.
-func NewRow(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now value.Time) *Row {
-	r := &Row{
-		ID: RowID(ev.ID, e.ID), EventID: ev.ID, EndpointID: e.ID,
+func NewDelivery(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now value.Time) *Delivery {
+	r := &Delivery{
+		ID: DeliveryID(ev.ID, e.ID), EventID: ev.ID, EndpointID: e.ID,
 		ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID, SiteID: ev.SiteID,
-		Type: ev.Type, Status: RowPending, NextAttemptAt: &now, CreatedAt: now, UpdatedAt: now,
+		Type: ev.Type, Status: DeliveryPending, NextAttemptAt: &now, CreatedAt: now, UpdatedAt: now,
 	}
 	if hold != "" {
-		r.Status, r.HeldReason, r.NextAttemptAt = RowHeld, hold, nil
+		r.Status, r.HeldReason, r.NextAttemptAt = DeliveryHeld, hold, nil
 	}
 	return r
 }
@@ -110,27 +110,29 @@ func NewRow(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now value
 // NewTest returns the row of a test, to be attempted at once whatever the
 // endpoint's status. A due mark stands for its message until that is sent and
 // handled.
-func NewTest(ev *commerce.WebhookPayload, e *Endpoint, now value.Time) *Row {
-	r := NewRow(ev, e, "", now)
+func NewTestDelivery(ev *commerce.WebhookPayload, e *Endpoint, now value.Time) *Delivery {
+	r := NewDelivery(ev, e, "", now)
 	due := now.Add(Lease)
 	r.Test, r.DueAt = true, &due
 	return r
 }
 
 // ExpiresAt is the time from which the row is no longer shown.
-func (r *Row) ExpiresAt() value.Time { return r.CreatedAt.Add(Retention) }
+func (r *Delivery) ExpiresAt() value.Time { return r.CreatedAt.Add(Retention) }
 
 // Pending reports whether an attempt lies ahead.
-func (r *Row) Pending() bool { return r.Status == RowPending }
+func (r *Delivery) Pending() bool { return r.Status == DeliveryPending }
 
 // Unattempted reports whether the row waits for its very first message,
 // which nothing else stands for.
-func (r *Row) Unattempted() bool {
-	return r.Status == RowPending && r.AttemptCount == 0 && r.DueAt == nil
+func (r *Delivery) Unattempted() bool {
+	return r.Status == DeliveryPending && r.AttemptCount == 0 && r.DueAt == nil
 }
 
 // Unsent reports whether a recovery may send the row again.
-func (r *Row) Unsent() bool { return !r.Test && (r.Status == RowHeld || r.Status == RowFailed) }
+func (r *Delivery) Unsent() bool {
+	return !r.Test && (r.Status == DeliveryHeld || r.Status == DeliveryFailed)
+}
 
 // heldDoubt is how long after a hold its message, or its place in the stream,
 // may come again when whoever held the row died.
@@ -141,35 +143,35 @@ const heldDoubt = 15 * time.Minute
 // looks for what it holds itself. Who holds it looks again afterwards: a
 // decision, and a recovery after it, may lie between the first look and the
 // hold, and has then not met the row.
-func (r *Row) HeldLately(now value.Time) bool {
+func (r *Delivery) HeldRecently(now value.Time) bool {
 	return r.HeldReason.Decided() && now.Std().Sub(r.UpdatedAt.Std()) < heldDoubt
 }
 
 // change returns a copy to be changed at now, with nothing ahead of it.
-func (r *Row) change(now value.Time) *Row {
+func (r *Delivery) change(now value.Time) *Delivery {
 	next := *r
 	next.UpdatedAt = max(now, r.UpdatedAt+1)
-	next.HeldReason, next.NextAttemptAt, next.Carrier, next.DueAt, next.Probe = "", nil, "", nil, false
+	next.HeldReason, next.NextAttemptAt, next.MessageID, next.DueAt, next.Probe = "", nil, "", nil, false
 	return &next
 }
 
 // Hold returns the row HELD for the reason.
-func (r *Row) Hold(reason HeldReason, now value.Time) *Row {
+func (r *Delivery) Hold(reason HeldReason, now value.Time) *Delivery {
 	next := r.change(now)
-	next.Status, next.HeldReason = RowHeld, reason
+	next.Status, next.HeldReason = DeliveryHeld, reason
 	return next
 }
 
 // Cancel returns the row CANCELLED.
-func (r *Row) Cancel(now value.Time) *Row {
+func (r *Delivery) Cancel(now value.Time) *Delivery {
 	next := r.change(now)
-	next.Status = RowCancelled
+	next.Status = DeliveryCancelled
 	return next
 }
 
 // Requeue returns the row PENDING with a new full schedule, under a due mark
 // that stands for its message until that is sent and handled.
-func (r *Row) Requeue(now value.Time) *Row {
+func (r *Delivery) Requeue(now value.Time) *Delivery {
 	next := r.resume(now, now)
 	next.ScheduleStart, next.DeliveredAt = r.AttemptCount, nil
 	return next
@@ -177,12 +179,12 @@ func (r *Row) Requeue(now value.Time) *Row {
 
 // Resume returns a HELD row PENDING at once, under a due mark as
 // [Row.Requeue] sets it; its schedule goes on where it was.
-func (r *Row) Resume(now value.Time) *Row { return r.resume(now, now) }
+func (r *Delivery) Resume(now value.Time) *Delivery { return r.resume(now, now) }
 
 // AsProbe returns a HELD row PENDING at the time as its endpoint's probe,
 // under a due mark as [Row.Requeue] sets it; its schedule goes on where it
 // was.
-func (r *Row) AsProbe(at, now value.Time) *Row {
+func (r *Delivery) ResumeAsProbe(at, now value.Time) *Delivery {
 	next := r.resume(at, now)
 	next.Probe = true
 	return next
@@ -190,17 +192,17 @@ func (r *Row) AsProbe(at, now value.Time) *Row {
 
 // resume plans the next attempt at the time. The due mark stands for its
 // message until that is sent and handled.
-func (r *Row) resume(at, now value.Time) *Row {
+func (r *Delivery) resume(at, now value.Time) *Delivery {
 	next := r.change(now)
 	due := at.Add(Lease)
-	next.Status, next.NextAttemptAt, next.DueAt = RowPending, &at, &due
+	next.Status, next.NextAttemptAt, next.DueAt = DeliveryPending, &at, &due
 	return next
 }
 
 // Record returns the row after an attempt that the message brought. retries
 // is the endpoint's retry count and random, in [0,1), moves the next
 // attempt within its span.
-func (r *Row) Record(o Outcome, message string, retries int, random float64, now value.Time) *Row {
+func (r *Delivery) Record(o Outcome, message string, retries int, random float64, now value.Time) *Delivery {
 	next := r.change(now)
 	next.AttemptCount++
 	next.Attempts = append(append([]Attempt{}, r.Attempts...), o.Attempt)
@@ -208,10 +210,10 @@ func (r *Row) Record(o Outcome, message string, retries int, random float64, now
 	next.LastAttemptAt = &o.Attempt.At
 	retry := next.AttemptCount - r.ScheduleStart
 	switch {
-	case o.Verdict == Delivered:
-		next.Status, next.DeliveredAt = RowDelivered, &now
-	case o.Verdict == Hopeless || r.Test || retry > retries:
-		next.Status = RowFailed
+	case o.Result == AttemptSucceeded:
+		next.Status, next.DeliveredAt = DeliveryDelivered, &now
+	case o.Result == AttemptRefused || r.Test || retry > retries:
+		next.Status = DeliveryFailed
 	default:
 		next.await(o, message, RetryDelay(retry, random), now)
 	}
@@ -220,12 +222,12 @@ func (r *Row) Record(o Outcome, message string, retries int, random float64, now
 
 // await plans the next attempt: by the message itself when its wait is
 // short, else by a due mark.
-func (r *Row) await(o Outcome, message string, delay time.Duration, now value.Time) {
+func (r *Delivery) await(o Outcome, message string, delay time.Duration, now value.Time) {
 	delay = max(delay, min(o.RetryAfter, MaxRetryAfter))
 	at := now.Add(delay)
-	r.Status, r.NextAttemptAt = RowPending, &at
+	r.Status, r.NextAttemptAt = DeliveryPending, &at
 	if delay <= LongestCarry {
-		r.Carrier = message
+		r.MessageID = message
 	} else {
 		r.DueAt = &at
 	}

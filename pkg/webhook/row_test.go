@@ -18,9 +18,9 @@ import (
 
 const now value.Time = 1795242941242
 
-func newRow() *webhook.Row {
+func newRow() *webhook.Delivery {
 	e := &webhook.Endpoint{ID: value.NewID(), ApplicationID: value.NewID(), OrganizationID: value.NewID()}
-	return webhook.NewRow(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, e, "", now)
+	return webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, e, "", now)
 }
 
 func TestRetriesFollowTheSchedule(t *testing.T) {
@@ -46,7 +46,7 @@ func TestRowRemembersItsLastAttempts(t *testing.T) {
 	reason := "no"
 	for i := range 15 {
 		r = r.Record(webhook.Outcome{
-			Attempt: webhook.Attempt{At: now.Add(time.Duration(i) * time.Hour), Error: &reason}, Verdict: webhook.Failed,
+			Attempt: webhook.Attempt{At: now.Add(time.Duration(i) * time.Hour), Error: &reason}, Result: webhook.AttemptFailed,
 		}, "m", 100, 0, now.Add(time.Duration(i)*time.Hour))
 	}
 	if r.AttemptCount != 15 || len(r.Attempts) != 12 || r.Attempts[0].At != now.Add(3*time.Hour) || *r.LastAttemptAt != now.Add(14*time.Hour) {
@@ -57,7 +57,7 @@ func TestRowRemembersItsLastAttempts(t *testing.T) {
 func TestRedeliveryHasAFullSchedule(t *testing.T) {
 	r := newRow()
 	reason := "no"
-	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Verdict: webhook.Failed}
+	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
 	for round := range 3 {
 		for attempt := range 4 {
 			if !r.Pending() {
@@ -65,7 +65,7 @@ func TestRedeliveryHasAFullSchedule(t *testing.T) {
 			}
 			r = r.Record(fail, "m", 3, 0, now)
 		}
-		if r.Status != webhook.RowFailed || r.AttemptCount != 4*(round+1) {
+		if r.Status != webhook.DeliveryFailed || r.AttemptCount != 4*(round+1) {
 			t.Fatalf("round %d: %s after %d attempts in all", round, r.Status, r.AttemptCount)
 		}
 		r = r.Requeue(now)
@@ -74,10 +74,10 @@ func TestRedeliveryHasAFullSchedule(t *testing.T) {
 
 func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
 	reason := "no"
-	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Verdict: webhook.Failed}
-	for name, resume := range map[string]func(*webhook.Row, value.Time) *webhook.Row{
-		"resumed": (*webhook.Row).Resume,
-		"a probe": func(r *webhook.Row, at value.Time) *webhook.Row { return r.AsProbe(at, at) },
+	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
+	for name, resume := range map[string]func(*webhook.Delivery, value.Time) *webhook.Delivery{
+		"resumed": (*webhook.Delivery).Resume,
+		"a probe": func(r *webhook.Delivery, at value.Time) *webhook.Delivery { return r.ResumeAsProbe(at, at) },
 	} {
 		r := newRow()
 		for attempt := range 4 {
@@ -93,7 +93,7 @@ func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
 		if wait := r.NextAttemptAt.Std().Sub(now.Std()); r.Probe || r.ScheduleStart != 0 || wait != 2*time.Hour {
 			t.Errorf("%s: the fifth attempt failed, the next in %s, %+v", name, wait, r)
 		}
-		if last := r.Record(fail, "m", 5, 0.5, now); last.Status != webhook.RowFailed {
+		if last := r.Record(fail, "m", 5, 0.5, now); last.Status != webhook.DeliveryFailed {
 			t.Errorf("%s: %s after %d attempts, want FAILED", name, last.Status, last.AttemptCount)
 		}
 	}
@@ -102,14 +102,14 @@ func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
 func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
 	at := now.Add(40 * time.Second)
 	held := newRow().Hold(webhook.HeldCircuitOpen, now)
-	r := held.AsProbe(at, now)
+	r := held.ResumeAsProbe(at, now)
 	if !r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != at || *r.DueAt != at.Add(10*time.Minute) || held.Pending() {
 		t.Errorf("probe %+v", r)
 	}
 	if r = held.Resume(now); r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != now || *r.DueAt != now.Add(10*time.Minute) {
 		t.Errorf("resumed %+v", r)
 	}
-	if again := held.AsProbe(at, now).Hold(webhook.HeldCircuitOpen, now); again.Probe {
+	if again := held.ResumeAsProbe(at, now).Hold(webhook.HeldCircuitOpen, now); again.Probe {
 		t.Errorf("held again %+v", again)
 	}
 }
@@ -122,18 +122,18 @@ func TestRowsAreSmallAtRest(t *testing.T) {
 	row.SiteID, row.Type = &site, "order.fulfillment.updated"
 	delivered := webhook.Outcome{Attempt: webhook.Attempt{At: now, DurationMs: 12, ResponseStatus: &status, ResponseBody: &body}}
 	for name, tt := range map[string]struct {
-		row  *webhook.Row
+		row  *webhook.Delivery
 		most int
 	}{
 		"before its attempt": {row, 700},
-		"resumed":            {row.Hold(webhook.HeldCircuitOpen, now).AsProbe(now, now), 700},
+		"resumed":            {row.Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now), 700},
 		"after a success":    {row.Record(delivered, "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40", 8, 0, now), 1000},
 	} {
 		doc, err := json.Marshal(tt.row)
 		if err != nil || len(doc) >= tt.most {
 			t.Errorf("%s: %d bytes, %v; want less than %d: %s", name, len(doc), err, tt.most, doc)
 		}
-		var got webhook.Row
+		var got webhook.Delivery
 		if err := json.Unmarshal(doc, &got); err != nil || cmp.Diff(tt.row, &got) != "" {
 			t.Errorf("%s: %v, %s", name, err, cmp.Diff(tt.row, &got))
 		}
@@ -147,7 +147,7 @@ func TestRowOfOldIsRead(t *testing.T) {
 		`"status":"PENDING","attemptCount":1,"nextAttemptAt":"2026-11-21T06:35:41.242Z","lastAttemptAt":"2026-11-21T06:35:36.242Z",` +
 		`"attempts":[{"at":"2026-11-21T06:35:36.242Z","durationMs":3,"responseStatus":null,"responseBody":null,"error":"connection refused"}],` +
 		`"createdAt":"2026-11-21T06:35:36.240Z","updatedAt":"2026-11-21T06:35:36.245Z","scheduleStart":1,"carrier":"m","dueAt":"2026-11-21T06:35:41.242Z","test":true}`
-	var r webhook.Row
+	var r webhook.Delivery
 	if err := json.Unmarshal([]byte(old), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestRowStaysConsistent(t *testing.T) {
 			case 5:
 				r = r.Resume(at)
 			case 6:
-				r = r.AsProbe(at.Add(30*time.Second), at)
+				r = r.ResumeAsProbe(at.Add(30*time.Second), at)
 			case 0:
 				r = r.Hold(webhook.HeldPaused, at)
 			case 1:
@@ -177,8 +177,8 @@ func TestRowStaysConsistent(t *testing.T) {
 			case 2:
 				r = r.Requeue(at)
 			default:
-				o := webhook.Outcome{Verdict: rapid.SampledFrom([]webhook.Verdict{webhook.Delivered, webhook.Failed, webhook.Hopeless}).Draw(t, "verdict")}
-				if o.Verdict != webhook.Delivered {
+				o := webhook.Outcome{Result: rapid.SampledFrom([]webhook.AttemptResult{webhook.AttemptSucceeded, webhook.AttemptFailed, webhook.AttemptRefused}).Draw(t, "verdict")}
+				if o.Result != webhook.AttemptSucceeded {
 					o.Attempt.Error = &reason
 				}
 				o.RetryAfter = time.Duration(rapid.Int64Range(0, int64(100*time.Hour)).Draw(t, "retryAfter"))
@@ -187,10 +187,10 @@ func TestRowStaysConsistent(t *testing.T) {
 			if r.UpdatedAt <= before.UpdatedAt || r.AttemptCount < before.AttemptCount {
 				t.Fatalf("updatedAt %s after %s, %d attempts after %d", r.UpdatedAt, before.UpdatedAt, r.AttemptCount, before.AttemptCount)
 			}
-			pending := r.Status == webhook.RowPending
+			pending := r.Status == webhook.DeliveryPending
 			switch {
-			case pending != (r.NextAttemptAt != nil), (r.Status == webhook.RowHeld) != (r.HeldReason != ""),
-				pending != (r.Carrier != "" || r.DueAt != nil), r.Carrier != "" && r.DueAt != nil, r.Probe && !pending:
+			case pending != (r.NextAttemptAt != nil), (r.Status == webhook.DeliveryHeld) != (r.HeldReason != ""),
+				pending != (r.MessageID != "" || r.DueAt != nil), r.MessageID != "" && r.DueAt != nil, r.Probe && !pending:
 				t.Fatalf("inconsistent: %+v", r)
 			case pending && r.NextAttemptAt.Std().Sub(at.Std()) > webhook.MaxRetryAfter:
 				t.Fatalf("the next attempt lies %s ahead", r.NextAttemptAt.Std().Sub(at.Std()))
@@ -221,18 +221,18 @@ func TestMessageNamesItsRow(t *testing.T) {
 	r := newRow()
 	moved := r.Ref()
 	moved.As = "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40"
-	if ref, err := webhook.ParseRef(moved.Body()); err != nil || ref != moved || !ref.Names(r) {
+	if ref, err := webhook.ParseDeliveryRef(moved.Body()); err != nil || ref != moved || !ref.Names(r) {
 		t.Errorf("ParseRef(%s) = %+v, %v", moved.Body(), ref, err)
 	}
 	if moved.Names(newRow()) {
 		t.Error("a message names every row")
 	}
-	ref, err := webhook.ParseRef(r.Ref().Body())
+	ref, err := webhook.ParseDeliveryRef(r.Ref().Body())
 	if err != nil || ref != r.Ref() {
 		t.Errorf("ParseRef(%s) = %+v, %v", r.Ref().Body(), ref, err)
 	}
 	for _, bad := range []string{"", "{}", "[]", strings.Replace(r.Ref().Body(), r.EventID.String(), value.ID{}.String(), 1), r.Ref().Body() + "x"} {
-		if ref, err := webhook.ParseRef(bad); err == nil {
+		if ref, err := webhook.ParseDeliveryRef(bad); err == nil {
 			t.Errorf("ParseRef(%q) = %+v, want an error", bad, ref)
 		}
 	}

@@ -47,12 +47,12 @@ type StatsPoint struct {
 // Stats joins hours, in any order, into one point for every interval that
 // touches [from, to), the empty ones too, in the order of time. Hours that
 // lie in none of them are left out. The caller bounds the span.
-func Stats(hours []*Hour, interval StatsInterval, from, to value.Time) []StatsPoint {
+func Stats(hours []*HourStats, interval StatsInterval, from, to value.Time) []StatsPoint {
 	length, first := interval.length(), interval.Start(from)
 	if to <= from {
 		return []StatsPoint{}
 	}
-	sums := make([]Hour, (to-first+length-1)/length)
+	sums := make([]HourStats, (to-first+length-1)/length)
 	for _, h := range hours {
 		if i := (h.Start - first) / length; h.Start >= first && i < value.Time(len(sums)) {
 			sums[i].Merge(h)
@@ -69,7 +69,7 @@ func Stats(hours []*Hour, interval StatsInterval, from, to value.Time) []StatsPo
 	return points
 }
 
-func (h *Hour) shownPercentile(p float64) *int64 {
+func (h *HourStats) shownPercentile(p float64) *int64 {
 	ms, ok := h.Percentile(p)
 	if !ok {
 		return nil

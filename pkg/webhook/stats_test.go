@@ -14,8 +14,8 @@ import (
 )
 
 // hourOf is an hour whose attempts took so many milliseconds.
-func hourOf(start value.Time, took ...int64) *webhook.Hour {
-	tally := &webhook.Tally{}
+func hourOf(start value.Time, took ...int64) *webhook.HourStats {
+	tally := &webhook.CounterShard{}
 	for _, ms := range took {
 		tally = add(tally, start, attempt(start, time.Duration(ms)*time.Millisecond, ""))
 	}
@@ -50,7 +50,7 @@ func TestEveryLatencyHasABucketNearIt(t *testing.T) {
 			t.Errorf("%d ms counts as %d, want %d", given, got, want)
 		}
 	}
-	if ms, ok := new(webhook.Hour).Percentile(50); ok {
+	if ms, ok := new(webhook.HourStats).Percentile(50); ok {
 		t.Errorf("the median of nothing is %d", ms)
 	}
 }
@@ -58,8 +58,8 @@ func TestEveryLatencyHasABucketNearIt(t *testing.T) {
 func TestStatsCoverEveryInterval(t *testing.T) {
 	day := value.Time(1795219200000) // 2026-11-21T00:00:00.000Z
 	at := func(hours int) value.Time { return day.Add(time.Duration(hours) * time.Hour) }
-	failed := add(&webhook.Tally{}, at(2), attempt(at(2), 14*time.Millisecond, "no")).Hour()
-	hours := []*webhook.Hour{hourOf(at(26), 1, 2), hourOf(at(2), 10, 12), failed, hourOf(at(-1), 9), hourOf(at(48), 9)}
+	failed := add(&webhook.CounterShard{}, at(2), attempt(at(2), 14*time.Millisecond, "no")).Hour()
+	hours := []*webhook.HourStats{hourOf(at(26), 1, 2), hourOf(at(2), 10, 12), failed, hourOf(at(-1), 9), hourOf(at(48), 9)}
 	point := func(at value.Time, successes, failures, p50, p95 int64) webhook.StatsPoint {
 		if successes+failures == 0 {
 			return webhook.StatsPoint{At: at}

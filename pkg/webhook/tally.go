@@ -10,7 +10,7 @@ import (
 
 const (
 	// TallyShards is the most tallies that an endpoint has.
-	TallyShards = 16
+	MaxCounterShards = 16
 	// RecentSpan is the time that [Health.Recent] looks back on.
 	RecentSpan = 5 * time.Minute
 	// SlowAttempt is the time past which an attempt is slow.
@@ -26,20 +26,20 @@ const (
 // the rows whose attempts it counts and written together with them, so that
 // the tallies of an endpoint together count what its rows record and nothing
 // twice. Its zero value has counted nothing.
-type Tally struct {
+type CounterShard struct {
 	counters Counters
 	// succeeded is when the last success was recorded.
 	succeeded value.Time
-	run       tallyRun
+	run       shardFailureRun
 	// cells are attempts of the last minutes, the oldest first.
 	cells []cell
-	hour  Hour
+	hour  HourStats
 }
 
 // tallyRun is the failed attempts that this writer recorded since its last
 // success, or since one of another writer that it knew of.
-type tallyRun struct {
-	Run
+type shardFailureRun struct {
+	FailureRun
 
 	recorded value.Time // when the first was recorded
 }
@@ -52,7 +52,7 @@ type cell struct {
 
 // Run is failed attempts in a row, in the order in which they were recorded.
 // Start and Last are when the earliest and the latest of them ended.
-type Run struct {
+type FailureRun struct {
 	Count       int
 	Start, Last value.Time
 }
@@ -72,16 +72,16 @@ type Health struct {
 	LastSuccessAt value.Time
 	// Since is the time from which attempts count for Run and Recent.
 	Since  value.Time
-	Run    Run
+	Run    FailureRun
 	Recent Recent
 }
 
 // Counters are what the tally has counted since it began.
-func (t *Tally) Counters() Counters { return t.counters }
+func (t *CounterShard) Counters() Counters { return t.counters }
 
 // Hour is the share of the present hour, or of the last one in which
 // something was recorded.
-func (t *Tally) Hour() *Hour {
+func (t *CounterShard) Hour() *HourStats {
 	h := t.hour
 	return &h
 }
@@ -92,15 +92,15 @@ func (t *Tally) Hour() *Hour {
 // at the others: attempts that ended before do not count for Run and Recent,
 // and a run that began before, or before a success of another writer, begins
 // anew.
-func (t *Tally) Add(attempts []Attempt, known Health, now value.Time) (next *Tally, finished *Hour) {
-	next = new(Tally)
+func (t *CounterShard) Add(attempts []Attempt, known Health, now value.Time) (next *CounterShard, finished *HourStats) {
+	next = new(CounterShard)
 	*next = *t
 	next.cells = slices.Clone(t.cells)
 	if hour := HourOf(now); hour > t.hour.Start && len(attempts) > 0 {
 		if t.hour.SuccessCount+t.hour.FailureCount > 0 {
 			finished = t.Hour()
 		}
-		next.hour = Hour{Start: hour}
+		next.hour = HourStats{Start: hour}
 	}
 	next.forget(known, now)
 	for i := range attempts {
@@ -110,17 +110,17 @@ func (t *Tally) Add(attempts []Attempt, known Health, now value.Time) (next *Tal
 }
 
 // forget leaves out what no longer counts for Run and Recent.
-func (t *Tally) forget(known Health, now value.Time) {
+func (t *CounterShard) forget(known Health, now value.Time) {
 	interrupted := known.LastSuccessAt > t.succeeded && t.run.recorded <= known.LastSuccessAt
 	if interrupted || t.run.Start < known.Since {
-		t.run = tallyRun{}
+		t.run = shardFailureRun{}
 	}
 	t.cells = slices.DeleteFunc(t.cells, func(c cell) bool {
 		return c.start <= now.Add(-RecentSpan) || c.start < known.Since
 	})
 }
 
-func (t *Tally) add(a *Attempt, known Health, now value.Time) {
+func (t *CounterShard) add(a *Attempt, known Health, now value.Time) {
 	counted := *a
 	if a.Error != nil {
 		reason := clipReason(*a.Error)
@@ -130,7 +130,7 @@ func (t *Tally) add(a *Attempt, known Health, now value.Time) {
 	t.hour.add(a)
 	at := a.At.Add(a.Duration())
 	if a.Error == nil {
-		t.succeeded, t.run = max(now, t.succeeded), tallyRun{}
+		t.succeeded, t.run = max(now, t.succeeded), shardFailureRun{}
 	}
 	if at < known.Since {
 		return
@@ -140,12 +140,12 @@ func (t *Tally) add(a *Attempt, known Health, now value.Time) {
 		if t.run.Count == 0 {
 			t.run.recorded = now
 		}
-		t.run.merge(Run{Count: 1, Start: at, Last: at})
+		t.run.merge(FailureRun{Count: 1, Start: at, Last: at})
 	}
 }
 
 // cell is the one that an attempt which ended at the time belongs to.
-func (t *Tally) cell(at value.Time) *cell {
+func (t *CounterShard) cell(at value.Time) *cell {
 	if n := len(t.cells); n > 0 && at < t.cells[n-1].start.Add(cellSpan) {
 		return &t.cells[n-1]
 	}
@@ -171,13 +171,13 @@ func (c *cell) add(a *Attempt) {
 // run that may have begun before another writer's success does not count
 // until its writer, who learns of the success, begins it anew. Recent counts
 // everything of the last four minutes and nothing that is older than five.
-func HealthOf(tallies []*Tally, since, now value.Time) Health {
+func HealthOf(tallies []*CounterShard, since, now value.Time) Health {
 	h := Health{Since: since}
 	for i, t := range tallies {
 		h.Counters.merge(&t.counters)
 		h.LastSuccessAt = max(h.LastSuccessAt, t.succeeded)
 		if t.run.Count > 0 && t.run.Start >= since && t.run.recorded > othersSucceeded(tallies, i) {
-			h.Run.merge(t.run.Run)
+			h.Run.merge(t.run.FailureRun)
 		}
 		for _, c := range t.cells {
 			if c.start > now.Add(-RecentSpan) && c.start >= since {
@@ -190,7 +190,7 @@ func HealthOf(tallies []*Tally, since, now value.Time) Health {
 	return h
 }
 
-func othersSucceeded(tallies []*Tally, except int) value.Time {
+func othersSucceeded(tallies []*CounterShard, except int) value.Time {
 	var last value.Time
 	for i, t := range tallies {
 		if i != except {
@@ -200,7 +200,7 @@ func othersSucceeded(tallies []*Tally, except int) value.Time {
 	return last
 }
 
-func (r *Run) merge(o Run) {
+func (r *FailureRun) merge(o FailureRun) {
 	if r.Count == 0 {
 		*r = o
 		return
@@ -222,7 +222,7 @@ func clipReason(reason string) string {
 }
 
 // Encode writes the tally, which [DecodeTally] reads.
-func (t *Tally) Encode() []byte {
+func (t *CounterShard) Encode() []byte {
 	b := append(make([]byte, 0, 256), tallyVersion)
 	b = appendCounters(b, &t.counters)
 	b = appendTime(b, t.succeeded)
@@ -239,10 +239,10 @@ func (t *Tally) Encode() []byte {
 }
 
 // DecodeTally reads what [Tally.Encode] wrote. Anything else is an error.
-func DecodeTally(b []byte) (*Tally, error) {
+func DecodeCounterShard(b []byte) (*CounterShard, error) {
 	d := decoder{rest: b}
 	d.version(tallyVersion)
-	t := &Tally{counters: d.counters(), succeeded: d.time()}
+	t := &CounterShard{counters: d.counters(), succeeded: d.time()}
 	if t.run.Count = int(d.number()); t.run.Count > 0 {
 		t.run.Start, t.run.Last, t.run.recorded = d.time(), d.time(), d.time()
 	}

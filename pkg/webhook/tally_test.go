@@ -24,13 +24,13 @@ func attempt(at value.Time, took time.Duration, reason string) webhook.Attempt {
 	return a
 }
 
-func add(t *webhook.Tally, at value.Time, attempts ...webhook.Attempt) *webhook.Tally {
+func add(t *webhook.CounterShard, at value.Time, attempts ...webhook.Attempt) *webhook.CounterShard {
 	next, _ := t.Add(attempts, webhook.Health{}, at)
 	return next
 }
 
 func TestTallyCountsWhatItsAttemptsWere(t *testing.T) {
-	tally := add(&webhook.Tally{}, now,
+	tally := add(&webhook.CounterShard{}, now,
 		attempt(now-30, 10*time.Millisecond, ""), attempt(now-20, 3*time.Second, "no"), attempt(now-10, 2*time.Second, "connection refused"))
 	success, failure, reason := now-30, now-10, "connection refused"
 	want := webhook.Health{
@@ -38,10 +38,10 @@ func TestTallyCountsWhatItsAttemptsWere(t *testing.T) {
 			SuccessCount: 1, FailureCount: 2, LastSuccessAt: &success, LastFailureAt: &failure, LastFailureReason: &reason,
 		},
 		LastSuccessAt: now, Since: now - 1000,
-		Run:    webhook.Run{Count: 2, Start: now - 20, Last: now - 10},
+		Run:    webhook.FailureRun{Count: 2, Start: now - 20, Last: now - 10},
 		Recent: webhook.Recent{Attempts: 3, Failed: 2, Slow: 1},
 	}
-	got := webhook.HealthOf([]*webhook.Tally{tally}, now-1000, now)
+	got := webhook.HealthOf([]*webhook.CounterShard{tally}, now-1000, now)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("health (-want +got):\n%s", diff)
 	}
@@ -54,7 +54,7 @@ func TestTallyCountsWhatItsAttemptsWere(t *testing.T) {
 }
 
 func TestAddingLeavesTheTallyAsItWas(t *testing.T) {
-	tally := &webhook.Tally{}
+	tally := &webhook.CounterShard{}
 	for i := range 10 {
 		at := now.Add(time.Duration(i) * 20 * time.Second)
 		before := tally.Encode()
@@ -68,12 +68,12 @@ func TestAddingLeavesTheTallyAsItWas(t *testing.T) {
 
 func TestLatestFailureOfAllTalliesTellsTheReason(t *testing.T) {
 	early, late := attempt(now-1000, 0, "early"), attempt(now-10, 0, "late")
-	for name, tallies := range map[string][]*webhook.Tally{
-		"two writers":           {add(&webhook.Tally{}, now, late), add(&webhook.Tally{}, now, early)},
-		"the other way":         {add(&webhook.Tally{}, now, early), add(&webhook.Tally{}, now, late)},
-		"out of order":          {add(&webhook.Tally{}, now, late, early)},
-		"beside one that is 0":  {add(&webhook.Tally{}, now, early, late), {}},
-		"with a success behind": {add(&webhook.Tally{}, now, early, late, attempt(now, 0, ""))},
+	for name, tallies := range map[string][]*webhook.CounterShard{
+		"two writers":           {add(&webhook.CounterShard{}, now, late), add(&webhook.CounterShard{}, now, early)},
+		"the other way":         {add(&webhook.CounterShard{}, now, early), add(&webhook.CounterShard{}, now, late)},
+		"out of order":          {add(&webhook.CounterShard{}, now, late, early)},
+		"beside one that is 0":  {add(&webhook.CounterShard{}, now, early, late), {}},
+		"with a success behind": {add(&webhook.CounterShard{}, now, early, late, attempt(now, 0, ""))},
 	} {
 		c := webhook.HealthOf(tallies, 0, now).Counters
 		if c.FailureCount != 2 || *c.LastFailureReason != "late" || *c.LastFailureAt != now-10 {
@@ -96,7 +96,7 @@ func TestFinishedHourIsHandedOverOnce(t *testing.T) {
 		{hour.Add(time.Hour) - 1, 1, 0}, // a clock that is behind
 		{hour.Add(9 * time.Hour), 1, hour.Add(time.Hour)},
 	}
-	tally, counted := &webhook.Tally{}, map[value.Time]int64{}
+	tally, counted := &webhook.CounterShard{}, map[value.Time]int64{}
 	for i, step := range steps {
 		next, finished := tally.Add(slices.Repeat([]webhook.Attempt{attempt(step.at, 0, "")}, step.attempts), webhook.Health{}, step.at)
 		var start value.Time
@@ -117,9 +117,9 @@ func TestFinishedHourIsHandedOverOnce(t *testing.T) {
 }
 
 func TestWhatWasBeforeTellsNothing(t *testing.T) {
-	old := add(&webhook.Tally{}, now-10, attempt(now-20, 0, "no"), attempt(now-10, 0, "no"))
+	old := add(&webhook.CounterShard{}, now-10, attempt(now-20, 0, "no"), attempt(now-10, 0, "no"))
 	for name, tt := range map[string]struct {
-		tally *webhook.Tally
+		tally *webhook.CounterShard
 		since value.Time
 		want  int
 	}{
@@ -129,10 +129,10 @@ func TestWhatWasBeforeTellsNothing(t *testing.T) {
 		"the writer does not know":              {addKnowing(old, webhook.Health{}), now - 15, 0},
 		"the writer hears of a success":         {addKnowing(old, webhook.Health{LastSuccessAt: now - 10}), 0, 1},
 		"the success was before the run":        {addKnowing(old, webhook.Health{LastSuccessAt: now - 11}), 0, 3},
-		"the attempt ended before it counts":    {addKnowing(&webhook.Tally{}, webhook.Health{Since: now + 1}), 0, 0},
-		"the attempt ended when it must, at it": {addKnowing(&webhook.Tally{}, webhook.Health{Since: now}), now, 1},
+		"the attempt ended before it counts":    {addKnowing(&webhook.CounterShard{}, webhook.Health{Since: now + 1}), 0, 0},
+		"the attempt ended when it must, at it": {addKnowing(&webhook.CounterShard{}, webhook.Health{Since: now}), now, 1},
 	} {
-		h := webhook.HealthOf([]*webhook.Tally{tt.tally}, tt.since, now)
+		h := webhook.HealthOf([]*webhook.CounterShard{tt.tally}, tt.since, now)
 		if h.Run.Count != tt.want {
 			t.Errorf("%s: a run of %+v, want %d", name, h.Run, tt.want)
 		}
@@ -140,7 +140,7 @@ func TestWhatWasBeforeTellsNothing(t *testing.T) {
 }
 
 // addKnowing adds a failure that ends now.
-func addKnowing(t *webhook.Tally, known webhook.Health) *webhook.Tally {
+func addKnowing(t *webhook.CounterShard, known webhook.Health) *webhook.CounterShard {
 	next, _ := t.Add([]webhook.Attempt{attempt(now, 0, "no")}, known, now)
 	return next
 }
@@ -155,18 +155,18 @@ type record struct {
 
 // trailing are the failures behind the last success of the log that ended
 // since.
-func trailing(log []record, since value.Time) (run webhook.Run) {
+func trailing(log []record, since value.Time) (run webhook.FailureRun) {
 	for _, r := range log {
 		for _, a := range r.attempts {
 			end := a.At.Add(a.Duration())
 			switch {
 			case a.Error == nil:
-				run = webhook.Run{}
+				run = webhook.FailureRun{}
 			case end < since:
 			case run.Count == 0:
-				run = webhook.Run{Count: 1, Start: end, Last: end}
+				run = webhook.FailureRun{Count: 1, Start: end, Last: end}
 			default:
-				run = webhook.Run{Count: run.Count + 1, Start: min(run.Start, end), Last: max(run.Last, end)}
+				run = webhook.FailureRun{Count: run.Count + 1, Start: min(run.Start, end), Last: max(run.Last, end)}
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func TestHealthHoldsAgainstOneLogOfAllAttempts(t *testing.T) {
 		writers := rapid.IntRange(1, 4).Draw(t, "writers")
 		fresh := rapid.Bool().Draw(t, "everybody looks at all tallies first")
 		strict := rapid.Bool().Draw(t, "no two records at the same time")
-		tallies := slices.Repeat([]*webhook.Tally{{}}, writers)
+		tallies := slices.Repeat([]*webhook.CounterShard{{}}, writers)
 		var since value.Time
 		sinceMoved := false
 		known := []webhook.Health{{}}
@@ -233,7 +233,7 @@ func isReason(p cmp.Path) bool { return p.Last().String() == ".LastFailureReason
 // Recent counts by minutes: all of the last four, nothing older than five.
 func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tallies := slices.Repeat([]*webhook.Tally{{}}, rapid.IntRange(1, 3).Draw(t, "writers"))
+		tallies := slices.Repeat([]*webhook.CounterShard{{}}, rapid.IntRange(1, 3).Draw(t, "writers"))
 		since, at := now, now
 		var ends []value.Time
 		reset := 0 // attempts before since was moved
@@ -264,21 +264,21 @@ func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
 
 func TestTallyAtRestReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tally, at := &webhook.Tally{}, now
+		tally, at := &webhook.CounterShard{}, now
 		for range rapid.IntRange(0, 30).Draw(t, "records") {
 			at = at.Add(time.Duration(rapid.IntRange(0, 100_000).Draw(t, "passing")) * time.Millisecond)
 			tally, _ = tally.Add(drawAttempts(t, at), webhook.Health{}, at)
 		}
 		body := tally.Encode()
-		got, err := webhook.DecodeTally(body)
+		got, err := webhook.DecodeCounterShard(body)
 		if err != nil {
 			t.Fatalf("decode %x: %v", body, err)
 		}
-		tallies := func(t *webhook.Tally) []*webhook.Tally { return []*webhook.Tally{t} }
+		tallies := func(t *webhook.CounterShard) []*webhook.CounterShard { return []*webhook.CounterShard{t} }
 		if diff := cmp.Diff(webhook.HealthOf(tallies(tally), 0, at), webhook.HealthOf(tallies(got), 0, at)); diff != "" {
 			t.Fatalf("health differs:\n%s", diff)
 		}
-		hour, err := webhook.DecodeHour(tally.Hour().Encode())
+		hour, err := webhook.DecodeHourStats(tally.Hour().Encode())
 		if err != nil || *hour != *got.Hour() || *hour != *tally.Hour() {
 			t.Fatalf("hour %+v, %v, want %+v", hour, err, tally.Hour())
 		}
@@ -286,7 +286,7 @@ func TestTallyAtRestReadsBack(t *testing.T) {
 }
 
 func TestTallyAtRestIsSmall(t *testing.T) {
-	tally, reason := &webhook.Tally{}, "timed out after 15 s waiting for headers"
+	tally, reason := &webhook.CounterShard{}, "timed out after 15 s waiting for headers"
 	for i := range 20_000 { // a busy hour with all kinds of latencies
 		at := now.Add(time.Duration(i) * 100 * time.Millisecond)
 		tally = add(tally, at, attempt(at, time.Duration(i%97)*time.Duration(i%89)*2*time.Millisecond, ""), attempt(at, 15*time.Second, reason))
@@ -294,10 +294,10 @@ func TestTallyAtRestIsSmall(t *testing.T) {
 	if n := len(tally.Encode()); n >= 700 {
 		t.Errorf("%d bytes, want less than 700", n)
 	}
-	if n := len(add(&webhook.Tally{}, now, attempt(now, 20*time.Millisecond, "")).Encode()); n >= 70 {
+	if n := len(add(&webhook.CounterShard{}, now, attempt(now, 20*time.Millisecond, "")).Encode()); n >= 70 {
 		t.Errorf("after one attempt %d bytes, want less than 70", n)
 	}
-	long := add(&webhook.Tally{}, now, attempt(now, 0, strings.Repeat("é", 1000)))
+	long := add(&webhook.CounterShard{}, now, attempt(now, 0, strings.Repeat("é", 1000)))
 	if got := *long.Counters().LastFailureReason; got != strings.Repeat("é", 150) {
 		t.Errorf("a reason of 2,000 bytes is kept as %d: %q", len(got), got)
 	}
@@ -316,9 +316,9 @@ func TestMalformedTallyIsRefused(t *testing.T) {
 		ok   bool
 	}{
 		"nothing":                 {nil, false},
-		"nothing counted":         {(&webhook.Tally{}).Encode(), true},
-		"another version":         {append([]byte{2}, (&webhook.Tally{}).Encode()[1:]...), false},
-		"a byte too many":         {append((&webhook.Tally{}).Encode(), 0), false},
+		"nothing counted":         {(&webhook.CounterShard{}).Encode(), true},
+		"another version":         {append([]byte{2}, (&webhook.CounterShard{}).Encode()[1:]...), false},
+		"a byte too many":         {append((&webhook.CounterShard{}).Encode(), 0), false},
 		"a byte too few":          {reason(5)[:15], false},
 		"the longest reason":      {reason(300), true},
 		"too long a reason":       {reason(301), false},
@@ -330,7 +330,7 @@ func TestMalformedTallyIsRefused(t *testing.T) {
 		"a bucket past the last":  {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 105, 1}, false},
 		"the last bucket":         {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 104, 1}, true},
 	} {
-		if tally, err := webhook.DecodeTally(tt.body); (err == nil) != tt.ok || (tally != nil) != tt.ok {
+		if tally, err := webhook.DecodeCounterShard(tt.body); (err == nil) != tt.ok || (tally != nil) != tt.ok {
 			t.Errorf("%s: %x reads as %+v, %v; want a tally %t", name, tt.body, tally, err, tt.ok)
 		}
 	}
@@ -338,7 +338,7 @@ func TestMalformedTallyIsRefused(t *testing.T) {
 
 // seeds are tallies and hours at rest, and what is nearly one.
 func seeds() [][]byte {
-	tally := &webhook.Tally{}
+	tally := &webhook.CounterShard{}
 	found := [][]byte{nil, {0}, {1}, {2}, tally.Encode(), tally.Hour().Encode()}
 	for i := range 12 {
 		at := now.Add(time.Duration(i) * 50 * time.Second)
@@ -361,14 +361,14 @@ func FuzzDecodeTally(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if tally, err := webhook.DecodeTally(b); err == nil {
+		if tally, err := webhook.DecodeCounterShard(b); err == nil {
 			if again := tally.Encode(); !bytes.Equal(again, b) {
 				t.Fatalf("%x reads as what is written %x", b, again)
 			}
 			next := add(tally, now, attempt(now, time.Second, "no"))
-			webhook.HealthOf([]*webhook.Tally{tally, next}, 0, now)
+			webhook.HealthOf([]*webhook.CounterShard{tally, next}, 0, now)
 		}
-		if hour, err := webhook.DecodeHour(b); err == nil {
+		if hour, err := webhook.DecodeHourStats(b); err == nil {
 			if again := hour.Encode(); !bytes.Equal(again, b) {
 				t.Fatalf("%x reads as what is written %x", b, again)
 			}

@@ -52,7 +52,7 @@ func appendCounters(b []byte, c *Counters) []byte {
 	return b
 }
 
-func appendHour(b []byte, h *Hour) []byte {
+func appendHour(b []byte, h *HourStats) []byte {
 	b = appendTime(b, h.Start)
 	b = appendNumber(b, h.SuccessCount)
 	b = appendNumber(b, h.FailureCount)
@@ -132,8 +132,8 @@ func (d *decoder) counters() Counters {
 	return c
 }
 
-func (d *decoder) hour() *Hour {
-	h := &Hour{Start: d.time(), SuccessCount: d.number(), FailureCount: d.number()}
+func (d *decoder) hour() *HourStats {
+	h := &HourStats{Start: d.time(), SuccessCount: d.number(), FailureCount: d.number()}
 	bucket := int64(-1)
 	for range d.length(histogramBuckets) {
 		bucket += d.number() + 1

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/commerce-integration/service/pkg/local/bench"
+	"github.com/commerce-integration/service/pkg/lab/bench"
 )
 
 func newBenchWebhooksCommand() *cobra.Command {

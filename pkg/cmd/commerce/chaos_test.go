@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/local/chaos"
+	"github.com/commerce-integration/service/pkg/lab/chaos"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 

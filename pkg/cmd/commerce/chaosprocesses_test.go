@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/local/chaos"
+	"github.com/commerce-integration/service/pkg/lab/chaos"
 )
 
 func TestProcessesKeepEveryPromiseThoughEverythingFails(t *testing.T) {

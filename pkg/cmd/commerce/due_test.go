@@ -62,7 +62,7 @@ func startWithClock(t *testing.T, ticks <-chan time.Time) *service {
 
 // storeRow stores a row of a new event for the receiver's endpoint, PENDING
 // and without a message that brings it.
-func (s *service) storeRow(t *testing.T, r *receiver, change func(*webhook.Row)) *webhook.Row {
+func (s *service) storeRow(t *testing.T, r *receiver, change func(*webhook.Delivery)) *webhook.Delivery {
 	t.Helper()
 	table, org := s.table(t)
 	endpoint, err := table.Endpoint(t.Context(), org, value.MustID(r.endpoint))
@@ -81,9 +81,9 @@ func (s *service) storeRow(t *testing.T, r *receiver, change func(*webhook.Row))
 	if err := table.PutPayload(t.Context(), org, event.ID, body); err != nil {
 		t.Fatal(err)
 	}
-	row := webhook.NewRow(event, endpoint, "", now)
+	row := webhook.NewDelivery(event, endpoint, "", now)
 	change(row)
-	if existing, err := table.CreateRow(t.Context(), row); existing != nil || err != nil {
+	if existing, err := table.CreateDelivery(t.Context(), row); existing != nil || err != nil {
 		t.Fatal(existing, err)
 	}
 	return row
@@ -95,7 +95,7 @@ func TestALongRetryIsSentWhenItIsDue(t *testing.T) {
 	s := startWithClock(t, ticks)
 	r := s.subscribe(t, "order.created")
 	// It has failed three times and waits for a retry that no message carries.
-	row := s.storeRow(t, r, func(row *webhook.Row) {
+	row := s.storeRow(t, r, func(row *webhook.Delivery) {
 		due := value.TimeOf(time.Now().Add(-time.Minute))
 		row.AttemptCount, row.NextAttemptAt, row.DueAt = 3, &due, &due
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/lists/indexing"
 	"github.com/commerce-integration/service/pkg/value"
 )
 

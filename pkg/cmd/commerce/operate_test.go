@@ -115,7 +115,7 @@ func TestADeliveryIsMadeAfterItIsMovedBack(t *testing.T) {
 	s := newOwnService(t)
 	s.start(t)
 	r := s.subscribe(t, "order.created")
-	row := s.storeRow(t, r, func(*webhook.Row) {})
+	row := s.storeRow(t, r, func(*webhook.Delivery) {})
 	dead := strings.Replace(s.DeliveriesQueueURL, "DeliveriesQueue", "DeliveriesDLQ", 1)
 	s.sendTo(t, dead, row.Ref().Body())
 	if got := s.commerce(t, "redrive", "deliveries"); !strings.HasPrefix(got, "moved 1 messages from ") {

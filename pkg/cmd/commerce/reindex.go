@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/lists/indexing"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -62,7 +62,7 @@ func (c *reindexCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if position.known() {
 		fmt.Fprintf(errOut, "going on at organization %s of an interrupted run\n", position.state.Organization)
 	}
-	maintainer := indexing.NewMaintainer(s.table, s.all.All(), time.Now, newLogger(errOut, slog.LevelError))
+	maintainer := indexing.NewCompactor(s.table, s.all.All(), time.Now, newLogger(errOut, slog.LevelError))
 	bar := newListsBar(s, errOut, "reindexing")
 	for _, org := range s.organizations {
 		if err = reindex(ctx, maintainer, org, s.lists, position, bar); err != nil {
@@ -82,7 +82,7 @@ func (c *reindexCommand) run(ctx context.Context, out, errOut io.Writer) error {
 
 // reindex rebuilds the lists of one organization, as far as an earlier run has
 // not.
-func reindex(ctx context.Context, m *indexing.Maintainer, org value.ID, lists []*indexing.List, position *reindexPosition, bar *listsBar) error {
+func reindex(ctx context.Context, m *indexing.Compactor, org value.ID, lists []*indexing.List, position *reindexPosition, bar *listsBar) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(rebuilds)
 	for _, list := range lists {
@@ -105,7 +105,7 @@ func reindex(ctx context.Context, m *indexing.Maintainer, org value.ID, lists []
 // rebuild ends, when it is interrupted, after the job that is under way, which
 // takes some seconds at most: a job that breaks off keeps its list for a
 // minute from whoever goes on.
-func rebuild(ctx context.Context, m *indexing.Maintainer, org value.ID, list *indexing.List, progress func(done, of int)) error {
+func rebuild(ctx context.Context, m *indexing.Compactor, org value.ID, list *indexing.List, progress func(done, of int)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/lists/indexing"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -246,7 +246,7 @@ func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.
 	org := value.NewID()
 	s.store(t, org, 3)
 	lists := indexing.NewLists(s.table)
-	m := indexing.NewMaintainer(s.table, lists.All(), time.Now, slog.New(slog.DiscardHandler))
+	m := indexing.NewCompactor(s.table, lists.All(), time.Now, slog.New(slog.DiscardHandler))
 	products := lists.Named("products")
 	ctx, interrupt := context.WithCancel(t.Context())
 	told := 0

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -116,7 +116,7 @@ const (
 // reject is a message of the dead letter queue, as far as it tells what it is.
 type reject struct {
 	received
-	queue.Rejection
+	sqsqueue.Rejection
 	holds                  string
 	organization, kind, id string // "" where the message does not say
 }
@@ -126,7 +126,7 @@ type reject struct {
 const tooOften = "received too often"
 
 func newReject(m received) *reject {
-	r := &reject{received: m, Rejection: queue.RejectionOf(m.attributes), holds: oneRecord}
+	r := &reject{received: m, Rejection: sqsqueue.RejectionOf(m.attributes), holds: oneRecord}
 	if r.Reason == "" && m.source != "" {
 		r.Reason = tooOften
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -37,7 +37,7 @@ func refusalsOf(body string) []commerce.Refusal {
 // refuse puts what ingest refuses of a message where ingest puts it.
 func (q *queues) refuse(ctx context.Context, messageID, body string) (refused int, err error) {
 	refusals := refusalsOf(body)
-	return len(refusals), queue.NewRejects(queue.New(q.client, q.dlqs["Records"])).Reject(ctx, messageID, refusals)
+	return len(refusals), sqsqueue.NewRejects(sqsqueue.New(q.client, q.dlqs["Records"])).Reject(ctx, messageID, refusals)
 }
 
 // refuses is refuse for what must be refused.

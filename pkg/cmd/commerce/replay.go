@@ -17,11 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/spf13/cobra"
 
-	"github.com/commerce-integration/service/pkg/dispatch"
+	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/lists/indexing"
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -154,8 +154,8 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 	}
 	r := &replay{
 		consumers: newConsumers(table,
-			queue.NewDeliveries(queue.New(client, c.target.deliveriesURL), queue.New(client, c.target.slowDeliveriesURL)),
-			queue.NewIndexJobs(queue.New(client, c.target.indexJobsURL))),
+			sqsqueue.NewDeliveries(sqsqueue.New(client, c.target.deliveriesURL), sqsqueue.New(client, c.target.slowDeliveriesURL)),
+			sqsqueue.NewIndexJobs(sqsqueue.New(client, c.target.indexJobsURL))),
 		only: c.only, left: c.limit, pass: p, out: out,
 	}
 	if c.limit == 0 {
@@ -173,7 +173,7 @@ func (c *replayCommand) count(ctx context.Context, p *pass, out io.Writer) error
 	id := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	p.each = func(_ context.Context, batch []received) ([]received, error) {
 		for _, m := range batch {
-			consumer, cause := queue.ParkedBy(m.attributes)
+			consumer, cause := sqsqueue.ParkedBy(m.attributes)
 			if c.only == "" || c.only == consumer {
 				found.add(parkedGroup{consumer, id.ReplaceAllLiteralString(firstLine(cause), "…")}, m.sent)
 			}
@@ -289,14 +289,14 @@ func (r *replay) fail(what string, err error) {
 func (r *replay) read(batch []received) map[string][]parked {
 	by := map[string][]parked{}
 	for _, m := range batch {
-		consumer, _ := queue.ParkedBy(m.attributes)
+		consumer, _ := sqsqueue.ParkedBy(m.attributes)
 		if r.only != "" && consumer != r.only {
 			continue
 		}
 		if !r.take() {
 			break
 		}
-		_, record, err := queue.Unpark(m.body, m.attributes)
+		_, record, err := sqsqueue.Unpark(m.body, m.attributes)
 		if err == nil && consumer != dispatcherConsumer && consumer != indexerConsumer {
 			err = fmt.Errorf("it says that %q parked it, which must be dispatcher or indexer", consumer)
 		}
@@ -337,12 +337,12 @@ func nameOf(r *events.DynamoDBEventRecord) string {
 // make them, but for what they do with a record that fails.
 type consumers struct {
 	table      *dynamo.Table
-	deliveries queue.Deliveries
-	indexJobs  queue.IndexJobs
+	deliveries sqsqueue.Deliveries
+	indexJobs  sqsqueue.IndexJobs
 	lists      *indexing.Lists
 }
 
-func newConsumers(table *dynamo.Table, deliveries queue.Deliveries, indexJobs queue.IndexJobs) *consumers {
+func newConsumers(table *dynamo.Table, deliveries sqsqueue.Deliveries, indexJobs sqsqueue.IndexJobs) *consumers {
 	return &consumers{table, deliveries, indexJobs, indexing.NewLists(table)}
 }
 
@@ -361,9 +361,9 @@ func (c *consumers) handle(ctx context.Context, consumer string, records []event
 	ctx, cancel := context.WithTimeout(ctx, handTime)
 	defer cancel()
 	v := &verdict{}
-	handle := dispatch.New(c.table, c.deliveries, v, time.Now, slog.New(v)).Handle
+	handle := dispatcher.New(c.table, c.deliveries, v, time.Now, slog.New(v)).Handle
 	if consumer == indexerConsumer {
-		handle = indexing.NewWriter(c.table, c.lasting(ctx), v, c.indexJobs, slog.New(v)).Handle
+		handle = indexing.NewIndexer(c.table, c.lasting(ctx), v, c.indexJobs, slog.New(v)).Handle
 	}
 	response, err := handle(ctx, events.DynamoDBEvent{Records: records})
 	switch {
@@ -383,7 +383,7 @@ func (c *consumers) handle(ctx context.Context, consumer string, records []event
 // change may come days later, and would bring it back. What the change removed
 // is removed all the same: no other change does that.
 func (c *consumers) lasting(ctx context.Context) indexing.Decoder {
-	return func(r *events.DynamoDBEventRecord) ([]indexing.Entry, error) {
+	return func(r *events.DynamoDBEventRecord) ([]indexing.ListChange, error) {
 		found, err := c.lists.Decode(r)
 		if err != nil || dynamo.StreamType(r) != dynamo.StreamRecord {
 			return found, err
@@ -400,7 +400,7 @@ func (c *consumers) lasting(ctx context.Context) indexing.Decoder {
 		if now := stored[is.ID]; now != nil && now.Revision <= is.Revision {
 			return found, nil
 		}
-		return slices.DeleteFunc(found, func(e indexing.Entry) bool { return !e.Document.Deleted }), nil
+		return slices.DeleteFunc(found, func(e indexing.ListChange) bool { return !e.Document.Deleted }), nil
 	}
 }
 

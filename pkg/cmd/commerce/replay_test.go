@@ -21,11 +21,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dispatch"
+	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/indexing"
+	"github.com/commerce-integration/service/pkg/lists/indexing"
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -36,7 +36,7 @@ type yard struct {
 	*queues
 	parkURL string
 	org     value.ID
-	park    queue.Park
+	park    sqsqueue.Park
 }
 
 func newYard(t *testing.T) *yard {
@@ -48,7 +48,7 @@ func newYard(t *testing.T) *yard {
 		t.Fatal(err)
 	}
 	y.parkURL = y.queues.park(t)
-	y.park = queue.NewPark(queue.New(y.queues.client, y.parkURL))
+	y.park = sqsqueue.NewPark(sqsqueue.New(y.queues.client, y.parkURL))
 	return y
 }
 
@@ -174,10 +174,10 @@ func (y *yard) parks(t *testing.T, cause string, consumers []string, records ...
 var both = []string{dispatcherConsumer, indexerConsumer}
 
 // rows returns the webhook rows by the id of their object.
-func (y *yard) rows(t *testing.T) map[value.ID]*webhook.Row {
+func (y *yard) rows(t *testing.T) map[value.ID]*webhook.Delivery {
 	t.Helper()
-	found := map[value.ID]*webhook.Row{}
-	if err := y.table.AllRows(t.Context(), y.org, func(r *webhook.Row) error {
+	found := map[value.ID]*webhook.Delivery{}
+	if err := y.table.AllDeliveries(t.Context(), y.org, func(r *webhook.Delivery) error {
 		body, err := y.table.Payload(t.Context(), y.org, r.EventID)
 		if err != nil || body == nil {
 			return err // killed between the two, it was not sent
@@ -256,10 +256,10 @@ func TestReplayKnowsWhatTheFunctionsPark(t *testing.T) {
 	record.Change.NewImage["doc"] = events.NewStringAttribute("{broken")
 	batch := events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{record}}
 	logger := slog.New(slog.DiscardHandler)
-	if _, err := dispatch.New(y.table, queue.Deliveries{}, y.park, time.Now, logger).Handle(t.Context(), batch); err != nil {
+	if _, err := dispatcher.New(y.table, sqsqueue.Deliveries{}, y.park, time.Now, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := indexing.NewWriter(y.table, indexing.NewLists(y.table).Decode, y.park, queue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
+	if _, err := indexing.NewIndexer(y.table, indexing.NewLists(y.table).Decode, y.park, sqsqueue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	got, code := y.replay(t.Context(), "--dry-run")
@@ -509,5 +509,5 @@ func scriptPark(ts *testscript.TestScript, _ bool, args []string) {
 	url, err := namedQueue(context.Background(), q.client, localPark, "")
 	ts.Check(err)
 	record := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "1"}}
-	ts.Check(queue.NewPark(queue.New(q.client, url)).Park(context.Background(), args[0], record, errors.New(args[1])))
+	ts.Check(sqsqueue.NewPark(sqsqueue.New(q.client, url)).Park(context.Background(), args[0], record, errors.New(args[1])))
 }

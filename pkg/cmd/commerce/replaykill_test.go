@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -64,7 +64,7 @@ func TestAParkedChangeIsDeliveredOnceItIsReplayed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	park := queue.NewPark(queue.New(s.sqs(t), parkURL))
+	park := sqsqueue.NewPark(sqsqueue.New(s.sqs(t), parkURL))
 	if err := park.Park(t.Context(), dispatcherConsumer, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
 		SequenceNumber: "1", NewImage: after,
 		Keys: map[string]events.DynamoDBAttributeValue{"PK": after["PK"], "SK": after["SK"]},

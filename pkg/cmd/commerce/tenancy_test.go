@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/rest"
+	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -55,7 +55,7 @@ func (s *service) sendOneOfEach(t *testing.T) {
 }
 
 // fill puts the identifiers into the operation's path.
-func fill(op *rest.Operation, ids map[string]string) string {
+func fill(op *httpapi.Operation, ids map[string]string) string {
 	path := op.Path
 	for prefix, id := range ids {
 		if strings.HasPrefix(op.Path, prefix) {
@@ -77,7 +77,7 @@ func TestAnotherOrganizationsIDIsAsGoodAsAbsent(t *testing.T) {
 	}
 	tried := 0
 	for _, op := range app.Operations() {
-		if !strings.Contains(op.Path, "{") || op.Access == rest.Public {
+		if !strings.Contains(op.Path, "{") || op.Access == httpapi.Public {
 			continue
 		}
 		if strings.Contains(fill(&op, theirs), "{") {

@@ -68,13 +68,13 @@ func ChangeEndpoint(t testing.TB, table *dynamo.Table, e *webhook.Endpoint, chan
 func Count(t testing.TB, table *dynamo.Table, org, endpoint value.ID, now value.Time, attempts ...webhook.Attempt) {
 	t.Helper()
 	const shard = 0
-	stored, err := table.Tally(t.Context(), org, endpoint, shard)
+	stored, err := table.CounterShard(t.Context(), org, endpoint, shard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dynamo.TallyWrite{OrganizationID: org, EndpointID: endpoint, Shard: shard, Revision: stored.Revision}
+	w := dynamo.CounterShardWrite{OrganizationID: org, EndpointID: endpoint, Shard: shard, Revision: stored.Revision}
 	w.Next, w.Finished = stored.Tally.Add(attempts, webhook.Health{}, now)
-	if clash, err := table.RecordOutcomes(t.Context(), nil, []dynamo.TallyWrite{w}); clash != nil || err != nil {
+	if clash, err := table.RecordOutcomes(t.Context(), nil, []dynamo.CounterShardWrite{w}); clash != nil || err != nil {
 		t.Fatalf("RecordOutcomes: %+v, %v", clash, err)
 	}
 }

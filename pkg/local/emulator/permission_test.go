@@ -118,7 +118,7 @@ func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 }
 
 // sender is the name of a method that sends to a queue. Deliveries have two.
-var sender = regexp.MustCompile(`/pkg/queue\.\(?\*?(Deliveries\)?\.(?:SendTo|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
+var sender = regexp.MustCompile(`/pkg/sqsqueue\.\(?\*?(Deliveries\)?\.(?:SendTo|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
 
 func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
 	deliveries := []string{"DeliveriesQueue.Arn", "SlowDeliveriesQueue.Arn"}

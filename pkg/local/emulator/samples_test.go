@@ -240,15 +240,15 @@ func TestWorkerDeliversWhatTheDispatcherSends(t *testing.T) {
 	}
 	var payload commerce.WebhookPayload
 	decode(t, body, &payload)
-	ref, err := webhook.ParseRef(own.Records[0].Body)
+	ref, err := webhook.ParseDeliveryRef(own.Records[0].Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if payload.ID != ref.EventID || payload.Type != "order.paid" {
 		t.Errorf("delivered %s %s, want order.paid %s", payload.Type, payload.ID, ref.EventID)
 	}
-	row, err := w.table.Row(t.Context(), ref.OrganizationID, ref.RowID)
-	if err != nil || row.Status != webhook.RowDelivered || row.AttemptCount != 1 {
+	row, err := w.table.Delivery(t.Context(), ref.OrganizationID, ref.RowID)
+	if err != nil || row.Status != webhook.DeliveryDelivered || row.AttemptCount != 1 {
 		t.Errorf("row %+v, want it DELIVERED at the first attempt (%v)", row, err)
 	}
 }
@@ -266,13 +266,13 @@ func TestSweeperSendsWhatComesDue(t *testing.T) {
 	w.makeApplication(t)
 	w.makeEndpoint(t, "http://127.0.0.1:9/")
 	now := value.TimeOf(time.Now())
-	row := (&webhook.Row{
+	row := (&webhook.Delivery{
 		ID: value.NewID(), EventID: value.NewID(), OrganizationID: value.MustID(sampleOrganization),
 		EndpointID: value.MustID(sampleEndpoint), ApplicationID: value.MustID(sampleApplication),
-		Type: "order.paid", Status: webhook.RowPending, AttemptCount: 4, NextAttemptAt: &now, DueAt: &now,
+		Type: "order.paid", Status: webhook.DeliveryPending, AttemptCount: 4, NextAttemptAt: &now, DueAt: &now,
 		CreatedAt: now, UpdatedAt: now,
 	})
-	if _, err := w.table.CreateRow(t.Context(), row); err != nil {
+	if _, err := w.table.CreateDelivery(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 	f := w.start(t, "sweeper")
@@ -294,7 +294,7 @@ func TestSweeperStartsAndDoesTheIndexJobsThatAreDue(t *testing.T) {
 	w := newWorld(t)
 	w.start(t, "indexer").invoke(t, sample(t, "indexer"))
 	org, list := value.MustID(sampleOrganization), "products"
-	if err := w.table.AskJob(t.Context(), org, list, value.TimeOf(time.Now())); err != nil {
+	if err := w.table.RequestJob(t.Context(), org, list, value.TimeOf(time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	f := w.start(t, "sweeper")

@@ -31,8 +31,8 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/template"
-	"github.com/commerce-integration/service/pkg/queue/queuetest"
 	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )

@@ -64,7 +64,7 @@ type functions struct {
 }
 
 // makeFunctions makes every function that the template declares.
-func makeFunctions(ctx context.Context, model *template.Model, base *app.Base) (*functions, error) {
+func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
 	f := &functions{model: model, handlers: map[string]any{}}
 	makers := app.Makers()
 	for name := range model.Functions {

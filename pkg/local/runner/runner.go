@@ -254,14 +254,14 @@ func shutdown(ctx context.Context, server *http.Server) error {
 
 // base gives the functions the environment that the template declares, and
 // clients of the local servers.
-func (r *run) base() (*app.Base, error) {
+func (r *run) base() (*app.Dependencies, error) {
 	environment := r.model.Functions["api"].Environment
 	cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
 	if err != nil {
 		return nil, err
 	}
 	cfg.ServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, ""
-	return app.NewBase(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL}), nil
+	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL}), nil
 }
 
 // binDir is where the table server is installed.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/delivery"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/worker"
 )
 
 // An attempt must have ended, and its outcome be written, before its message
@@ -15,13 +15,13 @@ import (
 // its spare are left of the function's, which the visibility is six times of.
 func TestNoMessageIsVisibleWhileItsAttemptRuns(t *testing.T) {
 	m := model(t)
-	worker := m.Functions["worker"]
-	longest := webhook.MaxTimeoutSeconds*time.Second + delivery.Spare
-	if worker.Timeout < longest {
-		t.Errorf("the worker has %v, the longest attempt and what it spares take %v", worker.Timeout, longest)
+	fn := m.Functions["worker"]
+	longest := webhook.MaxTimeoutSeconds*time.Second + worker.Spare
+	if fn.Timeout < longest {
+		t.Errorf("the worker has %v, the longest attempt and what it spares take %v", fn.Timeout, longest)
 	}
 	for _, name := range []string{"DeliveriesQueue", "SlowDeliveriesQueue"} {
-		if got, want := m.Queues[name].VisibilityTimeout, 6*worker.Timeout; got != want {
+		if got, want := m.Queues[name].VisibilityTimeout, 6*fn.Timeout; got != want {
 			t.Errorf("%s: messages are hidden for %v, want six timeouts of the worker, %v", name, got, want)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/template"
-	"github.com/commerce-integration/service/pkg/queue"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -197,10 +197,10 @@ func TestStreamSamplesFollowFromTheIngestSample(t *testing.T) {
 }
 
 func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
-	var delivery webhook.Ref
+	var delivery webhook.DeliveryRef
 	for _, message := range sample[events.SQSEvent](t, "worker").Records {
 		var err error
-		if delivery, err = webhook.ParseRef(message.Body); err != nil {
+		if delivery, err = webhook.ParseDeliveryRef(message.Body); err != nil {
 			t.Fatal(err)
 		}
 		if group := message.Attributes["MessageGroupId"]; group != delivery.EndpointID.String() {
@@ -230,18 +230,18 @@ func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
 	if !slices.Equal(types, want) || !found {
 		t.Errorf("events %v, want %v; one of them is the worker's: %t", types, want, found)
 	}
-	if row := webhook.RowID(delivery.EventID, delivery.EndpointID); row != delivery.RowID {
+	if row := webhook.DeliveryID(delivery.EventID, delivery.EndpointID); row != delivery.RowID {
 		t.Errorf("row %s, want %s, which follows from event and endpoint", delivery.RowID, row)
 	}
 	records := sample[events.DynamoDBEvent](t, "indexer").Records
-	row, err := dynamo.DecodeRowChange(&records[len(records)-1])
+	row, err := dynamo.DecodeDeliveryChange(&records[len(records)-1])
 	if err != nil || row.Ref() != delivery {
 		t.Errorf("the indexer's last record is %+v (%v), want the worker's row", row, err)
 	}
 }
 
 func TestIndexJobSampleIsForAListThatTheIndexerSampleChanges(t *testing.T) {
-	changed := map[queue.IndexJob]bool{}
+	changed := map[sqsqueue.IndexJob]bool{}
 	for _, record := range sample[events.DynamoDBEvent](t, "indexer").Records {
 		if dynamo.StreamType(&record) != dynamo.StreamRecord {
 			continue
@@ -250,10 +250,10 @@ func TestIndexJobSampleIsForAListThatTheIndexerSampleChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed[queue.IndexJob{OrganizationID: change.New.OrganizationID, List: change.New.Kind.Plural()}] = true
+		changed[sqsqueue.IndexJob{OrganizationID: change.New.OrganizationID, List: change.New.Kind.Plural()}] = true
 	}
 	for _, message := range sample[events.SQSEvent](t, "sweeper-index-job").Records {
-		job, err := queue.ParseIndexJob(message.Body)
+		job, err := sqsqueue.ParseIndexJob(message.Body)
 		if err != nil || !changed[job] {
 			t.Errorf("%s: got %+v, %v; want one of %v", message.Body, job, err, changed)
 		}

@@ -1,0 +1,105 @@
+package developers
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
+)
+
+const keysPath = applicationPath + "/api-keys"
+
+type keys struct {
+	*applications
+	store KeyStore
+}
+
+func (k *keys) operations() []httpapi.Operation {
+	operations := []httpapi.Operation{
+		{
+			ID: "createApiKey", Method: http.MethodPost, Path: keysPath,
+			Summary: "Create an API key",
+			Description: "An application can have 20 keys that are neither revoked nor expired. " +
+				"This answer is the only one that holds the key itself.",
+			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated,
+			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: k.create,
+		},
+		{
+			ID: "listApiKeys", Method: http.MethodGet, Path: keysPath,
+			Summary: "List the API keys of an application", Scope: auth.DevelopersRead, Status: http.StatusOK,
+			Params: params(keyList()), Result: lists.Page[account.APIKey]{},
+			Errors: []int{http.StatusNotFound}, Handle: k.list,
+		},
+		{
+			ID: "revokeApiKey", Method: http.MethodPost, Path: keysPath + "/{keyId}/revoke",
+			Summary:     "Revoke an API key",
+			Description: "The key is refused within 5 s. A key that is revoked already is answered as it is.",
+			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: k.revoke,
+		},
+	}
+	for i := range operations {
+		operations[i].Tag, operations[i].Access = "API keys", httpapi.Developer
+	}
+	return operations
+}
+
+// keysPathOf is the path of the request's application's keys.
+func keysPathOf(r *httpapi.Request) string {
+	return strings.Replace(keysPath, "{id}", r.PathID("id").String(), 1)
+}
+
+func (k *keys) create(r *httpapi.Request) (*httpapi.Response, error) {
+	dto, err := account.ParseCreateKey(r.Body, k.now())
+	if err != nil {
+		return nil, err
+	}
+	app, err := k.find(r)
+	if err != nil {
+		return nil, err
+	}
+	created, credential := account.NewKey(app, r.Principal.UserID, dto, k.now())
+	if err := k.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential); err != nil {
+		return nil, err
+	}
+	return r.Created(keysPathOf(r)+"/"+created.ID.String(), created)
+}
+
+func keyList() *lists.List {
+	return declare("keys", account.KeyStatuses())
+}
+
+func (k *keys) list(r *httpapi.Request) (*httpapi.Response, error) {
+	q, err := keyList().Parse(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := k.find(r); err != nil {
+		return nil, err
+	}
+	found, err := k.store.Keys(r.Context(), r.Organization(), r.PathID("id"))
+	if err != nil {
+		return nil, err
+	}
+	return answerPage(r, keysPathOf(r), q, found, func(key *account.APIKey) row {
+		return row{id: key.ID, name: key.Name, status: string(key.Status), created: key.CreatedAt, updated: key.UpdatedAt}
+	})
+}
+
+func (k *keys) revoke(r *httpapi.Request) (*httpapi.Response, error) {
+	if _, err := k.find(r); err != nil {
+		return nil, err
+	}
+	revoked, err := k.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))
+	if err != nil {
+		return nil, err
+	}
+	if revoked == nil {
+		return nil, fault.Missing("API key")
+	}
+	return httpapi.OK(revoked)
+}

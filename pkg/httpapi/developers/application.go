@@ -1,0 +1,205 @@
+package developers
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+const (
+	applicationsPath = "/developers/applications"
+	applicationPath  = applicationsPath + "/{id}"
+	applicationsTag  = "Applications"
+)
+
+type applications struct {
+	store ApplicationStore
+	clock func() time.Time
+}
+
+func (a *applications) operations() []httpapi.Operation {
+	operations := []httpapi.Operation{
+		{
+			ID: "createApplication", Method: http.MethodPost, Path: applicationsPath,
+			Summary:     "Create an application",
+			Description: "An organization can have 100 applications. This answer is the only one that shows clientSecret in full.",
+			Scope:       auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated,
+			Errors: []int{http.StatusConflict}, Handle: a.create,
+		},
+		{
+			ID: "listApplications", Method: http.MethodGet, Path: applicationsPath,
+			Summary: "List the applications", Scope: auth.DevelopersRead, Status: http.StatusOK,
+			Params: params(applicationList()), Result: lists.Page[account.Application]{}, Handle: a.list,
+		},
+		{
+			ID: "getApplication", Method: http.MethodGet, Path: applicationPath,
+			Summary: "Read an application", Scope: auth.DevelopersRead, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound}, Handle: a.read,
+		},
+		{
+			ID: "updateApplication", Method: http.MethodPatch, Path: applicationPath,
+			Summary:     "Change an application",
+			Description: "An absent field stays as it is; null clears description, website and redirectUri.",
+			Scope:       auth.DevelopersWrite, Body: account.UpdateApplicationDto{}, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.update,
+		},
+		{
+			ID: "deleteApplication", Method: http.MethodDelete, Path: applicationPath,
+			Summary:     "Delete an application",
+			Description: "Its API keys stop working within 5 s, its webhook endpoints are deleted and their pending events cancelled.",
+			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent,
+			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.remove,
+		},
+		{
+			ID: "suspendApplication", Method: http.MethodPost, Path: applicationPath + "/suspend",
+			Summary:     "Suspend an application",
+			Description: "Within 5 s its keys and tokens are refused, and the events of its endpoints are held. For users whose role is OWNER or ADMIN.",
+			Scope:       auth.DevelopersAdmin, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.setStatus(account.Suspended),
+		},
+		{
+			ID: "activateApplication", Method: http.MethodPost, Path: applicationPath + "/activate",
+			Summary:     "Activate a suspended application",
+			Description: "Its keys and tokens work again. Events that were held stay held until they are recovered. For users whose role is OWNER or ADMIN.",
+			Scope:       auth.DevelopersAdmin, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.setStatus(account.Active),
+		},
+	}
+	for i := range operations {
+		op := &operations[i]
+		op.Tag, op.Access = applicationsTag, httpapi.Developer
+		if op.Result == nil && op.Status != http.StatusNoContent {
+			op.Result = account.Application{}
+		}
+	}
+	return operations
+}
+
+// etag is the entity tag of an application: that of its body, as reading it
+// answers.
+func etag(app *account.Application) (string, error) {
+	body, err := json.Marshal(app, json.Deterministic(true))
+	return httpapi.ETagOf(body), err
+}
+
+// answer shows the application with the tag that a later If-Match needs.
+func answer(app *account.Application) (*httpapi.Response, error) {
+	tag, err := etag(app)
+	return &httpapi.Response{JSON: app, ETag: tag}, err
+}
+
+func (a *applications) now() value.Time { return value.TimeOf(a.clock()) }
+
+func (a *applications) create(r *httpapi.Request) (*httpapi.Response, error) {
+	dto, err := account.ParseCreateApplication(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	app := account.NewApplication(r.Organization(), r.Principal.UserID, dto, a.now())
+	if err := a.store.CreateApplication(r.Context(), r.Organization(), app); err != nil {
+		return nil, err
+	}
+	resp, err := r.Created(applicationsPath+"/"+app.ID.String(), app)
+	if err != nil {
+		return nil, err
+	}
+	masked := app.Masked()
+	resp.ETag, err = etag(&masked)
+	return resp, err
+}
+
+func applicationList() *lists.List {
+	return declare("applications", account.Statuses(), lists.ByText("name"))
+}
+
+func (a *applications) list(r *httpapi.Request) (*httpapi.Response, error) {
+	q, err := applicationList().Parse(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	apps, err := a.store.Applications(r.Context(), r.Organization())
+	if err != nil {
+		return nil, err
+	}
+	return answerPage(r, applicationsPath, q, apps, func(app *account.Application) row {
+		return row{id: app.ID, name: app.Name, status: string(app.Status), created: app.CreatedAt, updated: app.UpdatedAt}
+	})
+}
+
+// find reads the application that the path names.
+func (a *applications) find(r *httpapi.Request) (*account.Application, error) {
+	app, err := a.store.Application(r.Context(), r.Organization(), r.PathID("id"))
+	if err == nil && app == nil {
+		err = fault.Missing("application")
+	}
+	return app, err
+}
+
+func (a *applications) read(r *httpapi.Request) (*httpapi.Response, error) {
+	app, err := a.find(r)
+	if err != nil {
+		return nil, err
+	}
+	return answer(app)
+}
+
+func (a *applications) update(r *httpapi.Request) (*httpapi.Response, error) {
+	change, err := account.ParseUpdateApplication(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return a.change(r, func(app *account.Application) (bool, error) {
+		tag, err := etag(app)
+		if err != nil {
+			return false, err
+		}
+		if err := r.CheckIfMatch(tag); err != nil {
+			return false, err
+		}
+		return app.Update(change, a.now()), nil
+	})
+}
+
+func (a *applications) setStatus(status account.Status) func(*httpapi.Request) (*httpapi.Response, error) {
+	return func(r *httpapi.Request) (*httpapi.Response, error) {
+		return a.change(r, func(app *account.Application) (bool, error) {
+			return app.SetStatus(status, a.now()), nil
+		})
+	}
+}
+
+func (a *applications) change(r *httpapi.Request, change func(*account.Application) (bool, error)) (*httpapi.Response, error) {
+	app, err := a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), change)
+	if err != nil {
+		return nil, err
+	}
+	if app == nil {
+		return nil, fault.Missing("application")
+	}
+	return answer(app)
+}
+
+func (a *applications) remove(r *httpapi.Request) (*httpapi.Response, error) {
+	found, err := a.store.DeleteApplication(r.Context(), r.Organization(), r.PathID("id"), func(app *account.Application) error {
+		tag, err := etag(app)
+		if err != nil {
+			return err
+		}
+		return r.CheckIfMatch(tag)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.Missing("application")
+	}
+	return httpapi.NoContent()
+}

@@ -1,0 +1,61 @@
+// Package developers answers the operations on developer applications and
+// their API keys. It promises that an id of another organization is answered
+// exactly as one that does not exist, that an update applies to the very
+// state that If-Match named, and that a secret is in no answer but its
+// creation's. Limits that need a count, and what a deletion takes with it,
+// are left to the store.
+package developers
+
+import (
+	"context"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// ApplicationStore keeps applications.
+type ApplicationStore interface {
+	// CreateApplication may answer a fault limit_reached.
+	CreateApplication(ctx context.Context, organization value.ID, app account.Application) error
+	// Application returns nil when there is none.
+	Application(ctx context.Context, organization, id value.ID) (*account.Application, error)
+	Applications(ctx context.Context, organization value.ID) ([]account.Application, error)
+	// ChangeApplication stores what change made of the application, if it
+	// reports a change, and returns the result; nil when there is none.
+	ChangeApplication(ctx context.Context, organization, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error)
+	// DeleteApplication reports whether there was one. An error of check,
+	// which sees it first, keeps it.
+	DeleteApplication(ctx context.Context, organization, id value.ID, check func(*account.Application) error) (bool, error)
+}
+
+// KeyStore keeps API keys.
+type KeyStore interface {
+	// CreateKey may answer a fault limit_reached, or not_found when the
+	// application is gone.
+	CreateKey(ctx context.Context, organization value.ID, key account.APIKey, credential account.Credential) error
+	Keys(ctx context.Context, organization, application value.ID) ([]account.APIKey, error)
+	// RevokeKey returns nil when there is no such key.
+	RevokeKey(ctx context.Context, organization, application, id value.ID) (*account.APIKey, error)
+}
+
+// Store is what the operations need of the table.
+type Store interface {
+	ApplicationStore
+	KeyStore
+}
+
+// Config is what the operations need of their surroundings; Clock is
+// required.
+type Config struct {
+	Clock func() time.Time
+}
+
+// Operations returns every operation of this area that works on applications
+// and keys.
+func Operations(store Store, cfg Config) []httpapi.Operation {
+	a := &applications{store: store, clock: cfg.Clock}
+	k := &keys{applications: a, store: store}
+	return append(a.operations(), k.operations()...)
+}

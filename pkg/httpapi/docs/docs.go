@@ -1,0 +1,87 @@
+// Package docs answers what describes the service itself, without
+// credentials: the OpenAPI document, a page that shows it and works offline,
+// and a health check. All of it is fixed when the program is built. What the
+// document says is generated elsewhere from the operations.
+package docs
+
+import (
+	_ "embed"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+
+	"github.com/swaggest/swgui/v5/static"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+)
+
+// OpenAPI is the service's OpenAPI 3.1 document.
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+//go:embed docs.html
+var page []byte
+
+const (
+	cacheable = "public, max-age=300"
+	tag       = "About"
+)
+
+// Health is the answer of the health check.
+type Health struct {
+	Status string `json:"status"`
+}
+
+// Operations returns the operations of this package.
+func Operations() []httpapi.Operation {
+	return []httpapi.Operation{
+		{
+			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag, Status: http.StatusOK,
+			Summary: "Read this document", Result: map[string]any{}, Handle: fixed(OpenAPI, cacheable),
+		},
+		{
+			ID: "getDocs", Method: http.MethodGet, Path: "/docs", Tag: tag, Status: http.StatusOK,
+			Summary: "Read this document as a page", MediaType: "text/html; charset=utf-8", Handle: fixed(page, cacheable),
+		},
+		{
+			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag, Status: http.StatusOK,
+			Summary: "Read a part of the page", MediaType: "*/*", Handle: asset,
+			Params: []httpapi.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
+		},
+		{
+			ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: tag, Status: http.StatusOK,
+			Summary: "Check that the service answers", Result: Health{},
+			Handle: func(*httpapi.Request) (*httpapi.Response, error) {
+				return &httpapi.Response{JSON: Health{Status: "ok"}, Header: http.Header{"Cache-Control": {"no-store"}}}, nil
+			},
+		},
+	}
+}
+
+func fixed(body []byte, caching string) func(*httpapi.Request) (*httpapi.Response, error) {
+	etag := httpapi.ETagOf(body)
+	return func(*httpapi.Request) (*httpapi.Response, error) {
+		return &httpapi.Response{Raw: body, ETag: etag, Header: http.Header{"Cache-Control": {caching}}}, nil
+	}
+}
+
+// asset serves a file of the viewer. The files are compressed in the binary
+// and go out as they are to every client that takes gzip.
+func asset(r *httpapi.Request) (*httpapi.Response, error) {
+	name := r.PathText("file")
+	header := http.Header{"Cache-Control": {cacheable}, "Content-Type": {mime.TypeByExtension(path.Ext(name))}}
+	body, err := fs.ReadFile(static.FS, name+".gz")
+	if err == nil {
+		header.Set("Content-Encoding", "gzip")
+	} else if body, err = fs.ReadFile(static.FS, name); err != nil {
+		return nil, fault.Missing("file")
+	}
+	if header.Get("Content-Type") == "" {
+		return nil, fmt.Errorf("no media type for %s", name)
+	}
+	return &httpapi.Response{Raw: body, Header: header}, nil
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Access tells which credentials an operation takes.
+type Access uint8
+
+// The kinds of access.
+const (
+	Public    Access = iota // no credentials
+	Developer               // a user JWT
+	Reader                  // an API key, a user JWT or an application token
+)
+
+// Operation is one method on one path: what it documents, what it demands of
+// a request before its handler runs, and the handler.
+type Operation struct {
+	ID          string // OpenAPI operationId
+	Method      string // GET also answers HEAD
+	Path        string // with {name} segments, each a UUID unless listed in Params
+	Tag         string
+	Summary     string
+	Description string
+	Access      Access
+	Scope       auth.Scope // "": none beyond the credential
+	Params      []Param    // others in the query are refused
+	Body        any        // zero value of the body's type; nil: no body
+	EmptyBody   bool       // a request may leave its body out
+	Status      int        // of success
+	Result      any        // zero value of the result's type; nil: no content
+	MediaType   string     // of the result; "" is application/json
+	Errors      []int      // statuses beyond those that Access, Params and Body imply
+	Handle      func(*Request) (*Response, error)
+}
+
+// Param documents one parameter and permits its name.
+type Param struct {
+	Name        string
+	In          string // query, header, or path for one that is no UUID
+	Description string
+	Type        string // string, integer, number, boolean
+	Format      string // uuid, date-time, …
+	Enum        []string
+	Multi       bool // several values, comma-separated
+	Required    bool
+	Default     string
+	Min, Max    *int64 // of an integer, or of a string's length
+}
+
+// Request is what a handler sees: everything before it was checked.
+type Request struct {
+	Principal auth.Principal
+	Query     url.Values
+	Header    http.Header
+	Body      []byte
+	BaseURL   string // scheme, host and stage, without a trailing slash
+	RequestID string
+
+	ctx   context.Context
+	ids   map[string]value.ID
+	texts map[string]string
+}
+
+// Context is done when the caller's time is up.
+func (r *Request) Context() context.Context { return r.ctx }
+
+// Organization is the principal's organization: the tenant of every access.
+func (r *Request) Organization() value.ID { return r.Principal.OrganizationID }
+
+// PathID returns the path parameter, which is a valid UUID.
+func (r *Request) PathID(name string) value.ID { return r.ids[name] }
+
+// PathText returns a path parameter that the operation declares as text.
+func (r *Request) PathText(name string) string { return r.texts[name] }
+
+// Response is what a handler answers. Exactly one of JSON and Raw is set,
+// or neither for an empty body.
+type Response struct {
+	Status int         // 0: the operation's
+	JSON   any         // marshalled
+	Raw    []byte      // written as it is
+	ETag   string      // "": a hash of the body, on GET
+	Header http.Header // added
+}
+
+// OK answers with v as JSON and the operation's status.
+func OK(v any) (*Response, error) { return &Response{JSON: v}, nil }
+
+// NoContent answers without a body.
+func NoContent() (*Response, error) { return &Response{Status: http.StatusNoContent}, nil }
+
+// Created answers v with a Location: path is relative to the base URL.
+func (r *Request) Created(path string, v any) (*Response, error) {
+	return &Response{JSON: v, Header: http.Header{"Location": {r.BaseURL + path}}}, nil
+}

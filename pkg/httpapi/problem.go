@@ -1,0 +1,64 @@
+package httpapi
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/commerce-integration/service/pkg/fault"
+)
+
+// Problem is the error shape of every status.
+type Problem struct {
+	StatusCode int            `json:"statusCode"`
+	Error      string         `json:"error"`
+	Code       string         `json:"code"`
+	Message    string         `json:"message"`
+	Details    []fault.Detail `json:"details"`
+	RequestID  string         `json:"requestId"`
+}
+
+// statusOf is the one table from kind to status.
+var statusOf = [...]int{
+	fault.Internal:           http.StatusInternalServerError,
+	fault.Invalid:            http.StatusBadRequest,
+	fault.Unauthenticated:    http.StatusUnauthorized,
+	fault.Forbidden:          http.StatusForbidden,
+	fault.NotFound:           http.StatusNotFound,
+	fault.MethodNotAllowed:   http.StatusMethodNotAllowed,
+	fault.NotAcceptable:      http.StatusNotAcceptable,
+	fault.Conflict:           http.StatusConflict,
+	fault.PreconditionFailed: http.StatusPreconditionFailed,
+	fault.TooLarge:           http.StatusRequestEntityTooLarge,
+	fault.UnsupportedMedia:   http.StatusUnsupportedMediaType,
+	fault.Unprocessable:      http.StatusUnprocessableEntity,
+	fault.RateLimited:        http.StatusTooManyRequests,
+	fault.Unavailable:        http.StatusServiceUnavailable,
+	fault.Timeout:            http.StatusGatewayTimeout,
+}
+
+// StatusOf returns the HTTP status of a kind of fault.
+func StatusOf(kind fault.Kind) int { return statusOf[kind] }
+
+// ProblemOf renders an error for the caller. What is not a fault, and every
+// 5xx, tells nothing of the inside.
+func ProblemOf(err error, requestID string) (Problem, http.Header) {
+	header := http.Header{}
+	f, ok := fault.As(err)
+	if !ok || f.Kind == fault.Internal {
+		f = fault.New(fault.Internal, "internal", "an error on our side; if it stays, report the request id")
+	}
+	var method *methodNotAllowed
+	if errors.As(err, &method) {
+		header.Set("Allow", method.allow)
+	}
+	if f.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	}
+	status := StatusOf(f.Kind)
+	return Problem{
+		StatusCode: status, Error: http.StatusText(status), Code: f.Code,
+		Message: f.Message, Details: f.Details, RequestID: requestID,
+	}, header
+}

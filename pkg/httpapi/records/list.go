@@ -1,0 +1,231 @@
+package records
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Views answers queries of an organization's lists.
+type Views interface {
+	Query(ctx context.Context, org value.ID, list *indexing.List, q columnar.Query) (columnar.Result, error)
+}
+
+const (
+	// maxPage bounds a page in bytes.
+	maxPage = 5632 << 10
+	// maxCarried bounds the JSON text that Lambda carries a page in, escapes
+	// included: it answers at most 6 MiB, headers and all.
+	maxCarried = 6_000_000
+	// maxGrowth is how many times longer text can become by its escapes.
+	maxGrowth = 2
+	// alwaysFits is a limit with which no page is too large, whatever its
+	// records are.
+	alwaysFits = maxCarried / maxGrowth / (commerce.MaxRecordBytes + 1)
+	// pageOverhead is more than a page has beside its records.
+	pageOverhead = 256
+)
+
+// list is the operation that lists a kind.
+func (a *area) list(kind commerce.Kind) httpapi.Operation {
+	l := commerce.ListOf(kind)
+	return httpapi.Operation{
+		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
+		Summary: "List " + kind.Plural(), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: pageOf(kind),
+		Description: "A change is in the list about two seconds after it was stored.",
+		Params:      append([]httpapi.Param{siteHeader()}, parameters(l)...),
+		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
+			site, err := siteOf(r)
+			if err != nil {
+				return nil, err
+			}
+			q, err := l.Parse(r.Query)
+			if err != nil {
+				return nil, err
+			}
+			reach := commerce.Reach{Site: site, Sites: r.Principal.SiteIDs}
+			now := value.TimeOf(a.clock())
+			indexed, err := commerce.IndexQuery(kind, q, reach, a.descendants(r), now)
+			if err != nil {
+				return nil, err
+			}
+			return a.answer(r, kind, q, indexed, now)
+		},
+	}
+}
+
+// descendants follows the organization's tree of categories, when a query
+// asks for it.
+func (a *area) descendants(r *httpapi.Request) commerce.Descendants {
+	return commerce.DescendantsIn(func(q columnar.Query) (columnar.Result, error) {
+		return a.views.Query(r.Context(), r.Organization(), a.lists[commerce.KindCategory], q)
+	})
+}
+
+// answer finds the page in the view and reads its records, as they are at the
+// time of the query.
+func (a *area) answer(r *httpapi.Request, kind commerce.Kind, q *lists.Query, indexed columnar.Query, now value.Time) (*httpapi.Response, error) {
+	result, err := a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed)
+	if err != nil {
+		return nil, err
+	}
+	documents, err := a.documents(r, kind, indexed, result.Hits)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSize(q, documents); err != nil {
+		return nil, err
+	}
+	links := q.Links(r.BaseURL+"/api/"+kind.Plural(), result.Total, lastOf(q, result.Hits))
+	body := page(kind, documents, q.Meta(result.Total), now)
+	return &httpapi.Response{Raw: body, Header: http.Header{"Link": {links}}}, nil
+}
+
+// lastOf is the id from which a walk goes on; nil when the page was the last.
+func lastOf(q *lists.Query, hits []columnar.Hit) *value.ID {
+	if len(hits) < q.Limit {
+		return nil
+	}
+	id := value.ID(hits[len(hits)-1].ID)
+	return &id
+}
+
+// documents returns the stored JSON of the hits, in their order. A record
+// that was changed after the view saw it is checked against the query again,
+// and left out when it is no longer an answer to it or no longer visible.
+func (a *area) documents(r *httpapi.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
+	documents := make([][]byte, len(hits))
+	var missing []value.ID
+	for i, hit := range hits {
+		key := cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}
+		if documents[i] = a.cached.get(key); documents[i] == nil {
+			missing = append(missing, hit.ID)
+		}
+	}
+	if len(missing) == 0 {
+		return documents, nil
+	}
+	stored, err := a.store.Records(r.Context(), r.Organization(), kind, missing)
+	if err != nil {
+		return nil, err
+	}
+	found := documents[:0]
+	for i, hit := range hits {
+		document := documents[i]
+		if document == nil {
+			if document, err = a.document(stored[hit.ID], kind, q, hit); err != nil {
+				return nil, err
+			}
+		}
+		if document != nil {
+			found = append(found, document)
+		}
+	}
+	return found, nil
+}
+
+// document returns the JSON of a record that was read for a hit, nil when it
+// does not belong into the answer any more.
+func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) ([]byte, error) {
+	if s == nil || s.Deleted {
+		return nil, nil
+	}
+	if s.Revision != value.Time(hit.Revision) {
+		now, err := commerce.Document(s, value.Time(hit.Visible))
+		if err != nil {
+			return nil, err
+		}
+		if !columnar.Match(a.lists[kind].Schema, q, now) {
+			return nil, nil
+		}
+	}
+	a.cached.put(cacheKey{s.OrganizationID, kind, s.ID, s.Revision}, s.Doc)
+	return s.Doc, nil
+}
+
+// checkSize refuses a page that could not be answered, naming a limit that
+// fits. On the first page of a list, and anywhere in a walk by id, that is as
+// many of the same records as fit; further on another limit means other
+// records, and only what always fits is certain.
+func checkSize(q *lists.Query, documents [][]byte) error {
+	fits := fitting(documents)
+	if fits == len(documents) {
+		return nil
+	}
+	if q.Page > 1 {
+		fits = alwaysFits
+	}
+	f := fault.New(fault.Invalid, "page_too_large", "the page is too large to answer; ask with limit=%d", fits)
+	f.Details = []fault.Detail{{Field: "limit", In: fault.InQuery, Code: fault.DetailOutOfRange, Message: "must be at most " + strconv.Itoa(fits) + " for this page"}}
+	return f
+}
+
+// fitting is how many of the documents, from the first, fit on a page.
+func fitting(documents [][]byte) int {
+	total := pageOverhead
+	for _, d := range documents {
+		total += len(d) + 1
+	}
+	if total*maxGrowth <= maxCarried {
+		return len(documents)
+	}
+	size, carried := pageOverhead, pageOverhead
+	for i, d := range documents {
+		size += len(d) + 1
+		carried += len(d) + 1 + escapes(d)
+		if size > maxPage || carried > maxCarried {
+			return i
+		}
+	}
+	return len(documents)
+}
+
+// escapes is how many bytes longer JSON becomes as a text within JSON.
+func escapes(doc []byte) int {
+	separators := bytes.Count(doc, []byte("\u2028")) + bytes.Count(doc, []byte("\u2029"))
+	return bytes.Count(doc, []byte(`"`)) + bytes.Count(doc, []byte(`\`)) + 3*separators
+}
+
+// page writes a page's JSON around the stored documents.
+func page(kind commerce.Kind, documents [][]byte, meta lists.Meta, now value.Time) []byte {
+	size := 128
+	for _, d := range documents {
+		size += len(d) + 1
+	}
+	body := append(make([]byte, 0, size), `{"data":[`...)
+	for i, d := range documents {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = commerce.AppendShape(body, kind, d, now)
+	}
+	for _, part := range []struct {
+		before string
+		n      int
+	}{{`],"meta":{"page":`, meta.Page}, {`,"limit":`, meta.Limit}, {`,"total":`, meta.Total}, {`,"totalPages":`, meta.TotalPages}} {
+		body = append(body, part.before...)
+		body = strconv.AppendInt(body, int64(part.n), 10)
+	}
+	return append(body, "}}"...)
+}
+
+// parameters documents a list's parameters for the operation.
+func parameters(l *lists.List) []httpapi.Param {
+	var params []httpapi.Param
+	for _, p := range l.Parameters() {
+		params = append(params, httpapi.Param{
+			Name: p.Name, In: fault.InQuery, Description: p.Description, Type: p.Type, Format: p.Format,
+			Enum: p.Enum, Multi: p.Multi, Default: p.Default, Min: p.Min, Max: p.Max,
+		})
+	}
+	return params
+}

@@ -1,0 +1,149 @@
+// Package records answers the read API: lists and items of the five kinds of
+// record, deletions, and who is asking. Every answer shows only what the
+// principal's organization has and its sites allow; what it may not see is
+// as good as absent. Which records a list holds is left to the views, and
+// their shape to package commerce.
+package records
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Store reads records, strongly consistent.
+type Store interface {
+	Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error)
+	Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error)
+}
+
+// scopeOf is the scope that reads a kind.
+func scopeOf(kind commerce.Kind) auth.Scope { return auth.Scope(kind.Plural() + ":read") }
+
+// item is the operation that reads one record of a kind.
+func (a *area) item(kind commerce.Kind) httpapi.Operation {
+	return httpapi.Operation{
+		ID: "get" + title(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural() + "/{id}", Tag: tagOf(kind),
+		Summary: "Read one " + string(kind), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: commerce.New(kind),
+		Description: "Answers 404 for a record that is absent, deleted, another organization's, or of a site that the credential does not cover.",
+		Params:      []httpapi.Param{siteHeader(), siteQuery()},
+		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
+			site, err := siteOf(r)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := a.store.Record(r.Context(), r.Organization(), kind, r.PathID("id"))
+			if err != nil {
+				return nil, err
+			}
+			if stored == nil {
+				return nil, fault.Missing(string(kind))
+			}
+			visible, err := commerce.Reach{Site: site, Sites: r.Principal.SiteIDs}.Shows(stored)
+			if err != nil {
+				return nil, err
+			}
+			if !visible {
+				return nil, fault.Missing(string(kind))
+			}
+			shape := commerce.AppendShape(make([]byte, 0, len(stored.Doc)+1), kind, stored.Doc, value.TimeOf(a.clock()))
+			return &httpapi.Response{Raw: shape}, nil
+		},
+	}
+}
+
+func siteHeader() httpapi.Param {
+	return httpapi.Param{Name: "X-Site-Id", In: fault.InHeader, Type: "string", Format: "uuid", Description: "Only what this site shows. The same as siteId."}
+}
+
+func siteQuery() httpapi.Param {
+	return httpapi.Param{Name: "siteId", In: fault.InQuery, Type: "string", Format: "uuid", Description: "Only what this site shows."}
+}
+
+// siteOf reads the site that a request asks for by header, query or both.
+func siteOf(r *httpapi.Request) (*value.ID, error) {
+	type parameter struct{ in, name, text string }
+	var all []parameter
+	for _, text := range r.Header.Values("X-Site-Id") {
+		all = append(all, parameter{fault.InHeader, "X-Site-Id", text})
+	}
+	var site *value.ID
+	for _, given := range append(all, parameter{fault.InQuery, "siteId", r.Query.Get("siteId")}) {
+		if given.text == "" {
+			continue
+		}
+		id, err := value.ParseID(given.text)
+		if err != nil {
+			return nil, fault.Field(given.in, given.name, fault.DetailFormat, "%s", err.Error())
+		}
+		if site != nil && *site != id {
+			return nil, fault.Field(given.in, given.name, fault.DetailNotAllowed, "must be the site that is given before; send one of them")
+		}
+		site = &id
+	}
+	return site, nil
+}
+
+// area holds what the operations share.
+type area struct {
+	store  Store
+	views  Views
+	clock  func() time.Time
+	lists  map[commerce.Kind]*indexing.List
+	gone   *indexing.List // the deletions
+	cached *recordCache
+}
+
+// Config is what the operations need of their surroundings.
+type Config struct {
+	Clock      func() time.Time
+	Lists      *indexing.Lists
+	CacheBytes int // of records; 0 is 32 MiB
+}
+
+// Operations returns every operation of the read API.
+func Operations(store Store, views Views, cfg Config) []httpapi.Operation {
+	if cfg.CacheBytes == 0 {
+		cfg.CacheBytes = 32 << 20
+	}
+	a := &area{
+		store: store, views: views, clock: cfg.Clock, lists: cfg.Lists.Records, gone: cfg.Lists.Deletions,
+		cached: newRecordCache(cfg.CacheBytes),
+	}
+	operations := []httpapi.Operation{me(), a.deletions()}
+	for _, kind := range commerce.Kinds() {
+		operations = append(operations, a.list(kind), a.item(kind))
+	}
+	return operations
+}
+
+func title(kind commerce.Kind) string { return capital(string(kind)) }
+
+func tagOf(kind commerce.Kind) string { return capital(kind.Plural()) }
+
+func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }
+
+// pageOf is the result of a kind's list, for the documentation.
+func pageOf(kind commerce.Kind) any {
+	switch kind {
+	case commerce.KindProduct:
+		return lists.Page[commerce.Product]{}
+	case commerce.KindCategory:
+		return lists.Page[commerce.Category]{}
+	case commerce.KindOrder:
+		return lists.Page[commerce.Order]{}
+	case commerce.KindCustomer:
+		return lists.Page[commerce.Customer]{}
+	case commerce.KindInvoice:
+		return lists.Page[commerce.Invoice]{}
+	}
+	panic("read: no kind " + string(kind))
+}

@@ -1,0 +1,91 @@
+package records_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// TestOrganizationsNeverMix gives two organizations the same ids, stored at
+// the same moments and so under the same revisions, and asks one instance,
+// whose views and caches are warm, as the one and the other in turn.
+func TestOrganizationsNeverMix(t *testing.T) {
+	w := newWorld(t, present)
+	orgs := []value.ID{ours, theirs}
+	const both, gone = 1, 3 // and one that each has alone
+	stored := map[value.ID]map[commerce.Kind][]*commerce.Stored{ours: {}, theirs: {}}
+	for _, kind := range commerce.Kinds() {
+		for i, org := range orgs {
+			stored[org][kind] = []*commerce.Stored{w.least(org, kind, numbered(10+i)), w.least(org, kind, numbered(both))}
+			w.least(org, kind, numbered(gone+i))
+		}
+	}
+	w.remove(commerce.KindOrder, numbered(gone))
+	w.settle()
+	api := w.serve()
+	for _, round := range []string{"cold", "warm", "warm again"} {
+		for i, org := range orgs {
+			p, foreign := of(org, user()), numbered(10+1-i)
+			for _, kind := range commerce.Kinds() {
+				list := ask(t, api, p, "/api/"+kind.Plural()+"?orderDirection=desc&ids="+numbered(both).String()+","+numbered(10).String()+","+numbered(11).String())
+				list.asked = round + ": " + list.asked
+				list.expect(t, stored[org][kind]...)
+				expectOnly(t, list, org)
+				item := ask(t, api, p, "/api/"+kind.Plural()+"/"+numbered(both).String())
+				if string(item.body) != string(stored[org][kind][1].Doc) {
+					t.Errorf("%s %s: got %s, want %s", round, item.asked, item.body, stored[org][kind][1].Doc)
+				}
+				for _, a := range []answer{
+					ask(t, api, p, "/api/"+kind.Plural()+"/"+foreign.String()),
+					ask(t, api, p, "/api/"+kind.Plural()+"/"+foreign.String(), "If-None-Match", "*"),
+				} {
+					if a.status != 404 {
+						t.Errorf("%s %s, which the other has: got %d, want 404", round, a.asked, a.status)
+					}
+				}
+			}
+		}
+		if got := ask(t, api, of(theirs, user()), "/api/deletions").page(t); got.Meta.Total != 0 {
+			t.Errorf("%s: their deletions: got %+v, want none", round, got)
+		}
+		if got := ask(t, api, user(), "/api/deletions").page(t); got.Meta.Total != 1 {
+			t.Errorf("%s: our deletions: got %+v, want one", round, got)
+		}
+	}
+}
+
+// expectOnly fails when a list tells of another organization.
+func expectOnly(t *testing.T, a answer, org value.ID) {
+	t.Helper()
+	for _, record := range a.page(t).Data {
+		if !strings.Contains(string(record), `"organizationId":"`+org.String()+`"`) {
+			t.Errorf("%s: got %s, want records of %s", a.asked, record, org)
+		}
+	}
+}
+
+func TestDescendantsAreThoseOfTheOwnTree(t *testing.T) {
+	w := newWorld(t, present)
+	for _, org := range []value.ID{ours, theirs} {
+		child := map[string]any{"id": numbered(2), "name": "c"}
+		if org == theirs {
+			child["parentId"] = numbered(1)
+		}
+		w.putFor(org, commerce.KindCategory, child)
+		w.putFor(org, commerce.KindProduct, map[string]any{"id": numbered(3), "name": "p", "categoryId": numbered(2)})
+	}
+	w.settle()
+	api := w.serve()
+	for _, tt := range []struct {
+		p    *auth.Principal
+		want string
+	}{{user(), ""}, {of(theirs, user()), numbered(3).String()}, {user(), ""}} {
+		a := ask(t, api, tt.p, "/api/products?includeDescendants=true&categoryId="+numbered(1).String())
+		if got := a.ids(t); got != tt.want {
+			t.Errorf("%s of %s: got %q, want %q", a.asked, tt.p.OrganizationID, got, tt.want)
+		}
+	}
+}

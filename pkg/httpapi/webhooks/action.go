@@ -1,0 +1,211 @@
+package webhooks
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// TestDto is the input of a test; an absent type is webhook.test.
+type TestDto struct {
+	Type *string `json:"type" required:"false" default:"webhook.test" doc:"A type of the catalogue."`
+}
+
+// RecoverDto is the input of a recovery: the time at which its events were
+// created, since inclusive, until exclusive. An absent until is now.
+type RecoverDto struct {
+	Since *value.Time `json:"since" nullable:"false" doc:"When the first of the events was created; not after until."`
+	Until *value.Time `json:"until" required:"false" doc:"The end of that time, which does not belong to it. Absent: now."`
+}
+
+// WebhookRecovery is a recovery as the API shows it.
+type WebhookRecovery struct {
+	ID            value.ID               `json:"id"`
+	EndpointID    value.ID               `json:"endpointId"`
+	Status        webhook.RecoveryStatus `json:"status" doc:"CANCELLED: the endpoint was deleted or was no longer ACTIVE."`
+	Since         value.Time             `json:"since"`
+	Until         value.Time             `json:"until"`
+	MatchedCount  int64                  `json:"matchedCount" doc:"The events that were found so far, HELD or FAILED."`
+	RequeuedCount int64                  `json:"requeuedCount" doc:"Those of them that got a new schedule; somebody else was faster with the others."`
+	CreatedAt     value.Time             `json:"createdAt"`
+	UpdatedAt     value.Time             `json:"updatedAt"`
+	CompletedAt   *value.Time            `json:"completedAt" doc:"When it ended. null while it is RUNNING."`
+}
+
+func showRecovery(r *webhook.Recovery) WebhookRecovery {
+	return WebhookRecovery{
+		ID: r.ID, EndpointID: r.EndpointID, Status: r.Status, Since: r.Since, Until: r.Until,
+		MatchedCount: r.MatchedCount, RequeuedCount: r.RequeuedCount,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, CompletedAt: r.CompletedAt,
+	}
+}
+
+func (a *area) actionOperations() []httpapi.Operation {
+	item := []httpapi.Param{itemParam()}
+	conflict := []int{http.StatusNotFound, http.StatusConflict}
+	return []httpapi.Operation{
+		{
+			ID: "testWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/test",
+			Summary: "Send a test event",
+			Description: "One attempt, whatever the endpoint subscribes to and also while it is PAUSED or DISABLED or its circuit is open; it changes " +
+				"neither the endpoint nor its counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it " +
+				"again for the outcome. 409 when the application is suspended.",
+			Scope: auth.WebhooksWrite, Params: item, Body: TestDto{}, EmptyBody: true, Result: WebhookEvent{}, Status: http.StatusAccepted,
+			Errors: conflict, Handle: a.test,
+		},
+		{
+			ID: "recoverWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/recover",
+			Summary: "Send held and failed events again",
+			Description: "Every HELD or FAILED event of the endpoint that was created in [since, until) gets a new schedule, the oldest first, " +
+				"however many there are; a circuit that is open closes first. The answer may come before all are sent: read the recovery for its " +
+				"progress. 409 unless the endpoint is ACTIVE, its application is not suspended and no other recovery of it runs.",
+			Scope: auth.WebhooksWrite, Params: item, Body: RecoverDto{}, Result: WebhookRecovery{}, Status: http.StatusAccepted,
+			Errors: conflict, Handle: a.recover,
+		},
+		{
+			ID: "getWebhookRecovery", Method: http.MethodGet, Path: endpointPath + "/recoveries/{recoveryId}",
+			Summary: "Read a recovery", Params: item, Result: WebhookRecovery{}, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound}, Handle: a.recovery,
+		},
+	}
+}
+
+// checkNotSuspended refuses to send for an application that is suspended.
+func (a *area) checkNotSuspended(r *httpapi.Request, e *webhook.Endpoint) error {
+	app, err := a.store.Application(r.Context(), r.Organization(), e.ApplicationID)
+	if err != nil {
+		return err
+	}
+	if app == nil {
+		return errNoEndpoint()
+	}
+	if app.Status == account.Suspended {
+		return fault.New(fault.Conflict, fault.CodeConflict, "the application is suspended; nothing is sent until it is activated")
+	}
+	return nil
+}
+
+func (a *area) test(r *httpapi.Request) (*httpapi.Response, error) {
+	eventType, err := testType(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.endpoint(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkNotSuspended(r, e); err != nil {
+		return nil, err
+	}
+	now := a.now()
+	payload := example(eventType)
+	payload.ID, payload.Timestamp, payload.OrganizationID, payload.SiteID = value.NewID(), now, r.Organization(), nil
+	body, err := payload.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.store.PutPayload(r.Context(), r.Organization(), payload.ID, body); err != nil {
+		return nil, err
+	}
+	row := webhook.NewTestDelivery(&payload, e, now)
+	if _, err := a.store.CreateDelivery(r.Context(), row); err != nil {
+		return nil, err
+	}
+	return a.sent(r, e, row, body)
+}
+
+func testType(body []byte) (string, error) {
+	var dto TestDto
+	if len(body) > 0 {
+		if err := strictjson.Unmarshal(body, &dto); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case dto.Type == nil:
+		return commerce.EventWebhookTest, nil
+	case !slices.Contains(commerce.EventNames(), *dto.Type):
+		return "", fault.Field(fault.InBody, "type", fault.DetailUnknown, "must be a type of the catalogue (GET %s)", cataloguePath)
+	}
+	return *dto.Type, nil
+}
+
+// sent sends a row that is stored under a due mark and answers it. When the
+// sending fails the mark still brings the row, so that the answer is the same.
+func (a *area) sent(r *httpapi.Request, e *webhook.Endpoint, row *webhook.Delivery, payload []byte) (*httpapi.Response, error) {
+	_ = a.cfg.Sender.Send(r.Context(), e.Lane, *row.NextAttemptAt, row)
+	shape, err := showEvent(row, payload)
+	if err != nil {
+		return nil, err
+	}
+	return r.Created(eventsPath+"/"+row.ID.String(), shape)
+}
+
+func (a *area) recover(r *httpapi.Request) (*httpapi.Response, error) {
+	now := a.now()
+	since, until, err := recoverSpan(r.Body, now)
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.endpoint(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkNotSuspended(r, e); err != nil {
+		return nil, err
+	}
+	rec := &webhook.Recovery{
+		ID: value.NewID(), EndpointID: e.ID, OrganizationID: r.Organization(), Status: webhook.RecoveryRunning,
+		Since: since, Until: until, CreatedAt: now, UpdatedAt: now,
+	}
+	if err := a.store.CreateRecovery(r.Context(), rec, now.Add(time.Minute)); err != nil {
+		return nil, err
+	}
+	// A first step that fails leaves the recovery to the sweeper.
+	if next, err := a.cfg.Backlog.Recover(r.Context(), rec, firstRows); err == nil && next != nil {
+		rec = next
+	}
+	return r.Created(endpointsPath+"/"+e.ID.String()+"/recoveries/"+rec.ID.String(), showRecovery(rec))
+}
+
+func recoverSpan(body []byte, now value.Time) (since, until value.Time, err error) {
+	var dto RecoverDto
+	if err := strictjson.Unmarshal(body, &dto); err != nil {
+		return 0, 0, err
+	}
+	if dto.Since == nil {
+		return 0, 0, fault.Field(fault.InBody, "since", fault.DetailRequired, "is required")
+	}
+	until = now
+	if dto.Until != nil {
+		until = *dto.Until
+	}
+	if *dto.Since > until {
+		return 0, 0, fault.Field(fault.InBody, "since", fault.DetailOutOfRange, "must not be after until, nor in the future")
+	}
+	return *dto.Since, until, nil
+}
+
+func (a *area) recovery(r *httpapi.Request) (*httpapi.Response, error) {
+	e, err := a.endpoint(r)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := a.store.Recovery(r.Context(), r.Organization(), e.ID, r.PathID("recoveryId"))
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		return nil, fault.Missing("recovery")
+	}
+	return httpapi.OK(showRecovery(rec))
+}

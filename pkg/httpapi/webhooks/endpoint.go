@@ -1,0 +1,217 @@
+package webhooks
+
+import (
+	"net/http"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	endpointsPath = "/developers/webhooks/endpoints"
+	endpointPath  = endpointsPath + "/{id}"
+
+	// firstRows is how many rows an operation works on before it answers; the
+	// sweeper goes on with the rest.
+	firstRows = 1000
+)
+
+func (a *area) endpointOperations() []httpapi.Operation {
+	item := []httpapi.Param{itemParam()}
+	required := itemParam()
+	required.Required, required.Description = true, "The application that the endpoint belongs to."
+	return []httpapi.Operation{
+		{
+			ID: "createWebhookEndpoint", Method: http.MethodPost, Path: endpointsPath,
+			Summary:     "Create a webhook endpoint",
+			Description: "An application can have 50 endpoints, an organization 500. This answer is the only one that shows the secret in full.",
+			Scope:       auth.WebhooksWrite, Params: []httpapi.Param{required}, Body: webhook.CreateWebhookEndpointDto{},
+			Result: webhook.WebhookEndpoint{}, Status: http.StatusCreated,
+			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.createEndpoint,
+		},
+		{
+			ID: "listWebhookEndpoints", Method: http.MethodGet, Path: endpointsPath,
+			Summary: "List the webhook endpoints", Params: parameters(webhook.EndpointList()),
+			Result: lists.Page[webhook.WebhookEndpoint]{}, Status: http.StatusOK, Handle: a.listEndpoints,
+		},
+		{
+			ID: "getWebhookEndpoint", Method: http.MethodGet, Path: endpointPath,
+			Summary:     "Read a webhook endpoint",
+			Description: "The ETag has two parts, \"configuration.counters\"; If-Match compares the first only, so that deliveries do not disturb an edit.",
+			Params:      item, Result: webhook.WebhookEndpoint{}, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound}, Handle: a.getEndpoint,
+		},
+		{
+			ID: "updateWebhookEndpoint", Method: http.MethodPatch, Path: endpointPath,
+			Summary: "Change a webhook endpoint",
+			Description: "An absent field stays as it is; null clears the description. PAUSED holds its events until they are recovered; " +
+				"ACTIVE also ends a DISABLED that the service has set.",
+			Scope: auth.WebhooksWrite, Params: item, Body: webhook.UpdateWebhookEndpointDto{},
+			Result: webhook.WebhookEndpoint{}, Status: http.StatusOK,
+			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.updateEndpoint,
+		},
+		{
+			ID: "deleteWebhookEndpoint", Method: http.MethodDelete, Path: endpointPath,
+			Summary:     "Delete a webhook endpoint",
+			Description: "Its pending and held events are cancelled; the history stays until it expires.",
+			Scope:       auth.WebhooksWrite, Params: item, Status: http.StatusNoContent,
+			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.deleteEndpoint,
+		},
+	}
+}
+
+func (a *area) createEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
+	application, err := applicationOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if application == nil {
+		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailRequired, "is required")
+	}
+	dto, err := a.cfg.Rules.ParseCreate(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	e, secret := webhook.NewEndpoint(r.Organization(), *application, dto, a.cfg.Seal, a.now())
+	if err := a.store.CreateEndpoint(r.Context(), e); err != nil {
+		return nil, err
+	}
+	shape := e.Shape(webhook.Counters{})
+	shape.Secret = secret
+	resp, err := r.Created(endpointsPath+"/"+e.ID.String(), shape)
+	if err != nil {
+		return nil, err
+	}
+	resp.ETag = e.ETag(webhook.Counters{})
+	return resp, nil
+}
+
+func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
+	q, err := webhook.EndpointList().Parse(r.Query)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.store.Endpoints(r.Context(), r.Organization())
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[value.ID]*webhook.Endpoint, len(all))
+	for _, e := range all {
+		byID[e.ID] = e
+	}
+	found := webhook.EndpointView(all).Query(q.Index())
+	ids := make([]value.ID, len(found.Hits))
+	for i, hit := range found.Hits {
+		ids[i] = hit.ID
+	}
+	counters, err := a.store.Counters(r.Context(), r.Organization(), ids...)
+	if err != nil {
+		return nil, err
+	}
+	page := lists.Page[webhook.WebhookEndpoint]{Data: make([]webhook.WebhookEndpoint, len(ids)), Meta: q.Meta(found.Total)}
+	for i, id := range ids {
+		page.Data[i] = byID[id].Shape(counters[id])
+	}
+	links := q.Links(r.BaseURL+endpointsPath, found.Total, lastOf(q, found.Hits))
+	return &httpapi.Response{JSON: page, Header: http.Header{"Link": {links}}}, nil
+}
+
+// endpoint reads the endpoint that the path and applicationId name.
+func (a *area) endpoint(r *httpapi.Request) (*webhook.Endpoint, error) {
+	application, err := applicationOf(r)
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.store.Endpoint(r.Context(), r.Organization(), r.PathID("id"))
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, errNoEndpoint()
+	}
+	return e, ofApplication(e, application)
+}
+
+func errNoEndpoint() error { return fault.Missing("webhook endpoint") }
+
+// ofApplication answers 404 when the endpoint is not of the application.
+func ofApplication(e *webhook.Endpoint, application *value.ID) error {
+	if application != nil && e.ApplicationID != *application {
+		return errNoEndpoint()
+	}
+	return nil
+}
+
+// answerEndpoint shows the endpoint with its counters.
+func (a *area) answerEndpoint(r *httpapi.Request, e *webhook.Endpoint) (*httpapi.Response, error) {
+	counters, err := a.store.Counters(r.Context(), r.Organization(), e.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &httpapi.Response{JSON: e.Shape(counters[e.ID]), ETag: e.ETag(counters[e.ID])}, nil
+}
+
+func (a *area) getEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
+	e, err := a.endpoint(r)
+	if err != nil {
+		return nil, err
+	}
+	return a.answerEndpoint(r, e)
+}
+
+func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
+	application, err := applicationOf(r)
+	if err != nil {
+		return nil, err
+	}
+	dto, err := a.cfg.Rules.ParseUpdate(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.store.ChangeEndpoint(r.Context(), r.Organization(), r.PathID("id"), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+		if err := a.mayChange(r, e, application); err != nil {
+			return nil, err
+		}
+		return e.Update(dto, a.now())
+	})
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, errNoEndpoint()
+	}
+	return a.answerEndpoint(r, e)
+}
+
+// mayChange checks the application and then the precondition of a change.
+func (a *area) mayChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID) error {
+	if err := ofApplication(e, application); err != nil {
+		return err
+	}
+	return r.CheckIfMatchPrefix(e.ETag(webhook.Counters{}))
+}
+
+func (a *area) deleteEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
+	application, err := applicationOf(r)
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathID("id")
+	found, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) error {
+		return a.mayChange(r, e, application)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, errNoEndpoint()
+	}
+	// The endpoint is gone whatever becomes of this first step: the sweeper
+	// looks for its rows again.
+	_ = a.cfg.Backlog.Cancel(r.Context(), r.Organization(), id, firstRows)
+	return httpapi.NoContent()
+}

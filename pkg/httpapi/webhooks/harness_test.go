@@ -1,0 +1,174 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/sweeper"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const base = "https://x.test/prod"
+
+// bench serves the operations over a real table and real queues, to users of
+// any organization.
+type bench struct {
+	server *httpapi.Server
+	table  *dynamo.Table
+	queues *queuetest.Queues
+	box    *sealed.Box
+	org    value.ID
+	app    value.ID
+	now    time.Time
+}
+
+// history fills a view with every row of the organization.
+type history struct{ table *dynamo.Table }
+
+func (h history) Query(ctx context.Context, org value.ID, q columnar.Query) (columnar.Result, error) {
+	var documents []columnar.Document
+	err := h.table.AllDeliveries(ctx, org, func(r *webhook.Delivery) error {
+		documents = append(documents, webhook.DeliveryDocument(r, r.UpdatedAt))
+		return nil
+	})
+	v := columnar.NewView(webhook.DeliveryList().Schema)
+	v.Apply(documents)
+	return v.Query(q), err
+}
+
+type open struct{}
+
+func (open) Admit(context.Context, string, int) (httpapi.Decision, error) {
+	return httpapi.Decision{Allowed: true}, nil
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	b := &bench{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
+	clock := func() time.Time { return b.now }
+	b.table = dynamo.New(client, name, clock)
+	var err error
+	if b.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
+		t.Fatal(err)
+	}
+	deliveries := b.queues.Deliveries()
+	operations := webhooks.Operations(b.table, webhooks.Config{
+		Clock: clock, History: history{b.table}, Sender: deliveries, Seal: b.box.Seal,
+		Backlog: sweeper.NewBacklog(b.table, deliveries, clock), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal},
+	})
+	b.server = httpapi.NewServer(operations, httpapi.Config{
+		Caller: caller, Limiter: open{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),
+	})
+	b.app = dynamotest.Application(t, b.table, b.org)
+	return b
+}
+
+// caller is a user with every scope of the organization that a header names.
+func caller(r *http.Request) httpapi.Caller {
+	return httpapi.Caller{RequestID: "request", BaseURL: base, Principal: auth.Principal{
+		Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: value.NewID(), Scopes: auth.AllScopes(),
+	}}
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// field reads a member of the answer by its path, such as meta.total.
+func (a answer) field(path string) any {
+	var v any
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		return err.Error()
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = object[name]
+	}
+	return v
+}
+
+func (a answer) text(path string) string {
+	s, _ := a.field(path).(string)
+	return s
+}
+
+// data is the ids of a list's entries.
+func (a answer) ids() []string {
+	list, _ := a.field("data").([]any)
+	ids := make([]string, len(list))
+	for i, e := range list {
+		ids[i], _ = e.(map[string]any)["id"].(string)
+	}
+	return ids
+}
+
+func (b *bench) as(t *testing.T, org value.ID, method, path, body string, headers ...string) answer {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("Organization", org.String())
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	b.server.ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+func (b *bench) do(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	return b.as(t, b.org, method, path, body, headers...)
+}
+
+// must fails the test unless the answer has the status.
+func (b *bench) must(t *testing.T, status int, method, path, body string, headers ...string) answer {
+	t.Helper()
+	a := b.do(t, method, path, body, headers...)
+	if a.status != status {
+		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, a.status, a.body, status)
+	}
+	return a
+}
+
+// endpoint creates an endpoint and returns its path.
+func (b *bench) endpoint(t *testing.T, body string) string {
+	t.Helper()
+	a := b.must(t, http.StatusCreated, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+b.app.String(), body)
+	return "/developers/webhooks/endpoints/" + a.text("id")
+}
+
+const minimal = `{"url":"https://example.com/hook","events":["order.created"]}`
+
+func compact(t *testing.T, s string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Compact(&out, []byte(s)); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

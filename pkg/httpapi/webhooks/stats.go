@@ -1,0 +1,144 @@
+package webhooks
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	fromParam     = "from"
+	toParam       = "to"
+	intervalParam = "interval"
+
+	// Spans that are shown when from is not given.
+	hoursShown = 24 * time.Hour
+	daysShown  = 30 * 24 * time.Hour
+
+	maxStatsDays = int(webhook.MaxStatsSpan / (24 * time.Hour))
+)
+
+// WebhookEndpointStats are the statistics of an endpoint over a span of time.
+type WebhookEndpointStats struct {
+	Data []webhook.StatsPoint `json:"data" doc:"One entry for every interval of the span, the oldest first, also where there was no attempt."`
+}
+
+func (a *area) statsOperation() httpapi.Operation {
+	return httpapi.Operation{
+		ID: "getWebhookEndpointStats", Method: http.MethodGet, Path: endpointPath + "/stats",
+		Summary: "Read how an endpoint does over time",
+		Description: "Attempts by hours or days of UTC, an attempt counting in the interval in which its outcome was recorded. Intervals are " +
+			"shown whole: those in which from and the end of the span lie count all that is in them. Attempts of the last moments may be " +
+			"missing until their outcomes are written; tests are never counted. Statistics are kept for 31 days.",
+		Params: []httpapi.Param{
+			itemParam(),
+			{
+				Name: fromParam, In: fault.InQuery, Type: "string", Format: "date-time",
+				Description: "The start of the span, which belongs to it: before to, at most 31 days, and not before the day of UTC that was 31 days ago. " +
+					"Absent: 24 hours before to, 30 days where the interval is day, as far as statistics are kept.",
+			},
+			{
+				Name: toParam, In: fault.InQuery, Type: "string", Format: "date-time",
+				Description: "The end of the span, which does not belong to it. Absent: now.",
+			},
+			{
+				Name: intervalParam, In: fault.InQuery, Type: "string", Enum: webhook.StatsInterval("").Values(), Default: string(webhook.StatsHour),
+				Description: "The time that one entry covers.",
+			},
+		},
+		Result: WebhookEndpointStats{}, Status: http.StatusOK, Errors: []int{http.StatusNotFound}, Handle: a.stats,
+	}
+}
+
+func (a *area) stats(r *httpapi.Request) (*httpapi.Response, error) {
+	span, err := parseSpan(r.Query, a.now())
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.endpoint(r)
+	if err != nil {
+		return nil, err
+	}
+	until := min(span.interval.End(span.to-1), span.interval.End(a.now())) // nothing is counted in what is to come
+	hours, err := a.store.Stats(r.Context(), r.Organization(), e.ID, span.interval.Start(span.from), until)
+	if err != nil {
+		return nil, err
+	}
+	return httpapi.OK(WebhookEndpointStats{Data: webhook.Stats(hours, span.interval, span.from, span.to)})
+}
+
+// span is what statistics are asked of: [from, to).
+type span struct {
+	from, to value.Time
+	interval webhook.StatsInterval
+}
+
+// parseSpan reads the parameters of statistics. The fault names each that is
+// wrong.
+func parseSpan(query url.Values, now value.Time) (span, error) {
+	var details fault.Details
+	refuse := func(name, code, format string, args ...any) {
+		details.Add(fault.InQuery, name, code, format, args...)
+	}
+	s := span{to: now, interval: webhook.StatsHour}
+	if text := query.Get(intervalParam); text != "" {
+		if s.interval = webhook.StatsInterval(text); s.interval != webhook.StatsHour && s.interval != webhook.StatsDay {
+			refuse(intervalParam, fault.DetailFormat, "must be one of %s", strings.Join(s.interval.Values(), ", "))
+		}
+	}
+	instant := func(name string, into *value.Time) {
+		text := query.Get(name)
+		if text == "" {
+			return
+		}
+		t, err := value.ParseTime(text)
+		if err != nil {
+			refuse(name, fault.DetailFormat, "%s", err.Error())
+			return
+		}
+		*into = t
+	}
+	instant(toParam, &s.to)
+	s.from = s.defaultFrom(now)
+	instant(fromParam, &s.from)
+	if len(details) == 0 {
+		s.check(query, now, refuse)
+	}
+	return s, details.Err()
+}
+
+// oldestStats is the start of what is kept: a whole day, so that a client
+// which asks for the last 31 days gets them however long its request took.
+func oldestStats(now value.Time) value.Time {
+	return webhook.StatsDay.Start(now.Add(-webhook.MaxStatsSpan))
+}
+
+func (s *span) defaultFrom(now value.Time) value.Time {
+	shown := hoursShown
+	if s.interval == webhook.StatsDay {
+		shown = daysShown
+	}
+	return max(s.to.Add(-shown), oldestStats(now))
+}
+
+func (s *span) check(query url.Values, now value.Time, refuse func(name, code, format string, args ...any)) {
+	oldest, fromGiven, toGiven := oldestStats(now), query.Has(fromParam), query.Has(toParam)
+	switch {
+	case s.from < oldest:
+		refuse(fromParam, fault.DetailOutOfRange, "must not be before %s: older statistics are not kept", oldest)
+	case !fromGiven && s.from >= s.to:
+		refuse(toParam, fault.DetailOutOfRange, "must be after %s: older statistics are not kept", oldest)
+	case !toGiven && s.from >= s.to:
+		refuse(fromParam, fault.DetailOutOfRange, "must be before to, which is now when it is left out")
+	case s.from >= s.to:
+		refuse(fromParam, fault.DetailOutOfRange, "must be before to")
+	case toGiven && s.to > s.from.Add(webhook.MaxStatsSpan):
+		refuse(fromParam, fault.DetailOutOfRange, "must be at most %d days before to", maxStatsDays)
+	}
+}

@@ -1,0 +1,169 @@
+// Package webhooks answers the operations on webhook endpoints, the history
+// of their events and the catalogue of event types. It promises that an id of
+// another organization is answered exactly as one that does not exist, that
+// an update applies to the very state that If-Match named, and that a secret
+// is in no answer but the one that made it. Sending is left to the worker: an
+// operation that asks for it answers as soon as it is certain to happen.
+package webhooks
+
+import (
+	"context"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const tag = "Webhooks"
+
+// EndpointStore keeps endpoints.
+type EndpointStore interface {
+	// CreateEndpoint may answer a fault limit_reached, or not_found when the
+	// application is absent.
+	CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error
+	// Endpoint returns nil when there is none.
+	Endpoint(ctx context.Context, organization, id value.ID) (*webhook.Endpoint, error)
+	Endpoints(ctx context.Context, organization value.ID) ([]*webhook.Endpoint, error)
+	// ChangeEndpoint stores what change makes of the endpoint, unless that is
+	// the same one, and returns it; nil when there is none.
+	ChangeEndpoint(ctx context.Context, organization, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
+	// DeleteEndpoint reports whether there was one. An error of check, which
+	// sees it first, keeps it.
+	DeleteEndpoint(ctx context.Context, organization, id value.ID, check func(*webhook.Endpoint) error) (bool, error)
+	Counters(ctx context.Context, organization value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
+	// Stats are the hours in which the endpoint counted something and that
+	// start in [from, to).
+	Stats(ctx context.Context, organization, endpoint value.ID, from, to value.Time) ([]*webhook.HourStats, error)
+}
+
+// EventStore keeps the history.
+type EventStore interface {
+	// Row returns nil when there is none.
+	Delivery(ctx context.Context, organization, id value.ID) (*webhook.Delivery, error)
+	Deliveries(ctx context.Context, organization value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
+	CreateDelivery(ctx context.Context, r *webhook.Delivery) (existing *webhook.Delivery, err error)
+	ChangeDelivery(ctx context.Context, organization, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error)
+	PutPayload(ctx context.Context, organization, event value.ID, body []byte) error
+	Payload(ctx context.Context, organization, event value.ID) ([]byte, error)
+}
+
+// RecoveryStore keeps recoveries, and tells of applications.
+type RecoveryStore interface {
+	// CreateRecovery may answer a fault conflict.
+	CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error
+	// Recovery returns nil when there is none.
+	Recovery(ctx context.Context, organization, endpoint, id value.ID) (*webhook.Recovery, error)
+	// Application returns nil when there is none.
+	Application(ctx context.Context, organization, id value.ID) (*account.Application, error)
+}
+
+// Store is what the operations need of the table.
+type Store interface {
+	EndpointStore
+	EventStore
+	RecoveryStore
+}
+
+// History answers the list of events.
+type History interface {
+	// Query asks the organization's list of [webhook.EventList].
+	Query(ctx context.Context, organization value.ID, q columnar.Query) (columnar.Result, error)
+}
+
+// Sender sends rows to the worker.
+type Sender interface {
+	// SendTo sends the rows in the lane, each for its next attempt.
+	Send(ctx context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Delivery) error
+}
+
+// Backlog works on an endpoint's HELD and FAILED rows, as many as given.
+type Backlog interface {
+	Recover(ctx context.Context, r *webhook.Recovery, rows int) (*webhook.Recovery, error)
+	Cancel(ctx context.Context, organization, endpoint value.ID, rows int) error
+}
+
+// Config is what the operations need of their surroundings.
+type Config struct {
+	Clock   func() time.Time
+	History History
+	Sender  Sender
+	Backlog Backlog
+	// Seal encrypts a secret for a purpose.
+	Seal func(plain []byte, purpose string) string
+	// Rules are what endpoints may be.
+	Rules webhook.Rules
+}
+
+// area holds what the operations share.
+type area struct {
+	store Store
+	cfg   Config
+}
+
+func (a *area) now() value.Time { return value.TimeOf(a.cfg.Clock()) }
+
+// Operations returns every operation of this area.
+func Operations(store Store, cfg Config) []httpapi.Operation {
+	a := &area{store: store, cfg: cfg}
+	operations := append(a.endpointOperations(), a.actionOperations()...)
+	operations = append(operations, a.eventOperations()...)
+	operations = append(operations, a.rotateOperation(), a.statsOperation(), catalogueOperation())
+	for i := range operations {
+		op := &operations[i]
+		op.Tag, op.Access = tag, httpapi.Developer
+		if op.Scope == "" {
+			op.Scope = auth.WebhooksRead
+		}
+	}
+	return operations
+}
+
+// parameters documents a list's parameters for the operation.
+func parameters(l *lists.List) []httpapi.Param {
+	var params []httpapi.Param
+	for _, p := range l.Parameters() {
+		params = append(params, httpapi.Param{
+			Name: p.Name, In: fault.InQuery, Description: p.Description, Type: p.Type, Format: p.Format,
+			Enum: p.Enum, Multi: p.Multi, Default: p.Default, Min: p.Min, Max: p.Max,
+		})
+	}
+	return params
+}
+
+const applicationParam = "applicationId"
+
+// itemParam is the application that an item may be named by beside its id.
+func itemParam() httpapi.Param {
+	return httpapi.Param{
+		Name: applicationParam, In: fault.InQuery, Type: "string", Format: "uuid",
+		Description: "The endpoint's application; another is answered 404.",
+	}
+}
+
+// applicationOf reads the parameter applicationId; nil when it is absent.
+func applicationOf(r *httpapi.Request) (*value.ID, error) {
+	text := r.Query.Get(applicationParam)
+	if text == "" {
+		return nil, nil
+	}
+	id, err := value.ParseID(text)
+	if err != nil {
+		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailFormat, "%s", err.Error())
+	}
+	return &id, nil
+}
+
+// lastOf is the id from which a walk goes on; nil when the page was the last.
+func lastOf(q *lists.Query, hits []columnar.Hit) *value.ID {
+	if len(hits) < q.Limit {
+		return nil
+	}
+	id := value.ID(hits[len(hits)-1].ID)
+	return &id
+}

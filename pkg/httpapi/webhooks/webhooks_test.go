@@ -1,0 +1,607 @@
+package webhooks_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const endpoints = "/developers/webhooks/endpoints"
+
+func TestCreatedEndpointShowsItsSecretOnce(t *testing.T) {
+	b := newBench(t)
+	a := b.must(t, http.StatusCreated, http.MethodPost, endpoints+"?applicationId="+b.app.String(),
+		`{"url":" https://example.com/hook ","description":null,"events":["order.created","payment.*"]}`)
+	secret := a.text("secret")
+	if !regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{43}=$`).MatchString(secret) {
+		t.Errorf("secret %q", secret)
+	}
+	at := value.TimeOf(b.now)
+	want := fmt.Sprintf(`{"id":%q,"applicationId":%q,"organizationId":%q,"url":"https://example.com/hook","description":null,"status":"ACTIVE",
+		"subscribedEvents":["order.created","payment.*"],"retryCount":8,"timeoutSeconds":15,"successCount":0,"failureCount":0,"lastSuccessAt":null,
+		"lastFailureAt":null,"lastFailureReason":null,"secret":%q,"createdAt":%q,"updatedAt":%q}`, a.text("id"), b.app, b.org, secret, at, at)
+	if diff := cmp.Diff(compact(t, want), a.body); diff != "" {
+		t.Error(diff)
+	}
+	if got, want := a.header.Get("Location"), base+endpoints+"/"+a.text("id"); got != want {
+		t.Errorf("Location %s, want %s", got, want)
+	}
+	masked := "whsec_****" + secret[len(secret)-4:]
+	path := endpoints + "/" + a.text("id")
+	for name, later := range map[string]answer{
+		"read":   b.must(t, http.StatusOK, http.MethodGet, path, ""),
+		"change": b.must(t, http.StatusOK, http.MethodPatch, path, `{"description":"x"}`),
+	} {
+		if got := later.text("secret"); got != masked {
+			t.Errorf("%s: secret %q, want %q", name, got, masked)
+		}
+	}
+	if list := b.must(t, http.StatusOK, http.MethodGet, endpoints, ""); strings.Contains(list.body, secret) || !strings.Contains(list.body, masked) {
+		t.Errorf("list: %s", list.body)
+	}
+	stored, err := b.table.Endpoint(t.Context(), b.org, value.MustID(a.text("id")))
+	if err != nil || strings.Contains(stored.Secret.Sealed, secret) {
+		t.Errorf("stored secret %+v, %v", stored.Secret, err)
+	}
+	if opened, err := b.box.Open(stored.Secret.Sealed, webhook.SecretPurpose(stored.ID)); err != nil || string(opened) != secret {
+		t.Errorf("opened %q, %v", opened, err)
+	}
+}
+
+func TestBadInputIsNamed(t *testing.T) {
+	b := newBench(t)
+	create := endpoints + "?applicationId=" + b.app.String()
+	item := b.endpoint(t, minimal)
+	many := strings.Repeat(`"order.created",`, 51)
+	for _, tt := range []struct{ method, path, body, field, code string }{
+		{"POST", endpoints, minimal, "applicationId", "required"},
+		{"POST", endpoints + "?applicationId=x", minimal, "applicationId", "invalid_format"},
+		{"POST", create, `{"events":["*"]}`, "url", "required"},
+		{"POST", create, `{"url":null,"events":["*"]}`, "url", "required"},
+		{"POST", create, `{"url":"https://example.com"}`, "events", "required"},
+		{"POST", create, `{"url":"https://example.com","events":[]}`, "events", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":[` + many[:len(many)-1] + `]}`, "events", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":["*","*"]}`, "events[1]", "duplicate"},
+		{"POST", create, `{"url":"https://example.com","events":["order.vanished"]}`, "events[0]", "unknown"},
+		{"POST", create, `{"url":"https://example.com","events":["orders.*"]}`, "events[0]", "unknown"},
+		{"POST", create, `{"url":"http://example.com","events":["*"]}`, "url", "invalid_format"},
+		{"POST", create, `{"url":"https://user@example.com","events":["*"]}`, "url", "invalid_format"},
+		{"POST", create, `{"url":"/hook","events":["*"]}`, "url", "invalid_format"},
+		{"POST", create, `{"url":"https://","events":["*"]}`, "url", "invalid_format"},
+		{"POST", create, `{"url":"https://example.com/a b","events":["*"]}`, "url", "invalid_format"},
+		{"POST", create, `{"url":"https://example.com:22/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://169.254.169.254/latest","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://[::ffff:127.0.0.1]/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://[fe80::1%25eth0]/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://localhost/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://2130706433/","events":["*"]}`, "url", "not_allowed"},
+		{"POST", create, `{"url":"https://example.com/` + strings.Repeat("é", 2048) + `","events":["*"]}`, "url", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":["*"],"description":"` + strings.Repeat("é", 2001) + `"}`, "description", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":["*"],"retryCount":11}`, "retryCount", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":["*"],"retryCount":-1}`, "retryCount", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":["*"],"retryCount":1.5}`, "retryCount", "wrong_type"},
+		{"POST", create, `{"url":"https://example.com","events":["*"],"timeoutSeconds":0}`, "timeoutSeconds", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":["*"],"timeoutSeconds":31}`, "timeoutSeconds", "out_of_range"},
+		{"POST", create, `{"url":"https://example.com","events":["*"],"status":"PAUSED"}`, "status", "unknown"},
+		{"PATCH", item, `{"url":null}`, "url", "not_allowed"},
+		{"PATCH", item, `{"url":"https://10.0.0.1/hook"}`, "url", "not_allowed"},
+		{"PATCH", item, `{"url":"https://example.com:6379/hook"}`, "url", "not_allowed"},
+		{"PATCH", item, `{"events":null}`, "events", "not_allowed"},
+		{"PATCH", item, `{"status":null}`, "status", "not_allowed"},
+		{"PATCH", item, `{"status":"OFF"}`, "status", "invalid_format"},
+		{"PATCH", item, `{"status":"DISABLED"}`, "status", "not_allowed"},
+		{"PATCH", item, `{"retryCount":3}`, "retryCount", "not_allowed"},
+		{"PATCH", item, `{"timeoutSeconds":3}`, "timeoutSeconds", "not_allowed"},
+		{"PATCH", item, `{"secret":"x"}`, "secret", "unknown"},
+		{"GET", item + "?applicationId=x", "", "applicationId", "invalid_format"},
+		{"GET", endpoints + "?status=OFF", "", "status", "invalid_format"},
+		{"POST", item + "/test", `{"type":"order.vanished"}`, "type", "unknown"},
+		{"POST", item + "/recover", `{}`, "since", "required"},
+		{"POST", item + "/recover", `{"since":"yesterday"}`, "since", "invalid_format"},
+		{"POST", item + "/recover", `{"since":"2026-11-21","until":"2026-11-20"}`, "since", "out_of_range"},
+		{"POST", item + "/recover", `{"since":"2999-11-21"}`, "since", "out_of_range"},
+		{"GET", "/developers/webhooks/events?status=pending", "", "status", "invalid_format"},
+		{"GET", "/developers/webhooks/events?type=order.vanished", "", "type", "invalid_format"},
+		{"GET", "/developers/webhooks/events/x", "", "id", "invalid_format"},
+		{"GET", "/developers/webhooks/event-types?search=x", "", "search", "unknown"},
+	} {
+		a := b.do(t, tt.method, tt.path, tt.body)
+		details, _ := a.field("details").([]any)
+		if a.status != http.StatusBadRequest || len(details) != 1 {
+			t.Errorf("%s %s %.80s: %d %s", tt.method, tt.path, tt.body, a.status, a.body)
+			continue
+		}
+		d, _ := details[0].(map[string]any)
+		if d["field"] != tt.field || d["code"] != tt.code {
+			t.Errorf("%s %s %.80s: %v %v, want %s %s", tt.method, tt.path, tt.body, d["field"], d["code"], tt.field, tt.code)
+		}
+	}
+}
+
+func TestAnotherOrganizationsIDsAreAbsent(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	row := b.event(t, item, "")
+	event := "/developers/webhooks/events/" + row.ID.String()
+	recovery := b.must(t, http.StatusAccepted, http.MethodPost, item+"/recover", `{"since":"2020-01-01"}`).text("id")
+	other := value.NewID()
+	since := `{"since":"2020-01-01"}`
+	for _, tt := range []struct{ method, path, body string }{
+		{"POST", endpoints + "?applicationId=" + b.app.String(), minimal},
+		{"GET", item, ""},
+		{"PATCH", item, `{"description":"x"}`},
+		{"DELETE", item, ""},
+		{"POST", item + "/test", `{}`},
+		{"POST", item + "/recover", since},
+		{"POST", item + "/rotate-secret", ""},
+		{"GET", item + "/stats", ""},
+		{"GET", item + "/recoveries/" + recovery, ""},
+		{"GET", event, ""},
+		{"POST", event + "/redeliver", ""},
+	} {
+		foreign := b.as(t, other, tt.method, tt.path, tt.body)
+		absent := value.NewID().String()
+		path := tt.path
+		for _, known := range []string{b.app.String(), strings.TrimPrefix(item, endpoints+"/"), row.ID.String()} {
+			path = strings.ReplaceAll(path, known, absent)
+		}
+		unknown := b.do(t, tt.method, path, tt.body)
+		if foreign.status != http.StatusNotFound || cmp.Diff(foreign.body, unknown.body) != "" {
+			t.Errorf("%s %s: %d %s; an absent one is %d %s", tt.method, tt.path, foreign.status, foreign.body, unknown.status, unknown.body)
+		}
+	}
+	for _, path := range []string{endpoints, endpoints + "?applicationId=" + b.app.String(), "/developers/webhooks/events"} {
+		if a := b.as(t, other, "GET", path, ""); a.status != http.StatusOK || a.field("meta.total") != 0.0 {
+			t.Errorf("GET %s: %d %s", path, a.status, a.body)
+		}
+	}
+	if a := b.must(t, http.StatusOK, "GET", item, ""); a.field("description") != nil {
+		t.Errorf("the endpoint has changed: %s", a.body)
+	}
+}
+
+func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	for _, tt := range []struct{ method, path, body string }{
+		{"GET", item, ""},
+		{"PATCH", item, `{"description":"x"}`},
+		{"DELETE", item, ""},
+		{"POST", item + "/test", "{}"},
+		{"POST", item + "/recover", `{"since":"2020-01-01"}`},
+		{"POST", item + "/rotate-secret", ""},
+		{"GET", item + "/stats", ""},
+		{"GET", item + "/recoveries/" + value.NewID().String(), ""},
+	} {
+		if a := b.do(t, tt.method, tt.path+"?applicationId="+value.NewID().String(), tt.body); a.status != http.StatusNotFound {
+			t.Errorf("%s %s: %d %s, want 404", tt.method, tt.path, a.status, a.body)
+		}
+	}
+	b.must(t, http.StatusOK, "PATCH", item+"?applicationId="+strings.ToUpper(b.app.String()), `{"description":"x"}`)
+}
+
+func TestEndpointIsChangedFieldByField(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, `{"url":"https://example.com/hook","description":"a","events":["order.created"]}`)
+	created := b.must(t, http.StatusOK, "GET", item, "")
+	if a := b.must(t, http.StatusOK, "PATCH", item, `{}`); a.body != created.body {
+		t.Errorf("{} changes:\n%s\n%s", created.body, a.body)
+	}
+	if a := b.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE","description":"a"}`); a.text("updatedAt") != created.text("updatedAt") {
+		t.Errorf("the same values move updatedAt: %s", a.body)
+	}
+	a := b.must(t, http.StatusOK, "PATCH", item, `{"description":null,"events":["*"],"url":"https://example.com/other","status":"PAUSED"}`)
+	if a.field("description") != nil || a.text("url") != "https://example.com/other" || a.text("status") != "PAUSED" || a.text("updatedAt") <= created.text("updatedAt") {
+		t.Errorf("changed: %s", a.body)
+	}
+	if list, _ := a.field("subscribedEvents").([]any); len(list) != 1 || list[0] != "*" {
+		t.Errorf("subscribedEvents: %v", list)
+	}
+}
+
+func TestDisabledEndpointIsActivatedByItsOwner(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	e := b.stored(t, item)
+	dynamotest.SetStatus(t, b.table, e, webhook.Disabled)
+	if a := b.must(t, http.StatusOK, "PATCH", item, `{"status":"DISABLED","description":"d"}`); a.text("status") != "DISABLED" {
+		t.Errorf("unchanged DISABLED: %s", a.body)
+	}
+	if a := b.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`); a.text("status") != "ACTIVE" {
+		t.Errorf("activated: %s", a.body)
+	}
+}
+
+func TestPreconditionComparesTheConfigurationOnly(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	before := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
+	at := value.TimeOf(b.now)
+	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, at, webhook.Attempt{At: at})
+	counted := b.must(t, http.StatusOK, "GET", item, "")
+	after := counted.header.Get("ETag")
+	if before == after || strings.Split(before, ".")[0] != strings.Split(after, ".")[0] || counted.field("successCount") != 1.0 {
+		t.Errorf("ETag %s, after a delivery %s", before, after)
+	}
+	b.must(t, http.StatusNotModified, "GET", item, "", "If-None-Match", after)
+	b.must(t, http.StatusOK, "GET", item, "", "If-None-Match", before)
+	changed := b.must(t, http.StatusOK, "PATCH", item, `{"description":"x"}`, "If-Match", before)
+	if got := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag"); got != changed.header.Get("ETag") {
+		t.Errorf("ETag of the change %s, of the read %s", changed.header.Get("ETag"), got)
+	}
+	b.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"y"}`, "If-Match", after)
+	b.must(t, http.StatusPreconditionFailed, "DELETE", item, "", "If-Match", after)
+	b.must(t, http.StatusNotFound, "PATCH", endpoints+"/"+value.NewID().String(), `{}`, "If-Match", after)
+	b.must(t, http.StatusNoContent, "DELETE", item, "", "If-Match", "*")
+	b.must(t, http.StatusNotFound, "GET", item, "")
+}
+
+func (b *bench) stored(t *testing.T, item string) *webhook.Endpoint {
+	t.Helper()
+	e, err := b.table.Endpoint(t.Context(), b.org, value.MustID(strings.TrimPrefix(item, endpoints+"/")))
+	if err != nil || e == nil {
+		t.Fatalf("endpoint %s: %v, %v", item, e, err)
+	}
+	return e
+}
+
+// event stores a row of the endpoint, HELD for a reason unless that is "".
+func (b *bench) event(t *testing.T, item string, hold webhook.HeldReason) *webhook.Delivery {
+	t.Helper()
+	p := &commerce.WebhookPayload{
+		ID: value.NewID(), Type: "order.created", Timestamp: value.TimeOf(b.now), OrganizationID: b.org,
+		Data: commerce.WebhookData{Object: []byte(`{"total":12.50,"name":"é"}`), PreviousAttributes: []byte("null")},
+	}
+	body, err := p.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.table.PutPayload(t.Context(), b.org, p.ID, body); err != nil {
+		t.Fatal(err)
+	}
+	r := webhook.NewDelivery(p, b.stored(t, item), hold, value.TimeOf(b.now))
+	if _, err := b.table.CreateDelivery(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestEndpointsAreListed(t *testing.T) {
+	b := newBench(t)
+	var items []string
+	for i := range 3 {
+		items = append(items, strings.TrimPrefix(b.endpoint(t, fmt.Sprintf(`{"url":"https://example.com/%d","description":"Café %d","events":["*"]}`, i, i)), endpoints+"/"))
+		b.now = b.now.Add(time.Second)
+	}
+	b.must(t, http.StatusOK, "PATCH", endpoints+"/"+items[1], `{"status":"PAUSED"}`)
+	newest := slices.Clone(items)
+	slices.Reverse(newest)
+	for query, want := range map[string][]string{
+		"":                                      newest,
+		"?orderDirection=asc":                   items,
+		"?limit=2":                              newest[:2],
+		"?limit=2&page=2":                       newest[2:],
+		"?status=PAUSED":                        items[1:2],
+		"?search=CAFE":                          newest,
+		"?search=example.com/2":                 items[2:],
+		"?applicationId=" + b.app.String():      newest,
+		"?applicationId=" + value.ID{}.String(): {},
+		"?createdFrom=" + value.TimeOf(b.now.Add(-time.Second)).String(): items[2:],
+		"?afterId=" + items[0]: items[1:],
+	} {
+		a := b.must(t, http.StatusOK, "GET", endpoints+query, "")
+		if diff := cmp.Diff(want, a.ids()); diff != "" {
+			t.Errorf("%s: %s", query, diff)
+		}
+	}
+	if link := b.must(t, http.StatusOK, "GET", endpoints+"?limit=2", "").header.Get("Link"); !strings.Contains(link, `<`+base+endpoints+`?limit=2&page=2>; rel="next"`) {
+		t.Errorf("Link: %s", link)
+	}
+}
+
+func TestHistoryIsListedAndRead(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	held := b.event(t, item, webhook.HeldPaused)
+	b.now = b.now.Add(time.Second)
+	pending := b.event(t, item, "")
+	status, body, reason := 500, "oops", "answered 500 Internal Server Error"
+	failed := pending.Record(webhook.Outcome{Result: webhook.AttemptRefused, Attempt: webhook.Attempt{
+		At: value.TimeOf(b.now), DurationMs: 12, ResponseStatus: &status, ResponseBody: &body, Error: &reason,
+	}}, "m", 0, 0, value.TimeOf(b.now))
+	if _, err := b.table.PutDelivery(t.Context(), pending, failed); err != nil {
+		t.Fatal(err)
+	}
+	const events = "/developers/webhooks/events"
+	for query, want := range map[string][]string{
+		"":                                  {failed.ID.String(), held.ID.String()},
+		"?status=HELD,PENDING":              {held.ID.String()},
+		"?type=order.created,order.updated": {failed.ID.String(), held.ID.String()},
+		"?type=order.updated":               {},
+		"?eventId=" + held.EventID.String(): {held.ID.String()},
+		"?endpointId=" + held.EndpointID.String():    {failed.ID.String(), held.ID.String()},
+		"?endpointId=" + b.app.String():              {},
+		"?applicationId=" + b.app.String():           {failed.ID.String(), held.ID.String()},
+		"?createdTo=" + value.TimeOf(b.now).String(): {held.ID.String()},
+		"?limit=1&page=2":                            {held.ID.String()},
+	} {
+		a := b.must(t, http.StatusOK, "GET", events+query, "")
+		if diff := cmp.Diff(want, a.ids()); diff != "" {
+			t.Errorf("%s: %s", query, diff)
+		}
+		if strings.Contains(a.body, "oops") || strings.Contains(a.body, "12.5") {
+			t.Errorf("%s shows bodies: %s", query, a.body)
+		}
+	}
+	at := value.TimeOf(b.now)
+	want := fmt.Sprintf(`{"id":%q,"eventId":%q,"endpointId":%q,"applicationId":%q,"organizationId":%q,"siteId":null,"type":"order.created","status":"FAILED",
+		"heldReason":null,"attemptCount":1,"nextAttemptAt":null,"lastAttemptAt":%q,"deliveredAt":null,
+		"attempts":[{"at":%q,"durationMs":12,"responseStatus":500,"responseBody":"oops","error":%q}],
+		"payload":{"id":%q,"type":"order.created","timestamp":%q,"organizationId":%q,"siteId":null,"data":{"object":{"total":12.50,"name":"é"},"previousAttributes":null}},
+		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, b.app, b.org, at, at, reason,
+		failed.EventID, at, b.org, failed.CreatedAt, failed.UpdatedAt)
+	if diff := cmp.Diff(compact(t, want), b.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").body); diff != "" {
+		t.Error(diff)
+	}
+	if a := b.must(t, http.StatusOK, "GET", events+"/"+held.ID.String(), ""); a.text("heldReason") != "PAUSED" || a.text("status") != "HELD" {
+		t.Errorf("held: %s", a.body)
+	}
+}
+
+// refs are the messages that were sent to the worker.
+func (b *bench) refs(t *testing.T) []webhook.DeliveryRef {
+	t.Helper()
+	var refs []webhook.DeliveryRef
+	for _, m := range b.queues.Receive(t, "DeliveriesQueue") {
+		ref, err := webhook.ParseDeliveryRef(m.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, ref)
+		b.queues.Delete(t, "DeliveriesQueue", m)
+	}
+	return refs
+}
+
+func TestTestSendsAnExampleOnce(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
+	for _, tt := range []struct{ body, eventType, object string }{
+		{``, "webhook.test", `"object":{"message":`},
+		{`{}`, "webhook.test", `"object":{"message":`},
+		{`{"type":null}`, "webhook.test", `"object":{"message":`},
+		{`{"type":"invoice.paid"}`, "invoice.paid", `"status":"PAID"`},
+		{`{"type":"endpoint.disabled"}`, "endpoint.disabled", `"status":"DISABLED"`},
+	} {
+		a := b.must(t, http.StatusAccepted, "POST", item+"/test", tt.body)
+		if a.text("type") != tt.eventType || a.text("status") != "PENDING" || !strings.Contains(a.body, tt.object) || a.text("payload.organizationId") != b.org.String() ||
+			a.text("payload.id") != a.text("eventId") {
+			t.Errorf("%s: %s", tt.body, a.body)
+		}
+		if got, want := a.header.Get("Location"), base+"/developers/webhooks/events/"+a.text("id"); got != want {
+			t.Errorf("Location %s, want %s", got, want)
+		}
+		row, err := b.table.Delivery(t.Context(), b.org, value.MustID(a.text("id")))
+		if err != nil || !row.Test || row.DueAt == nil {
+			t.Errorf("row %+v, %v", row, err)
+		}
+		if refs := b.refs(t); len(refs) != 1 || refs[0] != row.Ref() {
+			t.Errorf("sent %+v, want %+v", refs, row.Ref())
+		}
+	}
+	dynamotest.Suspend(t, b.table, b.org, b.app)
+	b.must(t, http.StatusConflict, "POST", item+"/test", `{}`)
+}
+
+func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	row := b.event(t, item, "")
+	path := "/developers/webhooks/events/" + row.ID.String() + "/redeliver"
+	b.must(t, http.StatusConflict, "POST", path, "")
+	delivered := row.Record(webhook.Outcome{Attempt: webhook.Attempt{At: value.TimeOf(b.now)}}, "m", 0, 0, value.TimeOf(b.now))
+	if _, err := b.table.PutDelivery(t.Context(), row, delivered); err != nil {
+		t.Fatal(err)
+	}
+	b.refs(t)
+	a := b.must(t, http.StatusAccepted, "POST", path, "")
+	if a.text("id") != row.ID.String() || a.text("eventId") != row.EventID.String() || a.text("status") != "PENDING" || a.field("attemptCount") != 1.0 || a.field("deliveredAt") != nil {
+		t.Errorf("redelivered: %s", a.body)
+	}
+	again, err := b.table.Delivery(t.Context(), b.org, row.ID)
+	if err != nil || again.ScheduleStart != 1 || again.DueAt == nil {
+		t.Errorf("row %+v, %v", again, err)
+	}
+	if refs := b.refs(t); len(refs) != 1 || refs[0] != row.Ref() {
+		t.Errorf("sent %+v", refs)
+	}
+	b.must(t, http.StatusConflict, "POST", path, "")
+
+	bare := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, b.stored(t, item), webhook.HeldPaused, value.TimeOf(b.now))
+	if _, err := b.table.CreateDelivery(t.Context(), bare); err != nil {
+		t.Fatal(err)
+	}
+	if a := b.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+bare.ID.String()+"/redeliver", ""); !strings.Contains(a.body, "payload is no longer kept") {
+		t.Errorf("a row without a payload: %s", a.body)
+	}
+
+	for _, status := range []webhook.Status{webhook.Paused, webhook.Disabled} {
+		dynamotest.SetStatus(t, b.table, b.stored(t, item), status)
+		held := b.event(t, item, webhook.HeldPaused)
+		b.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
+	}
+	held := b.event(t, item, webhook.HeldPaused)
+	b.must(t, http.StatusNoContent, "DELETE", item, "")
+	b.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
+}
+
+func TestRecoverySendsWhatWasHeld(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	since := value.TimeOf(b.now)
+	b.now = b.now.Add(time.Second)
+	first := b.event(t, item, webhook.HeldPaused)
+	b.now = b.now.Add(time.Second)
+	second := b.event(t, item, webhook.HeldPaused)
+	b.now = b.now.Add(time.Second)
+	body := fmt.Sprintf(`{"since":%q,"until":%q}`, since, second.CreatedAt)
+	a := b.must(t, http.StatusAccepted, "POST", item+"/recover", body)
+	if a.text("status") != "COMPLETED" || a.field("matchedCount") != 1.0 || a.field("requeuedCount") != 1.0 || a.text("until") != second.CreatedAt.String() {
+		t.Errorf("recovery: %s", a.body)
+	}
+	location := strings.TrimPrefix(a.header.Get("Location"), base)
+	if got := b.must(t, http.StatusOK, "GET", location, ""); cmp.Diff(got.body, a.body) != "" {
+		t.Errorf("read again: %s, want %s", got.body, a.body)
+	}
+	if refs := b.refs(t); len(refs) != 1 || refs[0] != first.Ref() {
+		t.Errorf("sent %+v, want %+v", refs, first.Ref())
+	}
+	if a := b.must(t, http.StatusAccepted, "POST", item+"/recover", fmt.Sprintf(`{"since":%q}`, since)); a.field("requeuedCount") != 1.0 || a.text("until") != value.TimeOf(b.now).String() {
+		t.Errorf("the rest: %s", a.body)
+	}
+	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
+	b.must(t, http.StatusConflict, "POST", item+"/recover", body)
+	b.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`)
+	e, now := b.stored(t, item), value.TimeOf(b.now)
+	running := &webhook.Recovery{ID: value.NewID(), EndpointID: e.ID, OrganizationID: b.org, Status: webhook.RecoveryRunning, CreatedAt: now, UpdatedAt: now}
+	if err := b.table.CreateRecovery(t.Context(), running, now); err != nil {
+		t.Fatal(err)
+	}
+	b.must(t, http.StatusConflict, "POST", item+"/recover", body)
+}
+
+func TestDeletionCancelsWhatIsHeldAtOnce(t *testing.T) {
+	b := newBench(t)
+	item := b.endpoint(t, minimal)
+	held := b.event(t, item, webhook.HeldPaused)
+	b.must(t, http.StatusNoContent, "DELETE", item, "")
+	b.must(t, http.StatusNotFound, "DELETE", item, "")
+	if a := b.must(t, http.StatusOK, "GET", "/developers/webhooks/events/"+held.ID.String(), ""); a.text("status") != "CANCELLED" {
+		t.Errorf("held event: %s", a.body)
+	}
+}
+
+func TestCatalogueHasEveryTypeWithItsSchemaAndExample(t *testing.T) {
+	b := newBench(t)
+	const path = "/developers/webhooks/event-types"
+	a := b.must(t, http.StatusOK, "GET", path+"?limit=100", "")
+	list, _ := a.field("data").([]any)
+	var names []string
+	for _, e := range list {
+		entry, _ := e.(map[string]any)
+		name, _ := entry["type"].(string)
+		names = append(names, name)
+		schema, _ := entry["schema"].(map[string]any)
+		example, _ := entry["example"].(map[string]any)
+		if entry["description"] == "" || example["type"] != name {
+			t.Errorf("%s: %v", name, entry)
+		}
+		if err := conforms(schema, example, "payload"); err != nil {
+			t.Errorf("%s: the example does not conform to its schema: %v", name, err)
+		}
+	}
+	if want := slices.Sorted(slices.Values(commerce.EventNames())); cmp.Diff(want, names) != "" {
+		t.Error(cmp.Diff(want, names))
+	}
+	second := b.must(t, http.StatusOK, "GET", path+"?limit=10&page=2&orderDirection=desc", "")
+	if got, _ := second.field("data").([]any); len(got) != 10 || second.field("meta.total") != float64(len(names)) {
+		t.Errorf("second page: %d entries, %v", len(got), second.field("meta"))
+	}
+}
+
+// conforms checks a value against the part of JSON Schema that the catalogue
+// uses, and that the value has no member that the schema does not know.
+func conforms(schema map[string]any, v any, at string) error {
+	if want, ok := schema["const"]; ok {
+		if v != want {
+			return fmt.Errorf("%s is %v, want %v", at, v, want)
+		}
+		return nil
+	}
+	types, ok := schema["type"].([]any)
+	if !ok {
+		types = []any{schema["type"]}
+	}
+	kind := map[bool]string{true: "null"}[v == nil]
+	switch v := v.(type) {
+	case string:
+		kind = "string"
+	case bool:
+		kind = "boolean"
+	case float64:
+		kind = "number"
+		if v == float64(int64(v)) && slices.Contains(types, any("integer")) {
+			kind = "integer"
+		}
+	case []any:
+		kind = "array"
+		items, _ := schema["items"].(map[string]any)
+		for i, e := range v {
+			if err := conforms(items, e, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		kind = "object"
+		if err := membersConform(schema, v, at); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(types, any(kind)) {
+		return fmt.Errorf("%s is %s, want %v", at, kind, types)
+	}
+	return nil
+}
+
+func membersConform(schema, v map[string]any, at string) error {
+	properties, ok := schema["properties"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		if _, ok := v[name.(string)]; !ok {
+			return fmt.Errorf("%s.%s is missing", at, name)
+		}
+	}
+	for name, member := range v {
+		property, ok := properties[name].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s.%s is not in the schema", at, name)
+		}
+		if err := conforms(property, member, at+"."+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestARefusedTargetIsExplained(t *testing.T) {
+	b := newBench(t)
+	create := endpoints + "?applicationId=" + b.app.String()
+	for url, want := range map[string]string{
+		"https://example.com:25/":       "url must be one that deliveries can reach: port 25 is not allowed",
+		"https://192.168.0.7/hook":      "url must be one that deliveries can reach: the address 192.168.0.7 is private",
+		"https://[64:ff9b::7f00:1]/":    "url must be one that deliveries can reach: the address 64:ff9b::7f00:1 stands for 127.0.0.1, which is loopback",
+		"https://hooks.localhost:8443/": "url must be one that deliveries can reach: the name hooks.localhost stands for the sender itself",
+	} {
+		if a := b.must(t, http.StatusBadRequest, "POST", create, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url)); a.text("message") != want {
+			t.Errorf("%s: %q, want %q", url, a.text("message"), want)
+		}
+	}
+	for _, url := range []string{"https://8.8.8.8/hook", "https://[2001:4860:4860::8888]:8443/", "https://intranet/"} {
+		b.endpoint(t, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url))
+	}
+}

@@ -1,0 +1,216 @@
+package chaos
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// check is one promise, held against the evidence.
+type check struct {
+	promise string
+	found   string   // what there was, in a few words
+	broken  []string // where it does not hold
+}
+
+func (c *check) holds() bool { return len(c.broken) == 0 }
+
+// breach notes a place where the promise does not hold.
+func (c *check) breach(format string, args ...any) {
+	c.broken = append(c.broken, fmt.Sprintf(format, args...))
+}
+
+// judge holds every promise against the evidence.
+func judge(e *evidence) []check {
+	duplicates, _ := e.duplicates()
+	return []check{
+		e.stored(), e.complete(), e.ended(), e.received(), e.scheduled(), e.counted(), e.genuine(), duplicates, e.drained(), e.listed(),
+	}
+}
+
+func (e *evidence) stored() check {
+	c := check{promise: "every record is stored", found: fmt.Sprintf("%d events", e.events)}
+	for _, p := range e.lost {
+		c.breach("%s %s of organization %s is not there", p.kind, p.id, p.of.id)
+	}
+	return c
+}
+
+// complete holds the rows against what was expected.
+func (e *evidence) complete() check {
+	c := check{promise: "each event has one row for each endpoint that wants it", found: fmt.Sprintf("%d rows", len(e.rows))}
+	for id, want := range e.expected {
+		if e.rows[id] == nil {
+			c.breach("row %s: no %s for endpoint %s", id, want.eventType, want.endpoint)
+		}
+	}
+	for id, r := range e.rows {
+		if _, known := e.expected[id]; !known {
+			c.breach("row %s: a %s for endpoint %s that nobody expects", id, r.Type, r.EndpointID)
+		}
+	}
+	return c
+}
+
+func (e *evidence) ended() check {
+	c := check{promise: "each row is DELIVERED, FAILED or HELD, or the probe of an open circuit"}
+	by := map[string]int{}
+	for id, r := range e.rows {
+		name := string(r.Status)
+		if r.HeldReason != "" {
+			name += " " + string(r.HeldReason)
+		}
+		by[name]++
+		switch {
+		case r.Status == webhook.DeliveryDelivered, r.Status == webhook.DeliveryFailed, r.Status == webhook.DeliveryHeld, r.Pending() && r.Probe:
+		default:
+			c.breach("row %s: %s after %d attempts, next at %v, due at %v, carried by %q", id, name, r.AttemptCount, r.NextAttemptAt, r.DueAt, r.MessageID)
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%d %s", by[name], name))
+	}
+	c.found = strings.Join(parts, ", ")
+	return c
+}
+
+// received holds what counts as delivered against what the receivers accepted.
+func (e *evidence) received() check {
+	c := check{promise: "what is DELIVERED was received"}
+	accepted := map[value.ID]bool{}
+	for i := range e.requests {
+		if e.requests[i].accepted() {
+			accepted[e.requests[i].row] = true
+		}
+	}
+	for id, r := range e.rows {
+		if r.Status == webhook.DeliveryDelivered && !accepted[id] {
+			c.breach("row %s: no receiver has accepted it", id)
+		}
+	}
+	c.found = fmt.Sprintf("%d events accepted in %d requests", len(accepted), len(e.requests))
+	return c
+}
+
+// scheduled holds each row's attempts against its schedule and against the
+// requests that were made.
+func (e *evidence) scheduled() check {
+	c := check{promise: "each row's attempts are those of its schedule, and were made"}
+	type answer struct {
+		row    value.ID
+		status int
+	}
+	made := map[answer]int{}
+	for _, q := range e.requests {
+		made[answer{q.row, q.status}]++
+	}
+	recorded := 0
+	for id, r := range e.rows {
+		recorded += r.AttemptCount
+		if r.AttemptCount != len(r.Attempts) {
+			c.breach("row %s: attemptCount %d with %d attempts", id, r.AttemptCount, len(r.Attempts))
+		}
+		if want := e.expected[id].retries + 1; r.Status == webhook.DeliveryFailed && r.AttemptCount != want {
+			c.breach("row %s: FAILED after %d attempts, want %d", id, r.AttemptCount, want)
+		}
+		for i, a := range r.Attempts {
+			last := i == len(r.Attempts)-1
+			if success := a.Error == nil; success != (last && r.Status == webhook.DeliveryDelivered) {
+				c.breach("row %s: %s, and attempt %d of %d succeeded: %t", id, r.Status, i+1, len(r.Attempts), success)
+			}
+			if a.ResponseStatus == nil {
+				continue
+			}
+			key := answer{id, *a.ResponseStatus}
+			if made[key]--; made[key] < 0 {
+				c.breach("row %s: attempt %d was answered %d by nobody", id, i+1, *a.ResponseStatus)
+			}
+		}
+	}
+	c.found = fmt.Sprintf("%d attempts recorded", recorded)
+	return c
+}
+
+// counted holds the endpoints' counters against their rows.
+func (e *evidence) counted() check {
+	c := check{promise: "each endpoint's counters equal its rows' recorded attempts"}
+	want := map[value.ID]webhook.Counters{}
+	var successes, failures int64
+	for _, r := range e.rows {
+		sum := want[r.EndpointID]
+		for _, a := range r.Attempts {
+			if a.Error == nil {
+				sum.SuccessCount++
+			} else {
+				sum.FailureCount++
+			}
+		}
+		want[r.EndpointID] = sum
+	}
+	for id := range e.counters {
+		want[id] = webhook.Counters{SuccessCount: want[id].SuccessCount, FailureCount: want[id].FailureCount}
+	}
+	for id, w := range want {
+		got := e.counters[id]
+		successes, failures = successes+got.SuccessCount, failures+got.FailureCount
+		if got.SuccessCount != w.SuccessCount || got.FailureCount != w.FailureCount {
+			c.breach("endpoint %s: counts %d successes and %d failures, its rows %d and %d", id, got.SuccessCount, got.FailureCount, w.SuccessCount, w.FailureCount)
+		}
+	}
+	c.found = fmt.Sprintf("%d successes, %d failures", successes, failures)
+	return c
+}
+
+// genuine holds each request against its signature and the others of its row.
+func (e *evidence) genuine() check {
+	c := check{promise: "each request is signed, of a row, and the same on every attempt"}
+	bodies := map[value.ID][sha256.Size]byte{}
+	for _, q := range e.requests {
+		first, known := bodies[q.row]
+		switch {
+		case q.wrong != "":
+			c.breach("a request at %s: %s", q.arrived.Format(timeOfDay), q.wrong)
+		case e.rows[q.row] == nil:
+			c.breach("a request at %s: of row %s, which is not there", q.arrived.Format(timeOfDay), q.row)
+		case known && first != q.body:
+			c.breach("row %s: another body at %s", q.row, q.arrived.Format(timeOfDay))
+		}
+		bodies[q.row] = q.body
+	}
+	c.found = fmt.Sprintf("%d requests", len(e.requests))
+	return c
+}
+
+const timeOfDay = "15:04:05.000"
+
+// drained tells whether anything is left in a queue.
+func (e *evidence) drained() check {
+	c := check{promise: "no queue holds anything, dead letters included", found: fmt.Sprintf("%d queues", len(e.queues))}
+	for _, q := range e.queues {
+		if q.all() > 0 && (q.dead || !q.carries() || e.waiting() > 0) {
+			c.breach("%s: %d visible, %d in flight, %d delayed", q.name, q.visible, q.inFlight, q.delayed)
+		}
+	}
+	if e.waits != "" {
+		c.breach("commerce status: %s", e.waits)
+	}
+	for _, what := range slices.Sorted(maps.Keys(e.redriven)) {
+		c.found += fmt.Sprintf("; %s after a redrive: %s", what, e.redriven[what])
+	}
+	return c
+}
+
+func (e *evidence) listed() check {
+	c := check{promise: "commerce verify finds no difference between lists and table", found: "none"}
+	if e.differs != "" {
+		c.found = "some"
+		c.breach("%s", e.differs)
+	}
+	return c
+}

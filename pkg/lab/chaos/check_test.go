@@ -1,0 +1,254 @@
+package chaos
+
+import (
+	"crypto/sha256"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// story is a sound run of three rows of one endpoint: one delivered at once,
+// one after a failure, one failed for good.
+type story struct {
+	*evidence
+	endpoint           value.ID
+	first, again, gone value.ID // rows
+	start              time.Time
+}
+
+const (
+	workerPID     = 10
+	dispatcherPID = 20
+)
+
+func newStory() *story {
+	s := &story{
+		endpoint: value.NewID(), first: value.NewID(), again: value.NewID(), gone: value.NewID(),
+		start: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC),
+	}
+	s.evidence = &evidence{
+		events: 3, expected: map[value.ID]expectation{}, rows: map[value.ID]*webhook.Delivery{},
+		counters: map[value.ID]webhook.Counters{s.endpoint: {SuccessCount: 2, FailureCount: 3}},
+		queues:   []queueState{{name: "DeliveriesQueue"}, {name: "DeliveriesDLQ", dead: true}},
+	}
+	s.row(s.first, webhook.DeliveryDelivered, 0)
+	s.row(s.again, webhook.DeliveryDelivered, 0)
+	s.row(s.gone, webhook.DeliveryFailed, 1)
+	s.attempt(s.first, 0, 204, true)
+	s.attempt(s.again, 0, 500, true)
+	s.attempt(s.again, 5*time.Second, 204, true)
+	s.attempt(s.gone, 0, 500, true)
+	s.attempt(s.gone, 5*time.Second, 500, true)
+	return s
+}
+
+func (s *story) row(id value.ID, status webhook.DeliveryStatus, retries int) {
+	s.rows[id] = &webhook.Delivery{ID: id, EndpointID: s.endpoint, Type: "order.created", Status: status, CreatedAt: value.TimeOf(s.start)}
+	s.expected[id] = expectation{s.endpoint, "order.created", retries}
+}
+
+// attempt makes a request of a row, which takes 10 ms, and has it recorded or
+// not.
+func (s *story) attempt(row value.ID, after time.Duration, status int, recorded bool) {
+	at := s.start.Add(after)
+	s.requests = append(s.requests, request{
+		row: row, arrived: at.Add(time.Millisecond), answered: at.Add(10 * time.Millisecond), status: status, body: sha256.Sum256(row[:]),
+	})
+	s.attempts = append(s.attempts, attempt{at.Add(11 * time.Millisecond), workerPID + len(s.attempts), row, status, "1"})
+	if !recorded {
+		return
+	}
+	a := webhook.Attempt{At: value.TimeOf(at), DurationMs: 10, ResponseStatus: &status}
+	if status != 204 {
+		failure := "answered 500 Internal Server Error"
+		a.Error = &failure
+	}
+	r := s.rows[row]
+	r.Attempts, r.AttemptCount = append(r.Attempts, a), r.AttemptCount+1
+}
+
+// acceptAgain has the first row's event accepted once more, a minute after the
+// first time, of which its row knows nothing.
+func (s *story) acceptAgain(after time.Duration) {
+	s.rows[s.first].Attempts, s.rows[s.first].AttemptCount = nil, 0
+	s.attempt(s.first, after, 204, true)
+}
+
+func (s *story) kill(function string, pid int, after time.Duration) {
+	s.kills = append(s.kills, kill{s.start.Add(after), function, pid})
+}
+
+// broken returns the promises that do not hold.
+func broken(e *evidence) (promises []string) {
+	for _, c := range judge(e) {
+		if !c.holds() {
+			promises = append(promises, c.promise)
+		}
+	}
+	return promises
+}
+
+func TestASoundRunKeepsEveryPromise(t *testing.T) {
+	if got := broken(newStory().evidence); len(got) > 0 {
+		t.Errorf("broken: %q, want none", got)
+	}
+}
+
+func TestTheProbeOfAnOpenCircuitMayLieAhead(t *testing.T) {
+	s := newStory()
+	s.probe()
+	if got := broken(s.evidence); len(got) > 0 {
+		t.Errorf("broken: %q, want none", got)
+	}
+}
+
+// probe has the row that failed be the probe of an open circuit, with its
+// message.
+func (s *story) probe() {
+	s.rows[s.gone].Status, s.rows[s.gone].Probe = webhook.DeliveryPending, true
+	s.queues[0].delayed = 1
+}
+
+func TestEachPromiseCanBeBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*story)
+		want  string // part of the only promise that is broken; several by |
+	}{
+		"a record that was lost":           {func(s *story) { s.lost = []put{{of: &organization{}}} }, "every record"},
+		"a row that was lost":              {func(s *story) { s.lose(s.gone) }, "each event has one row|each request"},
+		"a row of nobody":                  {func(s *story) { delete(s.expected, s.first) }, "each event has one row"},
+		"a row that still waits":           {func(s *story) { s.rows[s.gone].Status = webhook.DeliveryPending }, "each row is"},
+		"a row that was cancelled":         {func(s *story) { s.rows[s.gone].Status = webhook.DeliveryCancelled }, "each row is"},
+		"a delivery that nobody got":       {func(s *story) { s.requests = s.requests[1:] }, "DELIVERED was received|attempts are those"},
+		"a delivery that was refused":      {func(s *story) { s.requests[0].status = 500 }, "DELIVERED was received|attempts are those"},
+		"a failure before its time":        {func(s *story) { s.expected[s.gone] = expectation{s.endpoint, "", 2} }, "attempts are those"},
+		"an attempt that was counted only": {func(s *story) { s.rows[s.gone].AttemptCount++ }, "attempts are those"},
+		"an attempt that was kept twice":   {func(s *story) { s.keepTwice() }, "attempts are those"},
+		"a success counted twice":          {func(s *story) { s.counters[s.endpoint] = webhook.Counters{SuccessCount: 3, FailureCount: 3} }, "counters equal"},
+		"a failure not counted":            {func(s *story) { s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 2} }, "counters equal"},
+		"an endpoint without counters":     {func(s *story) { s.counters = map[value.ID]webhook.Counters{} }, "counters equal"},
+		"counters of what never happened":  {func(s *story) { s.counters[value.NewID()] = webhook.Counters{SuccessCount: 1} }, "counters equal"},
+		"a wrong signature":                {func(s *story) { s.requests[1].wrong = "no matching signature" }, "each request"},
+		"a body that changes":              {func(s *story) { s.requests[2].body[0]++ }, "each request"},
+		"an attempt that is no probe":      {func(s *story) { s.probe(); s.rows[s.gone].Probe = false }, "each row is|no queue"},
+		"two messages for one probe":       {func(s *story) { s.probe(); s.queues[0].delayed = 2 }, "no queue"},
+		"a message that stays":             {func(s *story) { s.queues[0].delayed = 1 }, "no queue"},
+		"a dead letter":                    {func(s *story) { s.queues[1].visible = 1 }, "no queue"},
+		"a status that finds something":    {func(s *story) { s.waits = "1 message in ParkQueue" }, "no queue"},
+		"a list that differs":              {func(s *story) { s.differs = "orders lacks one" }, "commerce verify"},
+		"a duplicate by nobody":            {func(s *story) { s.acceptAgain(time.Minute) }, "accepted again"},
+	} {
+		s := newStory()
+		c.spoil(s)
+		got := broken(s.evidence)
+		want := strings.Split(c.want, "|")
+		if len(got) != len(want) {
+			t.Errorf("%s: broken %q, want %q", name, got, want)
+			continue
+		}
+		for i := range want {
+			if !strings.Contains(got[i], want[i]) {
+				t.Errorf("%s: broken %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+// lose forgets a row with what was counted of it.
+func (s *story) lose(id value.ID) {
+	delete(s.rows, id)
+	s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 1}
+}
+
+// keepTwice has a row know an attempt twice, and its endpoint count it.
+func (s *story) keepTwice() {
+	r := s.rows[s.gone]
+	r.Attempts, r.AttemptCount = append(r.Attempts, r.Attempts[1]), 3
+	s.expected[s.gone] = expectation{s.endpoint, "", 2}
+	s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 4}
+}
+
+func TestADuplicateIsExplainedByWhatCanHaveCausedIt(t *testing.T) {
+	soon, later := 500*time.Millisecond, bookkeeping+time.Second
+	for name, c := range map[string]struct {
+		happens func(*story)
+		want    string // "" when nothing explains it
+	}{
+		"its worker was killed":             {func(s *story) { s.kill("worker", workerPID, soon) }, byWorker},
+		"its worker was killed long after":  {func(s *story) { s.kill("worker", workerPID, later) }, ""},
+		"its worker had gone on":            {func(s *story) { s.goOn(); s.kill("worker", workerPID, soon) }, ""},
+		"the whole, when it had gone on":    {func(s *story) { s.goOn(); s.kill("", 0, soon) }, ""},
+		"its worker was killed before":      {func(s *story) { s.kill("worker", workerPID, -soon) }, ""},
+		"another worker was killed":         {func(s *story) { s.kill("worker", workerPID+100, soon) }, ""},
+		"a dispatcher was killed":           {func(s *story) { s.kill("dispatcher", dispatcherPID, soon) }, ""},
+		"a worker that never told":          {func(s *story) { s.attempts = nil; s.kill("worker", workerPID+100, soon) }, byWorker},
+		"none was killed, and none told":    {func(s *story) { s.attempts = nil }, ""},
+		"the whole was killed":              {func(s *story) { s.kill("", 0, soon) }, byWhole},
+		"the whole was killed long after":   {func(s *story) { s.kill("", 0, later) }, ""},
+		"the table refused, by its worker":  {func(s *story) { s.complain("worker", workerPID, s.first, later) }, byTable},
+		"the table refused another row":     {func(s *story) { s.complain("worker", workerPID, s.again, soon) }, ""},
+		"the table refused another process": {func(s *story) { s.complain("worker", workerPID+100, s.first, soon) }, ""},
+		"the answer came too late":          {func(s *story) { s.giveUp() }, byWire},
+		"a copy that came much later":       {func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, ""},
+	} {
+		s := newStory()
+		s.acceptAgain(time.Minute)
+		c.happens(s)
+		s.wantCause(t, name, c.want)
+	}
+}
+
+func TestTwoMessagesOfARowExplainADuplicateOnlyWhenTheyCross(t *testing.T) {
+	for name, c := range map[string]struct {
+		after   time.Duration // between the two requests
+		happens func(*story)
+		want    string
+	}{
+		"a copy at the same time":               {5 * time.Millisecond, func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, byCopy},
+		"a copy of another row":                 {5 * time.Millisecond, func(s *story) { s.copies = []duplicate{{s.start, s.again}} }, ""},
+		"a copy after the outcome was written":  {bookkeeping + time.Second, func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, ""},
+		"a dispatcher that was killed":          {5 * time.Millisecond, func(s *story) { s.kill("dispatcher", dispatcherPID, -time.Second) }, bySender},
+		"a dispatcher that failed":              {5 * time.Millisecond, func(s *story) { s.complain("dispatcher", dispatcherPID, value.ID{}, -time.Second) }, bySender},
+		"a dispatcher that was killed long ago": {5 * time.Millisecond, func(s *story) { s.kill("dispatcher", dispatcherPID, -time.Minute) }, ""},
+		"an indexer that was killed":            {5 * time.Millisecond, func(s *story) { s.kill("indexer", dispatcherPID, -time.Second) }, ""},
+		"nothing":                               {5 * time.Millisecond, func(*story) {}, ""},
+	} {
+		s := newStory()
+		s.acceptAgain(c.after)
+		c.happens(s)
+		s.wantCause(t, name, c.want)
+	}
+}
+
+func (s *story) complain(function string, pid int, row value.ID, after time.Duration) {
+	s.complaints = append(s.complaints, complaint{s.start.Add(after), function, pid, row})
+}
+
+// goOn has the process that made the first request make another in a later
+// invocation.
+func (s *story) goOn() {
+	s.attempts = append(s.attempts, attempt{s.start.Add(100 * time.Millisecond), workerPID, s.again, 500, "2"})
+}
+
+// giveUp has the row know the attempt that was accepted first as one that
+// failed.
+func (s *story) giveUp() {
+	reason := "timed out after 5 s waiting for headers"
+	r := s.rows[s.first]
+	r.Attempts = append([]webhook.Attempt{{At: value.TimeOf(s.start), DurationMs: 5000, Error: &reason}}, r.Attempts...)
+	r.AttemptCount++
+}
+
+func (s *story) wantCause(t *testing.T, name, want string) {
+	t.Helper()
+	check, causes := s.duplicates()
+	switch {
+	case want == "" && (check.holds() || len(causes) > 0):
+		t.Errorf("%s: explained as %v, want no explanation", name, causes)
+	case want != "" && (!check.holds() || causes[want] != 1):
+		t.Errorf("%s: got %v and %q, want %q once", name, causes, check.broken, want)
+	}
+}

@@ -1,0 +1,154 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// expectation is a row that there must be: an event for an endpoint that
+// subscribes to it.
+type expectation struct {
+	endpoint  value.ID
+	eventType string
+	retries   int // of the endpoint
+}
+
+// evidence is what is known after a run.
+type evidence struct {
+	at time.Time // from which on nothing was looked at
+
+	// What was sent, and what must have become of it.
+	events   int
+	lost     []put                    // records that the table does not hold
+	expected map[value.ID]expectation // by the row's id
+
+	// What the service has stored.
+	rows     map[value.ID]*webhook.Delivery
+	counters map[value.ID]webhook.Counters // by endpoint
+
+	// What was done, and what the receivers and the service tell of it.
+	requests   []request
+	attempts   []attempt
+	complaints []complaint
+	kills      []kill
+	copies     []duplicate
+	held       int // messages that were taken and given back late
+
+	queues   []queueState
+	redriven map[string]string // what commerce redrive said, by what it was told to move
+	differs  string            // what commerce verify said when it found a difference, else ""
+	waits    string            // what commerce status said when it found something that waits, else ""
+}
+
+// collect reads what the service has stored. Only what was sent before counts.
+func collect(ctx context.Context, table *dynamo.Table, orgs []*organization, puts []put) (*evidence, error) {
+	e := &evidence{at: time.Now(), expected: map[value.ID]expectation{}, rows: map[value.ID]*webhook.Delivery{}, counters: map[value.ID]webhook.Counters{}}
+	for _, o := range orgs {
+		if err := e.expect(ctx, table, o, puts); err != nil {
+			return nil, err
+		}
+		err := table.AllDeliveries(ctx, o.id, func(r *webhook.Delivery) error {
+			e.rows[r.ID] = r
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the rows of an organization: %w", err)
+		}
+		var ids []value.ID
+		for _, p := range o.endpoints {
+			ids = append(ids, p.id)
+		}
+		found, err := table.Counters(ctx, o.id, ids...)
+		if err != nil {
+			return nil, fmt.Errorf("read the counters of an organization: %w", err)
+		}
+		for id, c := range found {
+			e.counters[id] = c
+		}
+	}
+	return e, nil
+}
+
+// expect adds the rows that an organization's records mean. An event's id
+// follows from the revision that its record was stored with, once.
+func (e *evidence) expect(ctx context.Context, table *dynamo.Table, o *organization, puts []put) error {
+	byKind := map[commerce.Kind][]put{}
+	for _, p := range puts {
+		if p.of == o {
+			byKind[p.kind] = append(byKind[p.kind], p)
+			e.events += len(p.events)
+		}
+	}
+	for kind, sent := range byKind {
+		ids := make([]value.ID, len(sent))
+		for i, p := range sent {
+			ids[i] = p.id
+		}
+		stored, err := table.Records(ctx, o.id, kind, ids)
+		if err != nil {
+			return fmt.Errorf("read the records of an organization: %w", err)
+		}
+		for _, p := range sent {
+			if stored[p.id] == nil {
+				e.lost = append(e.lost, p)
+				continue
+			}
+			e.expectEvents(o, p, stored[p.id].Revision)
+		}
+	}
+	return nil
+}
+
+func (e *evidence) expectEvents(o *organization, p put, revision value.Time) {
+	for _, eventType := range p.events {
+		event := commerce.EventID(p.kind, o.id, p.id, revision, eventType)
+		for _, to := range o.endpoints {
+			if commerce.Matches(to.subscribed, eventType) {
+				e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, eventType, to.retries}
+			}
+		}
+	}
+}
+
+// pending counts the rows that an attempt lies ahead of, and tells when the
+// last of them is due. The probe of an open circuit is none of them: it comes
+// again as long as its endpoint is dead.
+func (e *evidence) pending() (n int, last time.Time) {
+	for _, r := range e.rows {
+		if !r.Pending() || r.Probe {
+			continue
+		}
+		n++
+		if at := r.NextAttemptAt; at != nil && at.Std().After(last) {
+			last = at.Std()
+		}
+	}
+	return n, last
+}
+
+// probes counts the rows that go out as probes of open circuits.
+func (e *evidence) probes() (n int) {
+	for _, r := range e.rows {
+		if r.Pending() && r.Probe {
+			n++
+		}
+	}
+	return n
+}
+
+// waiting counts the messages that a function will take, but for those that
+// bring probes.
+func (e *evidence) waiting() (n int) {
+	for i := range e.queues {
+		if !e.queues[i].dead {
+			n += e.queues[i].all()
+		}
+	}
+	return n - e.probes()
+}

@@ -1,0 +1,229 @@
+package columnar_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+func TestDocumentHasTheSpecifiedForm(t *testing.T) {
+	id := [16]byte{0: 0xaa, 15: 0xbb}
+	doc := everything.Build(id, 7).
+		Keyword(state, "b", "a", "b").Bool(active, true).Number(price, -2).Text(name, "Éa").Document(300, 1)
+	for _, row := range []struct {
+		name string
+		doc  columnar.Document
+		want string
+	}{
+		{"values", doc, "01" + "26" + "02" + "aa0000000000000000000000000000bb" + "07" + "d804" + "02" +
+			"0104020161" + "0162" + "0301" + "040203" + "0703026561"},
+		{"tombstone", everything.Tombstone(id, 0, 300, 1), "01" + "14" + "01" + "aa0000000000000000000000000000bb" + "d804" + "02"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got := columnar.AppendDocument([]byte("before"), &row.doc)
+			want, err := hex.DecodeString(row.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = seal(want)
+			if !bytes.Equal(got, append([]byte("before"), want...)) {
+				t.Errorf("AppendDocument appends\n%x, want\n%x", got[len("before"):], want)
+			}
+		})
+	}
+}
+
+// seal appends the checksum.
+func seal(b []byte) []byte {
+	sum := crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
+	return append(b, byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
+}
+
+func TestDocumentsSurviveCodingOneBehindTheOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		docs := documents(rapid.SliceOfN(genRecord(), 0, 5).Draw(t, "records"))
+		var data []byte
+		for i := range docs {
+			data = columnar.AppendDocument(data, &docs[i])
+		}
+		for i := range docs {
+			var got columnar.Document
+			var err error
+			if got, data, err = columnar.DecodeDocument(everything, data); err != nil {
+				t.Fatalf("document %d: %v", i, err)
+			}
+			if diff := gocmp.Diff(columnar.AppendDocument(nil, &docs[i]), columnar.AppendDocument(nil, &got)); diff != "" {
+				t.Fatalf("document %d (-written +read):\n%s", i, diff)
+			}
+			if got.ID != docs[i].ID || got.Sub != docs[i].Sub || got.Revision != docs[i].Revision ||
+				got.Visible != docs[i].Visible || got.Deleted != docs[i].Deleted {
+				t.Fatalf("document %d: read %+v, want %+v", i, got, docs[i])
+			}
+		}
+		if len(data) != 0 {
+			t.Fatalf("%d bytes are left", len(data))
+		}
+	})
+}
+
+func TestDecodeRefusesEveryOtherForm(t *testing.T) {
+	head := "00" + strings.Repeat("00", 16) + "0000" // flags, id, revision, visible
+	for _, row := range []struct {
+		name, body string
+		want       error
+	}{
+		{"unknown flag", "04" + head[2:], columnar.ErrFormat},
+		{"sub of nothing", "02" + head[2:34] + "00" + "0000", columnar.ErrFormat},
+		{"short id", "0000", columnar.ErrFormat},
+		{"long number", "00" + head[2:34] + "8000" + "00", columnar.ErrFormat},
+		{"number of 11 bytes", "00" + head[2:34] + strings.Repeat("ff", 10) + "01" + "00", columnar.ErrFormat},
+		{"deleted with values", "01" + head[2:] + "0300", columnar.ErrFormat},
+		{"column 0", head + "0000", columnar.ErrFormat},
+		{"column 65", head + "4100", columnar.ErrFormat},
+		{"columns falling", head + "040200" + "0300", columnar.ErrFormat},
+		{"column twice", head + "0300" + "0301", columnar.ErrFormat},
+		{"column without kind", head + "03", columnar.ErrFormat},
+		{"unknown kind of an unknown column", head + "3f05", columnar.ErrFormat},
+		{"number for a Bool", head + "030202", columnar.ErrVersion},
+		{"true for a Number", head + "0401", columnar.ErrVersion},
+		{"number for a Text", head + "070202", columnar.ErrVersion},
+		{"string cut off", head + "01030361", columnar.ErrFormat},
+		{"one string as many", head + "0104010161", columnar.ErrFormat},
+		{"more strings than bytes", head + "0104ffffffffffffffffff01", columnar.ErrFormat},
+		{"keywords falling", head + "010402" + "0162" + "0161", columnar.ErrFormat},
+		{"keyword twice", head + "010402" + "0161" + "0161", columnar.ErrFormat},
+		{"text of other bytes", head + "070301fe", columnar.ErrFormat},
+	} {
+		body, err := hex.DecodeString(row.body)
+		if err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		data := seal(append([]byte{1, byte(len(body))}, body...))
+		if _, _, err := columnar.DecodeDocument(everything, data); !errors.Is(err, row.want) {
+			t.Errorf("%s: DecodeDocument(%x) = %v, want %v", row.name, data, err, row.want)
+		}
+	}
+}
+
+func TestDecodeRefusesWhatIsCutOffOrAltered(t *testing.T) {
+	doc := everything.Build([16]byte{1}, 0).Text(name, "linen shirt").Number(price, 1250).Document(9, 9)
+	data := columnar.AppendDocument(nil, &doc)
+	for n := range data {
+		if _, _, err := columnar.DecodeDocument(everything, data[:n]); !errors.Is(err, columnar.ErrFormat) {
+			t.Errorf("the first %d of %d bytes: %v, want ErrFormat", n, len(data), err)
+		}
+		altered := bytes.Clone(data)
+		altered[n] ^= 0x10
+		if _, _, err := columnar.DecodeDocument(everything, altered); err == nil {
+			t.Errorf("byte %d altered: no error", n)
+		}
+	}
+	data[0] = 2
+	_, _, err := columnar.DecodeDocument(everything, data)
+	if !errors.Is(err, columnar.ErrVersion) || !strings.Contains(err.Error(), "format 2") {
+		t.Errorf("format 2: %v, want ErrVersion naming the format", err)
+	}
+}
+
+func TestColumnsAddedLaterAreCarriedAndIgnored(t *testing.T) {
+	columns := everything.Columns()
+	later := columnar.MustSchema("everything", append(columns, columnar.Column{Name: "color", Type: columnar.Keyword})...)
+	doc := later.Build([16]byte{1}, 0).Text(name, "shirt").Keyword(later.Col("color"), "red").Document(1, 1)
+	data := columnar.AppendDocument(nil, &doc)
+	got, _, err := columnar.DecodeDocument(everything, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := columnar.AppendDocument(nil, &got); !bytes.Equal(again, data) {
+		t.Errorf("written again: %x, want %x", again, data)
+	}
+	v := columnar.NewView(everything)
+	v.Apply([]columnar.Document{got})
+	if r := v.Query(columnar.Query{Search: []string{"shirt"}}); r.Total != 1 {
+		t.Errorf("found %d documents by the columns known, want 1", r.Total)
+	}
+}
+
+func TestBuilderCutsTextAtItsBound(t *testing.T) {
+	long := strings.Repeat("é", columnar.MaxText) // folds to one byte each
+	wide := strings.Repeat("日", columnar.MaxText)
+	for _, row := range []struct {
+		name   string
+		values []string
+		want   int // bytes of text kept
+	}{
+		{"fits", []string{long}, columnar.MaxText},
+		{"one byte more", []string{long + "a"}, columnar.MaxText},
+		{"next value", []string{long, "b"}, columnar.MaxText},
+		{"between code points", []string{"a" + wide}, columnar.MaxText - columnar.MaxText%3 - 2},
+	} {
+		doc := everything.Build([16]byte{}, 0).Text(tags, row.values...).Document(1, 1)
+		data := columnar.AppendDocument(nil, &doc)
+		if _, _, err := columnar.DecodeDocument(everything, data); err != nil {
+			t.Errorf("%s: %v", row.name, err)
+		}
+		const around = 1 + 3 + 1 + 16 + 1 + 1 + 2 + 3 + 4
+		if got := len(data) - around; got != row.want {
+			t.Errorf("%s: %d bytes of text kept, want %d", row.name, got, row.want)
+		}
+	}
+}
+
+func TestBuilderIsUsedAgainAfterReset(t *testing.T) {
+	b := everything.Build([16]byte{1}, 1).Keyword(state, "x").Bool(active, true).Number(price, 3).Text(name, "first")
+	first := b.Document(1, 1)
+	want := columnar.AppendDocument(nil, &first)
+	second := b.Reset([16]byte{2}, 0).Keyword(state, "y").Text(name, "other").Document(2, 2)
+	if got := columnar.AppendDocument(nil, &first); !bytes.Equal(got, want) {
+		t.Errorf("the first document became %x, want %x", got, want)
+	}
+	fresh := everything.Build([16]byte{2}, 0).Keyword(state, "y").Text(name, "other").Document(2, 2)
+	if got, want := columnar.AppendDocument(nil, &second), columnar.AppendDocument(nil, &fresh); !bytes.Equal(got, want) {
+		t.Errorf("the second document is %x, want %x", got, want)
+	}
+}
+
+// What is decoded is written back byte for byte, and a view takes it.
+func FuzzDecodeDocument(f *testing.F) {
+	for _, doc := range []columnar.Document{
+		everything.Tombstone([16]byte{1}, 0, 5, 6),
+		everything.Tombstone([16]byte{1}, 3, -5, 1<<62),
+		everything.Build([16]byte{2}, 0).Document(1, 2),
+		everything.Build([16]byte{2}, 1).Keyword(state, "a").Keyword(sites, "A", "b").Bool(active, false).
+			Number(price, 1<<40).Time(placed, -1).Text(tags, "one", "two", "").Text(name, "日本").Text(ref, "x").Document(1, 2),
+	} {
+		f.Add(columnar.AppendDocument(nil, &doc))
+		data := columnar.AppendDocument(nil, &doc)
+		f.Add(data[2 : len(data)-4])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checkDecoded(t, data)
+		if len(data) < 128 {
+			checkDecoded(t, seal(append([]byte{1, byte(len(data))}, data...)))
+		}
+	})
+}
+
+func checkDecoded(t *testing.T, data []byte) {
+	doc, rest, err := columnar.DecodeDocument(everything, data)
+	if err != nil {
+		return
+	}
+	if got, want := columnar.AppendDocument(nil, &doc), data[:len(data)-len(rest)]; !bytes.Equal(got, want) {
+		t.Fatalf("decoded from %x, written back as %x", want, got)
+	}
+	v := columnar.NewView(everything)
+	v.Apply([]columnar.Document{doc})
+	v.Apply([]columnar.Document{doc})
+	if got := v.Query(columnar.Query{OrderBy: name, Limit: 1}).Total == 0; got != doc.Deleted {
+		t.Fatalf("deleted %v, but the view misses it: %v", doc.Deleted, got)
+	}
+}

@@ -1,0 +1,188 @@
+package columnar
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrTooLarge says that documents do not fit into one segment: they are more than
+// MaxRows, or a group of them would exceed MaxGroup.
+var ErrTooLarge = errors.New("too large for a segment of the index")
+
+// MergeSegments makes one segment of several. Of the documents with one key the
+// newest counts, as View.Apply says, and those for which drop holds are left out;
+// nil drops none. drop must not keep its document. It panics unless all groups of
+// the segments are decoded, and when one is of another schema; it returns
+// ErrTooLarge, wrapped, when the result would exceed a segment's bounds.
+func MergeSegments(s *Schema, segments []*Segment, drop func(*Document) bool) (Encoded, error) {
+	for _, g := range segments {
+		if g.schema != s {
+			panic(fmt.Sprintf("index: MergeSegments: a segment of schema %s, want %s", g.schema.name, s.name))
+		}
+		g.want("MergeSegments")
+	}
+	m := merger{schema: s, segments: segments}
+	m.choose(drop)
+	e, err := m.write()
+	if err != nil {
+		return Encoded{}, fmt.Errorf("merge %d segments: %w", len(segments), err)
+	}
+	return e, nil
+}
+
+type merger struct {
+	schema   *Schema
+	segments []*Segment
+	used     [][][]uint64 // by segment and Col: the codes that the chosen rows have
+	chosen   []chosenRow  // in the order of keys
+}
+
+type chosenRow struct {
+	visible int64
+	segment uint32
+	row     uint32 // in the whole segment
+}
+
+// choose finds the rows that stay.
+func (m *merger) choose(drop func(*Document) bool) {
+	heads := make([]head, 0, len(m.segments))
+	for i, g := range m.segments {
+		used := make([][]uint64, len(m.schema.columns)+1)
+		for col, d := range g.dictionaries {
+			if d != nil {
+				used[col] = make([]uint64, (d.span()+63)/64)
+			}
+		}
+		m.used = append(m.used, used)
+		if h := (head{segment: i, source: g}); h.load() {
+			heads = append(heads, h)
+		}
+	}
+	for len(heads) > 0 {
+		row := m.newest(heads)
+		h := row.head
+		if drop == nil || !drop(h.document(m.segments[h.segment], row.visible)) {
+			m.take(h, row.visible)
+		}
+		left := heads[:0]
+		for _, other := range heads {
+			if other.key != h.key || other.next() {
+				left = append(left, other)
+			}
+		}
+		heads = left
+	}
+}
+
+// head is the next row of a segment.
+type head struct {
+	segment int
+	source  *Segment
+	row     int
+	key     key
+}
+
+func (h *head) load() bool {
+	if h.row == h.source.rows {
+		return false
+	}
+	h.key = h.chunk().key(h.row & chunkMask)
+	return true
+}
+
+func (h *head) next() bool {
+	h.row++
+	return h.load()
+}
+
+func (h *head) chunk() *chunk { return h.source.chunks[h.row>>chunkShift] }
+
+func (h *head) document(g *Segment, visible int64) *Document {
+	d := h.chunk().document(h.row&chunkMask, g.dictionaries)
+	d.Visible = visible
+	return &d
+}
+
+type newestRow struct {
+	head    head
+	visible int64
+}
+
+// newest returns the least key's row that counts.
+func (m *merger) newest(heads []head) newestRow {
+	best := newestRow{head: heads[0], visible: heads[0].visible()}
+	for _, h := range heads[1:] {
+		switch d := h.key.compare(best.head.key); {
+		case d > 0:
+			continue
+		case d < 0:
+			best = newestRow{head: h, visible: h.visible()}
+			continue
+		}
+		was, is := best.head.revision(), h.revision()
+		switch {
+		case is > was:
+			best = newestRow{head: h, visible: h.visible()}
+		case is == was:
+			if h.deleted() {
+				best.head = h
+			}
+			best.visible = max(best.visible, h.visible())
+		}
+	}
+	return best
+}
+
+func (h *head) visible() int64  { return h.chunk().visible.at(h.row & chunkMask) }
+func (h *head) revision() int64 { return h.chunk().revision.at(h.row & chunkMask) }
+func (h *head) deleted() bool   { return !h.chunk().live.has(h.row & chunkMask) }
+
+func (m *merger) take(h head, visible int64) {
+	m.chosen = append(m.chosen, chosenRow{visible: visible, segment: uint32(h.segment), row: uint32(h.row)})
+	if h.deleted() {
+		return
+	}
+	c := h.chunk()
+	for col, used := range m.used[h.segment] {
+		if used != nil {
+			code := c.columns[col].ints.at(h.row & chunkMask)
+			used[code>>6] |= 1 << (code & 63)
+		}
+	}
+}
+
+// write makes the segment of the chosen rows, a block at a time.
+func (m *merger) write() (Encoded, error) {
+	from := make([][]*dictionary, len(m.segments))
+	for i, g := range m.segments {
+		from[i] = g.dictionaries
+	}
+	joined, codes := joinDictionaries(m.schema, from, m.used)
+	w := newSegmentWriter(m.schema, joined)
+	for at := 0; at < len(m.chosen); at += chunkRows {
+		c := newChunk(m.schema)
+		for _, row := range m.chosen[at:min(at+chunkRows, len(m.chosen))] {
+			source := m.segments[row.segment].chunks[row.row>>chunkShift]
+			c.adoptCoded(source, int(row.row&chunkMask), row.visible, codes[row.segment])
+		}
+		w.add(c)
+	}
+	return w.finish()
+}
+
+// adoptCoded adds a row of a segment, deleted or not, with other codes.
+func (c *chunk) adoptCoded(from *chunk, row int, visible int64, codes [][]int64) {
+	if !from.live.has(row) {
+		c.appendDeleted(from.key(row), from.revision.at(row), visible)
+		return
+	}
+	c.adopt(from, row)
+	last := c.rows() - 1
+	c.visible.raw[last] = visible
+	for col, to := range codes {
+		if to != nil {
+			raw := c.columns[col].ints.raw
+			raw[last] = to[raw[last]]
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package columnar
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// page cuts a page out of the total hits; hits is nil when every document is one.
+func (t *table) page(q *Query, hits []uint64, total int) Result {
+	limit := max(q.Limit, 0)
+	if q.AfterID != nil {
+		return Result{Total: total, Hits: t.resolve(t.after(*q.AfterID, hits, limit))}
+	}
+	offset := max(q.Offset, 0)
+	if offset >= total || limit == 0 {
+		return Result{Total: total, Hits: []Hit{}}
+	}
+	limit = min(limit, total-offset)
+	complete := t.complete(q.OrderBy, hits)
+	if hits == nil {
+		return Result{Total: total, Hits: t.resolve(t.ordering(q.OrderBy).slice(q.Desc, offset, limit))}
+	}
+	// A few hits do not make it worth ordering all documents for the first time.
+	budget := total * bits.Len(uint(total)) * sortSteps
+	if complete && (budget > t.live || t.orderings[q.OrderBy].Load() != nil) {
+		o := t.ordering(q.OrderBy)
+		if page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, budget); ok {
+			return Result{Total: total, Hits: t.resolve(page)}
+		}
+	}
+	o := t.newOrdering(q.OrderBy, hits, total)
+	return Result{Total: total, Hits: t.resolve(o.slice(q.Desc, offset, limit))}
+}
+
+// complete says whether all documents can be ordered by a column, which is not so
+// while some lack its text. It panics when hits do; nil are all documents.
+func (t *table) complete(col Col, hits []uint64) bool {
+	all := t.hasText(col)
+	for slot, c := range t.chunks {
+		if all || c == nil {
+			continue
+		}
+		rows := &c.live
+		if hits != nil {
+			rows = (*rowset)(hits[slot*chunkWords:])
+		}
+		c.want(t.schema.needsColumn(col), rows)
+	}
+	return all
+}
+
+// hasText says whether no chunk lacks the text of a column.
+func (t *table) hasText(col Col) bool {
+	if !t.isText(col) {
+		return true
+	}
+	groups := t.schema.needsColumn(col)
+	return !slices.ContainsFunc(t.chunks, func(c *chunk) bool { return c != nil && c.missing&groups != 0 })
+}
+
+// sortSteps is how many steps of a walk take as long as one of sorting the hits.
+// How far a page is to walk cannot be known: hits may lie close together at one
+// end, or far from both. So a walk gives up after as many steps as would have
+// sorted the hits, and they are sorted.
+const sortSteps = 8
+
+func (t *table) resolve(ordinals []uint32) []Hit {
+	hits := make([]Hit, len(ordinals))
+	for i, o := range ordinals {
+		c, row := t.chunk(o)
+		k := c.key(row)
+		hits[i] = Hit{ID: k.id, Sub: k.sub, Revision: c.revision.at(row), Visible: c.visible.at(row)}
+	}
+	return hits
+}
+
+func isHit(hits []uint64, o uint32) bool { return hits[o>>6]>>(o&63)&1 != 0 }
+
+// after returns the first hits with a greater id, and those that share the id of
+// the last.
+func (t *table) after(id [16]byte, hits []uint64, limit int) []uint32 {
+	ids := t.orderings[ByID].Load().sets[0]
+	place, _ := t.lookup(0, 1, key{id: id, sub: 255})
+	var page []uint32
+	for ; place < len(ids) && limit > 0; place++ {
+		o := ids[place]
+		switch k := t.key(o); {
+		case k.id == id || hits != nil && !isHit(hits, o):
+		case len(page) < limit || k.id == t.key(page[len(page)-1]).id:
+			page = append(page, o)
+		default:
+			return page
+		}
+	}
+	return page
+}
+
+// slice returns the ordinals of a page when all documents are hits.
+func (o *ordering) slice(desc bool, offset, limit int) []uint32 {
+	page := make([]uint32, limit)
+	for i := range page {
+		place, set := offset+i, o.sets[0]
+		if place >= len(set) {
+			place, set = place-len(set), o.sets[1]
+		}
+		if desc {
+			place = len(set) - 1 - place
+		}
+		page[i] = set[place]
+	}
+	return page
+}
+
+// walk returns limit hits of an ordering, with before hits ahead of them and
+// behind after them. It starts from the end that is nearer, and gives up after so
+// many steps.
+func (o *ordering) walk(desc bool, hits []uint64, before, behind, limit, steps int) ([]uint32, bool) {
+	w := walker{hits: hits, page: make([]uint32, 0, limit), skip: before, steps: steps}
+	if before <= behind {
+		done := w.pass(o.sets[0], desc) || w.pass(o.sets[1], desc)
+		return w.page, done
+	}
+	w.skip = behind
+	done := w.pass(o.sets[1], !desc) || w.pass(o.sets[0], !desc)
+	slices.Reverse(w.page)
+	return w.page, done
+}
+
+type walker struct {
+	hits  []uint64
+	page  []uint32 // as many as it has room for
+	skip  int      // hits to pass over first
+	steps int      // left to go
+}
+
+// pass goes through a set, from its end when backward, and says whether the page
+// is full.
+func (w *walker) pass(set []uint32, backward bool) bool {
+	for i := 0; i < len(set) && w.steps > 0; {
+		part := set[i:min(i+64, len(set))]
+		if backward {
+			part = set[max(len(set)-i-64, 0) : len(set)-i]
+		}
+		i += len(part)
+		w.steps -= len(part)
+		n := 0
+		for _, o := range part {
+			n += int(w.hits[o>>6] >> (o & 63) & 1)
+		}
+		if n <= w.skip {
+			w.skip -= n
+		} else if w.take(part, backward) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) take(part []uint32, backward bool) bool {
+	for j := range part {
+		o := part[j]
+		if backward {
+			o = part[len(part)-1-j]
+		}
+		switch {
+		case !isHit(w.hits, o):
+		case w.skip > 0:
+			w.skip--
+		default:
+			if w.page = append(w.page, o); len(w.page) == cap(w.page) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,218 @@
+package columnar
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Whole numbers at rest are differences from something near them, each plane of
+// bytes for itself: what repeats lies together. doc.go specifies the form.
+const (
+	fromBase     = 0 // differences from the least
+	fromPrevious = 1 // from the row before
+	fromOther    = 2 // from another column of the block: this and all above
+)
+
+// appendNumbers writes a column. Rows in skip have no value; they get the one that
+// the reader will find there, because other columns may refer to this one. Of the
+// references the one with the shortest differences is taken.
+func appendNumbers(dst []byte, values []int64, skip *rowset, references [][]int64) []byte {
+	var best, next residue
+	for from := range fromOther + len(references) {
+		var other []int64
+		if from >= fromOther {
+			other = references[from-fromOther]
+		}
+		next.set(from, values, skip, other)
+		if from == 0 || next.bits < best.bits {
+			best, next = next, best
+		}
+	}
+	best.fill(values, skip, references)
+	width := 0
+	for _, d := range best.rows {
+		width = max(width, (bits.Len64(d)+7)/8)
+	}
+	dst = append(dst, byte(best.from), byte(width))
+	dst = binary.AppendVarint(dst, best.base)
+	for plane := range width {
+		for _, d := range best.rows {
+			dst = append(dst, byte(d>>(8*plane)))
+		}
+	}
+	return dst
+}
+
+// residue is what is written of a column with one way of taking differences.
+type residue struct {
+	from int
+	base int64
+	rows []uint64
+	bits int // how many the differences take together
+}
+
+func (d *residue) set(from int, values []int64, skip *rowset, other []int64) {
+	d.from, d.base, d.bits = from, 0, 0
+	d.rows = append(d.rows[:0], make([]uint64, len(values))...)
+	if from == fromPrevious {
+		d.setPrevious(values, skip)
+	} else {
+		d.setOther(values, skip, other)
+	}
+	for _, r := range d.rows {
+		d.bits += bits.Len64(r)
+	}
+}
+
+func (d *residue) setPrevious(values []int64, skip *rowset) {
+	some := false
+	var last int64
+	for i, v := range values {
+		if skip != nil && skip.has(i) {
+			continue
+		}
+		if !some {
+			some, d.base, last = true, v, v
+		}
+		d.rows[i] = zigzag(v - last)
+		last = v
+	}
+}
+
+// setOther takes differences from other, or from nothing, and of them those from
+// the least. Differences may wrap around; the reader's sums do too.
+func (d *residue) setOther(values []int64, skip *rowset, other []int64) {
+	some := false
+	for i, v := range values {
+		if skip != nil && skip.has(i) {
+			continue
+		}
+		if other != nil {
+			v -= other[i]
+		}
+		if !some || v < d.base {
+			some, d.base = true, v
+		}
+		d.rows[i] = uint64(v)
+	}
+	for i := range d.rows {
+		if skip == nil || !skip.has(i) {
+			d.rows[i] -= uint64(d.base)
+		}
+	}
+}
+
+// fill gives the rows in skip the values that come out of a difference of 0.
+func (d *residue) fill(values []int64, skip *rowset, references [][]int64) {
+	if skip == nil {
+		return
+	}
+	last := d.base
+	for i := range values {
+		if skip.has(i) {
+			values[i] = d.base
+			if d.from == fromPrevious {
+				values[i] = last
+			} else if d.from >= fromOther {
+				values[i] += references[d.from-fromOther][i]
+			}
+		}
+		last = values[i]
+	}
+}
+
+func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// numbers reads a column of len(out) rows. It refuses what appendNumbers would
+// write otherwise, but for the choice of the reference.
+func (r *reader) numbers(out []int64, skip *rowset, references [][]int64) {
+	from, width := int(r.byte()), int(r.byte())
+	base := r.varint()
+	r.fail(from >= fromOther+len(references) || width > 8)
+	if r.bad {
+		return
+	}
+	planes := r.take(uint64(width * len(out)))
+	if r.bad {
+		return
+	}
+	gather(out, planes, width)
+	r.fail(width > 0 && allZero(planes[(width-1)*len(out):]))
+	r.fail(!startsRight(from, base, out, skip))
+	switch from {
+	case fromBase:
+		for i := range out {
+			out[i] += base
+		}
+	case fromPrevious:
+		last := base
+		for i, d := range out {
+			last += unzigzag(uint64(d))
+			out[i] = last
+		}
+	default:
+		other := references[from-fromOther][:len(out)]
+		for i, o := range other {
+			out[i] += base + o
+		}
+	}
+}
+
+// startsRight says whether differences start from the one right base: the least
+// is 0, or the first is when they are from row to row; and those that stand for no
+// value are 0.
+func startsRight(from int, base int64, rows []int64, skip *rowset) bool {
+	zero, some := false, false
+	for i, d := range rows {
+		if skip != nil && skip.has(i) {
+			if d != 0 {
+				return false
+			}
+			continue
+		}
+		if from == fromPrevious && !some && d != 0 {
+			return false
+		}
+		some = true
+		zero = zero || d == 0
+		if zero && skip == nil {
+			return true
+		}
+	}
+	return zero || !some && base == 0 && from == fromBase
+}
+
+func allZero(b []byte) bool {
+	for _, v := range b {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// gather puts the planes together.
+func gather(out []int64, planes []byte, width int) {
+	n := len(out)
+	if width == 0 {
+		clear(out)
+		return
+	}
+	for i, b := range planes[:n] {
+		out[i] = int64(b)
+	}
+	plane := 1
+	for ; plane+2 <= width; plane += 2 {
+		a, b, shift := planes[plane*n:][:n], planes[(plane+1)*n:][:n], 8*plane
+		for i := range out {
+			out[i] |= int64(uint64(a[i])|uint64(b[i])<<8) << shift
+		}
+	}
+	if plane < width {
+		a, shift := planes[plane*n:][:n], 8*plane
+		for i := range out {
+			out[i] |= int64(a[i]) << shift
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package columnar
+
+import (
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/fold"
+)
+
+// predicate is a filter made ready for one table: values are looked up once, not
+// for every chunk.
+type predicate struct {
+	op       op
+	text     bool // opIn: the column is a Text
+	col      Col
+	lo, hi   int64
+	values   []string
+	codes    []int64  // opIn on a Keyword: a few codes,
+	set      []uint64 // or a bit for each of many
+	ordinals []uint32 // opIDs, ascending
+	of       []predicate
+}
+
+// fewCodes is up to how many codes are compared one by one.
+const fewCodes = 4
+
+func (t *table) predicate(f *Filter) predicate {
+	f.check(t.schema)
+	p := predicate{op: f.op, col: f.col, lo: f.lo, hi: f.hi}
+	switch f.op {
+	case opAll, opAny, opNot:
+		if len(f.of) > 0 {
+			p.of = make([]predicate, len(f.of))
+		}
+		for i := range f.of {
+			p.of[i] = t.predicate(&f.of[i])
+		}
+		slices.SortStableFunc(p.of, func(a, b predicate) int { return a.cost() - b.cost() })
+	case opIn:
+		column := t.schema.column(f.col)
+		p.text = column.Type == Text
+		p.values = f.values
+		if column.folds() {
+			p.values = foldAll(f.values)
+		}
+		if !p.text {
+			t.encode(&p)
+		}
+	case opIDs:
+		p.ordinals = t.ordinals(f.ids)
+	}
+	return p
+}
+
+func (c Column) folds() bool { return c.Fold || c.Type == Text }
+
+// foldAll returns values as they are when they are folded already.
+func foldAll(values []string) []string {
+	for i, v := range values {
+		if folded := fold.String(v); folded != v {
+			values = slices.Clone(values)
+			for j := i; j < len(values); j++ {
+				values[j] = fold.String(values[j])
+			}
+			break
+		}
+	}
+	return values
+}
+
+func (t *table) encode(p *predicate) {
+	d := t.dictionaries[p.col]
+	p.codes = d.codes(p.values)
+	if len(p.codes) > fewCodes {
+		p.set, p.codes = codeSet(p.codes, d.span()), nil
+	}
+}
+
+func (t *table) ordinals(ids [][16]byte) []uint32 {
+	all := t.orderings[ByID].Load().sets[0]
+	var found []uint32
+	for _, id := range ids {
+		for place, _ := t.lookup(0, 1, key{id: id}); place < len(all) && t.key(all[place]).id == id; place++ {
+			found = append(found, all[place])
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// cost orders predicates: what drops many rows for little goes first.
+func (p *predicate) cost() int {
+	switch p.op {
+	case opIDs, opIs:
+		return 0
+	case opIn:
+		if p.text {
+			return 2
+		}
+		return 1
+	case opNull:
+		return 1
+	case opBetween, opVisible:
+		return 3
+	}
+	return 4
+}
+
+// narrow keeps the rows of a chunk for which the predicate holds.
+func (p *predicate) narrow(slot int, c *chunk, rows *rowset) {
+	switch p.op {
+	case opAll:
+		for i := range p.of {
+			if rows.empty() {
+				return
+			}
+			p.of[i].narrow(slot, c, rows)
+		}
+	case opAny:
+		p.narrowAny(slot, c, rows)
+	case opNot:
+		held := *rows
+		p.of[0].narrow(slot, c, &held)
+		rows.without(&held)
+	case opIn:
+		p.narrowIn(c, rows)
+	case opNull:
+		c.nulls(p.col, rows)
+	case opIs:
+		c.is(p.col, p.lo == 1, rows)
+	case opBetween:
+		c.between(p.col, p.lo, p.hi, rows)
+	case opVisible:
+		c.visible.within(p.lo, p.hi, rows)
+	case opIDs:
+		p.narrowIDs(slot, rows)
+	}
+}
+
+func (p *predicate) narrowAny(slot int, c *chunk, rows *rowset) {
+	var found, left rowset
+	for i := range p.of {
+		left = *rows
+		left.without(&found)
+		p.of[i].narrow(slot, c, &left)
+		found.or(&left)
+	}
+	*rows = found
+}
+
+func (p *predicate) narrowIn(c *chunk, rows *rowset) {
+	codes := &c.columns[p.col].ints
+	switch {
+	case p.text:
+		c.matches(p.col, p.values, rows)
+	case p.set != nil:
+		codes.among(p.set, rows)
+	case len(p.codes) == 1:
+		codes.within(p.codes[0], p.codes[0], rows)
+	default:
+		var found rowset
+		for _, code := range p.codes {
+			left := *rows
+			codes.within(code, code, &left)
+			found.or(&left)
+		}
+		*rows = found
+	}
+}
+
+func (p *predicate) narrowIDs(slot int, rows *rowset) {
+	var found rowset
+	i, _ := slices.BinarySearch(p.ordinals, ordinal(slot, 0))
+	for ; i < len(p.ordinals) && int(p.ordinals[i]>>chunkShift) == slot; i++ {
+		found.add(int(p.ordinals[i] & chunkMask))
+	}
+	rows.and(&found)
+}

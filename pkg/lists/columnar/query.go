@@ -1,0 +1,109 @@
+package columnar
+
+import (
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/fold"
+)
+
+// Query asks a view for a page of the documents that Filter and Search hold for.
+type Query struct {
+	Filter Filter
+	// Search are tokens, as fold.Tokens makes them; each must occur in at least one
+	// searched value of a document. Empty tokens are ignored.
+	Search []string
+	// OrderBy is a column with Sort, or ByID. Documents without a value come last in
+	// both directions. What is equal is ordered by ID and then Sub, in the direction
+	// of the order.
+	OrderBy Col
+	Desc    bool
+	// Offset and Limit cut the page out of the order. Less than nothing is nothing;
+	// past the end the page is empty.
+	Offset, Limit int
+	// AfterID asks instead for the documents with a greater ID, in ascending order of
+	// ids; OrderBy, Desc and Offset do not count then. So that a walk from page to page
+	// misses nothing, documents of one ID are never parted: the page exceeds Limit by
+	// those that share the last ID.
+	AfterID *[16]byte
+}
+
+// Result is a page.
+type Result struct {
+	// Total counts all documents that Filter and Search hold for.
+	Total int
+	Hits  []Hit
+}
+
+// Hit is one document of a page.
+type Hit struct {
+	ID       [16]byte
+	Sub      uint8
+	Revision int64
+	Visible  int64
+}
+
+// Query answers q. It panics when q asks of a column what the schema does not
+// declare, and when it may depend on text that Load left out; see Schema.Needs.
+func (v *View) Query(q Query) Result {
+	v.checkOrder(&q)
+	tokens := searchTokens(q.Search)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	t := v.table
+	p := t.predicate(&q.Filter)
+	if p.op == opAll && len(p.of) == 0 && len(tokens) == 0 {
+		return t.page(&q, nil, t.live)
+	}
+	scratch, hits := v.hits()
+	defer v.scratch.Put(scratch)
+	return t.page(&q, hits, t.find(&p, tokens, hits))
+}
+
+func (v *View) checkOrder(q *Query) {
+	if q.OrderBy != ByID {
+		v.schema.want(q.OrderBy, "OrderBy", func(c Column) bool { return c.Sort })
+	}
+}
+
+// hits returns room for a bit for each ordinal, and what is to be put back to the
+// scratch pool afterwards.
+func (v *View) hits() (scratch *[]uint64, hits []uint64) {
+	scratch = v.scratch.Get().(*[]uint64) //nolint:forcetypeassert // the pool holds nothing else
+	n := len(v.table.chunks) * chunkWords
+	*scratch = slices.Grow((*scratch)[:0], n)[:n]
+	return scratch, *scratch
+}
+
+// searchTokens drops what asks for nothing and puts the longest token first: it
+// is likely to be the rarest.
+func searchTokens(search []string) [][]byte {
+	var tokens [][]byte
+	for _, s := range search {
+		if s = fold.String(s); s != "" {
+			tokens = append(tokens, []byte(s))
+		}
+	}
+	slices.SortStableFunc(tokens, func(a, b []byte) int { return len(b) - len(a) })
+	return tokens
+}
+
+// find sets the bits of the documents that are asked for and counts them.
+func (t *table) find(p *predicate, tokens [][]byte, hits []uint64) int {
+	total := 0
+	search := search{tokens: tokens}
+	for slot, c := range t.chunks {
+		rows := (*rowset)(hits[slot*chunkWords:])
+		if c == nil {
+			*rows = rowset{}
+			continue
+		}
+		*rows = c.live
+		p.narrow(slot, c, rows)
+		if len(tokens) > 0 && !rows.empty() {
+			c.want(setOf(SearchText), rows)
+			c.search(&search, slot != t.tail, rows)
+		}
+		total += rows.count()
+	}
+	return total
+}

@@ -1,0 +1,205 @@
+package columnar
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// textsOf has one row for each list of values.
+func textsOf(values [][]string) texts {
+	t := newTexts()
+	for _, row := range values {
+		for _, v := range row {
+			t.data = append(append(t.data, v...), endValue)
+		}
+		t.data = append(t.data, endColumn)
+		t.close()
+	}
+	return t
+}
+
+// corpora are kinds of text, each with tokens that are in no row, in few and in
+// most, and across the ends of values.
+func corpora(random *rand.Rand) []struct {
+	name   string
+	row    func(i int) []string
+	tokens []string
+} {
+	bits := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(random.Uint32())
+		}
+		return base64.StdEncoding.EncodeToString(b)
+	}
+	han := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteRune('一' + rune(random.IntN(20_000)))
+		}
+		return b.String()
+	}
+	return []struct {
+		name   string
+		row    func(i int) []string
+		tokens []string
+	}{
+		{"products", func(i int) []string {
+			switch i {
+			case 0, 17, 3000, chunkRows - 1:
+				return []string{"zq first", "last qz", "é"}
+			}
+			return []string{fmt.Sprintf("shirt %d", random.IntN(50)), fmt.Sprintf("ab-%04d", i), ""}
+		}, []string{"zq", "qz", "z", "zq first", "last qz", "tz", "shirt", "0", "ab-00", "shirt 1", "409", "st", "é", "-", "shirt 49", "b-4", "qq", "~", "3000"}},
+		{"random bytes as letters", func(int) []string { return []string{bits(30)} }, []string{"a", "ab", "abc", "+/", "==", "=", "zz", "q9", "nowhere to be found"}},
+		{"han", func(i int) []string { return []string{han(i % 9), fmt.Sprint("商品", i)} }, []string{"商", "商品", "商品1", "品4", "1", "00", "一", "丁", "龘"}},
+		{"one value", func(int) []string { return []string{"all the same"} }, []string{"all", "a", "e", "the same", "es", "l t", "x"}},
+		{"nothing", func(int) []string { return nil }, []string{"a", "ab", "abc"}},
+	}
+}
+
+// What is found is what bytes.Contains finds in each value, whatever rows are asked
+// for, whether the chunk is closed or not, and the second time as the first.
+func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for _, corpus := range corpora(random) {
+		for _, n := range []int{1, 65, 1000, chunkRows} {
+			t.Run(fmt.Sprint(corpus.name, "/", n), func(t *testing.T) {
+				values := make([][]string, n)
+				for i := range values {
+					values[i] = corpus.row(i)
+				}
+				texts := textsOf(values)
+				open, closed := new(searches), new(searches)
+				for i, token := range corpus.tokens {
+					tokens := [][]byte{[]byte(token)}
+					if i%3 == 2 {
+						tokens = append(tokens, []byte(corpus.tokens[random.IntN(i)]))
+					}
+					for _, share := range []int{n / 40, n / 2, n, n} {
+						rows := randomRows(random, share, n)
+						want := rows
+						want.keep(func(row int) bool { return contains(values[row], tokens) })
+						for name, h := range map[string]*searches{"open": open, "closed": closed} {
+							got := rows
+							h.narrow(&search{tokens: tokens}, &texts, name == "closed", &got)
+							if got != want {
+								t.Fatalf("%s: search %q in %d rows: %d rows, want %d", name, tokens, rows.count(), got.count(), want.count())
+							}
+						}
+					}
+				}
+				if open.bytes() != 0 || n > readRows && closed.bytes() == 0 {
+					t.Errorf("an open chunk remembers %d bytes, a closed one %d", open.bytes(), closed.bytes())
+				}
+			})
+		}
+	}
+}
+
+func contains(values []string, tokens [][]byte) bool {
+	return !slices.ContainsFunc(tokens, func(token []byte) bool {
+		return !slices.ContainsFunc(values, func(v string) bool { return bytes.Contains([]byte(v), token) })
+	})
+}
+
+func (s *rowset) keep(holds func(row int) bool) {
+	for row := range chunkRows {
+		if s.has(row) && !holds(row) {
+			s.drop(row)
+		}
+	}
+}
+
+func randomRows(random *rand.Rand, count, of int) (rows rowset) {
+	for _, row := range random.Perm(of)[:count] {
+		rows.add(row)
+	}
+	return rows
+}
+
+func TestGapsGiveBackTheirRows(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	for _, rows := range [][]int{{}, {0}, {253}, {254}, {255}, {508}, {chunkRows - 1}, {0, chunkRows - 1}, {1, 255, 509, 510}} {
+		var want, got rowset
+		for _, row := range rows {
+			want.add(row)
+		}
+		gaps := appendGaps(nil, &want)
+		readGaps(append(gaps, 7), &got)
+		if got != want {
+			t.Errorf("%v as %v: %d rows, want %d", rows, gaps, got.count(), want.count())
+		}
+	}
+	for n := range 300 {
+		want, got := randomRows(random, n, chunkRows), rowset{}
+		readGaps(appendGaps(nil, &want), &got)
+		if got != want {
+			t.Errorf("%d rows: got %d", n, got.count())
+		}
+	}
+}
+
+// A schema without searched text has chunks without any.
+func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
+	texts := newTexts()
+	for _, n := range []int{1, readRows + 1} {
+		for _, tokens := range [][][]byte{{[]byte("a")}, {[]byte("ab"), []byte("abc")}} {
+			rows := randomRows(rand.New(rand.NewPCG(1, 1)), n, n)
+			if new(searches).narrow(&search{tokens: tokens}, &texts, true, &rows); !rows.empty() {
+				t.Errorf("%q in %d rows: found %d", tokens, n, rows.count())
+			}
+		}
+	}
+}
+
+// A chunk's signature is for the rows that it had; one that takes more has none.
+func TestSealedChunkForgetsItsSearches(t *testing.T) {
+	texts := textsOf(make([][]string, 100))
+	var h searches
+	rows := randomRows(rand.New(rand.NewPCG(1, 1)), 100, 100)
+	h.narrow(&search{tokens: [][]byte{[]byte("abc")}}, &texts, true, &rows)
+	if h.forget(); h.bytes() != 0 {
+		t.Errorf("remembers %d bytes", h.bytes())
+	}
+}
+
+func BenchmarkSign(b *testing.B) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for _, corpus := range corpora(random) {
+		values := make([][]string, chunkRows)
+		for i := range values {
+			values[i] = corpus.row(i)
+		}
+		texts, signer := textsOf(values), new(signer)
+		b.Run(corpus.name, func(b *testing.B) {
+			b.ReportAllocs()
+			var s *signature
+			for b.Loop() {
+				s = signer.sign(&texts)
+			}
+			b.ReportMetric(float64(len(texts.data))/chunkRows, "textB/row")
+			b.ReportMetric(float64(s.bytes())/chunkRows, "B/row")
+			b.ReportMetric(float64(len(s.pairs)), "pairs")
+		})
+	}
+}
+
+// ForgetSearches takes from the view's chunks what they remember of searches.
+// Their signatures stay when only tokens are to be forgotten.
+func ForgetSearches(v *View, onlyTokens bool) {
+	for _, c := range v.table.chunks {
+		if c == nil {
+			continue
+		}
+		signature := c.searches.signature.Load()
+		if c.searches.forget(); onlyTokens {
+			c.searches.signature.Store(signature)
+		}
+	}
+}

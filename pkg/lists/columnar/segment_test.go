@@ -1,0 +1,167 @@
+package columnar_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+// decoded reads the groups of a segment.
+func decoded(t failer, s *columnar.Schema, e columnar.Encoded, groups ...columnar.Group) *columnar.Segment {
+	t.Helper()
+	g, err := columnar.DecodeSegment(s, e.Groups[columnar.Core])
+	if err != nil {
+		t.Fatalf("DecodeSegment: %v", err)
+	}
+	for _, group := range groups {
+		if err := g.Decode(group, e.Groups[group]); err != nil {
+			t.Fatalf("Decode(%d): %v", group, err)
+		}
+	}
+	return g
+}
+
+func wholeSegment(t failer, s *columnar.Schema, e columnar.Encoded) *columnar.Segment {
+	t.Helper()
+	return decoded(t, s, e, textGroups(s)...)
+}
+
+func textGroups(s *columnar.Schema) []columnar.Group {
+	var groups []columnar.Group
+	for g := columnar.SearchText; g < columnar.Groups; g++ {
+		if s.Groups().Has(g) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// bytesOf are the documents as they are written one by one.
+func bytesOf(docs []columnar.Document) [][]byte {
+	list := [][]byte{}
+	for i := range docs {
+		list = append(list, columnar.AppendDocument(nil, &docs[i]))
+	}
+	return list
+}
+
+// current are the records that count, as documents in the order of keys.
+func (m model) current() []columnar.Document {
+	docs := []columnar.Document{}
+	for _, r := range m {
+		docs = append(docs, r.document())
+	}
+	slices.SortFunc(docs, func(a, b columnar.Document) int {
+		if c := bytes.Compare(a.ID[:], b.ID[:]); c != 0 {
+			return c
+		}
+		return int(a.Sub) - int(b.Sub)
+	})
+	return docs
+}
+
+func checkSegment(t failer, e columnar.Encoded, want []columnar.Document) {
+	t.Helper()
+	g := wholeSegment(t, everything, e)
+	got := slices.Collect(g.Documents())
+	if a, b := bytesOf(want), bytesOf(got); !slices.EqualFunc(a, b, bytes.Equal) {
+		t.Fatalf("the segment holds (-want +got):\n%s", gocmp.Diff(a, b))
+	}
+	tombstones, visible := 0, int64(0)
+	for i, d := range want {
+		if d.Deleted {
+			tombstones++
+		}
+		if i == 0 || d.Visible > visible {
+			visible = d.Visible
+		}
+	}
+	type counts struct {
+		Rows, Tombstones int
+		MaxVisible       int64
+	}
+	wantCounts := counts{len(want), tombstones, visible}
+	if got := (counts{e.Rows, e.Tombstones, e.MaxVisible}); got != wantCounts {
+		t.Fatalf("encoded %+v, want %+v", got, wantCounts)
+	}
+	if g.Rows() != len(want) || g.Tombstones() != tombstones {
+		t.Fatalf("decoded %d rows and %d tombstones, want %d and %d", g.Rows(), g.Tombstones(), len(want), tombstones)
+	}
+}
+
+func TestSegmentHoldsTheNewestOfItsDocuments(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		batch := rapid.SliceOfN(genRecord(), 0, 40).Draw(t, "batch")
+		m := model{}
+		m.apply(batch)
+		checkSegment(t, columnar.EncodeSegment(everything, documents(batch)), m.current())
+	})
+}
+
+func TestMergedSegmentHoldsTheNewestOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := model{}
+		var segments []*columnar.Segment
+		for range rapid.IntRange(0, 4).Draw(t, "segments") {
+			batch := rapid.SliceOfN(genRecord(), 0, 20).Draw(t, "batch")
+			segments = append(segments, wholeSegment(t, everything, columnar.EncodeSegment(everything, documents(batch))))
+			m.apply(batch)
+		}
+		limit := int64(rapid.IntRange(0, 6).Draw(t, "limit"))
+		old := func(d *columnar.Document) bool { return d.Deleted && d.Revision < limit }
+		e, err := columnar.MergeSegments(everything, segments, old)
+		if err != nil {
+			t.Fatalf("MergeSegments: %v", err)
+		}
+		want := slices.DeleteFunc(m.current(), func(d columnar.Document) bool { return old(&d) })
+		checkSegment(t, e, want)
+		again := columnar.EncodeSegment(everything, want)
+		if diff := gocmp.Diff(again, e); diff != "" {
+			t.Fatalf("merged otherwise than encoded at once (-encoded +merged):\n%s", diff)
+		}
+	})
+}
+
+func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	m := model{}
+	var segments []*columnar.Segment
+	for round := range 3 {
+		batch := make([]record, 9000)
+		for i := range batch {
+			batch[i] = randomRecord(random, 12_000, int64(round))
+		}
+		m.apply(batch)
+		segments = append(segments, wholeSegment(t, everything, columnar.EncodeSegment(everything, documents(batch))))
+	}
+	e, err := columnar.MergeSegments(everything, segments, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSegment(t, e, m.current())
+}
+
+func TestGroupsAreTiedToTheirSegment(t *testing.T) {
+	doc := func(text string) columnar.Document {
+		return everything.Build(number(1), 0).Text(name, text).Text(ref, text).Document(1, 1)
+	}
+	a := columnar.EncodeSegment(everything, []columnar.Document{doc("one")})
+	b := columnar.EncodeSegment(everything, []columnar.Document{doc("two")})
+	g := decoded(t, everything, a)
+	if err := g.Decode(columnar.SearchText, b.Groups[columnar.SearchText]); !errors.Is(err, columnar.ErrFormat) {
+		t.Errorf("text of another segment: %v, want ErrFormat", err)
+	}
+	if err := g.Decode(columnar.SearchText, a.Groups[columnar.OtherText]); !errors.Is(err, columnar.ErrFormat) {
+		t.Errorf("another group: %v, want ErrFormat", err)
+	}
+	if err := g.Decode(columnar.SearchText, a.Groups[columnar.SearchText]); err != nil {
+		t.Errorf("its own text: %v", err)
+	}
+}

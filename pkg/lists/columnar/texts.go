@@ -1,0 +1,160 @@
+package columnar
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// The bytes that end a value and a column in a row. Neither occurs in valid UTF-8,
+// so that what is searched never reaches from one value into another.
+const (
+	endValue  = 0xff
+	endColumn = 0xfe
+)
+
+// texts is a chunk's rows of one group of Text columns. A row is, for every column
+// of the group, each value and endValue, and then endColumn.
+type texts struct {
+	data   []byte
+	starts []uint32 // one more than there are rows
+}
+
+func newTexts() texts { return texts{starts: []uint32{0}} }
+
+func (t *texts) row(i int) []byte { return t.data[t.starts[i]:t.starts[i+1]] }
+
+// narrow keeps the rows in which every token occurs, reading each.
+func (t *texts) narrow(tokens [][]byte, rows *rowset) {
+	for w, word := range rows {
+		for ; word != 0; word &= word - 1 {
+			row := w<<6 + bits.TrailingZeros64(word)
+			if !holds(t.row(row), tokens) {
+				rows.drop(row)
+			}
+		}
+	}
+}
+
+func holds(row []byte, tokens [][]byte) bool {
+	for _, token := range tokens {
+		if !bytes.Contains(row, token) {
+			return false
+		}
+	}
+	return true
+}
+
+// sweep returns the rows in which a token occurs, not going from row to row but
+// from each place to the next at which two bytes of the token stand.
+func (t *texts) sweep(token []byte) (found rowset) {
+	at, pair := t.rarest(token)
+	row := 0
+	for pos := at; ; {
+		if pos += indexPair(t.data[pos:], pair); pos >= len(t.data) {
+			return found
+		}
+		if !bytes.HasPrefix(t.data[pos-at:], token) {
+			pos++
+			continue
+		}
+		for int(t.starts[row+1]) <= pos {
+			row++
+		}
+		found.add(row)
+		if pos = int(t.starts[row+1]) + at; pos >= len(t.data) {
+			return found
+		}
+	}
+}
+
+// rarest returns which two bytes of a token, that stand side by side, are likely to
+// be the rarest, by a sample of the text; of one byte, it and nothing.
+func (t *texts) rarest(token []byte) (at int, pair []byte) {
+	sample := t.data[:min(len(t.data), 4096)]
+	least, last := math.MaxInt, len(sample)+1
+	for i := range token {
+		n := bytes.Count(sample, token[i:i+1])
+		if i > 0 && n*last < least {
+			at, least = i-1, n*last
+		}
+		last = n
+	}
+	return at, token[at:min(at+2, len(token))]
+}
+
+// indexPair returns the first place of one or two bytes, or the length of data or
+// more. Unlike bytes.Index, it takes the same time however often only the first of
+// them occurs.
+func indexPair(data, pair []byte) int {
+	if len(pair) == 1 {
+		if i := bytes.IndexByte(data, pair[0]); i >= 0 {
+			return i
+		}
+		return len(data)
+	}
+	const ones = 0x0101010101010101
+	first, second := uint64(pair[0])*ones, uint64(pair[1])*ones
+	rest := data
+	for len(rest) >= 9 {
+		// Of the bytes that become zero, the lowest is told for certain.
+		x := (binary.LittleEndian.Uint64(rest) ^ first) | (binary.LittleEndian.Uint64(rest[1:]) ^ second)
+		if zero := (x - ones) &^ x & (ones << 7); zero != 0 {
+			return len(data) - len(rest) + bits.TrailingZeros64(zero)>>3
+		}
+		rest = rest[8:]
+	}
+	if i := bytes.Index(rest, pair); i >= 0 {
+		return len(data) - len(rest) + i
+	}
+	return len(data)
+}
+
+// close ends the row of what was appended to data.
+func (t *texts) close() { t.starts = append(t.starts, uint32(len(t.data))) }
+
+func (t *texts) pack() {
+	t.data = append(make([]byte, 0, len(t.data)), t.data...)
+	t.starts = append(make([]uint32, 0, len(t.starts)), t.starts...)
+}
+
+// first returns the first value of the column of that rank in a row.
+func first(row []byte, rank uint8) (value []byte, ok bool) {
+	for ; rank > 0; rank-- {
+		row = row[bytes.IndexByte(row, endColumn)+1:]
+	}
+	if row[0] == endColumn {
+		return nil, false
+	}
+	return row[:bytes.IndexByte(row, endValue)], true
+}
+
+// appendColumn appends the values of a cell and ends the column.
+func appendColumn(dst []byte, c cell) []byte {
+	for list := c.list; len(list) > 0; {
+		var v []byte
+		v, list = nextString(list)
+		dst = append(append(dst, v...), endValue)
+	}
+	return append(dst, endColumn)
+}
+
+// fingerprint is one byte that stands for the first value of a cell: 1 to 255, and
+// 0 for no value.
+func fingerprint(c cell) int64 {
+	if c.count == 0 {
+		return 0
+	}
+	v, _ := nextString(c.list)
+	return hash8(v)
+}
+
+// hash8 hashes to 1 to 255, by FNV-1a.
+func hash8(value []byte) int64 {
+	h := uint32(2166136261)
+	for _, b := range value {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return int64(uint64(h)*255>>32) + 1
+}

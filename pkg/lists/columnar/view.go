@@ -1,0 +1,55 @@
+package columnar
+
+import "sync"
+
+// View answers queries about documents held in memory. Its methods may be called
+// by many goroutines at once; a query sees the documents either as they were
+// before an Apply or as they are after it.
+type View struct {
+	schema   *Schema
+	changing sync.Mutex // held by what changes the table, before mu
+	mu       sync.RWMutex
+	table    *table
+	scratch  sync.Pool // of *[]uint64: hits, a bit for each ordinal
+}
+
+// NewView returns a view without documents.
+func NewView(s *Schema) *View {
+	return &View{schema: s, table: newTable(s), scratch: sync.Pool{New: func() any { return new([]uint64) }}}
+}
+
+// Apply brings documents into the view. Of the documents of one ID and Sub, in
+// this batch and all before it, the one with the highest Revision counts, so that
+// replays and reorderings change nothing. The same revision again only moves
+// Visible to the later of the two moments; a deleted document of that revision
+// wins. Deleted documents leave the view, but their revisions are remembered, so
+// that what comes late does not bring them back.
+//
+// The view keeps nothing of docs. A document of another schema is a mistake in the
+// program: Apply panics.
+func (v *View) Apply(docs []Document) {
+	v.schema.own(docs, "Apply")
+	updates := newest(docs)
+	if len(updates) == 0 {
+		return
+	}
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.table.apply(updates)
+}
+
+// Len returns how many documents there are, deleted ones not counted.
+func (v *View) Len() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.live
+}
+
+// Bytes estimates the memory that the view takes, in bytes.
+func (v *View) Bytes() int64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.table.bytes()
+}

@@ -1,0 +1,296 @@
+package columnar_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+func number(n int) [16]byte { return [16]byte{14: byte(n >> 8), 15: byte(n)} }
+
+// numbers returns the ids of hits that number made.
+func numbers(hits []columnar.Hit) []int {
+	list := []int{}
+	for _, h := range hits {
+		list = append(list, int(h.ID[14])<<8|int(h.ID[15]))
+	}
+	return list
+}
+
+func TestSearchFindsTokensInsideOneValueOnly(t *testing.T) {
+	v := columnar.NewView(everything)
+	v.Apply([]columnar.Document{
+		everything.Build(number(1), 0).Text(name, "Linen shirt").Text(sku, "LS-1").Text(tags, "red", "wine").Text(ref, "hidden").Document(1, 1),
+		everything.Build(number(2), 0).Text(name, "Crème brûlée").Text(tags, "redwine").Text(lastName, "Shirt").Document(1, 1),
+	})
+	for _, row := range []struct {
+		search string
+		want   []int
+	}{
+		{"shirt", []int{1}},
+		{"SHIRT ls-1", []int{1}},
+		{"en sh", []int{1}},
+		{"redwine", []int{2}},
+		{"red wine", []int{1, 2}},
+		{"dw", []int{2}},
+		{"shirtls", nil},
+		{"1red", nil},
+		{"hidden", nil},
+		{"creme", []int{2}},
+		{"ÛLÉE", []int{2}},
+		{"e", []int{1, 2}},
+		{"shirt creme", nil},
+		{"", []int{1, 2}},
+		{"\u0301", []int{1, 2}},
+	} {
+		got := numbers(v.Query(columnar.Query{Search: fold.Tokens(row.search), Limit: 10}).Hits)
+		if !slices.Equal(got, row.want) {
+			t.Errorf("search %q finds %v, want %v", row.search, got, row.want)
+		}
+	}
+}
+
+func TestInComparesAWholeTextWithItsFirstValueOnly(t *testing.T) {
+	doc := everything.Build(number(1), 0).Text(sku, "LS-1", "LS-2").Text(ref, "").Document(1, 1)
+	v := columnar.NewView(everything)
+	v.Apply([]columnar.Document{doc})
+	for _, row := range []struct {
+		name   string
+		filter columnar.Filter
+		want   bool
+	}{
+		{"first value", columnar.In(sku, "x", "ls-1"), true},
+		{"second value", columnar.In(sku, "ls-2"), false},
+		{"a part", columnar.In(sku, "ls"), false},
+		{"no value asked for", columnar.In(sku), false},
+		{"empty value", columnar.In(ref, ""), true},
+		{"empty value is not null", columnar.Null(ref), false},
+		{"not of a part", columnar.Not(columnar.In(sku, "ls")), true},
+	} {
+		q := columnar.Query{Filter: row.filter}
+		if got := v.Query(q).Total == 1; got != row.want {
+			t.Errorf("%s: the view says %v, want %v", row.name, got, row.want)
+		}
+		if got := columnar.Match(everything, q, doc); got != row.want {
+			t.Errorf("%s: Match says %v, want %v", row.name, got, row.want)
+		}
+	}
+}
+
+func TestTextIsOrderedByCodePointsAndNullsAreLastBothWays(t *testing.T) {
+	v := columnar.NewView(everything)
+	names := []string{"b", "", "ab", "a", "É", "a\x00", "日本", "z", "𝔘𐀀", "a"}
+	docs := []columnar.Document{everything.Build(number(90), 0).Document(1, 1), everything.Build(number(91), 0).Document(1, 1)}
+	for i, n := range names {
+		docs = append(docs, everything.Build(number(i), 0).Text(name, n).Document(1, 1))
+	}
+	v.Apply(docs)
+	up := v.Query(columnar.Query{OrderBy: name, Limit: 100})
+	if got, want := numbers(up.Hits), []int{1, 3, 9, 5, 2, 0, 4, 8, 7, 6, 90, 91}; !slices.Equal(got, want) {
+		t.Errorf("ascending: %v, want %v", got, want)
+	}
+	down := v.Query(columnar.Query{OrderBy: name, Desc: true, Limit: 100})
+	if got, want := numbers(down.Hits), []int{6, 7, 8, 4, 0, 2, 5, 9, 3, 1, 91, 90}; !slices.Equal(got, want) {
+		t.Errorf("descending: %v, want %v", got, want)
+	}
+}
+
+func TestDeletedDocumentsStayAway(t *testing.T) {
+	v := columnar.NewView(everything)
+	doc := func(revision, visible int64) columnar.Document {
+		return everything.Build(number(1), 0).Number(price, revision).Document(revision, visible)
+	}
+	gone := func(revision int64) columnar.Document { return everything.Tombstone(number(1), 0, revision, 1) }
+	for i, row := range []struct {
+		doc  columnar.Document
+		want []columnar.Hit
+	}{
+		{doc(5, 50), []columnar.Hit{{ID: number(1), Revision: 5, Visible: 50}}},
+		{doc(4, 99), []columnar.Hit{{ID: number(1), Revision: 5, Visible: 50}}},
+		{doc(5, 70), []columnar.Hit{{ID: number(1), Revision: 5, Visible: 70}}},
+		{doc(5, 60), []columnar.Hit{{ID: number(1), Revision: 5, Visible: 70}}},
+		{gone(4), []columnar.Hit{{ID: number(1), Revision: 5, Visible: 70}}},
+		{gone(7), []columnar.Hit{}},
+		{doc(6, 80), []columnar.Hit{}},
+		{doc(7, 80), []columnar.Hit{}},
+		{doc(8, 90), []columnar.Hit{{ID: number(1), Revision: 8, Visible: 90}}},
+		{gone(8), []columnar.Hit{}},
+	} {
+		v.Apply([]columnar.Document{row.doc})
+		if got := v.Query(columnar.Query{OrderBy: price, Limit: 10}); !slices.Equal(got.Hits, row.want) || v.Len() != len(row.want) {
+			t.Fatalf("step %d: hits %v of %d, want %v", i, got.Hits, v.Len(), row.want)
+		}
+	}
+}
+
+func TestPagesPastTheEndAreEmptyWithTheTrueTotal(t *testing.T) {
+	v := columnar.NewView(everything)
+	v.Apply([]columnar.Document{
+		everything.Build(number(1), 0).Bool(active, true).Document(1, 1),
+		everything.Build(number(2), 0).Bool(active, true).Document(1, 1),
+	})
+	for _, filter := range []columnar.Filter{{}, columnar.Is(active, true)} {
+		for _, q := range []columnar.Query{
+			{Offset: 2, Limit: 20},
+			{Offset: math.MaxInt, Limit: math.MaxInt},
+			{Limit: 0},
+			{Offset: 1, Limit: -1},
+			{AfterID: ptr(number(2)), Limit: 20},
+			{AfterID: ptr(number(0)), Limit: 0},
+		} {
+			q.Filter = filter
+			if got := v.Query(q); got.Total != 2 || got.Hits == nil || len(got.Hits) != 0 {
+				t.Errorf("%+v: %+v, want an empty page of 2", q, got)
+			}
+		}
+	}
+}
+
+func TestWalkByIDNeverPartsDocumentsOfOneID(t *testing.T) {
+	v := columnar.NewView(everything)
+	var docs []columnar.Document
+	for id := 1; id <= 5; id++ {
+		for sub := range id {
+			docs = append(docs, everything.Build(number(id), uint8(sub)).Document(1, 1))
+		}
+	}
+	v.Apply(docs)
+	var got []int
+	after := number(0)
+	for {
+		r := v.Query(columnar.Query{AfterID: &after, Limit: 2})
+		if len(r.Hits) == 0 {
+			break
+		}
+		got = append(got, len(r.Hits))
+		after = r.Hits[len(r.Hits)-1].ID
+	}
+	if want := []int{3, 3, 4, 5}; !slices.Equal(got, want) {
+		t.Errorf("pages of %v documents, want %v", got, want)
+	}
+}
+
+// Each Apply moves every document from one state to another; a query that saw a
+// part of it would count some in both or in neither.
+func TestQueriesBesideApplySeeOneState(t *testing.T) {
+	const docs, rounds = 300, 60
+	v := columnar.NewView(everything)
+	all := func(revision int64) []columnar.Document {
+		batch := make([]columnar.Document, docs)
+		for i := range batch {
+			batch[i] = everything.Build(number(i), 0).Keyword(state, fmt.Sprint(revision)).Number(price, revision).
+				Text(name, fmt.Sprintf("name %d", (revision*7+int64(i))%docs)).Document(revision, revision)
+		}
+		return batch
+	}
+	v.Apply(all(0))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := oneState(v, docs); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for revision := range int64(rounds) {
+		v.Apply(all(revision + 1))
+	}
+	close(done)
+	readers.Wait()
+}
+
+func oneState(v *columnar.View, docs int) error {
+	for _, q := range []columnar.Query{
+		{OrderBy: price, Limit: docs},
+		{OrderBy: name, Limit: docs, Desc: true, Search: []string{"name"}},
+		{Limit: docs, Filter: columnar.Not(columnar.Null(state))},
+		{AfterID: &[16]byte{}, Limit: docs - 1},
+	} {
+		r := v.Query(q)
+		for _, h := range r.Hits {
+			if h.Revision != r.Hits[0].Revision {
+				return fmt.Errorf("%+v: revisions %d and %d on one page", q, r.Hits[0].Revision, h.Revision)
+			}
+		}
+		if r.Total != docs || q.AfterID == nil && len(r.Hits) != docs {
+			return fmt.Errorf("%+v: %d hits of %d, want %d", q, len(r.Hits), r.Total, docs)
+		}
+	}
+	if v.Len() != docs || v.Bytes() <= 0 {
+		return fmt.Errorf("%d documents in %d bytes", v.Len(), v.Bytes())
+	}
+	return nil
+}
+
+// The first searches of a view make its signatures, all at once.
+func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
+	const docs = 3*4096 + 100
+	v := columnar.NewView(everything)
+	batch := make([]columnar.Document, docs)
+	for i := range batch {
+		batch[i] = everything.Build(number(i), 0).Text(name, fmt.Sprintf("name %05d", i)).Document(1, 1)
+	}
+	v.Apply(batch)
+	want := map[string]int{}
+	for _, token := range []string{"0", "name", "09", "name 0", "1234", "99999"} {
+		want[token] = 0
+		for i := range docs {
+			if strings.Contains(fmt.Sprintf("name %05d", i), token) {
+				want[token]++
+			}
+		}
+	}
+	var readers sync.WaitGroup
+	for range 3 {
+		for token, n := range want {
+			readers.Go(func() {
+				if got := v.Query(columnar.Query{Search: []string{token, "n"}}).Total; got != n {
+					t.Errorf("%q is in %d documents, want %d", token, got, n)
+				}
+			})
+		}
+	}
+	readers.Wait()
+}
+
+func TestBytesIsCloseToTheHeapAndWithinBounds(t *testing.T) {
+	const size = 40_000
+	before := heap()
+	v := newProductView(size)
+	took, estimate := heap()-before, v.Bytes()
+	if ratio := float64(estimate) / float64(took); ratio < 0.9 || ratio > 1.1 {
+		t.Errorf("Bytes() = %d, the heap grew by %d", estimate, took)
+	}
+	// 40 MB for 100,000 products.
+	if estimate > 400*size {
+		t.Errorf("%d products take %d bytes, %d each, want at most 400", size, estimate, estimate/size)
+	}
+	runtime.KeepAlive(v)
+}
+
+func TestSmallViewsAreSmall(t *testing.T) {
+	v := columnar.NewView(products)
+	builder := products.Build([16]byte{}, 0)
+	for revision := range int64(3000) {
+		v.Apply([]columnar.Document{product(builder, int(revision%10), revision)})
+	}
+	if got := v.Bytes(); v.Len() != 10 || got > 200_000 {
+		t.Errorf("%d products, changed 3,000 times, take %d bytes, want at most 200,000", v.Len(), got)
+	}
+}

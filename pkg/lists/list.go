@@ -1,0 +1,82 @@
+package lists
+
+import (
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+// List declares a list.
+type List struct {
+	Name    string           // of the resource, in the plural
+	Schema  *columnar.Schema // nil for a list that no index answers
+	Filters []Filter
+	Search  []string // the fields that search looks into; none: there is no search
+	Orders  []Order  // the first is the default
+	Walk    bool     // afterId is accepted
+}
+
+// Kind is what a filter's value is.
+type Kind uint8
+
+// The kinds of filter. Each becomes one parameter, a range two: its name
+// with From and To.
+const (
+	ID      Kind = iota + 1 // one UUID
+	IDs                     // up to Max UUIDs, comma-separated; matches documents by their id
+	Enum                    // one or more of Values, comma-separated
+	Code                    // one or more texts that Check accepts, comma-separated
+	Bool                    // true or false
+	Text                    // compared whole, folded
+	Range                   // a time from, inclusive, and a time to, exclusive
+	Visible                 // a range of the time at which a change became visible
+)
+
+// Filter declares one filter.
+type Filter struct {
+	Name        string
+	Kind        Kind
+	Column      string // of the schema; "": the list's owner makes the filter
+	Values      []string
+	Check       func(string) error // of a Code; its error says what is taken
+	Null        string             // of an ID: the word that asks for documents without one
+	Max         int                // of IDs
+	Description string
+	Default     string // as documented; the owner applies it
+}
+
+// Order declares one orderBy.
+type Order struct {
+	Name   string
+	Column string // of the schema; "": the name
+	Desc   bool   // the direction unless orderDirection says another
+}
+
+func (o Order) column() string {
+	if o.Column != "" {
+		return o.Column
+	}
+	return o.Name
+}
+
+// By makes the order of a date or a number: descending by default.
+func By(name string) Order { return Order{Name: name, Desc: true} }
+
+// ByText makes the order of a text: ascending by default.
+func ByText(name string) Order { return Order{Name: name} }
+
+func (l *List) order(name string) (Order, bool) {
+	i := slices.IndexFunc(l.Orders, func(o Order) bool { return o.Name == name })
+	if i < 0 {
+		return Order{}, false
+	}
+	return l.Orders[i], true
+}
+
+func (l *List) orderNames() []string {
+	names := make([]string, len(l.Orders))
+	for i, o := range l.Orders {
+		names[i] = o.Name
+	}
+	return names
+}

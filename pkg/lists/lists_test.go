@@ -1,0 +1,440 @@
+package lists_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	idA = "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00"
+	idB = "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7"
+)
+
+var schema = columnar.MustSchema("things",
+	columnar.Column{Name: "owner", Type: columnar.Keyword},
+	columnar.Column{Name: "status", Type: columnar.Keyword},
+	columnar.Column{Name: "code", Type: columnar.Keyword},
+	columnar.Column{Name: "open", Type: columnar.Bool},
+	columnar.Column{Name: "name", Type: columnar.Text, Search: true, Sort: true, Match: true},
+	columnar.Column{Name: "createdAt", Type: columnar.Time, Sort: true},
+)
+
+func things() *lists.List {
+	return &lists.List{
+		Name: "things", Schema: schema, Walk: true,
+		Search: []string{"name"},
+		Orders: []lists.Order{lists.By("createdAt"), lists.ByText("name")},
+		Filters: []lists.Filter{
+			{Name: "ids", Kind: lists.IDs, Max: 2},
+			{Name: "ownerId", Kind: lists.ID, Column: "owner", Null: "root"},
+			{Name: "otherId", Kind: lists.ID},
+			{Name: "status", Kind: lists.Enum, Column: "status", Values: []string{"OPEN", "SHUT"}},
+			{Name: "code", Kind: lists.Code, Column: "code", Check: func(s string) error {
+				if len(s) != 1 {
+					return errors.New("must be a letter")
+				}
+				return nil
+			}},
+			{Name: "open", Kind: lists.Bool, Column: "open"},
+			{Name: "name", Kind: lists.Text, Column: "name"},
+			{Name: "created", Kind: lists.Range, Column: "createdAt"},
+			{Name: "updated", Kind: lists.Visible},
+		},
+	}
+}
+
+func parse(t testing.TB, query string) (*lists.Query, error) {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return things().Parse(values)
+}
+
+func TestABadParameterIsRefusedByName(t *testing.T) {
+	for _, tt := range []struct{ query, field, code, contains string }{
+		{"colour=red", "colour", "unknown", "not a parameter"},
+		{"Page=1", "Page", "unknown", "not a parameter"},
+		{"page=1&page=2", "page", "duplicate", "once"},
+		{"open=true&open=true", "open", "duplicate", "once"},
+		{"search=a&search=b", "search", "duplicate", "once"},
+		{"page=", "page", "invalid_format", "empty"},
+		{"status=", "status", "invalid_format", "empty"},
+		{"name=%20", "name", "invalid_format", "empty"},
+		{"createdFrom=", "createdFrom", "invalid_format", "empty"},
+		{"page=0", "page", "out_of_range", "must be between 1 and 2147483647"},
+		{"page=2147483648", "page", "out_of_range", "must be between 1 and 2147483647"},
+		{"page=99999999999999999999", "page", "out_of_range", "must be between"},
+		{"page=01", "page", "invalid_format", "digits only"},
+		{"page=+1", "page", "invalid_format", "digits only"},
+		{"page=-1", "page", "invalid_format", "digits only"},
+		{"page=1.0", "page", "invalid_format", "digits only"},
+		{"page=1e2", "page", "invalid_format", "digits only"},
+		{"page=%201", "page", "invalid_format", "digits only"},
+		{"page=%D9%A1", "page", "invalid_format", "digits only"},
+		{"limit=0", "limit", "out_of_range", "must be between 1 and 100"},
+		{"limit=101", "limit", "out_of_range", "must be between 1 and 100"},
+		{"orderBy=id", "orderBy", "invalid_format", "one of createdAt, name"},
+		{"orderBy=Name", "orderBy", "invalid_format", "one of createdAt, name"},
+		{"orderDirection=down", "orderDirection", "invalid_format", "asc or desc"},
+		{"afterId=x", "afterId", "invalid_format", "UUID"},
+		{"afterId=" + idA + "&page=1", "page", "not_allowed", "afterId"},
+		{"afterId=" + idA + "&orderBy=name", "orderBy", "not_allowed", "afterId"},
+		{"afterId=" + idA + "&orderDirection=asc", "orderDirection", "not_allowed", "afterId"},
+		{"search=" + strings.Repeat("%C3%A9", 201), "search", "out_of_range", "200 characters"},
+		{"search=" + strings.Repeat("a+", 10) + "a", "search", "out_of_range", "10 words"},
+		{"ids=" + idA + ",", "ids", "invalid_format", "UUID"},
+		{"ids=" + idA + "," + idA + "," + idA, "ids", "out_of_range", "at most 2"},
+		{"ownerId=Root", "ownerId", "invalid_format", "or root"},
+		{"otherId=root", "otherId", "invalid_format", "UUID"},
+		{"otherId=" + idA + "," + idB, "otherId", "invalid_format", "UUID"},
+		{"status=open", "status", "invalid_format", "of OPEN, SHUT"},
+		{"status=OPEN,,SHUT", "status", "invalid_format", "of OPEN, SHUT"},
+		{"status=OPEN,+SHUT", "status", "invalid_format", "of OPEN, SHUT"},
+		{"code=a,bc", "code", "invalid_format", `must be a letter, or several, comma-separated; "bc" is not one`},
+		{"open=1", "open", "invalid_format", "true or false"},
+		{"open=TRUE", "open", "invalid_format", "true or false"},
+		{"createdFrom=yesterday", "createdFrom", "invalid_format", "RFC 3339"},
+		{"createdFrom=2026-11-21T06:35:41+01:00", "createdFrom", "invalid_format", "%2B"},
+		{"createdTo=2026-11-21T06:35:41.2425Z", "createdTo", "invalid_format", "three decimals"},
+		{"createdFrom=2026-11-22&createdTo=2026-11-21", "createdFrom", "out_of_range", "not be after createdTo"},
+		{"updatedFrom=2026-11-22&updatedTo=2026-11-21", "updatedFrom", "out_of_range", "not be after updatedTo"},
+		{"created=2026-11-22", "created", "unknown", "not a parameter"},
+	} {
+		q, err := parse(t, tt.query)
+		f, ok := fault.As(err)
+		if !ok || len(f.Details) != 1 {
+			t.Errorf("%s: %+v, %v; want one detail", tt.query, q, err)
+			continue
+		}
+		d := f.Details[0]
+		if f.Kind != fault.Invalid || d.Field != tt.field || d.In != fault.InQuery || d.Code != tt.code || !strings.Contains(d.Message, tt.contains) {
+			t.Errorf("%s:\n got %+v\nwant %s %s …%s…", tt.query, d, tt.field, tt.code, tt.contains)
+		}
+	}
+}
+
+func TestEveryBadParameterIsNamed(t *testing.T) {
+	_, err := parse(t, "page=0&limit=0&open=maybe&colour=red")
+	f, ok := fault.As(err)
+	if !ok {
+		t.Fatalf("Parse = %v", err)
+	}
+	var fields []string
+	for _, d := range f.Details {
+		fields = append(fields, d.Field)
+	}
+	if want := []string{"colour", "limit", "open", "page"}; !cmp.Equal(fields, want) {
+		t.Errorf("details of %v, want %v", fields, want)
+	}
+}
+
+func TestPagesAndOrders(t *testing.T) {
+	for _, tt := range []struct {
+		query       string
+		page, limit int
+		order       string
+		desc        bool
+	}{
+		{"", 1, 20, "createdAt", true},
+		{"page=3&limit=100", 3, 100, "createdAt", true},
+		{"page=2147483647&limit=1", 2147483647, 1, "createdAt", true},
+		{"orderBy=name", 1, 20, "name", false},
+		{"orderBy=createdAt", 1, 20, "createdAt", true},
+		{"orderDirection=ASC", 1, 20, "createdAt", false},
+		{"orderBy=name&orderDirection=Desc", 1, 20, "name", true},
+	} {
+		q, err := parse(t, tt.query)
+		if err != nil {
+			t.Errorf("%s: %v", tt.query, err)
+			continue
+		}
+		if q.Page != tt.page || q.Limit != tt.limit || q.Order.Name != tt.order || q.Desc != tt.desc {
+			t.Errorf("%s: page %d, limit %d, by %s desc %v; want %+v", tt.query, q.Page, q.Limit, q.Order.Name, q.Desc, tt)
+		}
+		in := q.Index()
+		if in.Offset != (tt.page-1)*tt.limit || in.Limit != tt.limit || in.OrderBy != schema.Col(tt.order) || in.Desc != tt.desc {
+			t.Errorf("%s: index query %+v", tt.query, in)
+		}
+	}
+}
+
+// view holds three things: a with everything, b with other values, c with nothing.
+func view(t testing.TB) (*columnar.View, map[string]value.ID) {
+	t.Helper()
+	ids := map[string]value.ID{"a": value.MustID(idA), "b": value.MustID(idB), "c": value.MustID("ffffffff-9d4f-7b33-8c6e-73b2c4d5e6f7")}
+	day := func(s string) int64 {
+		at, err := value.ParseTime(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int64(at)
+	}
+	col := schema.Col
+	v := columnar.NewView(schema)
+	v.Apply([]columnar.Document{
+		schema.Build(ids["a"], 0).Keyword(col("owner"), lists.Key(ids["b"])).Keyword(col("status"), "OPEN").Keyword(col("code"), "x").
+			Bool(col("open"), true).Text(col("name"), "Café Nord").Time(col("createdAt"), day("2026-01-01")).Document(1, day("2026-06-01")),
+		schema.Build(ids["b"], 0).Keyword(col("owner"), lists.Key(ids["a"])).Keyword(col("status"), "SHUT").Keyword(col("code"), "y").
+			Bool(col("open"), false).Text(col("name"), "Bar Nord").Time(col("createdAt"), day("2026-02-01")).Document(1, day("2026-07-01")),
+		schema.Build(ids["c"], 0).Document(1, day("2026-08-01")),
+	})
+	return v, ids
+}
+
+func TestFiltersSelect(t *testing.T) {
+	v, ids := view(t)
+	names := map[value.ID]string{}
+	for name, id := range ids {
+		names[id] = name
+	}
+	for query, want := range map[string]string{
+		"":                                 "bac",
+		"orderDirection=asc":               "abc",
+		"orderBy=name":                     "bac",
+		"orderBy=name&orderDirection=desc": "abc",
+		"search=nord":                      "ba",
+		"search=NORD+caf%C3%A9":            "a",
+		"search=":                          "bac",
+		"search=+":                         "bac",
+		"ids=" + idB + "," + strings.ToUpper(idA): "ba",
+		"ownerId=" + idB:                       "a",
+		"ownerId=root":                         "c",
+		"otherId=" + idB:                       "bac",
+		"status=OPEN":                          "a",
+		"status=SHUT,OPEN":                     "ba",
+		"code=y,z":                             "b",
+		"open=false":                           "b",
+		"name=cafe+nord":                       "a",
+		"name=%20bar%20nord%20":                "b",
+		"name=bar":                             "",
+		"createdFrom=2026-01-01":               "ba",
+		"createdFrom=2026-01-01T00:00:00.001Z": "b",
+		"createdTo=2026-02-01":                 "a",
+		"createdFrom=2026-02-01&createdTo=2026-02-01":  "",
+		"createdTo=2026-02-01T02:00:00%2B01:00":        "ba",
+		"updatedFrom=2026-07-01":                       "bc",
+		"updatedFrom=2026-07-01&updatedTo=2026-08-01":  "b",
+		"page=2&limit=2":                               "c",
+		"page=3&limit=2":                               "",
+		"afterId=00000000-0000-0000-0000-000000000000": "abc",
+		"afterId=" + idA + "&limit=1":                  "b",
+		"status=OPEN&open=false":                       "",
+	} {
+		q, err := parse(t, query)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+			continue
+		}
+		got := ""
+		for _, hit := range v.Query(q.Index()).Hits {
+			got += names[hit.ID]
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestTheOwnersFiltersAreAdded(t *testing.T) {
+	v, _ := view(t)
+	q, err := parse(t, "open=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.Query(q.Index(columnar.Any())).Total; got != 0 {
+		t.Errorf("with a filter that holds nowhere: %d hits", got)
+	}
+}
+
+func TestValuesAreReadByName(t *testing.T) {
+	q, err := parse(t, "ownerId=root&otherId="+idA+"&open=false&status=OPEN,SHUT&createdFrom=2026-01-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, ok := q.ID("otherId"); !ok || id.String() != idA {
+		t.Errorf("ID(otherId) = %v, %v", id, ok)
+	}
+	if id, ok := q.ID("ownerId"); ok || !q.Has("ownerId") {
+		t.Errorf("ID(ownerId) = %v, %v", id, ok)
+	}
+	if q.Bool("open", true) || !q.Bool("absent", true) || q.Has("absent") {
+		t.Errorf("Bool(open) = %v, Bool(absent) = %v", q.Bool("open", true), q.Bool("absent", true))
+	}
+	if got := q.Texts("status"); !cmp.Equal(got, []string{"OPEN", "SHUT"}) || q.Texts("code") != nil {
+		t.Errorf("Texts = %v, %v", got, q.Texts("code"))
+	}
+	from, to := q.Range("created")
+	if from == nil || to != nil {
+		t.Errorf("Range = %v, %v", from, to)
+	}
+}
+
+func TestLinksLeadThroughThePages(t *testing.T) {
+	const self = "https://x.test/things"
+	for _, tt := range []struct {
+		query string
+		total int
+		want  string
+	}{
+		{"", 0, `first=page=1 last=page=1`},
+		{"", 20, `first=page=1 last=page=1`},
+		{"", 21, `first=page=1 next=page=2 last=page=2`},
+		{"page=2&limit=10", 35, `first=limit=10&page=1 prev=limit=10&page=1 next=limit=10&page=3 last=limit=10&page=4`},
+		{"page=4&limit=10", 35, `first=limit=10&page=1 prev=limit=10&page=3 last=limit=10&page=4`},
+		{"page=9&limit=10", 35, `first=limit=10&page=1 prev=limit=10&page=4 last=limit=10&page=4`},
+		{"search=a+%26b&status=OPEN,SHUT", 21, `first=search=a+%26b&status=OPEN%2CSHUT&page=1 next=search=a+%26b&status=OPEN%2CSHUT&page=2 last=search=a+%26b&status=OPEN%2CSHUT&page=2`},
+	} {
+		q, err := parse(t, tt.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := links(q.Links(self, tt.total, nil)); got != tt.want {
+			t.Errorf("%s of %d:\n got %s\nwant %s", tt.query, tt.total, got, tt.want)
+		}
+	}
+	q, err := parse(t, "limit=5&afterId="+idA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := value.MustID(idB)
+	want := "first=limit=5&afterId=00000000-0000-0000-0000-000000000000 next=limit=5&afterId=" + idB
+	if got := links(q.Links(self, 99, &last)); got != want {
+		t.Errorf("a walk:\n got %s\nwant %s", got, want)
+	}
+	if got := links(q.Links(self, 99, nil)); strings.Contains(got, "next") {
+		t.Errorf("the end of a walk: %s", got)
+	}
+}
+
+// links shortens a Link header to rel=query pairs.
+func links(header string) string {
+	var out []string
+	for _, part := range strings.Split(header, ", ") {
+		target, rel, _ := strings.Cut(strings.TrimPrefix(part, "<https://x.test/things?"), ">; ")
+		out = append(out, strings.Trim(strings.TrimPrefix(rel, "rel="), `"`)+"="+target)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestMetaCountsPages(t *testing.T) {
+	for total, want := range map[int]int{0: 0, 1: 1, 20: 1, 21: 2, 40: 2, 41: 3} {
+		q, err := parse(t, "page=7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Meta(total); got != (lists.Meta{Page: 7, Limit: 20, Total: total, TotalPages: want}) {
+			t.Errorf("Meta(%d) = %+v, want %d pages", total, got, want)
+		}
+	}
+}
+
+func TestParametersDescribeWhatParseTakes(t *testing.T) {
+	params := map[string]lists.Parameter{}
+	var names []string
+	for _, p := range things().Parameters() {
+		params[p.Name] = p
+		names = append(names, p.Name)
+	}
+	want := []string{
+		"page", "limit", "orderBy", "orderDirection", "afterId", "search", "ids", "ownerId", "otherId", "status", "code", "open",
+		"name", "createdFrom", "createdTo", "updatedFrom", "updatedTo",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Fatal(diff)
+	}
+	if p := params["status"]; !p.Multi || !cmp.Equal(p.Enum, []string{"OPEN", "SHUT"}) {
+		t.Errorf("status: %+v", p)
+	}
+	if p := params["otherId"]; p.Format != "uuid" || p.Multi {
+		t.Errorf("otherId: %+v", p)
+	}
+	if p := params["ownerId"]; p.Format != "" { // root is no UUID
+		t.Errorf("ownerId: %+v", p)
+	}
+	if p := params["open"]; p.Type != "boolean" {
+		t.Errorf("open: %+v", p)
+	}
+	if p := params["limit"]; p.Type != "integer" || *p.Min != 1 || *p.Max != 100 || p.Default != "20" {
+		t.Errorf("limit: %+v", p)
+	}
+	if p := params["createdTo"]; p.Format != "date-time" {
+		t.Errorf("createdTo: %+v", p)
+	}
+	if p := params["orderBy"]; p.Default != "createdAt" || !strings.Contains(p.Description, "asc for name and desc for createdAt") {
+		t.Errorf("orderBy: %+v", p)
+	}
+}
+
+func TestAListWithoutSearchOrWalkRefusesThem(t *testing.T) {
+	l := &lists.List{Name: "plain", Orders: []lists.Order{lists.By("createdAt")}}
+	for _, name := range []string{"search", "afterId", "ids"} {
+		_, err := l.Parse(url.Values{name: {idA}})
+		if f, ok := fault.As(err); !ok || f.Details[0].Code != fault.DetailUnknown {
+			t.Errorf("%s: %v, want it unknown", name, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"", "page=2&limit=7", "ids=" + idA, "createdFrom=2026-01-01T00:00:00%2B01:00&createdTo=2027-01-01", "search=%20a%09b", "afterId=" + idA,
+		"status=OPEN,SHUT&code=a&open=true&name=%E4%B8%AD", "page=&page=1", "orderBy=name&orderDirection=DESC",
+	} {
+		f.Add(seed)
+	}
+	v, _ := view(f)
+	f.Fuzz(func(t *testing.T, query string) {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		q, err := things().Parse(values)
+		if err != nil {
+			fa, ok := fault.As(err)
+			if !ok || fa.Kind != fault.Invalid || len(fa.Details) == 0 {
+				t.Fatalf("%q: %v is no refusal by name", query, err)
+			}
+			return
+		}
+		v.Query(q.Index())
+		for _, part := range strings.Split(q.Links("https://x.test/things", 1_000_000_000, &value.ID{}), ", ") {
+			target, _, _ := strings.Cut(strings.TrimPrefix(part, "<https://x.test/things?"), ">; ")
+			linked, err := url.ParseQuery(target)
+			if err != nil {
+				t.Fatalf("%q: link %q: %v", query, part, err)
+			}
+			if _, err := things().Parse(linked); err != nil {
+				t.Fatalf("%q: the link %q is refused: %v", query, part, err)
+			}
+		}
+	})
+}
+
+func TestEveryDescribedParameterIsTakenAndNoOther(t *testing.T) {
+	bare := things()
+	bare.Walk, bare.Search, bare.Filters = false, nil, nil
+	for _, l := range []*lists.List{things(), bare} {
+		described := map[string]bool{}
+		for _, p := range l.Parameters() {
+			described[p.Name] = true
+		}
+		for _, p := range append(things().Parameters(), lists.Parameter{Name: "created"}, lists.Parameter{Name: "createdfrom"}, lists.Parameter{}) {
+			_, err := l.Parse(url.Values{p.Name: {"?"}})
+			f, ok := fault.As(err)
+			unknown := ok && len(f.Details) > 0 && f.Details[0].Code == fault.DetailUnknown
+			if unknown == described[p.Name] {
+				t.Errorf("parameter %q: described %t, unknown %t (%v)", p.Name, described[p.Name], unknown, err)
+			}
+		}
+	}
+}

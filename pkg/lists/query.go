@@ -1,0 +1,139 @@
+package lists
+
+import (
+	"math"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Query is what a query string asks of a list, checked.
+type Query struct {
+	Page   int
+	Limit  int
+	After  *value.ID // of afterId; Page is 1 then
+	Order  Order
+	Desc   bool
+	Search []string // folded tokens, all of which must occur
+
+	list  *List
+	raw   string // the query string without page and afterId, in the form that links use
+	given map[string]argument
+}
+
+// argument is the value of one filter.
+type argument struct {
+	ids      []value.ID
+	texts    []string
+	flag     bool
+	null     bool // the word for documents without a value
+	from, to *value.Time
+}
+
+// ID returns the UUID of an ID filter; ok is false when it was not given, or
+// given as the word for documents without one.
+func (q *Query) ID(name string) (id value.ID, ok bool) {
+	if a, given := q.given[name]; given && len(a.ids) == 1 {
+		return a.ids[0], true
+	}
+	return value.ID{}, false
+}
+
+// Bool returns a Bool filter, or the fallback when it was not given.
+func (q *Query) Bool(name string, fallback bool) bool {
+	if a, given := q.given[name]; given {
+		return a.flag
+	}
+	return fallback
+}
+
+// Texts returns what an Enum, a Code or a Text was given; nil when it was not.
+func (q *Query) Texts(name string) []string { return q.given[name].texts }
+
+// Range returns the ends of a Range; nil where none was given.
+func (q *Query) Range(name string) (from, to *value.Time) {
+	a := q.given[name]
+	return a.from, a.to
+}
+
+// Has reports whether the filter was given.
+func (q *Query) Has(name string) bool {
+	_, given := q.given[name]
+	return given
+}
+
+// Offset is how many entries lie before the page.
+func (q *Query) Offset() int { return (q.Page - 1) * q.Limit }
+
+// Index returns the query of the list's index: what was given of the filters
+// that have a column, and the filters that the owner adds.
+func (q *Query) Index(more ...columnar.Filter) columnar.Query {
+	filters := more[:len(more):len(more)]
+	for i := range q.list.Filters {
+		f := &q.list.Filters[i]
+		if a, given := q.given[f.Name]; given && (f.Column != "" || f.Kind == IDs || f.Kind == Visible) {
+			filters = append(filters, f.index(q.list.Schema, a))
+		}
+	}
+	out := columnar.Query{
+		Filter: columnar.All(filters...), Search: q.Search, Desc: q.Desc, Offset: q.Offset(), Limit: q.Limit,
+		OrderBy: q.list.Schema.Col(q.Order.column()),
+	}
+	if q.After != nil {
+		after := [16]byte(*q.After)
+		out.AfterID = &after
+	}
+	return out
+}
+
+// index is the filter of an index. It panics on a column that the schema
+// does not have.
+func (f *Filter) index(schema *columnar.Schema, a argument) columnar.Filter {
+	switch f.Kind {
+	case IDs:
+		ids := make([][16]byte, len(a.ids))
+		for i, id := range a.ids {
+			ids[i] = id
+		}
+		return columnar.IDs(ids...)
+	case Visible:
+		return columnar.VisibleWithin(ends(a))
+	}
+	col := schema.Col(f.Column)
+	switch f.Kind {
+	case ID:
+		if a.null {
+			return columnar.Null(col)
+		}
+		return columnar.In(col, Key(a.ids[0]))
+	case Bool:
+		return columnar.Is(col, a.flag)
+	case Range:
+		from, to := ends(a)
+		return columnar.Within(col, from, to)
+	}
+	return columnar.In(col, a.texts...)
+}
+
+func ends(a argument) (from, to int64) {
+	from, to = math.MinInt64, math.MaxInt64
+	if a.from != nil {
+		from = int64(*a.from)
+	}
+	if a.to != nil {
+		to = int64(*a.to)
+	}
+	return from, to
+}
+
+// Key is an identifier as keyword columns hold it: its 16 bytes.
+func Key(id value.ID) string { return string(id[:]) }
+
+// Keys is Key of each.
+func Keys(ids []value.ID) []string {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = Key(id)
+	}
+	return keys
+}

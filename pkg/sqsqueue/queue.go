@@ -1,0 +1,267 @@
+package sqsqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/pause"
+)
+
+// Limits of SQS.
+const (
+	MaxMessage           = 1 << 20 // bytes of a message, and of a batch together
+	MaxDelay             = 15 * time.Minute
+	MaxVisibilityTimeout = 12 * time.Hour // from when the message was received
+	maxBatch             = 10
+
+	senders       = 8 // batches under way at a time
+	batchAttempts = 5
+	firstPause    = 50 * time.Millisecond
+)
+
+// Queue is one queue. It is safe for concurrent use.
+type Queue struct {
+	client *sqs.Client
+	url    string
+}
+
+// New returns the queue at the URL.
+func New(client *sqs.Client, url string) *Queue { return &Queue{client: client, url: url} }
+
+// Message is what is sent. Messages of one group get their fair share of the
+// readers beside those of others.
+type Message struct {
+	Body       string
+	Group      string        // "": none
+	Delay      time.Duration // up to MaxDelay; what is finer than a second rounds up
+	Attributes map[string]string
+}
+
+// Ping makes one cheap call, so that a function's first message finds an open
+// connection.
+func (q *Queue) Ping(ctx context.Context) error {
+	_, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameVisibilityTimeout},
+	})
+	if err != nil {
+		return wrap("reach the queue", err)
+	}
+	return nil
+}
+
+// Send sends all of the messages, in batches. After an error some of them
+// may have been sent.
+func (q *Queue) Send(ctx context.Context, messages ...Message) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(senders)
+	for len(messages) > 0 {
+		n := batchOf(messages)
+		batch := messages[:n]
+		messages = messages[n:]
+		group.Go(func() error { return q.sendBatch(ctx, batch) })
+	}
+	return group.Wait()
+}
+
+// batchOf counts the messages that fit into one call, at least one.
+func batchOf(messages []Message) int {
+	size := 0
+	for i, m := range messages {
+		size += m.size()
+		if i == maxBatch || i > 0 && size > MaxMessage {
+			return i
+		}
+	}
+	return len(messages)
+}
+
+func (m *Message) size() int {
+	n := len(m.Body)
+	for name, v := range m.Attributes {
+		n += len(name) + len(v) + len(stringType)
+	}
+	return n
+}
+
+const stringType = "String"
+
+func (m *Message) entry(id int) types.SendMessageBatchRequestEntry {
+	e := types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(id)), MessageBody: &m.Body}
+	if m.Group != "" {
+		e.MessageGroupId = &m.Group
+	}
+	if m.Delay > 0 {
+		e.DelaySeconds = int32(seconds(min(m.Delay, MaxDelay))) //nolint:gosec // at most 900
+	}
+	if len(m.Attributes) > 0 {
+		e.MessageAttributes = make(map[string]types.MessageAttributeValue, len(m.Attributes))
+		for name, v := range m.Attributes {
+			e.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String(stringType), StringValue: &v}
+		}
+	}
+	return e
+}
+
+func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
+
+// sendBatch sends one batch, and again those that SQS did not take for a
+// reason of its own.
+func (q *Queue) sendBatch(ctx context.Context, batch []Message) error {
+	entries := make([]types.SendMessageBatchRequestEntry, len(batch))
+	for i := range batch {
+		entries[i] = batch[i].entry(i)
+	}
+	return persist(ctx, "send messages", len(entries), func(left []int) ([]types.BatchResultErrorEntry, error) {
+		chosen := make([]types.SendMessageBatchRequestEntry, len(left))
+		for i, index := range left {
+			chosen[i] = entries[index]
+		}
+		out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: chosen})
+		if err != nil {
+			return nil, err
+		}
+		return out.Failed, nil
+	})
+}
+
+// persist asks for something of n entries, whose ids are their numbers, and
+// again for those that SQS did not do for a reason of its own. One that is
+// wrong in itself does not stop the others; it ends in an internal error.
+func persist(ctx context.Context, tried string, n int, ask func(left []int) ([]types.BatchResultErrorEntry, error)) error {
+	left := make([]int, n)
+	for i := range left {
+		left[i] = i
+	}
+	var wrong error
+	delay := firstPause
+	for attempt := 1; ; attempt++ {
+		failed, err := ask(left)
+		if err != nil {
+			return wrap(fmt.Sprintf("%s: %d at once", tried, len(left)), err)
+		}
+		left = left[:0]
+		for _, f := range failed {
+			index, err := strconv.Atoi(aws.ToString(f.Id))
+			if f.SenderFault || err != nil {
+				wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %s", tried, aws.ToString(f.Code), aws.ToString(f.Message)))
+				continue
+			}
+			left = append(left, index)
+		}
+		if len(left) == 0 {
+			return wrong
+		}
+		if attempt == batchAttempts {
+			return fault.Busy(fmt.Errorf("%s: %d were not accepted: %s", tried, len(left), aws.ToString(failed[0].Code)))
+		}
+		if err := pause.For(ctx, delay); err != nil {
+			return wrap(tried, err)
+		}
+		delay *= 2
+	}
+}
+
+// Hiding is for how long from now on a received message, named by its
+// receipt handle, is kept from its readers.
+type VisibilityChange struct {
+	Receipt string
+	For     time.Duration // whole seconds up
+}
+
+// Hide hides received messages. After an error some of them may be hidden;
+// the others come again when the queue's own timeout is over.
+func (q *Queue) ChangeVisibility(ctx context.Context, hidings ...VisibilityChange) error {
+	var errs []error
+	for batch := range slices.Chunk(hidings, maxBatch) {
+		errs = append(errs, q.hideBatch(ctx, batch))
+	}
+	return errors.Join(errs...)
+}
+
+func (q *Queue) hideBatch(ctx context.Context, batch []VisibilityChange) error {
+	return persist(ctx, "hide messages", len(batch), func(left []int) ([]types.BatchResultErrorEntry, error) {
+		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(left))
+		for i, index := range left {
+			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(index)), ReceiptHandle: &batch[index].Receipt,
+				VisibilityTimeout: int32(seconds(min(max(0, batch[index].For), MaxVisibilityTimeout))), //nolint:gosec // at most 12 hours
+			}
+		}
+		out, err := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries})
+		if err != nil {
+			return nil, err
+		}
+		return out.Failed, nil
+	})
+}
+
+// longestBackOff is how long at most a message is hidden for a failure of
+// ours.
+const longestBackOff = 5 * time.Minute
+
+// BackOff is how long a message that could not be worked on is to be hidden,
+// by the number of its receives, from 1: 2 s, doubling up to 5 min. What is
+// wrong may be over by then, and need not be asked for without a pause.
+func BackOff(receives int) time.Duration {
+	return min(time.Second<<min(receives, 10), longestBackOff)
+}
+
+// Postponed hides a received message that could not be worked on, by
+// [BackOff].
+func RetryLater(m *events.SQSMessage) VisibilityChange {
+	return VisibilityChange{Receipt: m.ReceiptHandle, For: BackOff(Receives(m))}
+}
+
+// Receives is how often a message was received, at least 1.
+func Receives(m *events.SQSMessage) int {
+	n, _ := strconv.Atoi(m.Attributes["ApproximateReceiveCount"])
+	return max(1, n)
+}
+
+// InFlight is about how many messages are with readers, or hidden from them.
+func (q *Queue) InFlight(ctx context.Context) (int, error) {
+	const name = types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{name},
+	})
+	if err != nil {
+		return 0, wrap("count the messages in flight", err)
+	}
+	n, err := strconv.Atoi(out.Attributes[string(name)])
+	if err != nil {
+		return 0, fmt.Errorf("count the messages in flight: %w", err)
+	}
+	return n, nil
+}
+
+// wrap names what was tried. What SQS refuses as wrong is an internal error;
+// anything else passes.
+func wrap(tried string, err error) error {
+	err = fmt.Errorf("%s: %w", tried, err)
+	var api smithy.APIError
+	if errors.As(err, &api) && api.ErrorFault() == smithy.FaultClient && !throttled(api.ErrorCode()) {
+		return err
+	}
+	return fault.Busy(err)
+}
+
+func throttled(code string) bool {
+	switch code {
+	case "RequestThrottled", "ThrottlingException", "Throttling", "OverLimit", "KmsThrottled":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+// Package queuetest gives tests real queues: a local queue server for each
+// test, with the queues that the template declares.
+package queuetest
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/local/provision"
+	"github.com/commerce-integration/service/pkg/local/queueserver"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+)
+
+// Queues are the queues of one test.
+type Queues struct {
+	Client *sqs.Client
+	urls   map[string]provision.Queue
+}
+
+// Start starts a queue server with the template's queues; it ends with the
+// test.
+func Start(t testing.TB) *Queues {
+	t.Helper()
+	server, err := queueserver.Open(t.TempDir(), &queueserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := httptest.NewServer(server.Handler())
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		listener.Close()
+	})
+	client := sqs.New(sqs.Options{
+		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient()),
+		BaseEndpoint: &listener.URL, Region: "us-east-1",
+		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
+	})
+	urls, err := provision.Queues(t.Context(), client, dynamotest.Model(t).Queues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Queues{Client: client, urls: urls}
+}
+
+// Queue returns the queue of the template's logical id.
+func (q *Queues) Queue(id string) *sqsqueue.Queue { return sqsqueue.New(q.Client, q.urls[id].URL) }
+
+// Deliveries returns the deliveries in their two queues.
+func (q *Queues) Deliveries() sqsqueue.Deliveries {
+	return sqsqueue.NewDeliveries(q.Queue("DeliveriesQueue"), q.Queue("SlowDeliveriesQueue"))
+}
+
+// Receive takes what is visible in a queue now, as the event source hands it
+// to a function: up to ten messages, none when the queue has none.
+func (q *Queues) Receive(t testing.TB, id string) []events.SQSMessage {
+	t.Helper()
+	out, err := q.Client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
+		QueueUrl: aws.String(q.urls[id].URL), MaxNumberOfMessages: 10,
+		MessageAttributeNames:       []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := make([]events.SQSMessage, len(out.Messages))
+	for i, m := range out.Messages {
+		messages[i] = events.SQSMessage{
+			MessageId: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, Attributes: m.Attributes,
+			MessageAttributes: map[string]events.SQSMessageAttribute{}, EventSource: "aws:sqs", EventSourceARN: q.urls[id].ARN,
+		}
+		for name, v := range m.MessageAttributes {
+			messages[i].MessageAttributes[name] = events.SQSMessageAttribute{StringValue: v.StringValue, DataType: *v.DataType}
+		}
+	}
+	return messages
+}
+
+// Await receives until there are messages, at most for a minute.
+func (q *Queues) Await(t testing.TB, id string) []events.SQSMessage {
+	t.Helper()
+	const patience = time.Minute
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if messages := q.Receive(t, id); len(messages) > 0 {
+			return messages
+		}
+	}
+	t.Fatalf("%s: no message within %s", id, patience)
+	return nil
+}
+
+// Delete deletes messages that a function has handled.
+func (q *Queues) Delete(t testing.TB, id string, messages ...events.SQSMessage) {
+	t.Helper()
+	for _, m := range messages {
+		if _, err := q.Client.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{
+			QueueUrl: aws.String(q.urls[id].URL), ReceiptHandle: &m.ReceiptHandle,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package sqsqueue
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Attributes of a received message, as SQS names them, and the one that says
+// when a message that was moved to the imports had arrived.
+const (
+	systemGroup = "MessageGroupId"
+	systemSent  = "SentTimestamp"
+	attrArrived = "arrived" // ms
+)
+
+// Records are the queues that records come in by: the one that everybody sends
+// to, and beside it the imports, of messages that hold many records, so that
+// an import does not stand before anybody's single record. Each organization
+// is a group in both.
+type Records struct{ records, imports *Queue }
+
+// NewRecords returns the queues of records.
+func NewRecords(records, imports *Queue) Records { return Records{records, imports} }
+
+// Move sends received messages to the imports. They are then to be deleted as
+// done.
+func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error {
+	messages := make([]Message, len(received))
+	for n, m := range received {
+		messages[n] = Message{Body: m.Body, Group: m.Attributes[systemGroup], Attributes: map[string]string{
+			attrArrived: strconv.FormatInt(int64(r.Arrived(m)), 10),
+		}}
+		// A message of the full size leaves no room beside it.
+		if messages[n].size() > MaxMessage {
+			messages[n].Attributes = nil
+		}
+	}
+	return r.imports.Send(ctx, messages...)
+}
+
+// Moved reports whether a received message came by the imports.
+func (r Records) Moved(m *events.SQSMessage) bool {
+	return strings.HasSuffix(m.EventSourceARN, ":"+path.Base(r.imports.url))
+}
+
+// Postpone hides received messages that could not be worked on, each by
+// [BackOff], instead of for their queue's own timeout.
+func (r Records) Postpone(ctx context.Context, received ...*events.SQSMessage) error {
+	var records, imports []VisibilityChange
+	for _, m := range received {
+		if r.Moved(m) {
+			imports = append(imports, RetryLater(m))
+		} else {
+			records = append(records, RetryLater(m))
+		}
+	}
+	return errors.Join(r.records.ChangeVisibility(ctx, records...), r.imports.ChangeVisibility(ctx, imports...))
+}
+
+// Arrived is when a received message of records was sent, by the queue's
+// clock; 0 when that is not known.
+func (Records) Arrived(m *events.SQSMessage) value.Time {
+	text := m.Attributes[systemSent]
+	if arrived, moved := m.MessageAttributes[attrArrived]; moved && arrived.StringValue != nil {
+		text = *arrived.StringValue
+	}
+	at, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return value.Time(at)
+}

@@ -1,0 +1,256 @@
+package sweeper_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/sweeper"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// crowded is a store with one recovery for each of many endpoints. The rows of
+// some never end; they are gone when they are read, so that only the order of
+// the work is left to be seen.
+type crowded struct {
+	sweeper.Store
+	due     []webhook.Due
+	endless map[value.ID]bool // by recovery
+
+	mu       sync.Mutex
+	progress map[value.ID]*webhook.Recovery
+	ended    []value.ID
+	released map[value.ID]value.Time // the time from which the next run may go on
+	busy     map[value.ID]bool
+}
+
+func newCrowded(endless, short int, now value.Time) *crowded {
+	c := &crowded{
+		endless: map[value.ID]bool{}, progress: map[value.ID]*webhook.Recovery{},
+		released: map[value.ID]value.Time{}, busy: map[value.ID]bool{},
+	}
+	for i := range endless + short {
+		r := &webhook.Recovery{
+			ID: value.NewID(), EndpointID: value.NewID(), OrganizationID: value.NewID(),
+			Status: webhook.RecoveryRunning, Until: now, UpdatedAt: now,
+		}
+		c.progress[r.ID], c.endless[r.ID] = r, i < endless
+		mark := now.Add(time.Duration(i-endless-short)*time.Second).String() + "#"
+		c.due = append(c.due, webhook.Due{
+			Kind: webhook.DueRecovery, OrganizationID: r.OrganizationID, ID: r.ID, EndpointID: r.EndpointID, Mark: mark,
+		})
+	}
+	return c
+}
+
+func (c *crowded) Due(_ context.Context, shard int, after string, _ value.Time, _ int) ([]webhook.Due, error) {
+	if shard > 0 || after != "" {
+		return nil, nil
+	}
+	return c.due, nil
+}
+
+func (c *crowded) DueJobs(context.Context, int, value.Time, int) ([]dynamo.Job, error) {
+	return nil, nil
+}
+
+func (c *crowded) Postpone(_ context.Context, d webhook.Due, until value.Time) (*webhook.Due, *webhook.Delivery, error) {
+	d.Mark = until.String() + "#"
+	return &d, nil, nil
+}
+
+func (c *crowded) Recovery(_ context.Context, _, _, id value.ID) (*webhook.Recovery, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.progress[id], nil
+}
+
+func (c *crowded) Endpoint(_ context.Context, _, id value.ID) (*webhook.Endpoint, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy[id] {
+		return nil, errors.New("two work on the same endpoint")
+	}
+	c.busy[id] = true
+	return &webhook.Endpoint{ID: id, Status: webhook.Active}, nil
+}
+
+func (c *crowded) Application(context.Context, value.ID, value.ID) (*account.Application, error) {
+	return &account.Application{}, nil
+}
+
+func (c *crowded) Unsent(_ context.Context, org, endpoint value.ID, _, _ value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	page := make([]webhook.UnsentDelivery, limit)
+	for id, r := range c.progress {
+		if r.EndpointID == endpoint && !c.endless[id] {
+			page = page[:3]
+		}
+	}
+	for i := range page {
+		page[i] = webhook.UnsentDelivery{OrganizationID: org, DeliveryID: value.NewID(), Cursor: cursor + "."}
+	}
+	return page, nil
+}
+
+func (c *crowded) Rows(context.Context, value.ID, []value.ID) (map[value.ID]*webhook.Delivery, error) {
+	return nil, nil
+}
+
+func (c *crowded) PutRecovery(_ context.Context, _, next *webhook.Recovery, from value.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.progress[next.ID], c.released[next.ID], c.busy[next.EndpointID] = next, from, false
+	if next.Status != webhook.RecoveryRunning {
+		c.ended = append(c.ended, next.ID)
+	}
+	return nil
+}
+
+func TestRecoveriesWithoutEndDoNotStandBeforeTheOthers(t *testing.T) {
+	now := time.Now()
+	c := newCrowded(20, 30, value.TimeOf(now))
+	s := sweeper.New(c, &sent{}, sweeper.IndexCompaction{}, sweeper.Config{
+		Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which five are spared
+	defer cancel()
+	if _, err := s.Handle(ctx, sweeper.Event{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.ended) != 30 {
+		t.Errorf("%d recoveries ended, want the 30 that can", len(c.ended))
+	}
+	least, most := int64(1<<62), int64(0)
+	for id, r := range c.progress {
+		if !c.endless[id] {
+			continue
+		}
+		least, most = min(least, r.MatchedCount), max(most, r.MatchedCount)
+		if c.released[id] != value.TimeOf(now) {
+			t.Errorf("recovery %s may be gone on with from %s, want at once, %s", id, c.released[id], value.TimeOf(now))
+		}
+	}
+	if least < most/2 {
+		t.Errorf("endless recoveries got between %d and %d rows, want about as many each", least, most)
+	}
+}
+
+func TestDeliveriesAreSentBeforeAnythingThatTakesLong(t *testing.T) {
+	b := newBench(t)
+	rows := b.held(t, 600)
+	b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
+	waiting := b.waiting(t, 0)
+	b.pass(time.Second)
+	b.sweep(t)
+	b.sent.mu.Lock()
+	defer b.sent.mu.Unlock()
+	if first := b.sent.everything[0]; first != waiting.ID || len(b.sent.everything) != 601 {
+		t.Errorf("the first of %d sent is %s, want %s, whose attempt is due, before the %d rows of a recovery",
+			len(b.sent.everything), first, waiting.ID, len(rows))
+	}
+}
+
+// A thousand deliveries of one organization that were due earlier do not stand
+// before the single one of another.
+func TestOrganizationsTakeTurns(t *testing.T) {
+	b := newBench(t)
+	b.rows(t, 1000, func(_ int, r *webhook.Delivery) {
+		at := b.at(-time.Minute)
+		r.NextAttemptAt, r.DueAt, r.AttemptCount = &at, &at, 4
+	})
+	other := *b
+	other.org = value.NewID()
+	other.endpoint = dynamotest.Endpoint(t, b.table, other.org, dynamotest.Application(t, b.table, other.org), "*")
+	single := other.waiting(t, 0)
+	b.sweep(t)
+	place := slices.Index(b.sent.everything, single.ID)
+	if len(b.sent.everything) != 1001 || place < 0 || place >= 400 { // four pages of a hundred at a time
+		t.Errorf("the single delivery is the %dth of %d, want it among the first 400", place+1, len(b.sent.everything))
+	}
+}
+
+// failing refuses some writes of rows, as a table does that throttles.
+type failing struct {
+	sweeper.BacklogStore
+	mu    sync.Mutex
+	calls int
+	fails func(call int) bool
+}
+
+func (f *failing) RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error) {
+	f.mu.Lock()
+	f.calls++
+	fails := f.fails(f.calls)
+	f.mu.Unlock()
+	if fails {
+		return nil, fault.Busy(errors.New("throttled"))
+	}
+	return f.BacklogStore.RecordOutcomes(ctx, outcomes, tallies)
+}
+
+func TestRecoveryCountsEveryRowOnceHoweverOftenTheTableRefuses(t *testing.T) {
+	b := newBench(t)
+	rows := b.held(t, 1200)
+	r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
+	f := &failing{BacklogStore: b.table, fails: func(call int) bool { return call%3 == 0 }}
+	backlog := sweeper.NewBacklog(f, b.sent, func() time.Time { return b.now })
+	for tries := 0; r.Status == webhook.RecoveryRunning; tries++ {
+		if tries > 100 {
+			t.Fatalf("after %d tries: %+v", tries, r)
+		}
+		_, err := backlog.Recover(t.Context(), r, 10_000)
+		if err != nil && !fault.Is(err, fault.Unavailable) {
+			t.Fatal(err)
+		}
+		if r, err = b.table.Recovery(t.Context(), b.org, b.endpoint.ID, r.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.Status != webhook.RecoveryCompleted || r.MatchedCount != 1200 || r.RequeuedCount != 1200 {
+		t.Errorf("the recovery: %+v, want 1,200 rows", r)
+	}
+	sent := slices.Clone(b.sent.everything)
+	slices.SortFunc(sent, value.ID.Compare)
+	if sent = slices.Compact(sent); len(sent) != 1200 || len(b.sent.everything) != 1200 {
+		t.Errorf("%d messages for %d rows, want one for each of %d", len(b.sent.everything), len(sent), len(rows))
+	}
+}
+
+// What somebody else changes while a recovery is at it stays as they made it.
+func TestRecoveryLeavesRowsThatOthersChange(t *testing.T) {
+	b := newBench(t)
+	rows := b.held(t, 120)
+	r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
+	f := &failing{BacklogStore: b.table, fails: func(call int) bool {
+		if call == 1 {
+			for _, row := range rows[:30] {
+				if _, err := b.table.PutDelivery(t.Context(), row, row.Cancel(b.at(time.Second))); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return false
+	}}
+	done, err := sweeper.NewBacklog(f, b.sent, func() time.Time { return b.now }).Recover(t.Context(), r, 1000)
+	if err != nil || done.Status != webhook.RecoveryCompleted || done.MatchedCount != 120 || done.RequeuedCount != 90 {
+		t.Errorf("the recovery: %+v, %v; want 90 of 120 rows requeued", done, err)
+	}
+	for i, row := range rows {
+		want := webhook.DeliveryPending
+		if i < 30 {
+			want = webhook.DeliveryCancelled
+		}
+		b.check(t, row, want)
+	}
+}

@@ -1,0 +1,197 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/worker"
+)
+
+// memory is a store and a queue without a network, so that a benchmark
+// measures the worker, its client and the receiver alone.
+type memory struct {
+	payload   []byte
+	endpoints map[value.ID]*webhook.Endpoint
+	clashes   atomic.Int64
+	moved     atomic.Int64
+
+	mu      sync.Mutex
+	rows    map[value.ID]*webhook.Delivery
+	tallies map[tallyID]dynamo.StoredCounterShard
+}
+
+type tallyID struct {
+	endpoint value.ID
+	shard    int
+}
+
+func (m *memory) DeliveryInputs(_ context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := make([]webhook.DeliveryInput, len(refs))
+	for i, r := range refs {
+		found[i] = webhook.DeliveryInput{
+			Delivery: m.rows[r.RowID], Payload: m.payload, Endpoint: m.endpoints[r.EndpointID], Application: webhook.ApplicationActive,
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) RecordOutcomes(_ context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clash := &dynamo.WriteConflict{Tallies: map[int]dynamo.StoredCounterShard{}}
+	for i, w := range tallies {
+		if now := m.tallies[tallyID{w.EndpointID, w.Shard}]; now.Revision != w.Revision {
+			clash.Tallies[i] = now
+		}
+	}
+	if len(clash.Tallies) > 0 {
+		m.clashes.Add(1)
+		return clash, nil
+	}
+	for _, o := range outcomes {
+		m.rows[o.Next.ID] = o.Next
+	}
+	for _, w := range tallies {
+		m.tallies[tallyID{w.EndpointID, w.Shard}] = dynamo.StoredCounterShard{Shard: w.Shard, Revision: w.Revision + 1, Tally: w.Next}
+	}
+	return nil, nil
+}
+
+func (m *memory) CounterShard(_ context.Context, _, endpoint value.ID, shard int) (dynamo.StoredCounterShard, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s, found := m.tallies[tallyID{endpoint, shard}]; found {
+		return s, nil
+	}
+	return dynamo.StoredCounterShard{Shard: shard, Tally: &webhook.CounterShard{}}, nil
+}
+
+func (m *memory) PutDelivery(_ context.Context, _, next *webhook.Delivery) (*webhook.Delivery, error) {
+	return next, nil
+}
+
+func (m *memory) Health(context.Context, value.ID, value.ID, value.Time, value.Time) (webhook.Health, error) {
+	return webhook.Health{}, nil
+}
+
+func (m *memory) Endpoint(_ context.Context, _, id value.ID) (*webhook.Endpoint, error) {
+	return m.endpoints[id], nil
+}
+
+func (m *memory) SetCondition(context.Context, value.ID, value.ID, webhook.Condition, webhook.Condition) (bool, error) {
+	return true, nil
+}
+
+func (m *memory) ChangeEndpoint(_ context.Context, _, id value.ID, _ func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
+	return m.endpoints[id], nil
+}
+
+func (m *memory) TakeSlot(context.Context, value.ID, value.ID, string, value.Time, value.Time) (bool, error) {
+	return true, nil
+}
+
+func (m *memory) Lane(*events.SQSMessage) webhook.Lane { return webhook.LaneMain }
+
+func (m *memory) Move(_ context.Context, _ webhook.Lane, moves ...sqsqueue.Move) error {
+	m.moved.Add(int64(len(moves)))
+	return nil
+}
+
+func (m *memory) ChangeVisibility(context.Context, webhook.Lane, ...sqsqueue.VisibilityChange) error { return nil }
+
+func (m *memory) TooManyInFlight(context.Context, webhook.Lane) bool { return false }
+
+const benchBatch = 10
+
+// BenchmarkWorker delivers events of 1 KB in batches of ten to a receiver in
+// the same process, with as many invocations of one worker at a time as the
+// name says. CPU is that of worker and receiver together.
+func BenchmarkWorker(b *testing.B) {
+	for _, row := range []struct{ endpoints, invocations int }{{1, 1}, {1, 8}, {16, 8}, {16, 200}} {
+		b.Run(fmt.Sprintf("%d_endpoints/%d_invocations", row.endpoints, row.invocations), func(b *testing.B) {
+			srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+			}))
+			defer srv.Close()
+			w, m, batches := benchWorker(b, srv.URL, row.endpoints)
+			b.ReportAllocs()
+			b.ResetTimer()
+			before, start := processor(b), time.Now()
+			var next atomic.Int64
+			var group sync.WaitGroup
+			for range row.invocations {
+				group.Go(func() {
+					for i := int(next.Add(1)) - 1; i < len(batches); i = int(next.Add(1)) - 1 {
+						response, err := w.Handle(b.Context(), batches[i])
+						if err != nil || len(response.BatchItemFailures) > 0 {
+							b.Errorf("%+v, %v", response, err)
+						}
+					}
+				})
+			}
+			group.Wait()
+			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "deliveries/s")
+			b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+			b.ReportMetric(float64(m.moved.Load())/float64(b.N), "moved/op")
+		})
+	}
+}
+
+func benchWorker(b *testing.B, url string, endpoints int) (*worker.Worker, *memory, []events.SQSEvent) {
+	b.Helper()
+	box, err := sealed.NewBox(make([]byte, sealed.KeySize))
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &memory{
+		payload:   bytes.Repeat([]byte("x"), 1024),
+		endpoints: map[value.ID]*webhook.Endpoint{}, rows: map[value.ID]*webhook.Delivery{}, tallies: map[tallyID]dynamo.StoredCounterShard{},
+	}
+	org, app, now := value.NewID(), value.NewID(), value.TimeOf(time.Now())
+	var all []*webhook.Endpoint
+	for range endpoints {
+		e, _ := webhook.NewEndpoint(org, app, webhook.CreateWebhookEndpointDto{URL: &url, Events: &[]string{"*"}}, box.Seal, now)
+		m.endpoints[e.ID] = e
+		all = append(all, e)
+	}
+	batches := make([]events.SQSEvent, (b.N+benchBatch-1)/benchBatch)
+	for i := range b.N {
+		row := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, all[i%len(all)], "", now)
+		m.rows[row.ID] = row
+		one := &batches[i/benchBatch]
+		one.Records = append(one.Records, events.SQSMessage{MessageId: value.NewID().String(), Body: row.Ref().Body()})
+	}
+	client := outbound.New(outbound.Config{AllowPrivateTargets: true})
+	logger := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what lines cost is part of it
+	return worker.New(m, m, client, box, worker.Config{Logger: logger}), m, batches
+}
+
+func processor(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,267 @@
+package worker_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/worker"
+)
+
+// bench is a worker on a real table and real queues, with a clock that the
+// test moves and retries at the short end of their span.
+type bench struct {
+	*worker.Worker
+	table      *dynamo.Table
+	queues     *queuetest.Queues
+	deliveries sqsqueue.Deliveries
+	box        *sealed.Box
+	org, app   value.ID
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	b := &bench{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
+	b.table = dynamo.New(client, name, b.clock)
+	b.deliveries = b.queues.Deliveries()
+	var err error
+	if b.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
+		t.Fatal(err)
+	}
+	b.Worker = b.worker(b.table, b.deliveries, true)
+	b.app = dynamotest.Application(t, b.table, b.org)
+	return b
+}
+
+func (b *bench) worker(store worker.Store, q worker.Queue, allowPrivate bool) *worker.Worker {
+	return worker.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate, Clock: b.clock}), b.box, worker.Config{
+		Clock: b.clock, Random: func() float64 { return 0 }, Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+func (b *bench) clock() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (b *bench) pass(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = b.now.Add(d)
+}
+
+// endpoint makes an endpoint of the bench's application and returns its
+// secret.
+func (b *bench) endpoint(t *testing.T, url string, retries int) (*webhook.Endpoint, string) {
+	t.Helper()
+	subscribed, timeout := []string{"*"}, 1
+	e, secret := webhook.NewEndpoint(b.org, b.app, webhook.CreateWebhookEndpointDto{
+		URL: &url, Events: &subscribed, RetryCount: &retries, TimeoutSeconds: &timeout,
+	}, b.box.Seal, value.TimeOf(b.clock()))
+	if err := b.table.CreateEndpoint(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	return e, secret
+}
+
+// event stores a row of a fresh event for the endpoint and sends it.
+func (b *bench) event(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
+	t.Helper()
+	payload := &commerce.WebhookPayload{
+		ID: value.NewID(), Type: "order.created", Timestamp: value.TimeOf(b.clock()), OrganizationID: b.org,
+		Data: commerce.WebhookData{Object: []byte(`{"total":12.5,"name":"caf\u00e9 ☕"}`), PreviousAttributes: []byte("null")},
+	}
+	body, err := payload.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.table.PutPayload(t.Context(), b.org, payload.ID, body); err != nil {
+		t.Fatal(err)
+	}
+	row := webhook.NewDelivery(payload, e, "", value.TimeOf(b.clock()))
+	b.store(t, row)
+	return row
+}
+
+func (b *bench) store(t *testing.T, row *webhook.Delivery) {
+	t.Helper()
+	if existing, err := b.table.CreateDelivery(t.Context(), row); existing != nil || err != nil {
+		t.Fatalf("CreateRow: %+v, %v", existing, err)
+	}
+	if err := b.deliveries.SendMain(t.Context(), value.TimeOf(b.clock()), row); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) receive(t *testing.T) []events.SQSMessage {
+	t.Helper()
+	return b.queues.Await(t, mainQueue)
+}
+
+// handle gives messages to a worker, deletes those that are done as the event
+// source does, and returns the others.
+func (b *bench) handle(t *testing.T, w *worker.Worker, messages ...events.SQSMessage) []events.SQSMessage {
+	t.Helper()
+	left := b.crash(t, w, messages...)
+	for _, m := range messages {
+		if !contains(left, m) {
+			b.queues.Delete(t, queueOf(&m), m)
+		}
+	}
+	return left
+}
+
+// crash gives messages to a worker that dies before any of them is deleted,
+// and returns those that it reports.
+func (b *bench) crash(t *testing.T, w *worker.Worker, messages ...events.SQSMessage) []events.SQSMessage {
+	t.Helper()
+	response, err := w.Handle(t.Context(), events.SQSEvent{Records: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(slices.Clone(messages), func(m events.SQSMessage) bool {
+		return !slices.Contains(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+	})
+}
+
+func contains(messages []events.SQSMessage, m events.SQSMessage) bool {
+	return slices.ContainsFunc(messages, func(o events.SQSMessage) bool { return o.MessageId == m.MessageId })
+}
+
+// queueOf is the logical id of the queue that a message came from.
+func queueOf(m *events.SQSMessage) string {
+	if strings.HasSuffix(m.EventSourceARN, "SlowDeliveriesQueue") {
+		return slowQueue
+	}
+	return mainQueue
+}
+
+const (
+	mainQueue = "DeliveriesQueue"
+	slowQueue = "SlowDeliveriesQueue"
+)
+
+// row reads the row and checks its status and number of attempts.
+func (b *bench) row(t *testing.T, r *webhook.Delivery, status webhook.DeliveryStatus, attempts int) *webhook.Delivery {
+	t.Helper()
+	got, err := b.table.Delivery(t.Context(), b.org, r.ID)
+	if err != nil || got == nil {
+		t.Fatalf("row %s: %v, %v", r.ID, got, err)
+	}
+	if got.Status != status || got.AttemptCount != attempts {
+		t.Fatalf("row is %s after %d attempts, want %s after %d: %+v", got.Status, got.AttemptCount, status, attempts, got)
+	}
+	return got
+}
+
+func (b *bench) counters(t *testing.T, e *webhook.Endpoint, successes, failures int64) webhook.Counters {
+	t.Helper()
+	found, err := b.table.Counters(context.Background(), b.org, e.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := found[e.ID]
+	if got.SuccessCount != successes || got.FailureCount != failures {
+		t.Errorf("counters are %d successes and %d failures, want %d and %d", got.SuccessCount, got.FailureCount, successes, failures)
+	}
+	return got
+}
+
+// received is one request that a receiver got.
+type received struct {
+	header http.Header
+	body   []byte
+}
+
+// receiver answers what answer says for each request, by its number from 1.
+type receiver struct {
+	url string
+
+	mu  sync.Mutex
+	got []received
+}
+
+func newReceiver(t *testing.T, answer func(n int, w http.ResponseWriter)) *receiver {
+	t.Helper()
+	rcv := &receiver{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		rcv.mu.Lock()
+		rcv.got = append(rcv.got, received{r.Header, body})
+		n := len(rcv.got)
+		rcv.mu.Unlock()
+		answer(n, w)
+	}))
+	t.Cleanup(srv.Close)
+	rcv.url = srv.URL + "/hook"
+	return rcv
+}
+
+// always answers every request with the status.
+func always(status int) func(int, http.ResponseWriter) {
+	return func(_ int, w http.ResponseWriter) { w.WriteHeader(status) }
+}
+
+func (r *receiver) requests(t *testing.T, want int) []received {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.got) != want {
+		t.Errorf("the receiver got %d requests, want %d", len(r.got), want)
+	}
+	return r.got
+}
+
+// setLane sets the endpoint's lane.
+func (b *bench) setLane(t *testing.T, e *webhook.Endpoint, lane webhook.Lane) {
+	t.Helper()
+	b.setCondition(t, e, func(c *webhook.Condition) { c.Lane = lane })
+}
+
+// setCondition changes the endpoint's condition.
+func (b *bench) setCondition(t *testing.T, e *webhook.Endpoint, change func(*webhook.Condition)) {
+	t.Helper()
+	next := b.condition(t, e)
+	change(&next)
+	if set, err := b.table.SetCondition(t.Context(), b.org, e.ID, b.condition(t, e), next); !set || err != nil {
+		t.Fatalf("SetCondition(%+v): %t, %v", next, set, err)
+	}
+}
+
+func (b *bench) condition(t *testing.T, e *webhook.Endpoint) webhook.Condition {
+	t.Helper()
+	now, err := b.table.Endpoint(t.Context(), b.org, e.ID)
+	if err != nil || now == nil {
+		t.Fatalf("endpoint %s: %v, %v", e.ID, now, err)
+	}
+	return now.Condition()
+}
+
+func (r *receiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.got)
+}

@@ -1,0 +1,156 @@
+package worker_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/worker"
+)
+
+// Several processes work on the same endpoints while the table throttles,
+// loses answers, and messages come twice: whatever happens, counters are what
+// the rows record.
+func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
+	b := newBench(t)
+	const eventsOfEach = 60
+	var endpoints []*webhook.Endpoint
+	var rows []*webhook.Delivery
+	for range 3 {
+		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
+			if rand.N(2) == 0 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		e, _ := b.endpoint(t, rcv.url, 2)
+		endpoints = append(endpoints, e)
+		for range eventsOfEach {
+			rows = append(rows, b.event(t, e))
+		}
+	}
+	var handled, retries atomic.Int64
+	var group sync.WaitGroup
+	for range 4 {
+		f := &faulty{Store: b.table, Queue: b.deliveries, fail: func(call string) (before, after error) {
+			if call != "RecordOutcomes" && call != "Tally" && call != "Deliveries" {
+				return nil, nil
+			}
+			switch rand.N(10) {
+			case 0:
+				return fault.Busy(errors.New("throttled")), nil
+			case 1:
+				return nil, fault.Busy(errors.New("answer lost"))
+			}
+			return nil, nil
+		}}
+		w := b.worker(f, f, true)
+		for range 3 { // invocations of the process
+			group.Go(func() { b.storm(t, w, &handled, &retries) })
+		}
+	}
+	group.Wait()
+	want := map[bool]int64{}
+	for _, r := range rows {
+		got, err := b.table.Delivery(t.Context(), b.org, r.ID)
+		if err != nil || got.Pending() {
+			t.Errorf("row %+v, %v; want it at its end or held", got, err)
+			continue
+		}
+		for _, a := range got.Attempts {
+			want[a.Error == nil]++
+		}
+	}
+	var got webhook.Counters
+	for _, e := range endpoints {
+		found, err := b.table.Counters(t.Context(), b.org, e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.SuccessCount += found[e.ID].SuccessCount
+		got.FailureCount += found[e.ID].FailureCount
+	}
+	if got.SuccessCount != want[true] || got.FailureCount != want[false] {
+		t.Errorf("counted %d successes and %d failures, recorded %d and %d", got.SuccessCount, got.FailureCount, want[true], want[false])
+	}
+	t.Logf("%d messages handled, %d kept for a retry; %d successes, %d failures", handled.Load(), retries.Load(), got.SuccessCount, got.FailureCount)
+}
+
+// storm handles what comes, each batch twice at the same time now and then,
+// until nothing is left that can be received.
+func (b *bench) storm(t *testing.T, w *worker.Worker, handled, kept *atomic.Int64) {
+	for quiet := 0; quiet < 3; {
+		quiet++
+		for _, q := range []string{mainQueue, slowQueue} {
+			messages := b.queues.Receive(t, q)
+			if len(messages) == 0 {
+				continue
+			}
+			quiet = 0
+			var twins sync.WaitGroup
+			if rand.N(4) == 0 {
+				twins.Go(func() { b.crash(t, w, messages...) })
+			}
+			left := b.handle(t, w, messages...)
+			twins.Wait()
+			handled.Add(int64(len(messages)))
+			kept.Add(int64(len(left)))
+			// What stays comes again at once instead of after its wait.
+			for try := 0; len(left) > 0 && try < 20; try++ {
+				b.pass(time.Minute)
+				left = b.handle(t, w, left...)
+			}
+		}
+	}
+}
+
+// One endpoint hangs while many of its events wait. The others' attempts are
+// made meanwhile, and no more of its own than its share is under way.
+func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
+	b := newBench(t)
+	release := make(chan struct{})
+	var underWay, most atomic.Int64
+	hanging := newReceiver(t, func(int, http.ResponseWriter) {
+		most.Store(max(most.Load(), underWay.Add(1)))
+		<-release
+		underWay.Add(-1)
+	})
+	quick := newReceiver(t, always(http.StatusOK))
+	stuck, _ := b.endpoint(t, hanging.url, 3)
+	other, _ := b.endpoint(t, quick.url, 3)
+	for range 40 {
+		b.event(t, stuck)
+	}
+	var group sync.WaitGroup
+	invoke := func(messages []events.SQSMessage) {
+		group.Go(func() { b.handle(t, b.Worker, messages...) })
+	}
+	for range 4 {
+		invoke(b.receive(t))
+	}
+	row := b.event(t, other)
+	invoke(b.receive(t))
+	const patience = time.Minute // and the endpoint hangs until this test lets go
+	for deadline := time.Now().Add(patience); quick.count() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the other endpoint's attempt is not made")
+		}
+	}
+	moved := 0
+	for deadline := time.Now().Add(patience); moved < 30 && time.Now().Before(deadline); {
+		moved += len(b.queues.Receive(t, slowQueue))
+	}
+	close(release)
+	group.Wait()
+	b.row(t, row, webhook.DeliveryDelivered, 1)
+	if moved != 30 || most.Load() != 10 {
+		t.Errorf("%d messages moved to the slow lane and %d attempts at a time, want 30 and 10", moved, most.Load())
+	}
+}
