@@ -118,7 +118,9 @@ func (m *memory) Move(_ context.Context, _ webhook.Lane, moves ...sqsqueue.Move)
 	return nil
 }
 
-func (m *memory) ChangeVisibility(context.Context, webhook.Lane, ...sqsqueue.VisibilityChange) error { return nil }
+func (m *memory) ChangeVisibility(context.Context, webhook.Lane, ...sqsqueue.VisibilityChange) error {
+	return nil
+}
 
 func (m *memory) TooManyInFlight(context.Context, webhook.Lane) bool { return false }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -78,11 +77,26 @@ func NewTable(t testing.TB) *dynamo.Table {
 // Model returns the resolved template of the repository.
 func Model(t testing.TB) *template.Model {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	path := filepath.Join(filepath.Dir(file), "..", "..", "..", "template.yaml")
-	model, err := template.Load(path, map[string]string{"JwtIssuer": "test", "JwtAudience": "test"})
+	model, err := template.Load(templateFile(t), map[string]string{"JwtIssuer": "test", "JwtAudience": "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return model
+}
+
+// templateFile finds template.yaml in the folder of the running test or above.
+func templateFile(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for err == nil {
+		file := filepath.Join(dir, "template.yaml")
+		if _, err = os.Stat(file); err == nil {
+			return file
+		}
+		if parent := filepath.Dir(dir); parent != dir {
+			dir, err = parent, nil
+		}
+	}
+	t.Fatal(err)
+	return ""
 }
