@@ -33,10 +33,18 @@ run: ## run the whole service locally (RUN_FLAGS="--fresh ...")
 	@go build -o .build/commerce ./pkg/cmd/commerce
 	@exec .build/commerce run $(RUN_FLAGS)
 
+# Everything, unless PKG and RUN name packages and tests.
+PKG ?= ./...
+
 .PHONY: test
-test: ## vet and test everything, with the race detector
-	go vet -tags emulate ./...
-	go test -race -shuffle=on -timeout 10m ./...
+test: ## vet and test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part)
+	go vet -tags emulate $(PKG)
+	go test -race -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
+
+.PHONY: quick
+quick: ## vet everything, and run the tests that need no server, without the race detector
+	go vet ./...
+	go test -short $$(go list ./pkg/... | grep -vE '/pkg/(cmd|lab|local)/')
 
 .PHONY: check
 check: lint validate test emulate ## all that a change has to pass

@@ -103,7 +103,7 @@ func (c *crowded) Unsent(_ context.Context, org, endpoint value.ID, _, _ value.T
 	return page, nil
 }
 
-func (c *crowded) Rows(context.Context, value.ID, []value.ID) (map[value.ID]*webhook.Delivery, error) {
+func (c *crowded) Deliveries(context.Context, value.ID, []value.ID) (map[value.ID]*webhook.Delivery, error) {
 	return nil, nil
 }
 

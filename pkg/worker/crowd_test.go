@@ -250,6 +250,9 @@ func (m *model) round(t *testing.T, w *worker.Worker) bool {
 // many endpoints are dead, and however many events wait for them, fewer than
 // a fifth of that are, and the others' events go out.
 func TestDeadEndpointsTogetherHoldABoundedNumberOfMessages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates hours")
+	}
 	const dead, each = 1200 / scale, 167
 	m := newModel()
 	box, err := sealed.NewBox(make([]byte, sealed.KeySize))

@@ -49,9 +49,13 @@ var endpoint = sync.OnceValues(func() (string, error) {
 	return server.Endpoint(), nil
 })
 
-// Client returns a client of the server and the name of a fresh table.
+// Client returns a client of the server and the name of a fresh table. With
+// -short the test is skipped: it needs a server.
 func Client(t testing.TB) (client *dynamodb.Client, table string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a table server")
+	}
 	url, err := endpoint()
 	if err != nil {
 		t.Fatal(err)

@@ -91,6 +91,9 @@ func TestMatchAgreesWithAView(t *testing.T) {
 // Thousands of documents in many rounds of changes: chunks fill, are packed and
 // signed, wear out and are moved, and dictionaries shed what is unused.
 func TestLargeViewAnswersAsTheModelWhileItWearsOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const ids, rounds, batchSize = 9_000, 40, 700
 	random := rand.New(rand.NewPCG(1, 2))
 	v, m := columnar.NewView(everything), model{}

@@ -28,9 +28,12 @@ type Queues struct {
 }
 
 // Start starts a queue server with the template's queues; it ends with the
-// test.
+// test. With -short the test is skipped: it needs a server.
 func Start(t testing.TB) *Queues {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a queue server")
+	}
 	server, err := queueserver.Open(t.TempDir(), &queueserver.Config{})
 	if err != nil {
 		t.Fatal(err)
