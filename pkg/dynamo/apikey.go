@@ -27,7 +27,7 @@ const (
 // CreateKey stores a new key of an application with its credential. It is a
 // fault not_found when the application is gone, and limit_reached when it has
 // [account.MaxActiveKeys] keys that are neither revoked nor expired.
-func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential) error {
+func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential) error {
 	doc, err := json.Marshal(k)
 	if err != nil {
 		return fmt.Errorf("encode key %s: %w", k.ID, err)
@@ -54,7 +54,7 @@ func (t *Table) CreateKey(ctx context.Context, org value.ID, k account.APIKey, c
 }
 
 // claimKey takes one of the application's places for active keys.
-func (t *Table) claimKey(org, application value.ID, credential account.Credential) write {
+func (t *AccountStore) claimKey(org, application value.ID, credential account.Credential) write {
 	expires := int64(0)
 	if credential.ExpiresAt != nil {
 		expires = int64(*credential.ExpiresAt)
@@ -72,7 +72,7 @@ func (t *Table) claimKey(org, application value.ID, credential account.Credentia
 
 // dropExpiredKeys gives the places of expired keys back. It is a fault when
 // the application is gone or no place is free even so.
-func (t *Table) dropExpiredKeys(ctx context.Context, org, application value.ID) error {
+func (t *AccountStore) dropExpiredKeys(ctx context.Context, org, application value.ID) error {
 	it, err := t.get(ctx, applicationKey(org, application))
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func activeKeys(application item) map[string]int64 {
 }
 
 // Keys reads every key of the application, in the order of their ids.
-func (t *Table) Keys(ctx context.Context, org, application value.ID) ([]account.APIKey, error) {
+func (t *AccountStore) Keys(ctx context.Context, org, application value.ID) ([]account.APIKey, error) {
 	var keys []account.APIKey
 	now := value.TimeOf(t.now())
 	err := t.query(ctx, partition(apiKeyPartition(org, application), ""), func(it item) (bool, error) {
@@ -151,7 +151,7 @@ func decodeKey(it item) (*account.APIKey, error) {
 // RevokeKey revokes a key and returns it as it is then, or nil when the
 // application has none with the id. A key that is revoked already stays as
 // it is.
-func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (*account.APIKey, error) {
+func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value.ID) (*account.APIKey, error) {
 	for attempt := 0; ; attempt++ {
 		it, err := t.get(ctx, apiKeyKey(org, application, id))
 		if err != nil || it == nil {
@@ -184,7 +184,7 @@ func (t *Table) RevokeKey(ctx context.Context, org, application, id value.ID) (*
 	}
 }
 
-func (t *Table) revocation(org, application value.ID, k *account.APIKey) ([]write, error) {
+func (t *AccountStore) revocation(org, application value.ID, k *account.APIKey) ([]write, error) {
 	stored := *k
 	stored.LastUsedAt = nil
 	doc, err := json.Marshal(stored)
@@ -216,7 +216,7 @@ func (t *Table) revocation(org, application value.ID, k *account.APIKey) ([]writ
 
 // TouchKey writes that the key was used, unless that is written already with
 // a time less than the interval ago. A key that is gone is no error.
-func (t *Table) TouchKey(ctx context.Context, org, application, id value.ID, interval time.Duration) error {
+func (t *AccountStore) TouchKey(ctx context.Context, org, application, id value.ID, interval time.Duration) error {
 	now := t.now()
 	_, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.name, Key: apiKeyKey(org, application, id).item(),

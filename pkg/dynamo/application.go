@@ -36,7 +36,7 @@ const (
 // CreateApplication stores a new application of the organization and the
 // hash of its client secret. A fault limit_reached means that there are
 // [account.MaxApplications] already.
-func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account.Application) error {
+func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app account.Application) error {
 	doc, err := json.Marshal(app.Masked())
 	if err != nil {
 		return fmt.Errorf("encode application %s: %w", app.ID, err)
@@ -63,7 +63,7 @@ func (t *Table) CreateApplication(ctx context.Context, org value.ID, app account
 
 // Application reads one application, strongly consistent; nil when the
 // organization has none with the id.
-func (t *Table) Application(ctx context.Context, org, id value.ID) (*account.Application, error) {
+func (t *AccountStore) Application(ctx context.Context, org, id value.ID) (*account.Application, error) {
 	it, err := t.get(ctx, applicationKey(org, id))
 	if err != nil || it == nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (t *Table) Application(ctx context.Context, org, id value.ID) (*account.App
 
 // Applications reads every application of the organization, in the order of
 // their ids.
-func (t *Table) Applications(ctx context.Context, org value.ID) ([]account.Application, error) {
+func (t *AccountStore) Applications(ctx context.Context, org value.ID) ([]account.Application, error) {
 	var apps []account.Application
 	err := t.query(ctx, partition(developerPartition(org), applicationPrefix), func(it item) (bool, error) {
 		app, err := decodeApplication(it)
@@ -112,7 +112,7 @@ func retry(ctx context.Context, attempt int, giveUp error) error {
 // change reports that something differs. It returns the application as it is
 // then, or nil when there is none. Change may be called again, with a fresher
 // application; an error of its own ends the attempt.
-func (t *Table) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
+func (t *AccountStore) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
 	for attempt := 0; ; attempt++ {
 		it, err := t.get(ctx, applicationKey(org, id))
 		if err != nil || it == nil {
@@ -151,7 +151,7 @@ var errContended = fault.New(fault.Conflict, fault.CodeConflict,
 // credentials of its keys in one transaction, so that nothing usable is ever
 // left of it. It reports whether there was one. An error of check, which sees
 // the application first, ends the attempt.
-func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check func(*account.Application) error) (bool, error) {
+func (t *AccountStore) DeleteApplication(ctx context.Context, org, id value.ID, check func(*account.Application) error) (bool, error) {
 	for attempt := 0; ; attempt++ {
 		it, err := t.get(ctx, applicationKey(org, id))
 		if err != nil || it == nil {
@@ -185,7 +185,7 @@ func (t *Table) DeleteApplication(ctx context.Context, org, id value.ID, check f
 // most 2, 50 endpoints and 20 credentials, of the 100 that a transaction
 // takes. A key or an endpoint that is made meanwhile changes the item's
 // version and so fails the transaction.
-func (t *Table) deletion(ctx context.Context, org, id value.ID, it item) ([]write, error) {
+func (t *AccountStore) deletion(ctx context.Context, org, id value.ID, it item) ([]write, error) {
 	remove := func(k key) write { return write{Delete: &types.Delete{TableName: &t.name, Key: k.item()}} }
 	writes := []write{{Delete: &types.Delete{
 		TableName: &t.name, Key: applicationKey(org, id).item(),
@@ -212,7 +212,7 @@ func (t *Table) deletion(ctx context.Context, org, id value.ID, it item) ([]writ
 // deleteKeys removes the list of a deleted application's keys, and what is
 // left of the credentials of expired and revoked ones. None of it could be
 // used any more: a credential without its application is refused.
-func (t *Table) deleteKeys(ctx context.Context, org, application value.ID) error {
+func (t *AccountStore) deleteKeys(ctx context.Context, org, application value.ID) error {
 	var gone []key
 	err := t.query(ctx, partition(apiKeyPartition(org, application), ""), func(it item) (bool, error) {
 		k, err := decodeKey(it)

@@ -38,7 +38,7 @@ const (
 // PutChunk writes a chunk to its slot and reports false when the slot is
 // somebody else's. replaces is the mark of the content that may be written
 // over, 0 for a slot that must be empty. Writing a chunk again succeeds.
-func (t *Table) PutChunk(ctx context.Context, org value.ID, list string, c Chunk, replaces uint64) (bool, error) {
+func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c Chunk, replaces uint64) (bool, error) {
 	if err := checkBody("a chunk", c.Body); err != nil {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (t *Table) PutChunk(ctx context.Context, org value.ID, list string, c Chunk
 
 // DropChunk removes what lies in a slot if it has the mark. That costs as
 // much as writing it: a slot is better kept and written over.
-func (t *Table) DeleteChunk(ctx context.Context, org value.ID, list string, slot, mark uint64) error {
+func (t *IndexStore) DeleteChunk(ctx context.Context, org value.ID, list string, slot, mark uint64) error {
 	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.name, Key: chunkKey(org, list, slot).item(),
 		ConditionExpression: aws.String("mark = :mark"), ExpressionAttributeValues: item{":mark": unsigned(mark)},
@@ -79,7 +79,7 @@ func (t *Table) DeleteChunk(ctx context.Context, org value.ID, list string, slot
 // requests at a time, and hands them to each in no order, one at a time. Empty
 // slots are left out; an error of each ends the reading. Unless it is strongly
 // consistent, which costs twice as much, an earlier content may be read.
-func (t *Table) Chunks(ctx context.Context, org value.ID, list string, slots []uint64, consistent bool, each func(Chunk) error) error {
+func (t *IndexStore) Chunks(ctx context.Context, org value.ID, list string, slots []uint64, consistent bool, each func(Chunk) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(chunkRequests)
 	var mu sync.Mutex
@@ -108,7 +108,7 @@ func (t *Table) Chunks(ctx context.Context, org value.ID, list string, slots []u
 
 // chunkBatch asks again for what the table left unprocessed, for as long as
 // the context allows.
-func (t *Table) chunkBatch(ctx context.Context, keys []item, consistent bool, give func(item) error) error {
+func (t *IndexStore) chunkBatch(ctx context.Context, keys []item, consistent bool, give func(item) error) error {
 	request := map[string]types.KeysAndAttributes{t.name: {Keys: keys, ConsistentRead: &consistent}}
 	for attempt := 1; ; attempt++ {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})

@@ -29,7 +29,7 @@ const conditionTries = 3
 // SetCondition stores the endpoint's next condition if it still stands as
 // previous, and reports whether it then does; false means that somebody else
 // was faster or that the endpoint was deleted.
-func (t *Table) SetCondition(ctx context.Context, org, endpoint value.ID, previous, next webhook.Condition) (bool, error) {
+func (t *EndpointStore) SetCondition(ctx context.Context, org, endpoint value.ID, previous, next webhook.Condition) (bool, error) {
 	was, err := encodeCondition(previous)
 	if err != nil {
 		return false, err

@@ -68,7 +68,7 @@ func decodeCredential(textID string, it item) (*account.Credential, error) {
 // characters that name it, and the application it belongs to. Both are read
 // by primary key, strongly consistent. The credential is nil when there is no
 // such key, the application when it was deleted.
-func (t *Table) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
+func (t *AccountStore) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
 	it, err := t.get(ctx, credentialKey(textID))
 	if err != nil || it == nil {
 		return nil, nil, err

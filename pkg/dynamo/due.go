@@ -32,7 +32,7 @@ const circuitSuffix = "#CIRCUIT"
 // Due reads up to limit due marks of a shard whose time lies before the
 // given one, the oldest first, behind the mark after unless it is "". The
 // index follows the table within a moment: a mark may already have moved.
-func (t *Table) Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error) {
+func (t *DeliveryStore) Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error) {
 	var found []webhook.Due
 	in := timed(duePartition(shard), behind(after), before.String(), limit)
 	err := t.query(ctx, in, func(it item) (bool, error) {
@@ -106,7 +106,7 @@ func decodeDue(it item) (webhook.Due, error) {
 // Postpone moves a due mark to the given time and returns it as it stands
 // then; nil when it no longer stood as it was found. Of a row it returns the
 // row too.
-func (t *Table) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Delivery, err error) {
+func (t *DeliveryStore) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Delivery, err error) {
 	next := d
 	next.Mark = timedSort(until, d.ID)
 	if d.Kind == webhook.DueCircuit {

@@ -37,7 +37,7 @@ const StreamEndpoint = typeEndpoint
 // CreateEndpoint stores a new endpoint. Faults: not_found
 // when its application is absent, limit_reached when the application or the
 // organization has all the endpoints that it can have.
-func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
+func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 	it, err := encodeEndpoint(e)
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func (t *Table) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 }
 
 // refusedEndpoint tells an absent application from a full one.
-func (t *Table) refusedEndpoint(ctx context.Context, e *webhook.Endpoint) error {
-	app, err := t.Application(ctx, e.OrganizationID, e.ApplicationID)
+func (t *EndpointStore) refusedEndpoint(ctx context.Context, e *webhook.Endpoint) error {
+	app, err := t.get(ctx, applicationKey(e.OrganizationID, e.ApplicationID))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (t *Table) refusedEndpoint(ctx context.Context, e *webhook.Endpoint) error 
 
 // Endpoint reads one endpoint, strongly consistent; nil when the
 // organization has none with the id.
-func (t *Table) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error) {
+func (t *EndpointStore) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error) {
 	it, err := t.get(ctx, endpointKey(org, id))
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (t *Table) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoi
 
 // Endpoints reads every endpoint of the organization, in the order of their
 // ids.
-func (t *Table) Endpoints(ctx context.Context, org value.ID) ([]*webhook.Endpoint, error) {
+func (t *EndpointStore) Endpoints(ctx context.Context, org value.ID) ([]*webhook.Endpoint, error) {
 	var found []*webhook.Endpoint
 	err := t.query(ctx, partition(developerPartition(org), endpointPrefix), func(it item) (bool, error) {
 		e, err := decodeEndpoint(it)
@@ -110,7 +110,7 @@ func (t *Table) Endpoints(ctx context.Context, org value.ID) ([]*webhook.Endpoin
 
 // Directory reads the organization's endpoints and the state of its
 // applications in one query, strongly consistent.
-func (t *Table) Directory(ctx context.Context, org value.ID) (*webhook.Directory, error) {
+func (t *EndpointStore) Directory(ctx context.Context, org value.ID) (*webhook.Directory, error) {
 	in := partition(developerPartition(org), "")
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
 	in.ExpressionAttributeValues[":first"] = str(applicationPrefix)
@@ -153,7 +153,7 @@ func stateOf(app *account.Application) webhook.ApplicationState {
 // Change may be called again with a fresher endpoint; an error of its own
 // ends the attempt. The endpoint's condition changes with it only when change
 // alters it.
-func (t *Table) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
+func (t *EndpointStore) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
 	for range changeAttempts {
 		e, err := t.Endpoint(ctx, org, id)
 		if err != nil || e == nil {
@@ -211,7 +211,7 @@ var errEndpointContended = fault.New(fault.Conflict, fault.CodeConflict,
 // DeleteEndpoint deletes the endpoint and reports whether there was one. Its
 // rows are cancelled by the sweeper, which finds the mark that stays. An
 // error of check, which sees the endpoint first, ends the attempt.
-func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
+func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
 	for range changeAttempts {
 		e, err := t.Endpoint(ctx, org, id)
 		if err != nil || e == nil {
@@ -246,7 +246,7 @@ func (t *Table) DeleteEndpoint(ctx context.Context, org, id value.ID, check func
 
 // ForgetEndpoint removes what is left of a deleted endpoint: its tallies, its
 // slots and the mark of its deletion. Its finished hours go by age.
-func (t *Table) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
+func (t *EndpointStore) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
 	var left []key
 	in := partition(countersPartition(org), id.String())
 	in.ProjectionExpression = aws.String("PK, SK")
@@ -271,7 +271,7 @@ func (t *Table) FinishEndpointDeletion(ctx context.Context, org, id value.ID) er
 }
 
 // endpointsOf lists the application's endpoints.
-func (t *Table) endpointsOf(ctx context.Context, org, application value.ID) ([]value.ID, error) {
+func (t *db) endpointsOf(ctx context.Context, org, application value.ID) ([]value.ID, error) {
 	in := partition(developerPartition(org), endpointPrefix)
 	in.FilterExpression = aws.String(attrApplication + " = :application")
 	in.ExpressionAttributeValues[":application"] = str(application.String())
@@ -291,7 +291,7 @@ const buryDelay = 2 * time.Minute
 
 // buryEndpoint is the write that replaces an endpoint by the mark of its
 // deletion.
-func (t *Table) buryEndpoint(org, id value.ID) write {
+func (t *db) buryEndpoint(org, id value.ID) write {
 	now := value.TimeOf(t.now())
 	it := endpointKey(org, id).item()
 	it[attrType], it[attrDeleted], it[attrRevision] = str(typeEndpoint), boolean(true), num(int64(now))

@@ -26,7 +26,7 @@ const attrWrite = "w"
 
 // CreateRow stores a new row. When there is one already nothing is written,
 // and that one is returned.
-func (t *Table) CreateDelivery(ctx context.Context, r *webhook.Delivery) (existing *webhook.Delivery, err error) {
+func (t *DeliveryStore) CreateDelivery(ctx context.Context, r *webhook.Delivery) (existing *webhook.Delivery, err error) {
 	it, err := encodeRow(r)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (t *Table) CreateDelivery(ctx context.Context, r *webhook.Delivery) (existi
 // CreateRows stores new rows. By index it returns those that are there
 // already, of which nothing is written; nil stands for a row that was created.
 // A row whose creation was not answered may be found to be there.
-func (t *Table) CreateDeliveries(ctx context.Context, rows []*webhook.Delivery) (existing []*webhook.Delivery, err error) {
+func (t *DeliveryStore) CreateDeliveries(ctx context.Context, rows []*webhook.Delivery) (existing []*webhook.Delivery, err error) {
 	items := make([]insertion, len(rows))
 	names, marked := rowAttributes(), markedAttributes()
 	plain, withMark := t.insertStatement(names...), t.insertStatement(marked...)
@@ -91,7 +91,7 @@ func valuesOf(it item, names []string) []types.AttributeValue {
 }
 
 // rowsThere reads the rows that are there already, expired ones too.
-func (t *Table) rowsThere(ctx context.Context, rows []*webhook.Delivery, there []bool) ([]*webhook.Delivery, error) {
+func (t *DeliveryStore) rowsThere(ctx context.Context, rows []*webhook.Delivery, there []bool) ([]*webhook.Delivery, error) {
 	existing := make([]*webhook.Delivery, len(rows))
 	at := map[key]int{}
 	var keys []key
@@ -130,7 +130,7 @@ func (t *Table) rowsThere(ctx context.Context, rows []*webhook.Delivery, there [
 // PutRow replaces previous by next. When somebody else was faster it returns
 // the row as it is, nil when it has expired, with [ErrChanged]. A write that
 // met its own earlier try has succeeded.
-func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
+func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
 	it, err := encodeRow(next)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (t *Table) PutDelivery(ctx context.Context, previous, next *webhook.Deliver
 // ChangeRow stores what change makes of the row and returns it; nil when there
 // is none. Change may be called again with a fresher row; an error of its own
 // ends the attempt.
-func (t *Table) ChangeDelivery(ctx context.Context, org, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error) {
+func (t *DeliveryStore) ChangeDelivery(ctx context.Context, org, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error) {
 	row, err := t.Delivery(ctx, org, id)
 	for range changeAttempts {
 		if err != nil || row == nil {
@@ -182,7 +182,7 @@ func (t *Table) ChangeDelivery(ctx context.Context, org, id value.ID, change fun
 }
 
 // Row reads one row, strongly consistent; nil when there is none.
-func (t *Table) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delivery, error) {
+func (t *DeliveryStore) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delivery, error) {
 	it, err := t.get(ctx, eventKey(org, id))
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (t *Table) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delive
 }
 
 // Rows reads rows by id. What is absent is not in the answer.
-func (t *Table) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
+func (t *DeliveryStore) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
 	keys := make([]key, len(ids))
 	for i, id := range ids {
 		keys[i] = eventKey(org, id)
@@ -213,7 +213,7 @@ func (t *Table) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (m
 
 // AllRows hands every row of the organization to each, which is called by
 // one goroutine at a time, in no order.
-func (t *Table) AllDeliveries(ctx context.Context, org value.ID, each func(*webhook.Delivery) error) error {
+func (t *DeliveryStore) AllDeliveries(ctx context.Context, org value.ID, each func(*webhook.Delivery) error) error {
 	return t.shardQuery(ctx, org, eventKind, func(it item) error {
 		r, err := decodeRow(it)
 		if err != nil {
@@ -224,8 +224,8 @@ func (t *Table) AllDeliveries(ctx context.Context, org value.ID, each func(*webh
 }
 
 // RowsPage reads one page of a shard of the organization's rows, as
-// [Table.RecordsPage] does of records; there are [Shards] of them.
-func (t *Table) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Delivery, next string, err error) {
+// [RecordStore.RecordsPage] does of records; there are [Shards] of them.
+func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Delivery, next string, err error) {
 	next, err = t.page(ctx, recordPartition(org, eventKind, shard), after, limit, func(it item) error {
 		r, err := decodeRow(it)
 		if err == nil {
@@ -242,7 +242,7 @@ func (t *Table) DeliveriesPage(ctx context.Context, org value.ID, shard int, aft
 // Deliveries reads what the attempts of the rows need, strongly consistent,
 // and answers in the order of the references. Several may share an endpoint,
 // which is not to be changed.
-func (t *Table) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
+func (t *DeliveryStore) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
 	wanted := make([]deliveryKeys, len(refs))
 	keys := make([]key, 0, 4*len(refs))
 	seen := make(map[key]bool, 4*len(refs))
@@ -290,7 +290,7 @@ func keysOf(r webhook.DeliveryRef) deliveryKeys {
 // deliveryItems are what the attempts of a batch need. An endpoint and an
 // application, which many of them share, are decoded once.
 type deliveryItems struct {
-	table        *Table
+	table        *DeliveryStore
 	items        map[key]item
 	endpoints    map[key]*webhook.Endpoint
 	applications map[key]webhook.ApplicationState

@@ -35,14 +35,14 @@ type insertion struct {
 }
 
 // insertStatement creates an item of the given attributes.
-func (t *Table) insertStatement(names ...string) string {
+func (t *db) insertStatement(names ...string) string {
 	return `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(names, `': ?, '`) + `': ?}`
 }
 
 // insert creates the items whose keys are free, and reports by position those
 // whose keys are not: of two with the same key that is the second. An item
 // whose creation was not answered may be reported as being there.
-func (t *Table) insert(ctx context.Context, items []insertion) (there []bool, err error) {
+func (t *db) insert(ctx context.Context, items []insertion) (there []bool, err error) {
 	there = make([]bool, len(items))
 	distinct := make([]int, 0, len(items))
 	seen := make(map[key]bool, len(items))
@@ -76,7 +76,7 @@ func batchLength(items []insertion, next []int) int {
 
 // insertBatch creates some of the items and tries those again that the table
 // throttled or failed at.
-func (t *Table) insertBatch(ctx context.Context, items []insertion, batch []int, there []bool) error {
+func (t *db) insertBatch(ctx context.Context, items []insertion, batch []int, there []bool) error {
 	for attempt := 1; ; attempt++ {
 		again, err := t.tryInsert(ctx, items, batch, there)
 		if len(again) == 0 {
@@ -94,7 +94,7 @@ func (t *Table) insertBatch(ctx context.Context, items []insertion, batch []int,
 
 // tryInsert tries once and returns what is to be tried again, with the reason
 // of one of them; an error without any of them is final.
-func (t *Table) tryInsert(ctx context.Context, items []insertion, tried []int, there []bool) (again []int, reason error) {
+func (t *db) tryInsert(ctx context.Context, items []insertion, tried []int, there []bool) (again []int, reason error) {
 	statements := make([]types.BatchStatementRequest, len(tried))
 	for i, at := range tried {
 		statements[i] = types.BatchStatementRequest{Statement: &items[at].statement, Parameters: items[at].values}

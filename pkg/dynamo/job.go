@@ -47,7 +47,7 @@ type jobState struct {
 
 // AskJob asks for a run of the list's job that starts at due or later, and
 // after this call. The earlier of two times stands.
-func (t *Table) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
+func (t *IndexStore) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		s.asked++
 		s.setDue(due)
@@ -68,7 +68,7 @@ func (s *jobState) setDue(due value.Time) {
 // TakeJob takes the list's job until the given time; nil when there is none,
 // it is not due, or another has it. Once the time is over another may take
 // it, so that what a holder that died has left is done.
-func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*Job, error) {
+func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*Job, error) {
 	holder := newMark()
 	var taken *Job
 	err := t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
@@ -96,7 +96,7 @@ func (t *Table) TakeJob(ctx context.Context, org value.ID, list string, until va
 // EndJob gives the job back, to run again at next or when it was asked for
 // meanwhile, and tells whether that is now; otherwise it is forgotten. When the
 // lease was over and another has taken the job, nothing happens.
-func (t *Table) EndJob(ctx context.Context, j *Job, next *value.Time) (due bool, err error) {
+func (t *IndexStore) EndJob(ctx context.Context, j *Job, next *value.Time) (due bool, err error) {
 	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
 		due = false
 		switch {
@@ -120,7 +120,7 @@ func (t *Table) EndJob(ctx context.Context, j *Job, next *value.Time) (due bool,
 // due first. Some may be taken already: the index that it reads follows the
 // table within a moment, and knows neither that nor how often they were asked
 // for.
-func (t *Table) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]Job, error) {
+func (t *IndexStore) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]Job, error) {
 	var found []Job
 	in := timed(jobShard(shard), behind(""), (now + 1).String(), limit)
 	err := t.query(ctx, in, func(it item) (bool, error) {
@@ -149,7 +149,7 @@ func decodeDueJob(it item) (Job, error) {
 // changeJob stores what change makes of the list's job, unless it makes
 // nothing of it. It is called again, with a fresher state, when somebody
 // else was faster.
-func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
+func (t *IndexStore) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
 	for attempt := range contendedAttempts {
 		if attempt > 0 {
 			if err := backOff(ctx, attempt); err != nil {
@@ -180,7 +180,7 @@ func (t *Table) changeJob(ctx context.Context, org value.ID, list string, change
 // it still is of the write; 0 stands for no job. After a lost answer it does not
 // know its own write: a change made twice is a job asked for twice, or one
 // that its holder knows by its own number.
-func (t *Table) replaceJob(ctx context.Context, org value.ID, list string, write uint64, next jobState) (done bool, err error) {
+func (t *IndexStore) replaceJob(ctx context.Context, org value.ID, list string, write uint64, next jobState) (done bool, err error) {
 	condition, values := aws.String("attribute_not_exists(PK)"), item(nil)
 	if write != 0 {
 		condition, values = aws.String("mark = :write"), item{":write": unsigned(write)}

@@ -31,7 +31,7 @@ type Manifest struct {
 }
 
 // Manifest reads a manifest, strongly consistent; nil when there is none.
-func (t *Table) Manifest(ctx context.Context, org value.ID, list, which string) (*Manifest, error) {
+func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which string) (*Manifest, error) {
 	it, err := t.get(ctx, manifestKey(org, list, which))
 	if err != nil || it == nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (t *Table) Manifest(ctx context.Context, org value.ID, list, which string) 
 }
 
 // covered reads how far the segments of a list go; 0 without a manifest.
-func (t *Table) covered(ctx context.Context, org value.ID, list string) (uint64, error) {
+func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (uint64, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.name, Key: manifestKey(org, list, LiveManifest).item(), ConsistentRead: aws.Bool(true),
 		ProjectionExpression: aws.String(attrCovered),
@@ -57,7 +57,7 @@ func (t *Table) covered(ctx context.Context, org value.ID, list string) (uint64,
 // there may be none. It reports false, and has written nothing, when another
 // was faster. A write that met its own earlier try has succeeded. After an
 // error the write may have been made nevertheless.
-func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which string, m Manifest) (bool, error) {
+func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which string, m Manifest) (bool, error) {
 	if err := checkBody("a manifest", m.Body); err != nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (t *Table) PutManifest(ctx context.Context, org value.ID, list, which strin
 // DropManifest removes the manifest of the version; one that is gone already
 // is no error. It fails with [ErrChanged] when another version is there.
 // Without a live manifest and without entries a tail starts from 1 again.
-func (t *Table) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
+func (t *IndexStore) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
 	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.name, Key: manifestKey(org, list, which).item(),
 		ConditionExpression:       aws.String("attribute_not_exists(PK) OR itemVersion = :version"),

@@ -10,9 +10,9 @@ import (
 )
 
 // RegisterOrganization enters an organization into the register that
-// [Table.Organizations] reads. To enter it again changes nothing, and costs
+// [IndexStore.Organizations] reads. To enter it again changes nothing, and costs
 // one write unit.
-func (t *Table) RegisterOrganization(ctx context.Context, org value.ID) error {
+func (t *IndexStore) RegisterOrganization(ctx context.Context, org value.ID) error {
 	it := organizationKey(org).item()
 	it[attrType] = str(typeOrganization)
 	if _, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.name, Item: it}); err != nil {
@@ -26,7 +26,7 @@ func (t *Table) RegisterOrganization(ctx context.Context, org value.ID) error {
 // some sixty organizations. It does not know an organization nothing of which
 // ever reached the indexer, such as one that has only applications so far.
 // None is taken off the register.
-func (t *Table) Organizations(ctx context.Context) ([]value.ID, error) {
+func (t *IndexStore) Organizations(ctx context.Context) ([]value.ID, error) {
 	var found []value.ID
 	err := t.query(ctx, partition(organizationsPartition, ""), func(it item) (bool, error) {
 		org, err := value.ParseID(getString(it, attrSK))

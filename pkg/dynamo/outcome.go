@@ -12,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// MaxOutcomes is the most writes of one [Table.RecordOutcomes]: rows, tallies
+// MaxOutcomes is the most writes of one [DeliveryStore.RecordOutcomes]: rows, tallies
 // and finished hours.
 const MaxOutcomes = 100
 
@@ -57,7 +57,7 @@ type WriteConflict struct {
 // had been written all the same is recognized by the mark that it carries, and
 // nothing is counted twice. The mark follows from the content and is
 // different in every process.
-func (t *Table) RecordOutcomes(ctx context.Context, outcomes []Outcome, tallies []CounterShardWrite) (*WriteConflict, error) {
+func (t *DeliveryStore) RecordOutcomes(ctx context.Context, outcomes []Outcome, tallies []CounterShardWrite) (*WriteConflict, error) {
 	r, err := t.recording(outcomes, tallies)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ type recording struct {
 	whole    uint64   // the mark of all together, which the tallies carry
 }
 
-func (t *Table) recording(outcomes []Outcome, tallies []CounterShardWrite) (*recording, error) {
+func (t *DeliveryStore) recording(outcomes []Outcome, tallies []CounterShardWrite) (*recording, error) {
 	r := &recording{
 		outcomes: outcomes, tallies: tallies, marks: make([]uint64, len(outcomes)),
 		writes: make([]write, 0, len(outcomes)+2*len(tallies)),
@@ -108,11 +108,11 @@ func (t *Table) recording(outcomes []Outcome, tallies []CounterShardWrite) (*rec
 	}
 	r.whole = max(1, all.Sum64())
 	for i := range tallies {
-		r.writes = append(r.writes, tallies[i].put(t, r.whole))
+		r.writes = append(r.writes, tallies[i].put(t.db, r.whole))
 	}
 	for i := range tallies {
 		if tallies[i].Finished != nil {
-			r.writes = append(r.writes, tallies[i].putHour(t))
+			r.writes = append(r.writes, tallies[i].putHour(t.db))
 		}
 	}
 	if len(r.writes) > MaxOutcomes {

@@ -29,7 +29,7 @@ type Payload struct {
 // PutPayloads keeps the bodies of events' deliveries, each event once. What
 // is there already stays, so that every attempt sends the same bytes even
 // when a later release would write them otherwise.
-func (t *Table) PutPayloads(ctx context.Context, payloads []Payload) error {
+func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []Payload) error {
 	expires := num(t.now().Add(webhook.PayloadRetention).Unix())
 	plain := t.insertStatement(attrPK, attrSK, attrType, attrExpires, attrBody)
 	packed := t.insertStatement(attrPK, attrSK, attrType, attrExpires, attrPacked)
@@ -51,7 +51,7 @@ func (t *Table) PutPayloads(ctx context.Context, payloads []Payload) error {
 }
 
 // PutPayload keeps one body, as PutPayloads does.
-func (t *Table) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
+func (t *DeliveryStore) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
 	it := payloadKey(org, event).item()
 	it[attrType] = str(typePayload)
 	it[attrExpires] = num(t.now().Add(webhook.PayloadRetention).Unix())
@@ -68,7 +68,7 @@ func (t *Table) PutPayload(ctx context.Context, org, event value.ID, body []byte
 
 // packPayload is how a body is stored: the attribute that holds it, and what
 // that holds.
-func (t *Table) packPayload(body []byte) (attribute string, stored []byte) {
+func (t *DeliveryStore) packPayload(body []byte) (attribute string, stored []byte) {
 	if len(body) > unitBody {
 		if packed, smaller := t.packer().pack(body); smaller {
 			return attrPacked, packed
@@ -78,7 +78,7 @@ func (t *Table) packPayload(body []byte) (attribute string, stored []byte) {
 }
 
 // Payload reads the body of an event's deliveries; nil when there is none.
-func (t *Table) Payload(ctx context.Context, org, event value.ID) ([]byte, error) {
+func (t *DeliveryStore) Payload(ctx context.Context, org, event value.ID) ([]byte, error) {
 	it, err := t.get(ctx, payloadKey(org, event))
 	if err != nil || it == nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (t *Table) Payload(ctx context.Context, org, event value.ID) ([]byte, error
 }
 
 // decodePayload returns nil for what is absent.
-func (t *Table) decodePayload(it item) ([]byte, error) {
+func (t *DeliveryStore) decodePayload(it item) ([]byte, error) {
 	if packed := getBinary(it, attrPacked); packed != nil {
 		return t.packer().unpack(packed)
 	}

@@ -31,7 +31,7 @@ func rateBucket(bucket int64) string { return attrRateBucket + strconv.Itoa(wind
 //
 // A write that the SDK repeats after a broken connection may count twice;
 // that only ever admits less.
-func (t *Table) ExtendWindow(ctx context.Context, subject string, e window.Extension) (window.Window, bool, error) {
+func (t *RateStore) ExtendWindow(ctx context.Context, subject string, e window.Extension) (window.Window, bool, error) {
 	update := "ADD winTotal :delta, itemVersion :one, " + rateBucket(e.Head) + " :lease"
 	values := item{
 		":delta": num(e.Lease - e.Unused), ":one": num(1), ":lease": num(e.Lease),
@@ -61,7 +61,7 @@ func (t *Table) ExtendWindow(ctx context.Context, subject string, e window.Exten
 // the version is the one in the table, 0 meaning that there is none. It is an
 // update, like everything that the functions of the read API write: they may
 // not put items.
-func (t *Table) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
+func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
 	values := item{
 		":type": str(typeRate), ":head": num(next.Head), ":total": num(next.Total), ":next": num(next.Version),
 		":expires": num(t.now().Add(rateIdle).Unix()),

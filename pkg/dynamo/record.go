@@ -27,7 +27,7 @@ const (
 
 // Record reads one record, strongly consistent; nil when there is none or it
 // was deleted.
-func (t *Table) Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error) {
+func (t *RecordStore) Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error) {
 	it, err := t.get(ctx, recordKey(org, string(kind), id))
 	if err != nil || it == nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (t *Table) Record(ctx context.Context, org value.ID, kind commerce.Kind, id
 
 // Records reads records of one kind, tombstones included, by id. What is
 // absent is not in the answer.
-func (t *Table) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
+func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
 	keys := make([]key, len(ids))
 	for i, id := range ids {
 		keys[i] = recordKey(org, string(kind), id)
@@ -68,7 +68,7 @@ var ErrChanged = errors.New("dynamo: the record has changed meanwhile")
 // fails with [ErrChanged] when the table holds something else. A write that
 // met its own earlier try, which the SDK repeats when a connection breaks
 // after the answer, has succeeded.
-func (t *Table) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
+func (t *RecordStore) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
 	in := &dynamodb.PutItemInput{
 		TableName: &t.name, Item: encodeRecord(next),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -115,7 +115,7 @@ const Shards = shards
 // after is "" at the start, then the next that the page before gave; next is
 // "" at the end. A page holds at most limit records, and fewer, even none,
 // where it would pass 1 MB or holds expired tombstones.
-func (t *Table) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (page []*commerce.Stored, next string, err error) {
+func (t *RecordStore) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (page []*commerce.Stored, next string, err error) {
 	next, err = t.page(ctx, recordPartition(org, string(kind), shard), after, limit, func(it item) error {
 		s, err := decodeRecord(org, it)
 		if err == nil {
@@ -131,7 +131,7 @@ func (t *Table) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kin
 
 // page hands the unexpired items of one page of a partition to each and
 // returns the sort key to go on behind, "" at the end.
-func (t *Table) page(ctx context.Context, pk, after string, limit int, each func(item) error) (next string, err error) {
+func (t *db) page(ctx context.Context, pk, after string, limit int, each func(item) error) (next string, err error) {
 	in := partition(pk, "")
 	in.TableName, in.Limit = &t.name, aws.Int32(int32(min(limit, pageMax))) //nolint:gosec // bounded
 	if after != "" {
@@ -160,7 +160,7 @@ const pageMax = 10_000
 // AllRecords hands every record of the kind, tombstones included, to each,
 // which is called by one goroutine at a time. The shards are read in
 // parallel and in no order.
-func (t *Table) AllRecords(ctx context.Context, org value.ID, kind commerce.Kind, each func(*commerce.Stored) error) error {
+func (t *RecordStore) AllRecords(ctx context.Context, org value.ID, kind commerce.Kind, each func(*commerce.Stored) error) error {
 	return t.shardQuery(ctx, org, string(kind), func(it item) error {
 		s, err := decodeRecord(org, it)
 		if err != nil {
@@ -172,7 +172,7 @@ func (t *Table) AllRecords(ctx context.Context, org value.ID, kind commerce.Kind
 
 // shardQuery reads all shards of a kind in parallel; each is called by one
 // goroutine at a time.
-func (t *Table) shardQuery(ctx context.Context, org value.ID, kind string, each func(item) error) error {
+func (t *db) shardQuery(ctx context.Context, org value.ID, kind string, each func(item) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	items := make(chan item, 256)
 	for shard := range shards {

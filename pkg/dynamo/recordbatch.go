@@ -30,7 +30,7 @@ type Found struct {
 // strongly consistent, a hundred a call. The references must be distinct. It
 // answers in their order, for each on its own: one that cannot be read leaves
 // the others alone.
-func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
+func (t *RecordStore) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	found := make([]Found, len(refs))
 	for start := 0; start < len(refs); start += batchGetMax {
 		end := min(start+batchGetMax, len(refs))
@@ -40,7 +40,7 @@ func (t *Table) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 }
 
 // readRecords reads what one call takes.
-func (t *Table) readRecords(ctx context.Context, refs []RecordRef, found []Found) {
+func (t *RecordStore) readRecords(ctx context.Context, refs []RecordRef, found []Found) {
 	keys := make([]key, len(refs))
 	at := make(map[key]int, len(refs))
 	for i, r := range refs {
@@ -63,11 +63,11 @@ func (t *Table) readRecords(ctx context.Context, refs []RecordRef, found []Found
 // CreateRecords stores records of any kind and organization that were not
 // found, in batches, and answers in their order: nil for one that is stored,
 // [ErrChanged] for one in whose place the table holds something else. They
-// must be distinct. Each stands or fails on its own, as by [Table.PutRecord]
+// must be distinct. Each stands or fails on its own, as by [RecordStore.PutRecord]
 // with no previous record: the batch spares calls only. Batches follow one
 // another, so that many records leave the table to others; several at a time
 // make others wait for as many, and are hardly done sooner.
-func (t *Table) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
+func (t *RecordStore) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
 	c := creation{
 		table: t, records: records, items: t.recordInsertions(records),
 		there: make([]bool, len(records)), errs: make([]error, len(records)),
@@ -87,7 +87,7 @@ func (t *Table) CreateRecords(ctx context.Context, records []*commerce.Stored) [
 
 // creation is the state of records that are being created, by position.
 type creation struct {
-	table   *Table
+	table   *RecordStore
 	records []*commerce.Stored
 	items   []insertion
 	there   []bool // the key is taken, by whatever
@@ -152,7 +152,7 @@ const (
 )
 
 // recordInsertions are the records' items in their order.
-func (t *Table) recordInsertions(records []*commerce.Stored) []insertion {
+func (t *RecordStore) recordInsertions(records []*commerce.Stored) []insertion {
 	items := make([]insertion, len(records))
 	statements := map[int]string{} // by the attributes: few are different
 	for i, s := range records {

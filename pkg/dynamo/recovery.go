@@ -25,7 +25,7 @@ const recoveryRetention = 32 * 24 * time.Hour
 // CreateRecovery stores a recovery, to be continued by the sweeper from next
 // on. A fault conflict means that the endpoint is not ACTIVE, or that
 // another recovery of it runs.
-func (t *Table) CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error {
+func (t *DeliveryStore) CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error {
 	it, err := encodeRecovery(r, next)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (t *Table) CreateRecovery(ctx context.Context, r *webhook.Recovery, next va
 }
 
 // Recovery reads one recovery; nil when the endpoint has none with the id.
-func (t *Table) Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error) {
+func (t *DeliveryStore) Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error) {
 	it, err := t.get(ctx, recoveryKey(org, endpoint, id))
 	if err != nil || it == nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (t *Table) Recovery(ctx context.Context, org, endpoint, id value.ID) (*webh
 // PutRecovery replaces previous by next, to be continued from the given time
 // on while it runs; a recovery that ended frees its endpoint for another. It
 // fails with [ErrChanged] when somebody else was faster.
-func (t *Table) PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error {
+func (t *DeliveryStore) PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error {
 	it, err := encodeRecovery(next, from)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (t *Table) PutRecovery(ctx context.Context, previous, next *webhook.Recover
 	return t.putRecovery(ctx, put) // the endpoint was deleted
 }
 
-func (t *Table) putRecovery(ctx context.Context, put write) error {
+func (t *DeliveryStore) putRecovery(ctx context.Context, put write) error {
 	err := t.transact(ctx, "continue a recovery", put)
 	if failed := refused(nil); errors.As(err, &failed) {
 		return ErrChanged

@@ -27,7 +27,7 @@ type slots map[string]value.Time
 // TakeSlot takes one of the endpoint's [webhook.SlotHolders] slots until the
 // given time and reports whether it could. A holder that has one keeps it,
 // until then at least; a slot whose time is over is free.
-func (t *Table) TakeSlot(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error) {
+func (t *EndpointStore) TakeSlot(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error) {
 	it, err := t.get(ctx, slotsKey(org, endpoint))
 	if err != nil {
 		return false, err
@@ -70,7 +70,7 @@ func (s slots) take(holder string, now, until value.Time) (next slots, free bool
 
 // putSlots writes the slots if they still have the mark that they were read
 // with, 0 for none. Otherwise it returns them as they are.
-func (t *Table) putSlots(ctx context.Context, org, endpoint value.ID, read uint64, s slots) (current item, done bool, err error) {
+func (t *EndpointStore) putSlots(ctx context.Context, org, endpoint value.ID, read uint64, s slots) (current item, done bool, err error) {
 	doc, err := json.Marshal(s, json.Deterministic(true))
 	if err != nil {
 		return nil, false, fmt.Errorf("encode the slots of endpoint %s: %w", endpoint, err)

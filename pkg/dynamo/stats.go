@@ -17,7 +17,7 @@ import (
 // time and shard. It is written once, with the tally that goes on without it.
 
 // putHour is the write of an hour that the tally has finished.
-func (w *CounterShardWrite) putHour(t *Table) write {
+func (w *CounterShardWrite) putHour(t *db) write {
 	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Shard).item()
 	it[attrType], it[attrBody] = str(typeHour), binary(w.Finished.Encode())
 	it[attrExpires] = num(w.Finished.Start.Add(webhook.HourRetention).Std().Unix())
@@ -27,7 +27,7 @@ func (w *CounterShardWrite) putHour(t *Table) write {
 // Stats reads what the endpoint counted in each hour that starts in [from,
 // to), the present one included, in the order of time. Hours without attempts
 // are left out.
-func (t *Table) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.HourStats, error) {
+func (t *EndpointStore) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.HourStats, error) {
 	if from >= to {
 		return nil, nil
 	}

@@ -18,19 +18,56 @@ import (
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
-// Table is the service's one table. It is safe for concurrent use.
+// Table is the service's one table: the stores of everything in it, over one
+// client. It is for wiring and tests; a package that needs one noun takes its
+// store, behind an interface of its own. It is safe for concurrent use.
 type Table struct {
+	*db
+	*RecordStore
+	*AccountStore
+	*EndpointStore
+	*DeliveryStore
+	*RateStore
+	*IndexStore
+}
+
+// The stores of the table. Each owns the items of its noun.
+type (
+	// RecordStore keeps commerce records.
+	RecordStore struct{ *db }
+	// AccountStore keeps applications, API keys and credentials.
+	AccountStore struct{ *db }
+	// EndpointStore keeps endpoints, their condition, counters and permits.
+	EndpointStore struct{ *db }
+	// DeliveryStore keeps deliveries, payloads, due marks and recoveries.
+	DeliveryStore struct {
+		*db
+		packer func() *packer // made when it is first needed
+		seed   maphash.Seed   // of the write tokens of outcomes
+	}
+	// RateStore keeps rate windows.
+	RateStore struct{ *db }
+	// IndexStore keeps the tails, manifests, chunks and jobs of lists, and the
+	// register of organizations.
+	IndexStore struct{ *db }
+)
+
+// db is what the stores share.
+type db struct {
 	client *dynamodb.Client
 	name   string
 	now    func() time.Time
-	packer func() *packer // made when it is first needed
-	seed   maphash.Seed   // of the marks of outcomes
 }
 
 // New returns the table of the name; now is the clock that decides what has
 // expired.
 func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
-	return &Table{client: client, name: name, now: now, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()}
+	db := &db{client: client, name: name, now: now}
+	return &Table{
+		db: db, RecordStore: &RecordStore{db}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
+		DeliveryStore: &DeliveryStore{db: db, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()},
+		RateStore:     &RateStore{db}, IndexStore: &IndexStore{db},
+	}
 }
 
 // Name returns the table's name.
@@ -49,7 +86,7 @@ type item = map[string]types.AttributeValue
 func (k key) item() item { return item{attrPK: str(k.pk), attrSK: str(k.sk)} }
 
 // get reads one item, strongly consistent; nil when it is absent or expired.
-func (t *Table) get(ctx context.Context, k key) (item, error) {
+func (t *db) get(ctx context.Context, k key) (item, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.name, Key: k.item(), ConsistentRead: aws.Bool(true),
 	})
@@ -64,14 +101,14 @@ func (t *Table) get(ctx context.Context, k key) (item, error) {
 
 // expired reports whether the time to live of an item is over: the table
 // removes such items up to 48 hours late.
-func (t *Table) expired(it item) bool {
+func (t *db) expired(it item) bool {
 	at := getNumber(it, attrExpires)
 	return at != 0 && at <= t.now().Unix()
 }
 
 // query reads every item that the input selects, page by page, and hands the
 // unexpired ones to each until it returns false.
-func (t *Table) query(ctx context.Context, in *dynamodb.QueryInput, each func(item) (bool, error)) error {
+func (t *db) query(ctx context.Context, in *dynamodb.QueryInput, each func(item) (bool, error)) error {
 	in.TableName = &t.name
 	pages := dynamodb.NewQueryPaginator(t.client, in)
 	for pages.HasMorePages() {
@@ -113,13 +150,13 @@ const batchGetMax = 100
 // batchGet reads the items with the given keys, strongly consistent; absent
 // and expired ones are left out. Keys must be distinct. What the table left
 // unprocessed is asked for again, with a growing pause.
-func (t *Table) batchGet(ctx context.Context, keys []key) ([]item, error) {
+func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
 	found, err := t.batchGetAll(ctx, keys)
 	return slices.DeleteFunc(found, t.expired), err
 }
 
 // batchGetAll is batchGet, and reads what has expired too.
-func (t *Table) batchGetAll(ctx context.Context, keys []key) ([]item, error) {
+func (t *db) batchGetAll(ctx context.Context, keys []key) ([]item, error) {
 	found := make([]item, 0, len(keys))
 	for chunk := range slices.Chunk(keys, batchGetMax) {
 		var err error
@@ -130,7 +167,7 @@ func (t *Table) batchGetAll(ctx context.Context, keys []key) ([]item, error) {
 	return found, nil
 }
 
-func (t *Table) batchGetChunk(ctx context.Context, keys []key, found []item) ([]item, error) {
+func (t *db) batchGetChunk(ctx context.Context, keys []key, found []item) ([]item, error) {
 	wanted := make([]map[string]types.AttributeValue, len(keys))
 	for i, k := range keys {
 		wanted[i] = k.item()

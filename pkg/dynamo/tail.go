@@ -87,7 +87,7 @@ const (
 // it is to have, Sum not set. It is called ahead of each try, so that it may do
 // what must have been done by the time at which the entry is there, even if
 // the caller dies. An error of it ends the attempt.
-func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry func(next Appended) (body []byte, err error)) (Appended, error) {
+func (t *IndexStore) AppendTail(ctx context.Context, org value.ID, list string, entry func(next Appended) (body []byte, err error)) (Appended, error) {
 	mark := newMark()
 	for attempt := range contendedAttempts {
 		if attempt > 0 {
@@ -111,7 +111,7 @@ func (t *Table) AppendTail(ctx context.Context, org value.ID, list string, entry
 }
 
 // appendAfter reports false when another entry stands behind the end.
-func (t *Table) appendAfter(ctx context.Context, org value.ID, list string, end Appended, mark uint64, entry func(Appended) ([]byte, error)) (next Appended, done bool, err error) {
+func (t *IndexStore) appendAfter(ctx context.Context, org value.ID, list string, end Appended, mark uint64, entry func(Appended) ([]byte, error)) (next Appended, done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailPutTime)
 	defer cancel()
 	next = Appended{Sequence: end.Sequence + 1, At: max(value.TimeOf(t.now()), end.At), Previous: end.At}
@@ -149,7 +149,7 @@ func newMark() uint64 {
 
 // TailEnd returns the sequence of the newest entry there is or was, 0
 // before the first.
-func (t *Table) TailEnd(ctx context.Context, org value.ID, list string) (uint64, error) {
+func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (uint64, error) {
 	end, err := t.tailEnd(ctx, org, list)
 	return end.Sequence, err
 }
@@ -160,7 +160,7 @@ func (t *Table) TailEnd(ctx context.Context, org value.ID, list string) (uint64,
 // Age removes entries in any order, the newest perhaps first. A young entry
 // proves that no later one has been removed; beside an old one the manifest
 // is asked too, which covered what was removed.
-func (t *Table) tailEnd(ctx context.Context, org value.ID, list string) (Appended, error) {
+func (t *IndexStore) tailEnd(ctx context.Context, org value.ID, list string) (Appended, error) {
 	in := partition(tailPartition(org, list), tailPrefix)
 	in.TableName, in.Limit, in.ScanIndexForward = &t.name, aws.Int32(1), aws.Bool(false)
 	in.ProjectionExpression = aws.String("SK, #at, #sum")
@@ -197,7 +197,7 @@ func tailSequence(it item) (uint64, error) {
 }
 
 // putTail reports false when another entry has the key.
-func (t *Table) putTail(ctx context.Context, k key, next Appended, mark uint64, body []byte) (done bool, err error) {
+func (t *IndexStore) putTail(ctx context.Context, k key, next Appended, mark uint64, body []byte) (done bool, err error) {
 	it := k.item()
 	it[attrType], it[attrBody], it[attrMark] = str(typeTail), bodyValue(body), unsigned(mark)
 	it[attrAt], it[attrSum] = num(int64(next.At)), unsigned(next.Sum)
@@ -218,7 +218,7 @@ func (t *Table) putTail(ctx context.Context, k key, next Appended, mark uint64, 
 // TailAfter hands the entries after the sequence to each, in order. Unless the
 // reading is strongly consistent, which costs twice as much, the newest may be
 // missing, and a gap may be an entry that another read will show.
-func (t *Table) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(TailEntry) error) error {
+func (t *IndexStore) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(TailEntry) error) error {
 	in := partition(tailPartition(org, list), "")
 	in.ConsistentRead = &consistent
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :after AND :end")
@@ -235,7 +235,7 @@ func (t *Table) TailAfter(ctx context.Context, org value.ID, list string, after 
 
 // TailBack hands the entries up to the sequence to each, the newest first, for
 // as long as it wants more. The reading is strongly consistent.
-func (t *Table) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(TailEntry) (more bool, err error)) error {
+func (t *IndexStore) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(TailEntry) (more bool, err error)) error {
 	in := partition(tailPartition(org, list), "")
 	in.ScanIndexForward = aws.Bool(false)
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")

@@ -28,7 +28,7 @@ type StoredCounterShard struct {
 
 // Tally reads one of an endpoint's tallies, strongly consistent: an empty one
 // of revision 0 when there is none.
-func (t *Table) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (StoredCounterShard, error) {
+func (t *EndpointStore) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (StoredCounterShard, error) {
 	it, err := t.get(ctx, tallyKey(org, endpoint, shard))
 	if err != nil {
 		return StoredCounterShard{}, err
@@ -38,7 +38,7 @@ func (t *Table) CounterShard(ctx context.Context, org, endpoint value.ID, shard 
 
 // Tallies reads all tallies of an endpoint in the order of their shards,
 // strongly consistent, in one query.
-func (t *Table) CounterShards(ctx context.Context, org, endpoint value.ID) ([]StoredCounterShard, error) {
+func (t *EndpointStore) CounterShards(ctx context.Context, org, endpoint value.ID) ([]StoredCounterShard, error) {
 	var found []StoredCounterShard
 	in := partition(countersPartition(org), endpoint.String()+"#")
 	err := t.tallyQuery(ctx, in, func(_ value.ID, s StoredCounterShard) {
@@ -47,7 +47,7 @@ func (t *Table) CounterShards(ctx context.Context, org, endpoint value.ID) ([]St
 	return found, err
 }
 
-func (t *Table) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each func(endpoint value.ID, s StoredCounterShard)) error {
+func (t *EndpointStore) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each func(endpoint value.ID, s StoredCounterShard)) error {
 	return t.query(ctx, in, func(it item) (bool, error) {
 		id, shard, found := strings.Cut(getString(it, attrSK), "#")
 		if !found || getString(it, attrType) != typeCounters {
@@ -64,7 +64,7 @@ func (t *Table) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each fu
 }
 
 // Health reads how an endpoint does; since is what [webhook.HealthOf] takes.
-func (t *Table) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
+func (t *EndpointStore) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
 	stored, err := t.CounterShards(ctx, org, endpoint)
 	if err != nil {
 		return webhook.Health{}, err
@@ -86,7 +86,7 @@ const singleCounters = 4
 
 // Counters reads the counters of the endpoints; one that has counted nothing
 // is zero.
-func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
+func (t *EndpointStore) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
 	tallies := make(map[value.ID][]*webhook.CounterShard, len(endpoints))
 	var err error
 	if len(endpoints) > singleCounters {
@@ -104,7 +104,7 @@ func (t *Table) Counters(ctx context.Context, org value.ID, endpoints ...value.I
 	return found, nil
 }
 
-func (t *Table) talliesEach(ctx context.Context, org value.ID, endpoints []value.ID, into map[value.ID][]*webhook.CounterShard) error {
+func (t *EndpointStore) talliesEach(ctx context.Context, org value.ID, endpoints []value.ID, into map[value.ID][]*webhook.CounterShard) error {
 	found := make([][]StoredCounterShard, len(endpoints))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, id := range endpoints {
@@ -122,7 +122,7 @@ func (t *Table) talliesEach(ctx context.Context, org value.ID, endpoints []value
 	return nil
 }
 
-func (t *Table) talliesBetween(ctx context.Context, org, first, last value.ID, into map[value.ID][]*webhook.CounterShard) error {
+func (t *EndpointStore) talliesBetween(ctx context.Context, org, first, last value.ID, into map[value.ID][]*webhook.CounterShard) error {
 	in := partition(countersPartition(org), "")
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
 	in.ExpressionAttributeValues[":first"] = str(first.String())
@@ -134,7 +134,7 @@ func (t *Table) talliesBetween(ctx context.Context, org, first, last value.ID, i
 
 // put is the write of the tally, on the condition that it still has the
 // revision that it was read with.
-func (w *CounterShardWrite) put(t *Table, mark uint64) write {
+func (w *CounterShardWrite) put(t *db, mark uint64) write {
 	it := tallyKey(w.OrganizationID, w.EndpointID, w.Shard).item()
 	it[attrType], it[attrBody], it[attrRevision], it[attrWrite] = str(typeCounters), binary(w.Next.Encode()), num(w.Revision+1), unsigned(mark)
 	p := &types.Put{

@@ -40,7 +40,7 @@ const transactionAttempts = 12
 
 // transact makes all of the writes or none. When conditions do not hold the
 // error is refused.
-func (t *Table) transact(ctx context.Context, tried string, writes ...write) error {
+func (t *db) transact(ctx context.Context, tried string, writes ...write) error {
 	refusals, err := t.commit(ctx, tried, 1, writes)
 	if len(refusals) == 0 || err != nil {
 		return err
@@ -58,7 +58,7 @@ func (t *Table) transact(ctx context.Context, tried string, writes ...write) err
 // fails at or does not answer is tried so many times in all, under the same
 // token: by that the table knows a transaction that it has already made, so
 // that its repetition is a success and not a failed condition.
-func (t *Table) commit(ctx context.Context, tried string, tries int, writes []write) ([]refusal, error) {
+func (t *db) commit(ctx context.Context, tried string, tries int, writes []write) ([]refusal, error) {
 	token := value.NewRandomID().String()
 	for attempt := 1; ; attempt++ {
 		_, err := t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{

@@ -9,7 +9,7 @@ import (
 
 // Unsent reads up to limit HELD and FAILED rows of the endpoint, created in
 // [since, until), the oldest first, behind the cursor unless it is "".
-func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
+func (t *DeliveryStore) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	after := since.String()
 	if cursor != "" {
 		after = behind(cursor)
@@ -27,13 +27,13 @@ func (t *Table) Unsent(ctx context.Context, org, endpoint value.ID, since, until
 
 // Held reads up to limit rows that the endpoint's circuit holds, the oldest
 // first, behind the cursor unless it is "".
-func (t *Table) Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
+func (t *DeliveryStore) Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	return t.unsentIn(ctx, heldPartition(endpoint), org, behind(cursor), "~", limit)
 }
 
 // unsentIn reads rows of a partition of GSI1, which follows the table within
 // a moment: a row may have been sent meanwhile.
-func (t *Table) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
+func (t *DeliveryStore) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
 	var found []webhook.UnsentDelivery
 	err := t.query(ctx, timed(pk, after, before, limit), func(it item) (bool, error) {
 		d, err := decodeDue(it)

@@ -41,7 +41,7 @@
 // # Why not otherwise
 //
 // A manifest that holds the recent changes itself is written anew, as a whole,
-// with each of them; the benchmark beside [dynamo.Table.AppendTail] shows what
+// with each of them; the benchmark beside [dynamo.IndexStore.AppendTail] shows what
 // that costs. Replaced chunks could be deleted, or marked to expire, but
 // either costs as much as writing them: later chunks are written over them
 // instead. Counting documents as they come and go would be cheap and wrong,

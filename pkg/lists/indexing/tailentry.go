@@ -44,7 +44,7 @@ type tailEntry struct {
 //	2      rebuilt: the version of the manifest (uvarint), plain
 //
 // Where a list's tail lies, and what each choice costs, is said at
-// [dynamo.Table.AppendTail].
+// [dynamo.IndexStore.AppendTail].
 const (
 	entryPlain   = 0
 	entryPacked  = 1
