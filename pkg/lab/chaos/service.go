@@ -149,14 +149,14 @@ func (s *service) await(ctx context.Context) error {
 	}
 }
 
-// faultsOf are the faults of the table when a share of all requests is to fail
-// in one way or another; of those that may answer late, by halves or with what
-// was true a moment ago, the same share does that beside it.
+// faultsOf are the rates at which a share of all requests to the table fails in
+// one way or another. The same share is delayed, and as many batches are done
+// by halves.
 func faultsOf(share float64) string {
 	parts := map[faults.Fault]float64{
 		faults.Throttle: 0.35, faults.InternalError: 0.1, faults.LostRequest: 0.1, faults.Timeout: 0.02,
 		faults.Conflict: 0.2, faults.FalseError: 0.1, faults.LostAnswer: 0.13,
-		faults.Delay: 1, faults.Unprocessed: 1, faults.StaleRead: 1,
+		faults.Delay: 1, faults.Unprocessed: 1,
 	}
 	var text []string
 	for _, kind := range faults.All() {

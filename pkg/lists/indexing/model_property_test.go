@@ -54,10 +54,12 @@ func TestListsAnswerAsTheModel(t *testing.T) {
 	bounded(t, 6, 25)
 	client, name := dynamotest.Client(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		m := newMachine(t, rt, newTrial(t, client, name, faults.Config{Seed: rapid.Uint64().Draw(rt, "seed"), Rates: faults.Rates{
-			faults.StaleRead: 0.3, faults.Unprocessed: 0.3, faults.Throttle: 0.02, faults.InternalError: 0.01,
+		seed := rapid.Uint64().Draw(rt, "seed")
+		m := newMachine(t, rt, newTrial(t, client, name, faults.Config{Seed: seed, Rates: faults.Rates{
+			faults.Unprocessed: 0.3, faults.Throttle: 0.02, faults.InternalError: 0.01,
 			faults.FalseError: 0.02, faults.LostAnswer: 0.02, faults.LostRequest: 0.01,
 		}}))
+		m.replica = newReplica(seed, 0.3, m.clock)
 		defer m.trial.proxy.Close()
 		rt.Repeat(map[string]func(*rapid.T){
 			"write": m.write, "index": m.index, "work": m.work, "ask": m.ask, "poll": m.poll, "tick": m.tick,
@@ -582,6 +584,7 @@ func (m *machine) settle(t *rapid.T) {
 func (m *machine) finish(t *rapid.T) {
 	t.Helper()
 	m.proxy.Off()
+	m.replica.disable()
 	m.advance(2 * time.Minute)
 	m.poll(t)
 	m.drain(t)

@@ -76,14 +76,15 @@ const (
 // trial is two organizations with the same ids in a real table behind a fault
 // proxy, the stream of what was written, and what lists may show of it.
 type trial struct {
-	t      testing.TB
-	proxy  *faults.Proxy
-	client *dynamodb.Client // past the proxy
-	name   string
-	direct *dynamo.Table
-	orgs   []value.ID
-	names  []string // of the lists
-	log    *recordedLog
+	t       testing.TB
+	proxy   *faults.Proxy
+	replica *replica         // what eventually consistent reads meet; nil for the table itself
+	client  *dynamodb.Client // past the proxy
+	name    string
+	direct  *dynamo.Table
+	orgs    []value.ID
+	names   []string // of the lists
+	log     *recordedLog
 
 	mu      sync.Mutex // guards what follows
 	now     time.Time
@@ -131,7 +132,6 @@ func newTrial(t testing.TB, client *dynamodb.Client, name string, cfg faults.Con
 		t: t, client: client, name: name, now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), orgs: []value.ID{value.NewID(), value.NewID()},
 		history: map[recordKey][]written{}, acks: map[recordKey][]acknowledged{}, tables: map[string]*dynamo.Table{}, log: &recordedLog{Handler: slog.DiscardHandler},
 	}
-	cfg.Clock, cfg.Stale = tr.clock, staleness
 	var err error
 	if tr.proxy, err = faults.New(*client.Options().BaseEndpoint, cfg); err != nil {
 		t.Fatal(err)
@@ -166,6 +166,9 @@ func (tr *trial) table(process string) *dynamo.Table {
 			o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts, o.Backoff = 3, retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Millisecond, nil })
 			})
+			if tr.replica != nil && process != "drain" && process != "settle" {
+				tr.replica.install(o)
+			}
 		})
 		tr.tables[process] = dynamo.New(client, tr.name, tr.clock)
 	}

@@ -39,8 +39,8 @@ func checksum(body []byte) string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
 }
 
-// send writes the answer; a part of it, and then cuts the connection, when
-// cut is set.
+// send writes the answer. When cut is set it writes half of it and cuts the
+// connection.
 func (a *answer) send(w http.ResponseWriter, cut bool) {
 	for name, values := range a.header {
 		if name != "Content-Length" && name != "Transfer-Encoding" && name != "Connection" {
@@ -64,7 +64,7 @@ const (
 	availabilityNamespace = "com.amazon.coral.availability#"
 )
 
-// reason is why a transaction was cancelled, for one of its items.
+// reason is why one item of a transaction or one statement of a batch failed.
 type reason struct {
 	Code    string
 	Message string `json:",omitzero"`
@@ -95,8 +95,7 @@ func internalError() *answer {
 	return failure(http.StatusInternalServerError, modelNamespace+"InternalServerError", "Internal server error")
 }
 
-// throttled refuses a request for want of throughput, in one of the ways in
-// which DynamoDB does.
+// throttled refuses a request in one of the ways in which DynamoDB throttles.
 func throttled(o operation, body []byte, random *rand.Rand) *answer {
 	switch n := random.IntN(3); {
 	case n == 0 && o.transaction && o.writes:

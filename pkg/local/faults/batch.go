@@ -12,80 +12,83 @@ import (
 // object is a JSON object whose members stay as they are.
 type object = map[string]jsontext.Value
 
-// split parts a batch: what is to be done, and by table what is left undone,
-// in the form in which the answer says so. At least one item is done, since
-// DynamoDB throttles a batch of which it can do nothing; a batch of one is
-// not parted. Only batches of the form that the service's reference gives
-// are parted.
-func split(body []byte, writes bool, random *rand.Rand) (rest []byte, undone object) {
+// split divides a batch into what the server is to do, nil for nothing, and
+// what it leaves undone, which complete writes into the server's answer.
+// complete is nil for a body that is not divided: a batch of one, or one in a
+// form that the DynamoDB reference does not give.
+func split(body []byte, o operation, random *rand.Rand) (rest []byte, complete func(answer []byte) ([]byte, error)) {
+	if o.statements {
+		return splitStatements(body, random)
+	}
+	return splitItems(body, o.writes, random)
+}
+
+// splitItems has at least one item done, since DynamoDB throttles a batch of
+// which it can do nothing.
+func splitItems(body []byte, writes bool, random *rand.Rand) (rest []byte, complete func([]byte) ([]byte, error)) {
 	request, tables := object{}, object{}
 	if json.Unmarshal(body, &request) != nil || json.Unmarshal(request["RequestItems"], &tables) != nil {
 		return nil, nil
 	}
-	batches := make(map[string]*part, len(tables))
+	batches := make(map[string]*tableBatch, len(tables))
 	total := 0
 	for name, value := range tables {
-		p := &part{}
-		if !p.parse(value, writes) {
+		b := &tableBatch{}
+		if !b.parse(value, writes) {
 			return nil, nil
 		}
-		batches[name] = p
-		total += len(p.items)
+		batches[name] = b
+		total += len(b.items)
 	}
 	if total < 2 {
 		return nil, nil
 	}
-	left := random.Perm(total)[:1+random.IntN(total-1)]
-	chosen := make([]bool, total)
-	for _, i := range left {
-		chosen[i] = true
+	leave := make([]bool, total)
+	for _, i := range random.Perm(total)[:1+random.IntN(total-1)] {
+		leave[i] = true
 	}
-	undone, at := object{}, 0
+	undone := object{}
 	for _, name := range slices.Sorted(maps.Keys(batches)) {
-		p := batches[name]
-		done, not := p.split(chosen[at : at+len(p.items)])
-		at += len(p.items)
+		b := batches[name]
+		var done, not []jsontext.Value
+		for i, item := range b.items {
+			if leave[i] {
+				not = append(not, item)
+			} else {
+				done = append(done, item)
+			}
+		}
+		leave = leave[len(b.items):]
 		if delete(tables, name); len(done) > 0 {
-			tables[name] = p.with(done)
+			tables[name] = b.with(done)
 		}
 		if len(not) > 0 {
-			undone[name] = p.with(not)
+			undone[name] = b.with(not)
 		}
 	}
 	request["RequestItems"] = encode(tables)
-	return encode(request), undone
+	return encode(request), func(answer []byte) ([]byte, error) { return addUndone(answer, writes, undone) }
 }
 
-// part is what a batch asks of one table.
-type part struct {
-	around object // of keys: what stands beside them; nil of writes
-	items  []jsontext.Value
+// tableBatch is what a batch asks of one table.
+type tableBatch struct {
+	read  object // a read's members beside its keys; nil for a write
+	items []jsontext.Value
 }
 
-func (p *part) parse(value jsontext.Value, writes bool) bool {
+func (b *tableBatch) parse(value jsontext.Value, writes bool) bool {
 	if writes {
-		return json.Unmarshal(value, &p.items) == nil
+		return json.Unmarshal(value, &b.items) == nil
 	}
-	return json.Unmarshal(value, &p.around) == nil && json.Unmarshal(p.around["Keys"], &p.items) == nil
+	return json.Unmarshal(value, &b.read) == nil && json.Unmarshal(b.read["Keys"], &b.items) == nil
 }
 
-func (p *part) split(leave []bool) (done, undone []jsontext.Value) {
-	for i, item := range p.items {
-		if leave[i] {
-			undone = append(undone, item)
-		} else {
-			done = append(done, item)
-		}
-	}
-	return done, undone
-}
-
-func (p *part) with(items []jsontext.Value) jsontext.Value {
-	if p.around == nil {
+func (b *tableBatch) with(items []jsontext.Value) jsontext.Value {
+	if b.read == nil {
 		return encode(items)
 	}
-	p.around["Keys"] = encode(items)
-	return encode(p.around)
+	b.read["Keys"] = encode(items)
+	return encode(b.read)
 }
 
 // addUndone writes into the answer to a batch what was left undone, beside
@@ -105,8 +108,9 @@ func addUndone(body []byte, writes bool, undone object) ([]byte, error) {
 		}
 	}
 	for table, value := range undone {
-		if known, ok := given[table]; ok {
-			value = join(known, value, writes)
+		var first, second tableBatch
+		if known, ok := given[table]; ok && first.parse(known, writes) && second.parse(value, writes) {
+			value = first.with(append(first.items, second.items...))
 		}
 		given[table] = value
 	}
@@ -114,13 +118,53 @@ func addUndone(body []byte, writes bool, undone object) ([]byte, error) {
 	return encode(response), nil
 }
 
-// join makes one of two lists of the same table.
-func join(a, b jsontext.Value, writes bool) jsontext.Value {
-	var first, second part
-	if !first.parse(a, writes) || !second.parse(b, writes) {
-		return b
+// splitStatements has some statements of a batch, or all, fail on their own.
+func splitStatements(body []byte, random *rand.Rand) (rest []byte, complete func([]byte) ([]byte, error)) {
+	request := object{}
+	var statements, left []jsontext.Value
+	if json.Unmarshal(body, &request) != nil || json.Unmarshal(request["Statements"], &statements) != nil || len(statements) == 0 {
+		return nil, nil
 	}
-	return first.with(append(first.items, second.items...))
+	failures := make([]*reason, len(statements))
+	for _, i := range random.Perm(len(statements))[:1+random.IntN(len(statements))] {
+		failures[i] = &reason{"ThrottlingError", "Throughput exceeds the current capacity of your table or index."}
+		if random.IntN(2) == 0 {
+			failures[i] = &reason{"ProvisionedThroughputExceeded", "The level of configured provisioned throughput for the table was exceeded."}
+		}
+	}
+	for i, s := range statements {
+		if failures[i] == nil {
+			left = append(left, s)
+		}
+	}
+	if left != nil {
+		request["Statements"] = encode(left)
+		rest = encode(request)
+	}
+	return rest, func(answer []byte) ([]byte, error) { return addFailures(answer, failures) }
+}
+
+// addFailures puts the failures at their positions among the answers to the
+// statements that did not fail.
+func addFailures(body []byte, failures []*reason) ([]byte, error) {
+	response := object{}
+	var given, all []jsontext.Value
+	if err := json.Unmarshal(body, &response); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(response["Responses"], &given); err != nil {
+		return nil, err
+	}
+	for _, f := range failures {
+		switch {
+		case f != nil:
+			all = append(all, encode(map[string]any{"Error": f}))
+		case len(given) > 0:
+			all, given = append(all, given[0]), given[1:]
+		}
+	}
+	response["Responses"] = encode(all)
+	return encode(response), nil
 }
 
 // encode writes what was made of JSON that was read.

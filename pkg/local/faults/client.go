@@ -10,20 +10,18 @@ import (
 // Client is one of the clients that the proxy tells apart, such as one
 // process of several.
 type Client struct {
-	name string
-
 	mu      sync.Mutex
 	random  *rand.Rand
-	crashes bool // after so many more writes
+	crashes bool // after so many more writes:
 	left    int
-	calm    bool
+	spared  bool
 	held    *Held // nil for none
 }
 
 func newClient(seed uint64, name string) *Client {
 	h := fnv.New64a()
 	h.Write([]byte(name))
-	return &Client{name: name, random: rand.New(rand.NewPCG(seed, h.Sum64()))} //nolint:gosec // faults are to repeat
+	return &Client{random: rand.New(rand.NewPCG(seed, h.Sum64()))} //nolint:gosec // faults are to repeat
 }
 
 // CrashAfter lets this many more writes of the client through and then cuts
@@ -49,8 +47,8 @@ func (c *Client) Crashed() bool {
 	return c.crashes && c.left <= 0
 }
 
-// Held is a client that stops before one of its requests, as a process that
-// the system does not let run.
+// Held is a client that stops before one of its requests, like a process to
+// which the system gives no processor.
 type Held struct {
 	left    int // guarded by the client
 	reached chan struct{}
@@ -101,7 +99,7 @@ func (c *Client) pass(ctx context.Context, closing <-chan struct{}) {
 func (c *Client) Spare(spared bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calm = spared
+	c.spared = spared
 }
 
 // admit reports whether the client still lives, and counts a write.
@@ -122,9 +120,9 @@ func (c *Client) admit(o operation) bool {
 
 // plan is what befalls one request.
 type plan struct {
-	end  Fault // the fault that ends it, "" for none
-	also map[Fault]bool
-	coin *rand.Rand // for what the faults leave open
+	end             Fault // the fault that ends it, "" for none
+	delayed, partly bool
+	coin            *rand.Rand // for what the faults leave open
 }
 
 // plan draws. It takes the same numbers from the source whatever the rates
@@ -132,13 +130,15 @@ type plan struct {
 func (c *Client) plan(o operation, rates Rates) plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := plan{also: map[Fault]bool{}, coin: rand.New(rand.NewPCG(c.random.Uint64(), 0))} //nolint:gosec // as above
+	p := plan{coin: rand.New(rand.NewPCG(c.random.Uint64(), 0))} //nolint:gosec // as above
 	for _, f := range All() {
-		hit := c.random.Float64() < rates[f] && o.can(f) && !c.calm
+		hit := c.random.Float64() < rates[f] && o.can(f) && !c.spared
 		switch {
 		case !hit:
-		case f == Delay || f == Unprocessed || f == StaleRead:
-			p.also[f] = true
+		case f == Delay:
+			p.delayed = true
+		case f == Unprocessed:
+			p.partly = true
 		case p.end == "":
 			p.end = f
 		}

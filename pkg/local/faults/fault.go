@@ -1,19 +1,10 @@
 package faults
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-)
-
 // Fault is one way in which a request may fail.
 type Fault string
 
 // The faults. Those that end a request exclude each other, and the first of
-// this order wins; a request may be delayed, stale and partly processed at
-// once.
+// this order wins. A request may be delayed and partly processed at once.
 const (
 	// Delay answers late, by up to Config.MaxDelay.
 	Delay Fault = "delay"
@@ -33,32 +24,26 @@ const (
 	Conflict Fault = "conflict"
 	// FalseError does the write and answers 500.
 	FalseError Fault = "falseError"
-	// LostAnswer does what was asked and cuts the connection, before the answer,
+	// LostAnswer does what was asked and cuts the connection: before the answer,
 	// which the SDK notices and tries again, or in the middle of it, after
 	// which it does not.
 	LostAnswer Fault = "lostAnswer"
 	// Unprocessed leaves some items of a batch undone and returns them so;
-	// statements of a batch fail, some or all, for want of throughput.
+	// statements of a batch fail, some or all, as throttled.
 	Unprocessed Fault = "unprocessed"
-	// StaleRead answers an eventually consistent read with what the table held
-	// some writes ago, all of them within Config.Stale.
-	StaleRead Fault = "staleRead"
 )
 
 // All lists the faults.
 func All() []Fault {
-	return []Fault{
-		Delay, LostRequest, Timeout, Throttle, InternalError, Conflict,
-		FalseError, LostAnswer, Unprocessed, StaleRead,
-	}
+	return []Fault{Delay, LostRequest, Timeout, Throttle, InternalError, Conflict, FalseError, LostAnswer, Unprocessed}
 }
 
 // Rates says how likely each fault is, from 0 to 1. Faults that it does not
 // name do not happen.
 type Rates map[Fault]float64
 
-// Every returns the same rate for all of these faults, without any for each
-// that there is.
+// Every returns the same rate for all of these faults, or without any for all
+// faults.
 func Every(rate float64, of ...Fault) Rates {
 	if len(of) == 0 {
 		of = All()
@@ -70,25 +55,40 @@ func Every(rate float64, of ...Fault) Rates {
 	return rates
 }
 
-// ParseRates reads rates as a command line gives them, such as
-// "throttle=0.1,staleRead=0.3". "all" stands for every fault; what comes
-// later counts.
-func ParseRates(text string) (Rates, error) {
-	rates := Rates{}
-	for part := range strings.SplitSeq(text, ",") {
-		name, number, found := strings.Cut(strings.TrimSpace(part), "=")
-		rate, err := strconv.ParseFloat(number, 64)
-		if !found || err != nil || !(rate >= 0 && rate <= 1) {
-			return nil, fmt.Errorf("rate %q: want a fault and its rate from 0 to 1, such as throttle=0.1", part)
-		}
-		switch {
-		case name == "all":
-			maps.Copy(rates, Every(rate))
-		case slices.Contains(All(), Fault(name)):
-			rates[Fault(name)] = rate
-		default:
-			return nil, fmt.Errorf("rate %q: no such fault, there are %q", part, All())
-		}
+// operation is what the proxy needs to know of one operation of the protocol.
+type operation struct {
+	writes, batch, transaction bool
+	statements                 bool // each of which may fail on its own
+}
+
+// operations are those that work on items. All others, such as those on
+// tables and streams, pass through untouched.
+var operations = map[string]operation{
+	"GetItem":            {},
+	"Query":              {},
+	"Scan":               {},
+	"BatchGetItem":       {batch: true},
+	"TransactGetItems":   {transaction: true},
+	"PutItem":            {writes: true},
+	"UpdateItem":         {writes: true},
+	"DeleteItem":         {writes: true},
+	"BatchWriteItem":     {writes: true, batch: true},
+	"TransactWriteItems": {writes: true, transaction: true},
+	// The statements of a batch either all read or all write; the service has
+	// none that read.
+	"BatchExecuteStatement": {writes: true, batch: true, statements: true},
+}
+
+// can reports whether DynamoDB may answer the operation so.
+func (o operation) can(f Fault) bool {
+	switch f {
+	case FalseError:
+		return o.writes
+	case Conflict:
+		return o.transaction || o.writes && !o.batch
+	case Unprocessed:
+		return o.batch
+	default:
+		return true
 	}
-	return rates, nil
 }

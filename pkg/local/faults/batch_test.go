@@ -106,16 +106,3 @@ func TestABatchOfStatementsFailsWhole(t *testing.T) {
 		}
 	}
 }
-
-func TestInsertedItemsAreRemembered(t *testing.T) {
-	w := newWorld(t, faults.Config{Operations: map[string]faults.Rates{"GetItem": only(faults.StaleRead)}})
-	if _, err := w.insert(w.faulty, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := w.get(w.faulty, "a", false); got != "" || err != nil {
-		t.Errorf("a stale read after the only write: got %q, %v; want nothing", got, err)
-	}
-	if got, err := w.get(w.faulty, "a", true); got != "1" || err != nil {
-		t.Errorf("a consistent read: got %q, %v; want 1", got, err)
-	}
-}
