@@ -47,7 +47,7 @@ var layers = map[string][]string{
 	"pkg/ingest":             {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/dynamo"},
 	"pkg/lists/indexing":     {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/dynamo"},
 	"pkg/dispatcher":         {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
-	"pkg/worker":             {"pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/dynamo", "pkg/sqsqueue"},
+	"pkg/worker":             {"pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
 	"pkg/sweeper":            {"pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 
 	"pkg/importer": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/commerce"},

@@ -59,7 +59,7 @@ func (m *mailbox) post(lane webhook.Lane, ref webhook.DeliveryRef, delay time.Du
 	}
 	m.n++
 	m.messages = append(m.messages, &letter{id: "m" + strconv.Itoa(m.n), lane: lane, body: ref.Body(), visible: m.clock().Add(delay)})
-	m.sent = append(m.sent, ref.RowID)
+	m.sent = append(m.sent, ref.DeliveryID)
 	return nil
 }
 

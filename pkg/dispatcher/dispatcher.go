@@ -35,9 +35,9 @@ type Endpoints interface {
 
 // Rows keeps events. What is there already stays; CreateRows returns it by the
 // position of its row, nil where the row was created. PutRow fails with
-// [dynamo.ErrChanged] when somebody else was faster.
+// [fault.ErrChanged] when somebody else was faster.
 type Rows interface {
-	PutPayloads(ctx context.Context, payloads []dynamo.Payload) error
+	PutPayloads(ctx context.Context, payloads []webhook.Payload) error
 	CreateDeliveries(ctx context.Context, rows []*webhook.Delivery) (existing []*webhook.Delivery, err error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
 }

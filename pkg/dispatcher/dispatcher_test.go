@@ -131,7 +131,7 @@ func (b *bench) messagesOf(t *testing.T, name string) map[value.ID][]webhook.Del
 			if m.Attributes["MessageGroupId"] != ref.EndpointID.String() {
 				t.Errorf("the message of endpoint %s is in group %s", ref.EndpointID, m.Attributes["MessageGroupId"])
 			}
-			found[ref.RowID] = append(found[ref.RowID], ref)
+			found[ref.DeliveryID] = append(found[ref.DeliveryID], ref)
 		}
 		b.queues.Delete(t, name, batch...)
 	}
@@ -333,7 +333,7 @@ func (f *faulty) Directory(ctx context.Context, org value.ID) (*webhook.Director
 	return f.Store.Directory(ctx, org)
 }
 
-func (f *faulty) PutPayloads(ctx context.Context, payloads []dynamo.Payload) error {
+func (f *faulty) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
 	if err := f.fails("payloads"); err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -102,7 +101,7 @@ func (d *Dispatcher) each(ctx context.Context, changes []*change) {
 // batch is what a round writes: a payload an event, and a row for each of its
 // endpoints, with the lane that the endpoint takes.
 type batch struct {
-	payloads []dynamo.Payload
+	payloads []webhook.Payload
 	rows     []*webhook.Delivery
 	lanes    []webhook.Lane
 }
@@ -123,7 +122,7 @@ func (b *batch) add(c *change, now value.Time) (err error) {
 		if err != nil {
 			return err
 		}
-		b.payloads = append(b.payloads, dynamo.Payload{OrganizationID: ev.OrganizationID, EventID: ev.ID, Body: body})
+		b.payloads = append(b.payloads, webhook.Payload{OrganizationID: ev.OrganizationID, EventID: ev.ID, Body: body})
 		for _, e := range ev.subscribed {
 			b.rows = append(b.rows, webhook.NewDelivery(&ev.WebhookPayload, e, e.Hold(ev.directory.Applications[e.ApplicationID]), now))
 			b.lanes = append(b.lanes, e.Lane)
@@ -156,7 +155,7 @@ func (d *Dispatcher) bring(ctx context.Context, b *batch) error {
 		switch {
 		case row.Unattempted():
 			waiting[b.lanes[i]] = append(waiting[b.lanes[i]], row)
-		case row.HeldRecently(now):
+		case row.MayMissRecovery(now):
 			held = append(held, row)
 		}
 	}
@@ -171,7 +170,7 @@ func (d *Dispatcher) bring(ctx context.Context, b *batch) error {
 }
 
 // reconsider looks again at the endpoints of rows that are HELD,
-// [webhook.Row.HeldLately], and adds those that nothing holds any more to the
+// [webhook.Delivery.MayMissRecovery], and adds those that nothing holds any more to the
 // rows that wait for their message.
 func (d *Dispatcher) reconsider(ctx context.Context, held []*webhook.Delivery, waiting map[webhook.Lane][]*webhook.Delivery, now value.Time) error {
 	directories := map[value.ID]*webhook.Directory{}
@@ -185,12 +184,15 @@ func (d *Dispatcher) reconsider(ctx context.Context, held []*webhook.Delivery, w
 			directory, directories[row.OrganizationID] = read, read
 		}
 		i := slices.IndexFunc(directory.Endpoints, func(e *webhook.Endpoint) bool { return e.ID == row.EndpointID })
-		if i < 0 || directory.Endpoints[i].Hold(directory.Applications[row.ApplicationID]).Decided() {
+		if i < 0 {
 			continue
 		}
-		next := row.Resume(now)
+		next := row.RecheckHold(directory.Endpoints[i], directory.Applications[row.ApplicationID], now)
+		if next == nil {
+			continue
+		}
 		switch _, err := d.store.PutDelivery(ctx, row, next); {
-		case errors.Is(err, dynamo.ErrChanged): // whoever was faster has sent it
+		case errors.Is(err, fault.ErrChanged): // whoever was faster has sent it
 		case err != nil:
 			return err
 		default:

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/dispatcher"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -67,14 +66,14 @@ func TestEventsTakeTheLaneOfTheirEndpointAndWaitForAnOpenCircuit(t *testing.T) {
 	circuit := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute}
 	for _, c := range []struct {
 		e    *webhook.Endpoint
-		next webhook.Condition
+		next webhook.Routing
 	}{
-		{slow, webhook.Condition{Lane: webhook.LaneSlow}},
-		{open, webhook.Condition{Circuit: circuit, Lane: webhook.LaneSlow}},
-		{draining, webhook.Condition{Circuit: circuit.Drain(now)}},
+		{slow, webhook.Routing{Lane: webhook.LaneSlow}},
+		{open, webhook.Routing{Circuit: circuit, Lane: webhook.LaneSlow}},
+		{draining, webhook.Routing{Circuit: circuit.Drain(now)}},
 	} {
-		if ok, err := b.table.SetCondition(t.Context(), b.org, c.e.ID, c.e.Condition(), c.next); !ok || err != nil {
-			t.Fatalf("SetCondition: %t, %v", ok, err)
+		if ok, err := b.table.SetRouting(t.Context(), b.org, c.e.ID, c.e.Routing(), c.next); !ok || err != nil {
+			t.Fatalf("SetRouting: %t, %v", ok, err)
 		}
 	}
 	b.handle(t, b.dispatcher(b.table, b.queue()), b.created(t), b.created(t))
@@ -106,8 +105,8 @@ type picky struct {
 	refused value.ID
 }
 
-func (p *picky) PutPayloads(ctx context.Context, payloads []dynamo.Payload) error {
-	if slices.ContainsFunc(payloads, func(one dynamo.Payload) bool { return one.EventID == p.refused }) {
+func (p *picky) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
+	if slices.ContainsFunc(payloads, func(one webhook.Payload) bool { return one.EventID == p.refused }) {
 		return errors.New("the item is too large")
 	}
 	return p.Store.PutPayloads(ctx, payloads)

@@ -26,10 +26,10 @@ const (
 // one that this release writes.
 const conditionTries = 3
 
-// SetCondition stores the endpoint's next condition if it still stands as
+// SetRouting stores the endpoint's next condition if it still stands as
 // previous, and reports whether it then does; false means that somebody else
 // was faster or that the endpoint was deleted.
-func (t *EndpointStore) SetCondition(ctx context.Context, org, endpoint value.ID, previous, next webhook.Condition) (bool, error) {
+func (t *EndpointStore) SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error) {
 	was, err := encodeCondition(previous)
 	if err != nil {
 		return false, err
@@ -68,7 +68,7 @@ func (t *EndpointStore) SetCondition(ctx context.Context, org, endpoint value.ID
 // condition is a condition as it is stored: "" stands for what is absent.
 type condition struct{ circuit, lane string }
 
-func encodeCondition(c webhook.Condition) (condition, error) {
+func encodeCondition(c webhook.Routing) (condition, error) {
 	stored := condition{lane: string(c.Lane)}
 	if c.Circuit == nil {
 		return stored, nil
@@ -85,9 +85,9 @@ func storedCondition(it item) condition {
 	return condition{circuit: getString(it, attrCircuit), lane: getString(it, attrLane)}
 }
 
-func decodeCondition(it item) (webhook.Condition, error) {
+func decodeCondition(it item) (webhook.Routing, error) {
 	stored := storedCondition(it)
-	c := webhook.Condition{Lane: webhook.Lane(stored.lane)}
+	c := webhook.Routing{Lane: webhook.Lane(stored.lane)}
 	if stored.circuit == "" {
 		return c, nil
 	}
@@ -145,7 +145,7 @@ func (u *endpointUpdate) standsAs(was condition) {
 
 // become stores the condition in the place of another, with the mark of its
 // circuit. One that stays keeps its mark, which may have been moved since.
-func (u *endpointUpdate) become(was condition, next webhook.Condition, endpoint value.ID) error {
+func (u *endpointUpdate) become(was condition, next webhook.Routing, endpoint value.ID) error {
 	stored, err := encodeCondition(next)
 	if err != nil {
 		return err

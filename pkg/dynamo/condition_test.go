@@ -15,21 +15,21 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-func openAt(at value.Time) webhook.Condition {
-	return webhook.Condition{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
+func openAt(at value.Time) webhook.Routing {
+	return webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
 		State: webhook.CircuitOpen, OpenedAt: at, ProbeAt: at.Add(time.Minute), Interval: time.Minute,
 	}}
 }
 
-func draining(c webhook.Condition, at value.Time) webhook.Condition {
-	return webhook.Condition{Lane: c.Lane, Circuit: c.Circuit.Drain(at)}
+func draining(c webhook.Routing, at value.Time) webhook.Routing {
+	return webhook.Routing{Lane: c.Lane, Circuit: c.Circuit.Drain(at)}
 }
 
 // setCondition sets the condition and compares what the endpoint then has.
-func setCondition(t *testing.T, table *dynamo.Table, e *webhook.Endpoint, previous, next webhook.Condition, want bool) {
+func setCondition(t *testing.T, table *dynamo.Table, e *webhook.Endpoint, previous, next webhook.Routing, want bool) {
 	t.Helper()
-	if done, err := table.SetCondition(t.Context(), e.OrganizationID, e.ID, previous, next); err != nil || done != want {
-		t.Fatalf("SetCondition: %t, %v; want %t", done, err, want)
+	if done, err := table.SetRouting(t.Context(), e.OrganizationID, e.ID, previous, next); err != nil || done != want {
+		t.Fatalf("SetRouting: %t, %v; want %t", done, err, want)
 	}
 	if !want {
 		return
@@ -45,8 +45,8 @@ func TestAConditionIsSetWhereItStandsAsItWasRead(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	now := value.TimeOf(time.Now())
-	none, open := webhook.Condition{}, openAt(now)
-	slow := webhook.Condition{Lane: webhook.LaneSlow}
+	none, open := webhook.Routing{}, openAt(now)
+	slow := webhook.Routing{Lane: webhook.LaneSlow}
 	setCondition(t, table, e, none, slow, true)
 	setCondition(t, table, e, none, open, false)
 	setCondition(t, table, e, slow, open, true)
@@ -54,7 +54,7 @@ func TestAConditionIsSetWhereItStandsAsItWasRead(t *testing.T) {
 	setCondition(t, table, e, openAt(now+1), none, false)
 	setCondition(t, table, e, open, draining(open, now+5), true)
 	setCondition(t, table, e, draining(open, now+5), none, true)
-	if done, err := table.SetCondition(t.Context(), value.NewID(), e.ID, none, open); done || err != nil {
+	if done, err := table.SetRouting(t.Context(), value.NewID(), e.ID, none, open); done || err != nil {
 		t.Errorf("of another organization: %t, %v", done, err)
 	}
 	if _, err := table.DeleteEndpoint(t.Context(), org, e.ID, always); err != nil {
@@ -71,7 +71,7 @@ func TestAConditionKeepsTheConfigurationOutOfIt(t *testing.T) {
 		next := *read
 		next.URL, next.UpdatedAt = "https://example.com/other", read.UpdatedAt+1
 		if read.Circuit == nil { // a worker opens the circuit meanwhile
-			setCondition(t, table, e, webhook.Condition{}, open, true)
+			setCondition(t, table, e, webhook.Routing{}, open, true)
 		}
 		return &next, nil
 	})
@@ -91,7 +91,7 @@ func TestAChangeOfAnEndpointMayAlterItsCondition(t *testing.T) {
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	now := value.TimeOf(time.Now())
 	open := openAt(now)
-	setCondition(t, table, e, webhook.Condition{}, open, true)
+	setCondition(t, table, e, webhook.Routing{}, open, true)
 	calls := 0
 	disabled, err := table.ChangeEndpoint(t.Context(), org, e.ID, func(read *webhook.Endpoint) (*webhook.Endpoint, error) {
 		if calls++; calls == 1 {
@@ -115,7 +115,7 @@ func TestACircuitLiesUnderADueMark(t *testing.T) {
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	now := value.TimeOf(time.Now())
 	open := openAt(now)
-	setCondition(t, table, e, webhook.Condition{}, open, true)
+	setCondition(t, table, e, webhook.Routing{}, open, true)
 	due := func(at value.Time) webhook.Due {
 		t.Helper()
 		d := findDue(t, table, at+1)
@@ -144,11 +144,11 @@ func TestACircuitLiesUnderADueMark(t *testing.T) {
 	if still, _, err := table.Postpone(t.Context(), *moved, now); still != nil || err != nil {
 		t.Errorf("Postpone of a mark that was set anew: %+v, %v", still, err)
 	}
-	setCondition(t, table, e, e.Condition(), webhook.Condition{Lane: webhook.LaneSlow}, true)
+	setCondition(t, table, e, e.Routing(), webhook.Routing{Lane: webhook.LaneSlow}, true)
 	if due := allDue(t, table); len(due) > 0 {
 		t.Errorf("due without a circuit: %+v", due)
 	}
-	setCondition(t, table, e, e.Condition(), open, true)
+	setCondition(t, table, e, e.Routing(), open, true)
 	if _, err := table.DeleteEndpoint(t.Context(), org, e.ID, always); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAConditionWhoseAnswerIsLostIsSet(t *testing.T) {
 	now := value.TimeOf(time.Now())
 	b.broken.Store(false)
 	open := openAt(now)
-	setCondition(t, table, e, webhook.Condition{}, open, true)
+	setCondition(t, table, e, webhook.Routing{}, open, true)
 	if !b.broken.Load() {
 		t.Error("no answer was lost")
 	}
@@ -176,11 +176,11 @@ func TestConditionsStandWhateverFails(t *testing.T) {
 	org, now := value.NewID(), value.TimeOf(time.Now())
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	proxy.SetOperation("UpdateItem", faults.Every(0.2, broken...))
-	c := webhook.Condition{}
+	c := webhook.Routing{}
 	for i := range 30 {
 		next := openAt(now + value.Time(i))
 		insist(t, func() error {
-			done, err := table.SetCondition(t.Context(), org, e.ID, c, next)
+			done, err := table.SetRouting(t.Context(), org, e.ID, c, next)
 			if err == nil && !done {
 				t.Errorf("transition %d was refused though nobody else made one", i)
 			}
@@ -196,7 +196,7 @@ func TestACircuitIsComparedByItsMeaning(t *testing.T) {
 	table, org := dynamo.New(client, name, time.Now), value.NewID()
 	e := newEndpoint(t, table, org, newApplication(t, table, org))
 	open := openAt(value.TimeOf(time.Now()))
-	setCondition(t, table, e, webhook.Condition{}, open, true)
+	setCondition(t, table, e, webhook.Routing{}, open, true)
 	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{
 		TableName: &name, FilterExpression: ptr("attribute_exists(circuit)"),
 	})

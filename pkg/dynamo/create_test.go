@@ -105,9 +105,9 @@ func TestRowsAndPayloadsAreCreatedWhateverFails(t *testing.T) {
 	org, now := value.NewID(), value.TimeOf(time.Now())
 	for round := range 8 {
 		rows := manyRows(org, 60, now)
-		payloads := make([]dynamo.Payload, len(rows))
+		payloads := make([]webhook.Payload, len(rows))
 		for i, r := range rows {
-			payloads[i] = dynamo.Payload{OrganizationID: org, EventID: r.EventID, Body: fmt.Appendf(nil, `{"round":%d,"row":%d}`, round, i)}
+			payloads[i] = webhook.Payload{OrganizationID: org, EventID: r.EventID, Body: fmt.Appendf(nil, `{"round":%d,"row":%d}`, round, i)}
 		}
 		insist(t, func() error { return table.PutPayloads(t.Context(), payloads) })
 		insist(t, func() error {
@@ -162,7 +162,7 @@ func TestStatementsThatGoOnFailingAreUnavailable(t *testing.T) {
 
 func TestAnItemThatIsTooLargeIsAnError(t *testing.T) {
 	table := dynamotest.NewTable(t)
-	err := table.PutPayloads(t.Context(), []dynamo.Payload{{OrganizationID: value.NewID(), EventID: value.NewID(), Body: incompressible(500 << 10)}})
+	err := table.PutPayloads(t.Context(), []webhook.Payload{{OrganizationID: value.NewID(), EventID: value.NewID(), Body: incompressible(500 << 10)}})
 	if err == nil || fault.Is(err, fault.Unavailable) {
 		t.Errorf("PutPayloads of 500 KB: %v, want an error that no repetition mends", err)
 	}
@@ -174,9 +174,9 @@ func TestPayloadsAreKeptByteForByte(t *testing.T) {
 		[]byte(`{}`), []byte(`{"name":"Gül \u00fc 🎁"}`), bytes.Repeat([]byte(`{"a":1},`), 20_000),
 		incompressible(3000), incompressible(300 << 10), incompressible(300 << 10), incompressible(300 << 10), incompressible(300 << 10),
 	}
-	payloads := make([]dynamo.Payload, len(bodies))
+	payloads := make([]webhook.Payload, len(bodies))
 	for i, body := range bodies {
-		payloads[i] = dynamo.Payload{OrganizationID: org, EventID: value.NewID(), Body: body}
+		payloads[i] = webhook.Payload{OrganizationID: org, EventID: value.NewID(), Body: body}
 	}
 	if err := table.PutPayloads(t.Context(), payloads); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestPayloadsAreKeptByteForByte(t *testing.T) {
 	for i, p := range payloads {
 		again := p
 		again.Body = []byte("another release writes it otherwise")
-		if err := table.PutPayloads(t.Context(), []dynamo.Payload{again, again}); err != nil {
+		if err := table.PutPayloads(t.Context(), []webhook.Payload{again, again}); err != nil {
 			t.Error(err)
 		}
 		for owner, want := range map[value.ID][]byte{org: p.Body, value.NewID(): nil} {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -76,11 +75,11 @@ func BenchmarkCreateRows(b *testing.B) {
 func BenchmarkPutPayloads(b *testing.B) {
 	d := newDeliveries(b)
 	body := encoded(b, orderEvent(b, d.org, 0))
-	var payloads []dynamo.Payload
+	var payloads []webhook.Payload
 	d.run(b, 25, func() {
 		payloads = payloads[:0]
 		for range 25 {
-			payloads = append(payloads, dynamo.Payload{OrganizationID: d.org, EventID: value.NewID(), Body: body})
+			payloads = append(payloads, webhook.Payload{OrganizationID: d.org, EventID: value.NewID(), Body: body})
 		}
 	}, func() {
 		if err := d.PutPayloads(b.Context(), payloads); err != nil {
@@ -92,15 +91,15 @@ func BenchmarkPutPayloads(b *testing.B) {
 func BenchmarkRecordOutcomes(b *testing.B) {
 	d := newDeliveries(b)
 	tally := emptyTally(0)
-	var outcomes []dynamo.Outcome
-	var tallies []dynamo.CounterShardWrite
+	var outcomes []webhook.DeliveryChange
+	var tallies []webhook.CounterShardWrite
 	d.run(b, 10, func() {
 		rows := d.rows(10)
 		if _, err := d.CreateDeliveries(b.Context(), rows); err != nil {
 			b.Fatal(err)
 		}
 		outcomes, tallies = manyOutcomes(rows, tally, true, value.TimeOf(time.Now()))
-		tally.Revision, tally.Tally = tally.Revision+1, tallies[0].Next
+		tally.Revision, tally.Shard = tally.Revision+1, tallies[0].Next
 	}, func() {
 		if clash, err := d.RecordOutcomes(b.Context(), outcomes, tallies); clash != nil || err != nil {
 			b.Fatal(clash, err)
@@ -120,10 +119,10 @@ func BenchmarkDeliveries(b *testing.B) {
 			b.Fatal(err)
 		}
 		refs = refs[:0]
-		var payloads []dynamo.Payload
+		var payloads []webhook.Payload
 		for _, r := range rows {
 			refs = append(refs, r.Ref())
-			payloads = append(payloads, dynamo.Payload{OrganizationID: d.org, EventID: r.EventID, Body: body})
+			payloads = append(payloads, webhook.Payload{OrganizationID: d.org, EventID: r.EventID, Body: body})
 		}
 		if err := d.PutPayloads(b.Context(), payloads); err != nil {
 			b.Fatal(err)

@@ -194,15 +194,15 @@ func changeOf(e, next *webhook.Endpoint) (*endpointUpdate, error) {
 		":next": num(int64(next.UpdatedAt)), ":read": num(int64(e.UpdatedAt)),
 	}
 	u.require("rev = :read")
-	if e.Condition().Equal(next.Condition()) {
+	if e.Routing().Equal(next.Routing()) {
 		return u, nil
 	}
-	was, err := encodeCondition(e.Condition())
+	was, err := encodeCondition(e.Routing())
 	if err != nil {
 		return nil, err
 	}
 	u.standsAs(was)
-	return u, u.become(was, next.Condition(), e.ID)
+	return u, u.become(was, next.Routing(), e.ID)
 }
 
 var errEndpointContended = fault.New(fault.Conflict, fault.CodeConflict,
@@ -307,7 +307,7 @@ func encodeEndpoint(e *webhook.Endpoint) (item, error) {
 	it := endpointKey(e.OrganizationID, e.ID).item()
 	it[attrType], it[attrDoc], it[attrApplication] = str(typeEndpoint), str(string(doc)), str(e.ApplicationID.String())
 	it[attrStatus], it[attrRevision] = str(string(e.Status)), num(int64(e.UpdatedAt))
-	c, err := encodeCondition(e.Condition())
+	c, err := encodeCondition(e.Routing())
 	if err != nil {
 		return nil, err
 	}

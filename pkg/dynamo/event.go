@@ -128,7 +128,7 @@ func (t *DeliveryStore) rowsThere(ctx context.Context, rows []*webhook.Delivery,
 }
 
 // PutRow replaces previous by next. When somebody else was faster it returns
-// the row as it is, nil when it has expired, with [ErrChanged]. A write that
+// the row as it is, nil when it has expired, with [fault.ErrChanged]. A write that
 // met its own earlier try has succeeded.
 func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
 	it, err := encodeRow(next)
@@ -150,7 +150,7 @@ func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook
 		if current, err = decodeRow(found); err != nil {
 			return nil, err
 		}
-		return current, ErrChanged
+		return current, fault.ErrChanged
 	}
 	if err != nil {
 		return nil, wrap("put an event's row", err)
@@ -174,7 +174,7 @@ func (t *DeliveryStore) ChangeDelivery(ctx context.Context, org, id value.ID, ch
 		if row, err = t.PutDelivery(ctx, row, next); err == nil {
 			return row, nil
 		}
-		if errors.Is(err, ErrChanged) {
+		if errors.Is(err, fault.ErrChanged) {
 			err = nil
 		}
 	}
@@ -282,7 +282,7 @@ type deliveryKeys [4]key
 func keysOf(r webhook.DeliveryRef) deliveryKeys {
 	org := r.OrganizationID
 	return deliveryKeys{
-		eventKey(org, r.RowID), payloadKey(org, r.EventID),
+		eventKey(org, r.DeliveryID), payloadKey(org, r.EventID),
 		endpointKey(org, r.EndpointID), applicationKey(org, r.ApplicationID),
 	}
 }

@@ -57,11 +57,11 @@ func TestFasterWriterOfARowWins(t *testing.T) {
 	if _, err := table.PutDelivery(t.Context(), r, held); err != nil {
 		t.Fatal(err)
 	}
-	if current, err := table.PutDelivery(t.Context(), r, held); !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {
+	if current, err := table.PutDelivery(t.Context(), r, held); !errors.Is(err, fault.ErrChanged) || cmp.Diff(current, held) != "" {
 		t.Errorf("another writer of the same: %v, want ErrChanged\n%s", err, cmp.Diff(current, held))
 	}
 	current, err := table.PutDelivery(t.Context(), r, cancelled)
-	if !errors.Is(err, dynamo.ErrChanged) || cmp.Diff(current, held) != "" {
+	if !errors.Is(err, fault.ErrChanged) || cmp.Diff(current, held) != "" {
 		t.Errorf("another write: %v\n%s", err, cmp.Diff(current, held))
 	}
 }
@@ -105,8 +105,8 @@ func TestDeliveriesAreReadTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	expired := r.Ref()
-	expired.RowID, expired.EventID = value.NewID(), value.NewID()
-	orphan := webhook.DeliveryRef{OrganizationID: org, RowID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: value.NewID()}
+	expired.DeliveryID, expired.EventID = value.NewID(), value.NewID()
+	orphan := webhook.DeliveryRef{OrganizationID: org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: value.NewID()}
 	foreign := r.Ref()
 	foreign.OrganizationID = value.NewID()
 	got, err := table.DeliveryInputs(t.Context(), []webhook.DeliveryRef{r.Ref(), expired, orphan, foreign, r.Ref()})
@@ -344,7 +344,7 @@ func TestOneRecoveryOfAnEndpointRunsAtATime(t *testing.T) {
 	if err := table.PutRecovery(t.Context(), first, step, first.CreatedAt); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.PutRecovery(t.Context(), first, step.Advance(1, 1, "x", step.UpdatedAt), first.CreatedAt); !errors.Is(err, dynamo.ErrChanged) {
+	if err := table.PutRecovery(t.Context(), first, step.Advance(1, 1, "x", step.UpdatedAt), first.CreatedAt); !errors.Is(err, fault.ErrChanged) {
 		t.Errorf("an outdated step: %v, want ErrChanged", err)
 	}
 	if d := findDue(t, table, first.CreatedAt+1); d.Kind != webhook.DueRecovery || d.ID != first.ID || d.EndpointID != e.ID {

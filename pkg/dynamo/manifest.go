@@ -91,7 +91,7 @@ func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which 
 }
 
 // DropManifest removes the manifest of the version; one that is gone already
-// is no error. It fails with [ErrChanged] when another version is there.
+// is no error. It fails with [fault.ErrChanged] when another version is there.
 // Without a live manifest and without entries a tail starts from 1 again.
 func (t *IndexStore) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
 	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -100,7 +100,7 @@ func (t *IndexStore) DeleteManifest(ctx context.Context, org value.ID, list, whi
 		ExpressionAttributeValues: item{":version": unsigned(version)},
 	})
 	if _, failed := conditionFailed(err); failed {
-		return ErrChanged
+		return fault.ErrChanged
 	}
 	if err != nil {
 		return wrap("drop a manifest", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -90,7 +91,7 @@ func TestManifestIsDroppedInItsVersion(t *testing.T) {
 		org     value.ID
 		version uint64
 		want    error
-	}{{value.NewID(), 1, nil}, {org, 2, dynamo.ErrChanged}, {org, 1, nil}, {org, 1, nil}} {
+	}{{value.NewID(), 1, nil}, {org, 2, fault.ErrChanged}, {org, 1, nil}, {org, 1, nil}} {
 		if err := table.DeleteManifest(t.Context(), row.org, list, dynamo.RebuildManifest, row.version); !errors.Is(err, row.want) {
 			t.Errorf("drop version %d: %v, want %v", row.version, err, row.want)
 		}

@@ -8,48 +8,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
-
-// MaxOutcomes is the most writes of one [DeliveryStore.RecordOutcomes]: rows, tallies
-// and finished hours.
-const MaxOutcomes = 100
 
 // outcomeTries bounds the tries of a write that throttles or does not answer.
 // What is not recorded is attempted again, which the receiver sees.
 const outcomeTries = 4
 
-// Outcome is what became of a row.
-type Outcome struct {
-	Previous *webhook.Delivery // as it was read
-	Next     *webhook.Delivery
-}
-
-// TallyWrite is a tally that counts outcomes.
-type CounterShardWrite struct {
-	OrganizationID value.ID
-	EndpointID     value.ID
-	Shard          int
-	Revision       int64 // as it was read, 0: there was none
-	Next           *webhook.CounterShard
-	Finished       *webhook.HourStats // to be kept; nil when the hour goes on
-}
-
-// Clash says why nothing was written: by the index of what was to be, how it
-// is instead.
-type WriteConflict struct {
-	// Rows are those that somebody else has changed, nil what has expired.
-	Rows map[int]*webhook.Delivery
-	// Recorded are the outcomes that an earlier call has recorded, and
-	// counted, whose answer was lost.
-	Recorded map[int]bool
-	// Tallies are those that have another revision than was read.
-	Tallies map[int]StoredCounterShard
-}
-
 // RecordOutcomes writes outcomes and the tallies that count them, all or
-// nothing; each row and each tally once, [MaxOutcomes] writes together. A
+// nothing; each row and each tally once, [webhook.MaxOutcomeWrites] writes together. A
 // clash means that nothing was written: what it names is to be left out or
 // made anew.
 //
@@ -57,7 +24,7 @@ type WriteConflict struct {
 // had been written all the same is recognized by the mark that it carries, and
 // nothing is counted twice. The mark follows from the content and is
 // different in every process.
-func (t *DeliveryStore) RecordOutcomes(ctx context.Context, outcomes []Outcome, tallies []CounterShardWrite) (*WriteConflict, error) {
+func (t *DeliveryStore) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	r, err := t.recording(outcomes, tallies)
 	if err != nil {
 		return nil, err
@@ -74,14 +41,14 @@ func (t *DeliveryStore) RecordOutcomes(ctx context.Context, outcomes []Outcome, 
 
 // recording is a transaction on its way.
 type recording struct {
-	outcomes []Outcome
-	tallies  []CounterShardWrite
+	outcomes []webhook.DeliveryChange
+	tallies  []webhook.CounterShardWrite
 	writes   []write
 	marks    []uint64 // of the outcomes
 	whole    uint64   // the mark of all together, which the tallies carry
 }
 
-func (t *DeliveryStore) recording(outcomes []Outcome, tallies []CounterShardWrite) (*recording, error) {
+func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*recording, error) {
 	r := &recording{
 		outcomes: outcomes, tallies: tallies, marks: make([]uint64, len(outcomes)),
 		writes: make([]write, 0, len(outcomes)+2*len(tallies)),
@@ -104,27 +71,27 @@ func (t *DeliveryStore) recording(outcomes []Outcome, tallies []CounterShardWrit
 	}
 	for _, w := range tallies {
 		maphash.WriteComparable(&all, w.EndpointID)
-		maphash.WriteComparable(&all, w.Shard)
+		maphash.WriteComparable(&all, w.Number)
 	}
 	r.whole = max(1, all.Sum64())
 	for i := range tallies {
-		r.writes = append(r.writes, tallies[i].put(t.db, r.whole))
+		r.writes = append(r.writes, t.db.putCounterShard(&tallies[i], r.whole))
 	}
 	for i := range tallies {
 		if tallies[i].Finished != nil {
-			r.writes = append(r.writes, tallies[i].putHour(t.db))
+			r.writes = append(r.writes, t.db.putHour(&tallies[i]))
 		}
 	}
-	if len(r.writes) > MaxOutcomes {
-		return nil, fmt.Errorf("record outcomes: %d writes, %d is the most", len(r.writes), MaxOutcomes)
+	if len(r.writes) > webhook.MaxOutcomeWrites {
+		return nil, fmt.Errorf("record outcomes: %d writes, %d is the most", len(r.writes), webhook.MaxOutcomeWrites)
 	}
 	return r, nil
 }
 
 // clash reads why conditions did not hold; nil when all of it had been
 // written by an earlier call.
-func (r *recording) clash(refusals []refusal) (*WriteConflict, error) {
-	c := &WriteConflict{Rows: map[int]*webhook.Delivery{}, Recorded: map[int]bool{}, Tallies: map[int]StoredCounterShard{}}
+func (r *recording) clash(refusals []refusal) (*webhook.WriteConflict, error) {
+	c := &webhook.WriteConflict{Deliveries: map[int]*webhook.Delivery{}, Recorded: map[int]bool{}, Shards: map[int]webhook.StoredCounterShard{}}
 	for _, refused := range refusals {
 		i := refused.position
 		mark := getUnsigned(refused.current, attrWrite)
@@ -137,7 +104,7 @@ func (r *recording) clash(refusals []refusal) (*WriteConflict, error) {
 			if err != nil {
 				return nil, err
 			}
-			c.Rows[i] = row
+			c.Deliveries[i] = row
 			continue
 		}
 		i -= len(r.outcomes)
@@ -146,11 +113,11 @@ func (r *recording) clash(refusals []refusal) (*WriteConflict, error) {
 			// become of them since.
 			return nil, nil
 		}
-		stored, err := decodeTally(refused.current, r.tallies[i].Shard)
+		stored, err := decodeTally(refused.current, r.tallies[i].Number)
 		if err != nil {
 			return nil, err
 		}
-		c.Tallies[i] = stored
+		c.Shards[i] = stored
 	}
 	if len(r.tallies) == 0 && len(c.Recorded) == len(r.outcomes) {
 		return nil, nil

@@ -54,33 +54,33 @@ func attempted(r *webhook.Delivery, succeeded bool, now value.Time) (*webhook.De
 }
 
 // outcomes are those of the rows at the indexes, all successes.
-func (r *recorded) outcomes(indexes ...int) []dynamo.Outcome {
-	var outcomes []dynamo.Outcome
+func (r *recorded) outcomes(indexes ...int) []webhook.DeliveryChange {
+	var outcomes []webhook.DeliveryChange
 	for _, i := range indexes {
 		next, _ := attempted(r.rows[i], true, r.now)
-		outcomes = append(outcomes, dynamo.Outcome{Previous: r.rows[i], Next: next})
+		outcomes = append(outcomes, webhook.DeliveryChange{Previous: r.rows[i], Next: next})
 	}
 	return outcomes
 }
 
 // counted is a tally's write that counts so many successes more.
-func (r *recorded) counted(from dynamo.StoredCounterShard, successes int) []dynamo.CounterShardWrite {
+func (r *recorded) counted(from webhook.StoredCounterShard, successes int) []webhook.CounterShardWrite {
 	var attempts []webhook.Attempt
 	for range successes {
 		_, a := attempted(&webhook.Delivery{}, true, r.now)
 		attempts = append(attempts, a)
 	}
-	w := dynamo.CounterShardWrite{OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Shard: from.Shard, Revision: from.Revision}
-	w.Next, w.Finished = from.Tally.Add(attempts, webhook.Health{}, r.now)
-	return []dynamo.CounterShardWrite{w}
+	w := webhook.CounterShardWrite{OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Number: from.Number, Revision: from.Revision}
+	w.Next, w.Finished = from.Shard.Add(attempts, webhook.Health{}, r.now)
+	return []webhook.CounterShardWrite{w}
 }
 
-func emptyTally(shard int) dynamo.StoredCounterShard {
-	return dynamo.StoredCounterShard{Shard: shard, Tally: &webhook.CounterShard{}}
+func emptyTally(shard int) webhook.StoredCounterShard {
+	return webhook.StoredCounterShard{Number: shard, Shard: &webhook.CounterShard{}}
 }
 
 // record expects that all of it is written.
-func (r *recorded) record(outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) {
+func (r *recorded) record(outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) {
 	r.t.Helper()
 	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || err != nil {
 		r.t.Fatalf("RecordOutcomes: %+v, %v; want it written", clash, err)
@@ -112,7 +112,7 @@ func TestOutcomesAndTheirTallyAreWrittenTogether(t *testing.T) {
 	r.record(outcomes, r.counted(emptyTally(3), 10))
 	r.check(10, want)
 	stored, err := r.table.CounterShard(t.Context(), r.e.OrganizationID, r.e.ID, 3)
-	if err != nil || stored.Revision != 1 || stored.Shard != 3 {
+	if err != nil || stored.Revision != 1 || stored.Number != 3 {
 		t.Errorf("Tally: %+v, %v; want revision 1", stored, err)
 	}
 	r.record(nil, r.counted(stored, 2))
@@ -128,9 +128,9 @@ func TestNothingIsWrittenWhenARowHasChanged(t *testing.T) {
 	}
 	absent := *r.rows[2]
 	absent.ID = value.NewID()
-	outcomes := append(r.outcomes(0, 1), dynamo.Outcome{Previous: &absent, Next: absent.Cancel(r.now)})
+	outcomes := append(r.outcomes(0, 1), webhook.DeliveryChange{Previous: &absent, Next: absent.Cancel(r.now)})
 	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, r.counted(emptyTally(0), 3))
-	want := &dynamo.WriteConflict{Rows: map[int]*webhook.Delivery{1: held, 2: nil}, Recorded: map[int]bool{}, Tallies: map[int]dynamo.StoredCounterShard{}}
+	want := &webhook.WriteConflict{Deliveries: map[int]*webhook.Delivery{1: held, 2: nil}, Recorded: map[int]bool{}, Shards: map[int]webhook.StoredCounterShard{}}
 	if err != nil || cmp.Diff(clash, want) != "" {
 		t.Errorf("RecordOutcomes: %v\n%s", err, cmp.Diff(clash, want))
 	}
@@ -140,16 +140,16 @@ func TestNothingIsWrittenWhenARowHasChanged(t *testing.T) {
 func TestNothingIsWrittenWhenATallyHasAnotherRevision(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 1)
 	r.record(nil, r.counted(emptyTally(5), 1))
-	outdated, gone := r.counted(emptyTally(5), 7), r.counted(dynamo.StoredCounterShard{Shard: 6, Revision: 4, Tally: &webhook.CounterShard{}}, 1)
+	outdated, gone := r.counted(emptyTally(5), 7), r.counted(webhook.StoredCounterShard{Number: 6, Revision: 4, Shard: &webhook.CounterShard{}}, 1)
 	clash, err := r.table.RecordOutcomes(t.Context(), r.outcomes(0), append(outdated, gone...))
-	if err != nil || clash == nil || len(clash.Rows)+len(clash.Recorded) > 0 || len(clash.Tallies) != 2 {
+	if err != nil || clash == nil || len(clash.Deliveries)+len(clash.Recorded) > 0 || len(clash.Shards) != 2 {
 		t.Fatalf("RecordOutcomes: %+v, %v; want both tallies", clash, err)
 	}
-	there, none := clash.Tallies[0], clash.Tallies[1]
-	if there.Shard != 5 || there.Revision != 1 || there.Tally.Counters().SuccessCount != 1 {
+	there, none := clash.Shards[0], clash.Shards[1]
+	if there.Number != 5 || there.Revision != 1 || there.Shard.Counters().SuccessCount != 1 {
 		t.Errorf("the tally that is there: %+v, want revision 1 with one success", there)
 	}
-	if none.Shard != 6 || none.Revision != 0 || none.Tally.Counters().SuccessCount != 0 {
+	if none.Number != 6 || none.Revision != 0 || none.Shard.Counters().SuccessCount != 0 {
 		t.Errorf("the tally that is gone: %+v, want an empty one of revision 0", none)
 	}
 	r.check(1, map[int]*webhook.Delivery{0: r.rows[0]})
@@ -158,7 +158,7 @@ func TestNothingIsWrittenWhenATallyHasAnotherRevision(t *testing.T) {
 }
 
 func TestTooManyOutcomesAreRefused(t *testing.T) {
-	r := newRecorded(t, dynamotest.NewTable(t), dynamo.MaxOutcomes)
+	r := newRecorded(t, dynamotest.NewTable(t), webhook.MaxOutcomeWrites)
 	var all []int
 	for i := range r.rows {
 		all = append(all, i)
@@ -173,12 +173,12 @@ func TestTooManyOutcomesAreRefused(t *testing.T) {
 func TestOutcomesOfAnotherOrganizationAreAsGoodAsAbsent(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 1)
 	r.record(nil, r.counted(emptyTally(0), 1))
-	outcomes, tallies := r.outcomes(0), r.counted(dynamo.StoredCounterShard{Revision: 1, Tally: &webhook.CounterShard{}}, 1)
+	outcomes, tallies := r.outcomes(0), r.counted(webhook.StoredCounterShard{Revision: 1, Shard: &webhook.CounterShard{}}, 1)
 	foreign := *outcomes[0].Next
 	foreign.OrganizationID = value.NewID()
 	outcomes[0].Next, tallies[0].OrganizationID = &foreign, foreign.OrganizationID
 	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, tallies)
-	if err != nil || clash == nil || cmp.Diff(clash.Rows, map[int]*webhook.Delivery{0: nil}) != "" || clash.Tallies[0].Revision != 0 {
+	if err != nil || clash == nil || cmp.Diff(clash.Deliveries, map[int]*webhook.Delivery{0: nil}) != "" || clash.Shards[0].Revision != 0 {
 		t.Errorf("RecordOutcomes: %+v, %v; want neither to be there", clash, err)
 	}
 	r.check(1, map[int]*webhook.Delivery{0: r.rows[0]})
@@ -196,7 +196,7 @@ func TestOutcomesWhoseAnswerIsLostAreRecordedOnce(t *testing.T) {
 }
 
 // lose has an outcome recorded by a call that never learns of it.
-func (r *recorded) lose(proxy *faults.Proxy, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) {
+func (r *recorded) lose(proxy *faults.Proxy, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) {
 	r.t.Helper()
 	proxy.SetOperation("TransactWriteItems", faults.Rates{faults.FalseError: 1})
 	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || !fault.Is(err, fault.Unavailable) {
@@ -234,8 +234,8 @@ func TestACallMadeAnewMeetsItsOwnWrite(t *testing.T) {
 			for _, i := range c.recorded {
 				want[i] = true
 			}
-			stored := clash.Tallies[0]
-			if cmp.Diff(clash.Recorded, want) != "" || len(clash.Rows) > 0 || stored.Revision != 1 || stored.Tally.Counters().SuccessCount != 2 {
+			stored := clash.Shards[0]
+			if cmp.Diff(clash.Recorded, want) != "" || len(clash.Deliveries) > 0 || stored.Revision != 1 || stored.Shard.Counters().SuccessCount != 2 {
 				t.Errorf("clash: %+v; want recorded %v, no rows, and the tally that counts both", clash, want)
 			}
 		})
@@ -261,7 +261,7 @@ func TestTheSameOutcomeOfAnotherProcessIsAnothers(t *testing.T) {
 	other := dynamo.New(client, name, time.Now)
 	r.record(r.outcomes(0), r.counted(emptyTally(0), 1))
 	clash, err := other.RecordOutcomes(t.Context(), r.outcomes(0), r.counted(emptyTally(1), 1))
-	if err != nil || clash == nil || clash.Rows[0] == nil || len(clash.Recorded) > 0 {
+	if err != nil || clash == nil || clash.Deliveries[0] == nil || len(clash.Recorded) > 0 {
 		t.Errorf("RecordOutcomes: %+v, %v; want the row as another's", clash, err)
 	}
 	r.check(1, nil)
@@ -277,7 +277,7 @@ func TestOutcomesWaitForConflictsAndThrottles(t *testing.T) {
 			for i := range r.rows {
 				w := r.counted(tally, 1)
 				r.record(r.outcomes(i), w)
-				tally = dynamo.StoredCounterShard{Revision: tally.Revision + 1, Tally: w[0].Next}
+				tally = webhook.StoredCounterShard{Revision: tally.Revision + 1, Shard: w[0].Next}
 			}
 			r.check(20, nil)
 			if proxy.Counts().Of(f) == 0 {
@@ -292,11 +292,11 @@ func TestAFinishedHourIsKept(t *testing.T) {
 	const hour = value.Time(3_600_000)
 	first := r.now - r.now%hour
 	r.now = first + 5
-	var stored []dynamo.StoredCounterShard
+	var stored []webhook.StoredCounterShard
 	for shard := range 2 {
 		w := r.counted(emptyTally(shard), 1)
 		r.record(nil, w)
-		stored = append(stored, dynamo.StoredCounterShard{Shard: shard, Revision: 1, Tally: w[0].Next})
+		stored = append(stored, webhook.StoredCounterShard{Number: shard, Revision: 1, Shard: w[0].Next})
 	}
 	r.now += hour
 	w := r.counted(stored[0], 2)
@@ -352,7 +352,7 @@ func TestAnHourIsReadOnceThoughItIsFinishedMeanwhile(t *testing.T) {
 	<-held.Reached()
 	proxy.Client("table").Hold(1 << 20) // lets all other requests through
 	r.now += hour
-	r.record(nil, r.counted(dynamo.StoredCounterShard{Revision: 1, Tally: w[0].Next}, 1))
+	r.record(nil, r.counted(webhook.StoredCounterShard{Revision: 1, Shard: w[0].Next}, 1))
 	held.Release()
 	if hours := <-read; len(hours) != 1 || hours[0].SuccessCount != 3 {
 		t.Errorf("Stats: %+v, want one hour with 3 successes", hours)
@@ -428,24 +428,24 @@ func (r *recorded) work(table *dynamo.Table, process int) {
 }
 
 // attempt makes one attempt of each row that is pending.
-func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.StoredCounterShard) (pending bool, err error) {
+func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *webhook.StoredCounterShard) (pending bool, err error) {
 	rows, err := table.Deliveries(r.t.Context(), r.e.OrganizationID, ids)
 	if err != nil {
 		return true, err
 	}
-	var outcomes []dynamo.Outcome
+	var outcomes []webhook.DeliveryChange
 	var attempts []webhook.Attempt
 	for _, row := range rows {
 		if row.Pending() {
 			next, a := attempted(row, row.AttemptCount == 2, row.UpdatedAt)
-			outcomes, attempts = append(outcomes, dynamo.Outcome{Previous: row, Next: next}), append(attempts, a)
+			outcomes, attempts = append(outcomes, webhook.DeliveryChange{Previous: row, Next: next}), append(attempts, a)
 		}
 	}
 	for len(outcomes) > 0 {
 		pending = true
-		next, _ := tally.Tally.Add(attempts, webhook.Health{}, r.now)
-		clash, err := table.RecordOutcomes(r.t.Context(), outcomes, []dynamo.CounterShardWrite{{
-			OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Shard: tally.Shard, Revision: tally.Revision, Next: next,
+		next, _ := tally.Shard.Add(attempts, webhook.Health{}, r.now)
+		clash, err := table.RecordOutcomes(r.t.Context(), outcomes, []webhook.CounterShardWrite{{
+			OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Number: tally.Number, Revision: tally.Revision, Next: next,
 		}})
 		switch {
 		case err != nil && !fault.Is(err, fault.Unavailable):
@@ -453,10 +453,10 @@ func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.St
 		case err != nil:
 			continue
 		case clash == nil:
-			tally.Revision, tally.Tally = tally.Revision+1, next
+			tally.Revision, tally.Shard = tally.Revision+1, next
 			return true, nil
 		}
-		if stored, changed := clash.Tallies[0]; changed {
+		if stored, changed := clash.Shards[0]; changed {
 			*tally = stored
 		}
 		outcomes, attempts = without(outcomes, attempts, clash)
@@ -465,11 +465,11 @@ func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *dynamo.St
 }
 
 // without leaves out what is recorded, by this process or another.
-func without(outcomes []dynamo.Outcome, attempts []webhook.Attempt, clash *dynamo.WriteConflict) ([]dynamo.Outcome, []webhook.Attempt) {
-	var left []dynamo.Outcome
+func without(outcomes []webhook.DeliveryChange, attempts []webhook.Attempt, clash *webhook.WriteConflict) ([]webhook.DeliveryChange, []webhook.Attempt) {
+	var left []webhook.DeliveryChange
 	var counted []webhook.Attempt
 	for i := range outcomes {
-		if _, changed := clash.Rows[i]; !changed && !clash.Recorded[i] {
+		if _, changed := clash.Deliveries[i]; !changed && !clash.Recorded[i] {
 			left, counted = append(left, outcomes[i]), append(counted, attempts[i])
 		}
 	}

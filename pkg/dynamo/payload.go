@@ -19,17 +19,10 @@ const (
 	unitBody   = 900
 )
 
-// Payload is the body of an event's deliveries.
-type Payload struct {
-	OrganizationID value.ID
-	EventID        value.ID
-	Body           []byte
-}
-
 // PutPayloads keeps the bodies of events' deliveries, each event once. What
 // is there already stays, so that every attempt sends the same bytes even
 // when a later release would write them otherwise.
-func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []Payload) error {
+func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
 	expires := num(t.now().Add(webhook.PayloadRetention).Unix())
 	plain := t.insertStatement(attrPK, attrSK, attrType, attrExpires, attrBody)
 	packed := t.insertStatement(attrPK, attrSK, attrType, attrExpires, attrPacked)

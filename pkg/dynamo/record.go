@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -61,11 +61,8 @@ func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.K
 	return found, nil
 }
 
-// ErrChanged means that a record is no longer what a write was based on.
-var ErrChanged = errors.New("dynamo: the record has changed meanwhile")
-
 // PutRecord replaces previous, which is nil when there was none, by next. It
-// fails with [ErrChanged] when the table holds something else. A write that
+// fails with [fault.ErrChanged] when the table holds something else. A write that
 // met its own earlier try, which the SDK repeats when a connection breaks
 // after the answer, has succeeded.
 func (t *RecordStore) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
@@ -89,7 +86,7 @@ func (t *RecordStore) PutRecord(ctx context.Context, previous, next *commerce.St
 		if sameRecord(current, in.Item) {
 			return nil
 		}
-		return ErrChanged
+		return fault.ErrChanged
 	}
 	if err != nil {
 		return wrap(fmt.Sprintf("put %s %s", next.Kind, next.ID), err)

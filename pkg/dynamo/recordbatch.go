@@ -62,7 +62,7 @@ func (t *RecordStore) readRecords(ctx context.Context, refs []RecordRef, found [
 
 // CreateRecords stores records of any kind and organization that were not
 // found, in batches, and answers in their order: nil for one that is stored,
-// [ErrChanged] for one in whose place the table holds something else. They
+// [fault.ErrChanged] for one in whose place the table holds something else. They
 // must be distinct. Each stands or fails on its own, as by [RecordStore.PutRecord]
 // with no previous record: the batch spares calls only. Batches follow one
 // another, so that many records leave the table to others; several at a time

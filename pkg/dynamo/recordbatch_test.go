@@ -106,7 +106,7 @@ func TestRecordIsCreatedOnceAndOnlyWhereThereIsNone(t *testing.T) {
 			before.Revision = start.Add(-commerce.TombstoneAge)
 		case 3: // another writer's
 			before.Revision--
-			want[i], wrong[i] = &before, dynamo.ErrChanged
+			want[i], wrong[i] = &before, fault.ErrChanged
 		}
 		if err := table.PutRecord(t.Context(), nil, &before); err != nil {
 			t.Fatal(err)

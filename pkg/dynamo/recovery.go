@@ -64,7 +64,7 @@ func (t *DeliveryStore) Recovery(ctx context.Context, org, endpoint, id value.ID
 
 // PutRecovery replaces previous by next, to be continued from the given time
 // on while it runs; a recovery that ended frees its endpoint for another. It
-// fails with [ErrChanged] when somebody else was faster.
+// fails with [fault.ErrChanged] when somebody else was faster.
 func (t *DeliveryStore) PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error {
 	it, err := encodeRecovery(next, from)
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *DeliveryStore) PutRecovery(ctx context.Context, previous, next *webhook
 	case !errors.As(err, &failed):
 		return err
 	case failed.has(0):
-		return ErrChanged
+		return fault.ErrChanged
 	}
 	return t.putRecovery(ctx, put) // the endpoint was deleted
 }
@@ -97,7 +97,7 @@ func (t *DeliveryStore) PutRecovery(ctx context.Context, previous, next *webhook
 func (t *DeliveryStore) putRecovery(ctx context.Context, put write) error {
 	err := t.transact(ctx, "continue a recovery", put)
 	if failed := refused(nil); errors.As(err, &failed) {
-		return ErrChanged
+		return fault.ErrChanged
 	}
 	return err
 }

@@ -24,10 +24,10 @@ const slotsRetention = time.Hour
 // slots are the holders of an endpoint's slots.
 type slots map[string]value.Time
 
-// TakeSlot takes one of the endpoint's [webhook.SlotHolders] slots until the
+// TakePermit takes one of the endpoint's [webhook.PermitHolders] slots until the
 // given time and reports whether it could. A holder that has one keeps it,
 // until then at least; a slot whose time is over is free.
-func (t *EndpointStore) TakeSlot(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error) {
+func (t *EndpointStore) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error) {
 	it, err := t.get(ctx, slotsKey(org, endpoint))
 	if err != nil {
 		return false, err
@@ -61,7 +61,7 @@ func (t *EndpointStore) TakeSlot(ctx context.Context, org, endpoint value.ID, ho
 func (s slots) take(holder string, now, until value.Time) (next slots, free bool) {
 	next = maps.Clone(s)
 	maps.DeleteFunc(next, func(_ string, end value.Time) bool { return end <= now })
-	if _, has := next[holder]; !has && len(next) >= webhook.SlotHolders {
+	if _, has := next[holder]; !has && len(next) >= webhook.PermitHolders {
 		return nil, false
 	}
 	next[holder] = until

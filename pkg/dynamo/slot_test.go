@@ -22,7 +22,7 @@ type slotTaker struct {
 
 func (s slotTaker) take(holder string, now value.Time, want bool) {
 	s.t.Helper()
-	taken, err := s.table.TakeSlot(s.t.Context(), s.org, s.end, holder, now, now.Add(45*time.Second))
+	taken, err := s.table.TakePermit(s.t.Context(), s.org, s.end, holder, now, now.Add(45*time.Second))
 	if err != nil || taken != want {
 		s.t.Errorf("%s at %s: %t, %v; want %t", holder, now, taken, err, want)
 	}
@@ -32,7 +32,7 @@ func TestSlotsAreFewAndEnd(t *testing.T) {
 	start := value.TimeOf(time.Now())
 	now := start
 	s := slotTaker{t, tableAt(t, &now), value.NewID(), value.NewID()}
-	for i := range webhook.SlotHolders {
+	for i := range webhook.PermitHolders {
 		s.take(fmt.Sprint(i), start+value.Time(i), true)
 	}
 	s.take("late", start+9, false)
@@ -70,7 +70,7 @@ func TestNoMoreThanTheSlotsAreTakenAtOnceWhateverFails(t *testing.T) {
 	for i := range 12 {
 		wg.Go(func() {
 			insist(t, func() error {
-				ok, err := table.TakeSlot(t.Context(), org, endpoint, fmt.Sprint(i), now, now.Add(time.Minute))
+				ok, err := table.TakePermit(t.Context(), org, endpoint, fmt.Sprint(i), now, now.Add(time.Minute))
 				if ok {
 					taken.Add(1)
 				}
@@ -79,8 +79,8 @@ func TestNoMoreThanTheSlotsAreTakenAtOnceWhateverFails(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if taken.Load() != webhook.SlotHolders {
-		t.Errorf("%d have a slot, want %d", taken.Load(), webhook.SlotHolders)
+	if taken.Load() != webhook.PermitHolders {
+		t.Errorf("%d have a slot, want %d", taken.Load(), webhook.PermitHolders)
 	}
 }
 

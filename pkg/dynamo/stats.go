@@ -17,8 +17,8 @@ import (
 // time and shard. It is written once, with the tally that goes on without it.
 
 // putHour is the write of an hour that the tally has finished.
-func (w *CounterShardWrite) putHour(t *db) write {
-	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Shard).item()
+func (t *db) putHour(w *webhook.CounterShardWrite) write {
+	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Number).item()
 	it[attrType], it[attrBody] = str(typeHour), binary(w.Finished.Encode())
 	it[attrExpires] = num(w.Finished.Start.Add(webhook.HourRetention).Std().Unix())
 	return write{Put: &types.Put{TableName: &t.name, Item: it}}
@@ -39,9 +39,9 @@ func (t *EndpointStore) Stats(ctx context.Context, org, endpoint value.ID, from,
 	}
 	shares := map[string]*webhook.HourStats{} // by start and shard
 	for _, s := range stored {
-		h := s.Tally.Hour()
+		h := s.Shard.Hour()
 		if h.Start >= from && h.Start < to && h.SuccessCount+h.FailureCount > 0 {
-			shares[hourKey(org, endpoint, h.Start, s.Shard).sk] = h
+			shares[hourKey(org, endpoint, h.Start, s.Number).sk] = h
 		}
 	}
 	in := partition(statsPartition(org, endpoint), "")

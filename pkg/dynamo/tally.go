@@ -19,35 +19,28 @@ import (
 // endpoints: attrBody is its own form, rev rises by one with every write, and
 // attrWrite is the mark of the transaction that wrote it last.
 
-// StoredTally is a tally as it is in the table.
-type StoredCounterShard struct {
-	Shard    int
-	Revision int64 // 0: there is none yet
-	Tally    *webhook.CounterShard
-}
-
 // Tally reads one of an endpoint's tallies, strongly consistent: an empty one
 // of revision 0 when there is none.
-func (t *EndpointStore) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (StoredCounterShard, error) {
+func (t *EndpointStore) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (webhook.StoredCounterShard, error) {
 	it, err := t.get(ctx, tallyKey(org, endpoint, shard))
 	if err != nil {
-		return StoredCounterShard{}, err
+		return webhook.StoredCounterShard{}, err
 	}
 	return decodeTally(it, shard)
 }
 
 // Tallies reads all tallies of an endpoint in the order of their shards,
 // strongly consistent, in one query.
-func (t *EndpointStore) CounterShards(ctx context.Context, org, endpoint value.ID) ([]StoredCounterShard, error) {
-	var found []StoredCounterShard
+func (t *EndpointStore) CounterShards(ctx context.Context, org, endpoint value.ID) ([]webhook.StoredCounterShard, error) {
+	var found []webhook.StoredCounterShard
 	in := partition(countersPartition(org), endpoint.String()+"#")
-	err := t.tallyQuery(ctx, in, func(_ value.ID, s StoredCounterShard) {
+	err := t.tallyQuery(ctx, in, func(_ value.ID, s webhook.StoredCounterShard) {
 		found = append(found, s)
 	})
 	return found, err
 }
 
-func (t *EndpointStore) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each func(endpoint value.ID, s StoredCounterShard)) error {
+func (t *EndpointStore) tallyQuery(ctx context.Context, in *dynamodb.QueryInput, each func(endpoint value.ID, s webhook.StoredCounterShard)) error {
 	return t.query(ctx, in, func(it item) (bool, error) {
 		id, shard, found := strings.Cut(getString(it, attrSK), "#")
 		if !found || getString(it, attrType) != typeCounters {
@@ -72,10 +65,10 @@ func (t *EndpointStore) Health(ctx context.Context, org, endpoint value.ID, sinc
 	return webhook.HealthOf(talliesOf(stored), since, now), nil
 }
 
-func talliesOf(stored []StoredCounterShard) []*webhook.CounterShard {
+func talliesOf(stored []webhook.StoredCounterShard) []*webhook.CounterShard {
 	tallies := make([]*webhook.CounterShard, len(stored))
 	for i, s := range stored {
-		tallies[i] = s.Tally
+		tallies[i] = s.Shard
 	}
 	return tallies
 }
@@ -105,7 +98,7 @@ func (t *EndpointStore) Counters(ctx context.Context, org value.ID, endpoints ..
 }
 
 func (t *EndpointStore) talliesEach(ctx context.Context, org value.ID, endpoints []value.ID, into map[value.ID][]*webhook.CounterShard) error {
-	found := make([][]StoredCounterShard, len(endpoints))
+	found := make([][]webhook.StoredCounterShard, len(endpoints))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, id := range endpoints {
 		group.Go(func() (err error) {
@@ -127,15 +120,15 @@ func (t *EndpointStore) talliesBetween(ctx context.Context, org, first, last val
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
 	in.ExpressionAttributeValues[":first"] = str(first.String())
 	in.ExpressionAttributeValues[":last"] = str(last.String() + "$") // behind every "#"
-	return t.tallyQuery(ctx, in, func(endpoint value.ID, s StoredCounterShard) {
-		into[endpoint] = append(into[endpoint], s.Tally)
+	return t.tallyQuery(ctx, in, func(endpoint value.ID, s webhook.StoredCounterShard) {
+		into[endpoint] = append(into[endpoint], s.Shard)
 	})
 }
 
-// put is the write of the tally, on the condition that it still has the
+// putCounterShard is the write of the tally, on the condition that it still has the
 // revision that it was read with.
-func (w *CounterShardWrite) put(t *db, mark uint64) write {
-	it := tallyKey(w.OrganizationID, w.EndpointID, w.Shard).item()
+func (t *db) putCounterShard(w *webhook.CounterShardWrite, mark uint64) write {
+	it := tallyKey(w.OrganizationID, w.EndpointID, w.Number).item()
 	it[attrType], it[attrBody], it[attrRevision], it[attrWrite] = str(typeCounters), binary(w.Next.Encode()), num(w.Revision+1), unsigned(mark)
 	p := &types.Put{
 		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
@@ -149,13 +142,13 @@ func (w *CounterShardWrite) put(t *db, mark uint64) write {
 }
 
 // decodeTally returns an empty tally of revision 0 for what is absent.
-func decodeTally(it item, shard int) (StoredCounterShard, error) {
-	s := StoredCounterShard{Shard: shard, Tally: &webhook.CounterShard{}}
+func decodeTally(it item, shard int) (webhook.StoredCounterShard, error) {
+	s := webhook.StoredCounterShard{Number: shard, Shard: &webhook.CounterShard{}}
 	if it == nil {
 		return s, nil
 	}
 	var err error
-	if s.Tally, err = webhook.DecodeCounterShard(getBinary(it, attrBody)); err != nil {
+	if s.Shard, err = webhook.DecodeCounterShard(getBinary(it, attrBody)); err != nil {
 		return s, fmt.Errorf("the tally %s of %s: %w", getString(it, attrSK), getString(it, attrPK), err)
 	}
 	s.Revision = getNumber(it, attrRevision)

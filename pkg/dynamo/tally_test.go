@@ -17,7 +17,7 @@ func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
 	table := dynamotest.NewTable(t)
 	r := newRecorded(t, table, 0)
 	org, now := r.e.OrganizationID, r.now
-	if s, err := table.CounterShard(t.Context(), org, r.e.ID, 7); err != nil || s.Shard != 7 || s.Revision != 0 || s.Tally == nil {
+	if s, err := table.CounterShard(t.Context(), org, r.e.ID, 7); err != nil || s.Number != 7 || s.Revision != 0 || s.Shard == nil {
 		t.Errorf("a tally that is not there: %+v, %v; want an empty one", s, err)
 	}
 	for shard := range webhook.MaxCounterShards {
@@ -26,16 +26,16 @@ func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
 	other := newRecorded(t, table, 0)
 	other.e.OrganizationID = org
 	other.record(nil, other.counted(emptyTally(2), 1))
-	if taken, err := table.TakeSlot(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); !taken || err != nil {
-		t.Fatalf("TakeSlot: %t, %v", taken, err)
+	if taken, err := table.TakePermit(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); !taken || err != nil {
+		t.Fatalf("TakePermit: %t, %v", taken, err)
 	}
 	stored, err := table.CounterShards(t.Context(), org, r.e.ID)
 	if err != nil || len(stored) != webhook.MaxCounterShards {
 		t.Fatalf("%d tallies, %v; want %d", len(stored), err, webhook.MaxCounterShards)
 	}
 	for shard, s := range stored {
-		if s.Shard != shard || s.Revision != 1 || s.Tally.Counters().SuccessCount != int64(shard+1) {
-			t.Errorf("tally %d: %+v with %d successes", shard, s, s.Tally.Counters().SuccessCount)
+		if s.Number != shard || s.Revision != 1 || s.Shard.Counters().SuccessCount != int64(shard+1) {
+			t.Errorf("tally %d: %+v with %d successes", shard, s, s.Shard.Counters().SuccessCount)
 		}
 	}
 	h, err := table.Health(t.Context(), org, r.e.ID, 0, now)
@@ -110,7 +110,7 @@ func TestAForgottenEndpointLeavesNothingThatStays(t *testing.T) {
 	for shard := range webhook.MaxCounterShards {
 		r.record(nil, r.counted(emptyTally(shard), 1))
 	}
-	if _, err := table.TakeSlot(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); err != nil {
+	if _, err := table.TakePermit(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if err := table.FinishEndpointDeletion(t.Context(), value.NewID(), r.e.ID); err != nil {
@@ -122,8 +122,8 @@ func TestAForgottenEndpointLeavesNothingThatStays(t *testing.T) {
 	}
 	r.check(0, nil)
 	kept.check(1, nil)
-	for i := range webhook.SlotHolders {
-		if taken, err := table.TakeSlot(t.Context(), org, r.e.ID, string(rune('a'+i)), now, now.Add(time.Minute)); !taken || err != nil {
+	for i := range webhook.PermitHolders {
+		if taken, err := table.TakePermit(t.Context(), org, r.e.ID, string(rune('a'+i)), now, now.Add(time.Minute)); !taken || err != nil {
 			t.Errorf("slot %d of the forgotten endpoint: %t, %v; want it free", i, taken, err)
 		}
 	}

@@ -59,7 +59,7 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
 	org, now := value.NewID(), value.TimeOf(time.Now())
 	e, site := makeEndpoint(org, value.NewID()), value.NewID()
-	var payloads []dynamo.Payload
+	var payloads []webhook.Payload
 	var rows []*webhook.Delivery
 	for range 10 {
 		ev := orderEvent(t, org, 0)
@@ -68,7 +68,7 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 		if len(body) < 1000 || len(body) > 1200 {
 			t.Fatalf("the payload has %d bytes, want about 1 KB", len(body))
 		}
-		payloads = append(payloads, dynamo.Payload{OrganizationID: org, EventID: ev.ID, Body: body})
+		payloads = append(payloads, webhook.Payload{OrganizationID: org, EventID: ev.ID, Body: body})
 		rows = append(rows, webhook.NewDelivery(ev, e, "", now))
 	}
 	consumed := func(what string, want float64, do func() error) {
@@ -99,20 +99,20 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 		for i, o := range outcomes {
 			rows[i] = o.Next
 		}
-		tally.Revision, tally.Tally = tally.Revision+1, tallies[0].Next
+		tally.Revision, tally.Shard = tally.Revision+1, tallies[0].Next
 	}
 }
 
 // manyOutcomes are the outcomes of rows of one endpoint, and the tally that
 // counts them.
-func manyOutcomes(rows []*webhook.Delivery, tally dynamo.StoredCounterShard, success bool, now value.Time) ([]dynamo.Outcome, []dynamo.CounterShardWrite) {
-	outcomes := make([]dynamo.Outcome, len(rows))
+func manyOutcomes(rows []*webhook.Delivery, tally webhook.StoredCounterShard, success bool, now value.Time) ([]webhook.DeliveryChange, []webhook.CounterShardWrite) {
+	outcomes := make([]webhook.DeliveryChange, len(rows))
 	attempts := make([]webhook.Attempt, len(rows))
 	for i, r := range rows {
 		outcomes[i].Previous = r
 		outcomes[i].Next, attempts[i] = attempted(r, success, now)
 	}
-	w := dynamo.CounterShardWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Shard: tally.Shard, Revision: tally.Revision}
-	w.Next, w.Finished = tally.Tally.Add(attempts, webhook.Health{}, now)
-	return outcomes, []dynamo.CounterShardWrite{w}
+	w := webhook.CounterShardWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Number: tally.Number, Revision: tally.Revision}
+	w.Next, w.Finished = tally.Shard.Add(attempts, webhook.Health{}, now)
+	return outcomes, []webhook.CounterShardWrite{w}
 }

@@ -13,6 +13,10 @@ import (
 	"time"
 )
 
+// ErrChanged tells that a conditional write met another state than the one
+// that it was based on. It is no fault: nothing of it reaches a caller.
+var ErrChanged = errors.New("changed by another writer meanwhile")
+
 // Kind is the class of a fault. Each maps to one HTTP status.
 type Kind uint8
 

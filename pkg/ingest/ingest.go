@@ -37,7 +37,7 @@ const (
 	conflicts = 10
 )
 
-// Store keeps records. A write fails with [dynamo.ErrChanged] when the record
+// Store keeps records. A write fails with [fault.ErrChanged] when the record
 // is no longer what it was based on: of CreateRecords, that there is none. What
 // is read and created together fails on its own.
 type Store interface {

@@ -115,7 +115,7 @@ func (g *Ingester) create(ctx context.Context, subjects []*subject) {
 		switch s := creating[i]; {
 		case err == nil:
 			s.made(records[i])
-		case errors.Is(err, dynamo.ErrChanged):
+		case errors.Is(err, fault.ErrChanged):
 			clashed = append(clashed, s)
 		default:
 			s.err = err
@@ -137,7 +137,7 @@ func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
 			case err == nil:
 				s.made(next)
 				clashes = 0
-			case errors.Is(err, dynamo.ErrChanged):
+			case errors.Is(err, fault.ErrChanged):
 				g.read(ctx, []*subject{s})
 				clashes++
 			default:

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -41,15 +40,15 @@ type Rows interface {
 	Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 }
 
-// RowWriter changes rows. PutRow fails with [dynamo.ErrChanged] when somebody
+// RowWriter changes rows. PutRow fails with [fault.ErrChanged] when somebody
 // else was faster; RecordOutcomes names the rows of which that is true, and
 // has written none.
 type RowWriter interface {
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
-	RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error)
+	RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
 }
 
-// Recoveries keeps recoveries. PutRecovery fails with [dynamo.ErrChanged] when
+// Recoveries keeps recoveries. PutRecovery fails with [fault.ErrChanged] when
 // somebody else was faster.
 type Recoveries interface {
 	Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error)
@@ -57,10 +56,10 @@ type Recoveries interface {
 }
 
 // Endpoints tells the state of endpoints and changes their condition.
-// SetCondition reports whether it stood as previous, and stands as next then.
+// SetRouting reports whether it stood as previous, and stands as next then.
 type Endpoints interface {
 	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
-	SetCondition(ctx context.Context, org, endpoint value.ID, previous, next webhook.Condition) (bool, error)
+	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
 }
 
 // BacklogStore is what a backlog is kept in.
@@ -145,7 +144,7 @@ func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsen
 	for i, row := range rows {
 		if row != nil {
 			if next := become(row); next != nil {
-				steps = append(steps, step{i, dynamo.Outcome{Previous: row, Next: next}})
+				steps = append(steps, step{i, webhook.DeliveryChange{Previous: row, Next: next}})
 			}
 		}
 	}
@@ -171,16 +170,16 @@ func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsen
 // step is a row of a page and what becomes of it.
 type step struct {
 	place int
-	dynamo.Outcome
+	webhook.DeliveryChange
 }
 
 // write writes rows together, but for those that somebody else has changed.
 // With an error it returns those that are not written.
 func (b *Backlog) write(ctx context.Context, steps []step, c *changed) ([]step, error) {
 	for len(steps) > 0 {
-		outcomes := make([]dynamo.Outcome, len(steps))
+		outcomes := make([]webhook.DeliveryChange, len(steps))
 		for i, s := range steps {
-			outcomes[i] = s.Outcome
+			outcomes[i] = s.DeliveryChange
 		}
 		clash, err := b.store.RecordOutcomes(ctx, outcomes, nil)
 		switch {
@@ -191,12 +190,12 @@ func (b *Backlog) write(ctx context.Context, steps []step, c *changed) ([]step, 
 				c.rows[s.place] = s.Next
 			}
 			return nil, nil
-		case len(clash.Rows)+len(clash.Recorded) == 0:
+		case len(clash.Deliveries)+len(clash.Recorded) == 0:
 			return steps, errors.New("rows were refused, and none of them is named")
 		}
 		var left []step
 		for i, s := range steps {
-			if _, changed := clash.Rows[i]; changed {
+			if _, changed := clash.Deliveries[i]; changed {
 				continue
 			}
 			if clash.Recorded[i] {

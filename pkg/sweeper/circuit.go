@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -146,7 +146,7 @@ func (b *Backlog) probe(ctx context.Context, e *webhook.Endpoint, at value.Time)
 			next := row.ResumeAsProbe(at, now)
 			if _, err := b.store.PutDelivery(ctx, row, next); err == nil {
 				return next, nil
-			} else if !errors.Is(err, dynamo.ErrChanged) {
+			} else if !errors.Is(err, fault.ErrChanged) {
 				return nil, err
 			}
 		}

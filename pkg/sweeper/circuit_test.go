@@ -19,7 +19,7 @@ func (b *bench) at(d time.Duration) value.Time { return value.TimeOf(b.now.Add(d
 // open opens the circuit of the bench's endpoint, to be probed after d.
 func (b *bench) open(t *testing.T, d time.Duration) {
 	t.Helper()
-	b.condition(t, webhook.Condition{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
+	b.condition(t, webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
 		State: webhook.CircuitOpen, OpenedAt: b.at(0), ProbeAt: b.at(d), Interval: 4 * time.Minute,
 	}})
 }
@@ -28,13 +28,13 @@ func (b *bench) open(t *testing.T, d time.Duration) {
 func (b *bench) closes(t *testing.T) {
 	t.Helper()
 	e := b.stored(t)
-	b.condition(t, webhook.Condition{Lane: e.Lane, Circuit: e.Circuit.Drain(b.at(0))})
+	b.condition(t, webhook.Routing{Lane: e.Lane, Circuit: e.Circuit.Drain(b.at(0))})
 }
 
-func (b *bench) condition(t *testing.T, next webhook.Condition) {
+func (b *bench) condition(t *testing.T, next webhook.Routing) {
 	t.Helper()
-	if ok, err := b.table.SetCondition(t.Context(), b.org, b.endpoint.ID, b.stored(t).Condition(), next); !ok || err != nil {
-		t.Fatalf("SetCondition: %t, %v", ok, err)
+	if ok, err := b.table.SetRouting(t.Context(), b.org, b.endpoint.ID, b.stored(t).Routing(), next); !ok || err != nil {
+		t.Fatalf("SetRouting: %t, %v", ok, err)
 	}
 }
 

@@ -82,7 +82,7 @@ func (d *drain) empty(ctx context.Context, e *webhook.Endpoint, now value.Time) 
 	if d.cursor != "" || !e.Circuit.Settled(now) {
 		return d.sweeper.postpone(ctx, d.mark, now.Add(horizon))
 	}
-	_, err := d.sweeper.store.SetCondition(ctx, e.OrganizationID, e.ID, e.Condition(), webhook.Condition{Lane: e.Lane})
+	_, err := d.sweeper.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), webhook.Routing{Lane: e.Lane})
 	return err
 }
 

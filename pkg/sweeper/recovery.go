@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -88,7 +87,7 @@ func (b *Backlog) recover(ctx context.Context, r *webhook.Recovery, limit int) (
 func (b *Backlog) put(ctx context.Context, r, next *webhook.Recovery) (*webhook.Recovery, error) {
 	err := b.store.PutRecovery(ctx, r, next, value.TimeOf(b.clock()).Add(jobLease))
 	switch {
-	case errors.Is(err, dynamo.ErrChanged):
+	case errors.Is(err, fault.ErrChanged):
 		return nil, nil
 	case err != nil:
 		return r, err
@@ -103,8 +102,8 @@ func (b *Backlog) closeCircuit(ctx context.Context, e *webhook.Endpoint) error {
 		if e == nil || !e.Circuit.Open() {
 			return nil
 		}
-		next := webhook.Condition{Circuit: e.Circuit.Drain(value.TimeOf(b.clock())), Lane: e.Lane}
-		done, err := b.store.SetCondition(ctx, e.OrganizationID, e.ID, e.Condition(), next)
+		next := webhook.Routing{Circuit: e.Circuit.Drain(value.TimeOf(b.clock())), Lane: e.Lane}
+		done, err := b.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), next)
 		if err != nil || done {
 			return err
 		}
@@ -133,7 +132,7 @@ func (r *recovery) leave(ctx context.Context) error {
 	}
 	now := value.TimeOf(r.backlog.clock())
 	err := r.backlog.store.PutRecovery(ctx, r.now, r.now.Advance(0, 0, r.now.Cursor, now), now)
-	if errors.Is(err, dynamo.ErrChanged) {
+	if errors.Is(err, fault.ErrChanged) {
 		return nil
 	}
 	return err

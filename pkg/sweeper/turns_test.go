@@ -188,7 +188,7 @@ type failing struct {
 	fails func(call int) bool
 }
 
-func (f *failing) RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error) {
+func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	f.mu.Lock()
 	f.calls++
 	fails := f.fails(f.calls)

@@ -55,9 +55,9 @@ type Endpoint struct {
 	Lane    Lane     `json:"-"`
 }
 
-// SlotHolders is how many instances of the worker may have attempts of the
+// PermitHolders is how many instances of the worker may have attempts of the
 // same endpoint under way in the main lane.
-const SlotHolders = 5
+const PermitHolders = 5
 
 // Disable returns the endpoint as the service disables it, without its
 // circuit: its events are held anyway.

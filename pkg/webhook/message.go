@@ -11,7 +11,7 @@ import (
 // what an attempt needs beside it, so that one read gets everything.
 type DeliveryRef struct {
 	OrganizationID value.ID `json:"organizationId"`
-	RowID          value.ID `json:"rowId"`
+	DeliveryID     value.ID `json:"rowId"`
 	EventID        value.ID `json:"eventId"`
 	EndpointID     value.ID `json:"endpointId"`
 	ApplicationID  value.ID `json:"applicationId"`
@@ -23,7 +23,7 @@ type DeliveryRef struct {
 // Ref names the row to the worker.
 func (r *Delivery) Ref() DeliveryRef {
 	return DeliveryRef{
-		OrganizationID: r.OrganizationID, RowID: r.ID, EventID: r.EventID,
+		OrganizationID: r.OrganizationID, DeliveryID: r.ID, EventID: r.EventID,
 		EndpointID: r.EndpointID, ApplicationID: r.ApplicationID,
 	}
 }
@@ -49,7 +49,7 @@ func ParseDeliveryRef(body string) (DeliveryRef, error) {
 	if err := json.Unmarshal([]byte(body), &r); err != nil {
 		return DeliveryRef{}, fmt.Errorf("delivery message: %w", err)
 	}
-	if r.OrganizationID.IsZero() || r.RowID.IsZero() || r.EventID.IsZero() || r.EndpointID.IsZero() || r.ApplicationID.IsZero() {
+	if r.OrganizationID.IsZero() || r.DeliveryID.IsZero() || r.EventID.IsZero() || r.EndpointID.IsZero() || r.ApplicationID.IsZero() {
 		return DeliveryRef{}, fmt.Errorf("delivery message %q: an identifier is missing", body)
 	}
 	return r, nil

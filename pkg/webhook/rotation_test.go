@@ -124,7 +124,7 @@ func TestEndpointOfOldIsRead(t *testing.T) {
 	if err := json.Unmarshal([]byte(old), &e); err != nil {
 		t.Fatal(err)
 	}
-	if e.JudgedSince() != now || len(e.Secrets(now)) != 1 || e.Hold(webhook.ApplicationActive) != "" {
+	if e.HealthStart() != now || len(e.Secrets(now)) != 1 || e.Hold(webhook.ApplicationActive) != "" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
@@ -36,7 +35,7 @@ type memory struct {
 
 	mu      sync.Mutex
 	rows    map[value.ID]*webhook.Delivery
-	tallies map[tallyID]dynamo.StoredCounterShard
+	tallies map[tallyID]webhook.StoredCounterShard
 }
 
 type tallyID struct {
@@ -50,22 +49,22 @@ func (m *memory) DeliveryInputs(_ context.Context, refs []webhook.DeliveryRef) (
 	found := make([]webhook.DeliveryInput, len(refs))
 	for i, r := range refs {
 		found[i] = webhook.DeliveryInput{
-			Delivery: m.rows[r.RowID], Payload: m.payload, Endpoint: m.endpoints[r.EndpointID], Application: webhook.ApplicationActive,
+			Delivery: m.rows[r.DeliveryID], Payload: m.payload, Endpoint: m.endpoints[r.EndpointID], Application: webhook.ApplicationActive,
 		}
 	}
 	return found, nil
 }
 
-func (m *memory) RecordOutcomes(_ context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error) {
+func (m *memory) RecordOutcomes(_ context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	clash := &dynamo.WriteConflict{Tallies: map[int]dynamo.StoredCounterShard{}}
+	clash := &webhook.WriteConflict{Shards: map[int]webhook.StoredCounterShard{}}
 	for i, w := range tallies {
-		if now := m.tallies[tallyID{w.EndpointID, w.Shard}]; now.Revision != w.Revision {
-			clash.Tallies[i] = now
+		if now := m.tallies[tallyID{w.EndpointID, w.Number}]; now.Revision != w.Revision {
+			clash.Shards[i] = now
 		}
 	}
-	if len(clash.Tallies) > 0 {
+	if len(clash.Shards) > 0 {
 		m.clashes.Add(1)
 		return clash, nil
 	}
@@ -73,18 +72,18 @@ func (m *memory) RecordOutcomes(_ context.Context, outcomes []dynamo.Outcome, ta
 		m.rows[o.Next.ID] = o.Next
 	}
 	for _, w := range tallies {
-		m.tallies[tallyID{w.EndpointID, w.Shard}] = dynamo.StoredCounterShard{Shard: w.Shard, Revision: w.Revision + 1, Tally: w.Next}
+		m.tallies[tallyID{w.EndpointID, w.Number}] = webhook.StoredCounterShard{Number: w.Number, Revision: w.Revision + 1, Shard: w.Next}
 	}
 	return nil, nil
 }
 
-func (m *memory) CounterShard(_ context.Context, _, endpoint value.ID, shard int) (dynamo.StoredCounterShard, error) {
+func (m *memory) CounterShard(_ context.Context, _, endpoint value.ID, shard int) (webhook.StoredCounterShard, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s, found := m.tallies[tallyID{endpoint, shard}]; found {
 		return s, nil
 	}
-	return dynamo.StoredCounterShard{Shard: shard, Tally: &webhook.CounterShard{}}, nil
+	return webhook.StoredCounterShard{Number: shard, Shard: &webhook.CounterShard{}}, nil
 }
 
 func (m *memory) PutDelivery(_ context.Context, _, next *webhook.Delivery) (*webhook.Delivery, error) {
@@ -99,7 +98,7 @@ func (m *memory) Endpoint(_ context.Context, _, id value.ID) (*webhook.Endpoint,
 	return m.endpoints[id], nil
 }
 
-func (m *memory) SetCondition(context.Context, value.ID, value.ID, webhook.Condition, webhook.Condition) (bool, error) {
+func (m *memory) SetRouting(context.Context, value.ID, value.ID, webhook.Routing, webhook.Routing) (bool, error) {
 	return true, nil
 }
 
@@ -107,7 +106,7 @@ func (m *memory) ChangeEndpoint(_ context.Context, _, id value.ID, _ func(*webho
 	return m.endpoints[id], nil
 }
 
-func (m *memory) TakeSlot(context.Context, value.ID, value.ID, string, value.Time, value.Time) (bool, error) {
+func (m *memory) TakePermit(context.Context, value.ID, value.ID, string, value.Time, value.Time) (bool, error) {
 	return true, nil
 }
 
@@ -168,7 +167,7 @@ func benchWorker(b *testing.B, url string, endpoints int) (*worker.Worker, *memo
 	}
 	m := &memory{
 		payload:   bytes.Repeat([]byte("x"), 1024),
-		endpoints: map[value.ID]*webhook.Endpoint{}, rows: map[value.ID]*webhook.Delivery{}, tallies: map[tallyID]dynamo.StoredCounterShard{},
+		endpoints: map[value.ID]*webhook.Endpoint{}, rows: map[value.ID]*webhook.Delivery{}, tallies: map[tallyID]webhook.StoredCounterShard{},
 	}
 	org, app, now := value.NewID(), value.NewID(), value.TimeOf(time.Now())
 	var all []*webhook.Endpoint

@@ -135,7 +135,7 @@ func (b *bench) probe(t *testing.T, r *webhook.Delivery) []events.SQSMessage {
 func (b *bench) open(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	t.Helper()
 	now := value.TimeOf(b.clock())
-	b.setCondition(t, e, func(c *webhook.Condition) {
+	b.setCondition(t, e, func(c *webhook.Routing) {
 		c.Circuit = &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute}
 	})
 	row := b.event(t, e)

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
@@ -68,7 +68,7 @@ func (l *laterMessages) Pop() any {
 func newModel() *model {
 	m := &model{
 		memory: memory{
-			payload: []byte("{}"), endpoints: map[value.ID]*webhook.Endpoint{}, rows: map[value.ID]*webhook.Delivery{}, tallies: map[tallyID]dynamo.StoredCounterShard{},
+			payload: []byte("{}"), endpoints: map[value.ID]*webhook.Endpoint{}, rows: map[value.ID]*webhook.Delivery{}, tallies: map[tallyID]webhook.StoredCounterShard{},
 		},
 		now: time.Now(), lanes: map[webhook.Lane]*modelQueue{},
 	}
@@ -84,7 +84,7 @@ func (m *model) clock() time.Time {
 	return m.now
 }
 
-func (m *model) RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error) {
+func (m *model) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	m.mu.Lock()
 	for _, o := range outcomes {
 		if now := m.rows[o.Next.ID]; now.UpdatedAt != o.Previous.UpdatedAt {
@@ -100,7 +100,7 @@ func (m *model) PutDelivery(_ context.Context, previous, next *webhook.Delivery)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.rows[next.ID]; now.UpdatedAt != previous.UpdatedAt {
-		return now, dynamo.ErrChanged
+		return now, fault.ErrChanged
 	}
 	m.rows[next.ID] = next
 	return next, nil
@@ -112,7 +112,7 @@ func (m *model) Health(_ context.Context, _, endpoint value.ID, since, now value
 	var tallies []*webhook.CounterShard
 	for shard := range webhook.MaxCounterShards {
 		if s, found := m.tallies[tallyID{endpoint, shard}]; found {
-			tallies = append(tallies, s.Tally)
+			tallies = append(tallies, s.Shard)
 		}
 	}
 	return webhook.HealthOf(tallies, since, now), nil
@@ -124,11 +124,11 @@ func (m *model) Endpoint(_ context.Context, _, id value.ID) (*webhook.Endpoint, 
 	return m.endpoints[id], nil
 }
 
-func (m *model) SetCondition(_ context.Context, _, id value.ID, previous, next webhook.Condition) (bool, error) {
+func (m *model) SetRouting(_ context.Context, _, id value.ID, previous, next webhook.Routing) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	changed := *m.endpoints[id]
-	if !changed.Condition().Equal(previous) {
+	if !changed.Routing().Equal(previous) {
 		return false, nil
 	}
 	changed.Circuit, changed.Lane = next.Circuit, next.Lane

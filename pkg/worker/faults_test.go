@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -45,18 +44,21 @@ func (f *faulty) PutDelivery(ctx context.Context, previous, next *webhook.Delive
 	return current, err
 }
 
-func (f *faulty) RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (clash *dynamo.WriteConflict, err error) {
+func (f *faulty) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (clash *webhook.WriteConflict, err error) {
 	err = f.try("RecordOutcomes", func() (err error) { clash, err = f.Store.RecordOutcomes(ctx, outcomes, tallies); return err })
 	return clash, err
 }
 
-func (f *faulty) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (stored dynamo.StoredCounterShard, err error) {
+func (f *faulty) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (stored webhook.StoredCounterShard, err error) {
 	err = f.try("Tally", func() (err error) { stored, err = f.Store.CounterShard(ctx, org, endpoint, shard); return err })
 	return stored, err
 }
 
-func (f *faulty) TakeSlot(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (taken bool, err error) {
-	err = f.try("TakeSlot", func() (err error) { taken, err = f.Store.TakeSlot(ctx, org, endpoint, holder, now, until); return err })
+func (f *faulty) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (taken bool, err error) {
+	err = f.try("TakePermit", func() (err error) {
+		taken, err = f.Store.TakePermit(ctx, org, endpoint, holder, now, until)
+		return err
+	})
 	return taken, err
 }
 
@@ -253,7 +255,7 @@ func TestFaultsOfOursHideTheMessageLongerEachTime(t *testing.T) {
 	} {
 		q := &hidden{Queue: b.deliveries}
 		w := b.worker(&faulty{Store: b.table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
-		ref := webhook.DeliveryRef{OrganizationID: b.org, RowID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: b.app}
+		ref := webhook.DeliveryRef{OrganizationID: b.org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: b.app}
 		m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
 		b.crash(t, w, m)
 		if len(q.hidings) != 1 || q.hidings[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
@@ -320,7 +322,7 @@ type refusing struct {
 	row value.ID
 }
 
-func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error) {
+func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	for _, o := range outcomes {
 		if o.Next.ID == r.row {
 			return nil, errWrong

@@ -238,26 +238,26 @@ func (r *receiver) requests(t *testing.T, want int) []received {
 // setLane sets the endpoint's lane.
 func (b *bench) setLane(t *testing.T, e *webhook.Endpoint, lane webhook.Lane) {
 	t.Helper()
-	b.setCondition(t, e, func(c *webhook.Condition) { c.Lane = lane })
+	b.setCondition(t, e, func(c *webhook.Routing) { c.Lane = lane })
 }
 
 // setCondition changes the endpoint's condition.
-func (b *bench) setCondition(t *testing.T, e *webhook.Endpoint, change func(*webhook.Condition)) {
+func (b *bench) setCondition(t *testing.T, e *webhook.Endpoint, change func(*webhook.Routing)) {
 	t.Helper()
 	next := b.condition(t, e)
 	change(&next)
-	if set, err := b.table.SetCondition(t.Context(), b.org, e.ID, b.condition(t, e), next); !set || err != nil {
-		t.Fatalf("SetCondition(%+v): %t, %v", next, set, err)
+	if set, err := b.table.SetRouting(t.Context(), b.org, e.ID, b.condition(t, e), next); !set || err != nil {
+		t.Fatalf("SetRouting(%+v): %t, %v", next, set, err)
 	}
 }
 
-func (b *bench) condition(t *testing.T, e *webhook.Endpoint) webhook.Condition {
+func (b *bench) condition(t *testing.T, e *webhook.Endpoint) webhook.Routing {
 	t.Helper()
 	now, err := b.table.Endpoint(t.Context(), b.org, e.ID)
 	if err != nil || now == nil {
 		t.Fatalf("endpoint %s: %v, %v", e.ID, now, err)
 	}
-	return now.Condition()
+	return now.Routing()
 }
 
 func (r *receiver) count() int {

@@ -34,7 +34,7 @@ func newPulses() *pulses {
 func (p *pulses) known(e *webhook.Endpoint) webhook.Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	since := e.JudgedSince()
+	since := e.HealthStart()
 	one, found := p.byEndpoint.get(e.ID)
 	switch {
 	case !found:
@@ -58,7 +58,7 @@ func (p *pulses) beat(v *verdict, now value.Time) bool {
 		one = &pulse{}
 		p.byEndpoint.put(v.endpoint.ID, one)
 	}
-	if since := v.endpoint.JudgedSince(); one.health.Since != since {
+	if since := v.endpoint.HealthStart(); one.health.Since != since {
 		*one = pulse{health: webhook.Health{Since: since, LastSuccessAt: one.health.LastSuccessAt}}
 	}
 	for i := range v.attempts {

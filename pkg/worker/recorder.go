@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
@@ -19,7 +18,7 @@ import (
 const (
 	// together is how many outcomes are written at once: each row may have a
 	// tally and a finished hour of its own beside it.
-	together = dynamo.MaxOutcomes / 3
+	together = webhook.MaxOutcomeWrites / 3
 	// clashes bounds the writes of outcomes that others are changing.
 	clashes = 20
 	// busyPause is the first pause before a busy table is asked again; it
@@ -97,11 +96,11 @@ func (w *Worker) writeAll(ctx context.Context, tasks []*task) error {
 				e.settled, e.counted = true, true
 			}
 			for _, c := range counts {
-				c.book.Revision, c.book.Tally = c.Revision+1, c.Next
+				c.book.Revision, c.book.Shard = c.Revision+1, c.Next
 			}
 			return nil
 		}
-		for i, stored := range clash.Tallies {
+		for i, stored := range clash.Shards {
 			counts[i].book.StoredCounterShard, counts[i].book.contested = stored, true
 		}
 		entries = w.resolve(entries, clash)
@@ -167,17 +166,17 @@ func (w *Worker) closeAll(books []*book) {
 
 // count is the write of a book.
 type count struct {
-	dynamo.CounterShardWrite
+	webhook.CounterShardWrite
 
 	book *book
 }
 
 // compose returns what is to be written: the rows, and of the books that
 // count something the tallies.
-func (w *Worker) compose(entries []*entry, books []*book) ([]dynamo.Outcome, []count) {
-	outcomes := make([]dynamo.Outcome, len(entries))
+func (w *Worker) compose(entries []*entry, books []*book) ([]webhook.DeliveryChange, []count) {
+	outcomes := make([]webhook.DeliveryChange, len(entries))
 	for i, e := range entries {
-		outcomes[i] = dynamo.Outcome{Previous: e.previous, Next: e.row}
+		outcomes[i] = webhook.DeliveryChange{Previous: e.previous, Next: e.row}
 	}
 	now := w.now()
 	var counts []count
@@ -194,18 +193,18 @@ func (w *Worker) compose(entries []*entry, books []*book) ([]dynamo.Outcome, []c
 		slices.SortStableFunc(attempts, func(a, b webhook.Attempt) int {
 			return cmp.Compare(a.At.Add(a.Duration()), b.At.Add(b.Duration()))
 		})
-		next, finished := b.Tally.Add(attempts, w.pulses.known(b.endpoint), now)
-		counts = append(counts, count{dynamo.CounterShardWrite{
+		next, finished := b.Shard.Add(attempts, w.pulses.known(b.endpoint), now)
+		counts = append(counts, count{webhook.CounterShardWrite{
 			OrganizationID: b.endpoint.OrganizationID, EndpointID: b.endpoint.ID,
-			Shard: b.Shard, Revision: b.Revision, Next: next, Finished: finished,
+			Number: b.Number, Revision: b.Revision, Next: next, Finished: finished,
 		}, b})
 	}
 	return outcomes, counts
 }
 
 // persist writes outcomes; a busy table is asked again.
-func (w *Worker) persist(ctx context.Context, outcomes []dynamo.Outcome, counts []count) (clash *dynamo.WriteConflict, err error) {
-	writes := make([]dynamo.CounterShardWrite, len(counts))
+func (w *Worker) persist(ctx context.Context, outcomes []webhook.DeliveryChange, counts []count) (clash *webhook.WriteConflict, err error) {
+	writes := make([]webhook.CounterShardWrite, len(counts))
 	for i, c := range counts {
 		writes[i] = c.CounterShardWrite
 	}
@@ -233,10 +232,10 @@ func insist(ctx context.Context, do func() error) error {
 // resolve goes by what others have written instead. An outcome whose number
 // another attempt has taken is dropped, and counted by that one; what changed
 // without an attempt, as a hold does, does not undo the outcome.
-func (w *Worker) resolve(entries []*entry, clash *dynamo.WriteConflict) []*entry {
+func (w *Worker) resolve(entries []*entry, clash *webhook.WriteConflict) []*entry {
 	var left []*entry
 	for i, e := range entries {
-		current, changed := clash.Rows[i]
+		current, changed := clash.Deliveries[i]
 		switch {
 		case clash.Recorded[i]:
 			e.settled, e.counted = true, true

@@ -11,7 +11,7 @@ import (
 const (
 	// attemptsPerSlot is how many attempts of an endpoint a process that
 	// holds one of its slots may have under way in the main lane. With
-	// [webhook.SlotHolders] it bounds them at 50 over all processes.
+	// [webhook.PermitHolders] it bounds them at 50 over all processes.
 	attemptsPerSlot = 10
 	// slotHold is how long a slot is taken for, and slotLeft what must be
 	// left of it when an attempt may start, which waits for room first and
@@ -127,7 +127,7 @@ func (s *slots) ask(ctx context.Context, one *slot, org, endpoint value.ID, now 
 		one.asking = nil
 	}()
 	var err error
-	taken, err = s.store.TakeSlot(ctx, org, endpoint, s.holder, value.TimeOf(now), value.TimeOf(until))
+	taken, err = s.store.TakePermit(ctx, org, endpoint, s.holder, value.TimeOf(now), value.TimeOf(until))
 	return err
 }
 

@@ -21,7 +21,7 @@ type desk struct {
 	err   error
 }
 
-func (d *desk) TakeSlot(_ context.Context, _, _ value.ID, holder string, now, until value.Time) (bool, error) {
+func (d *desk) TakePermit(_ context.Context, _, _ value.ID, holder string, now, until value.Time) (bool, error) {
 	time.Sleep(10 * time.Millisecond) // of the bubble's clock
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,7 +34,7 @@ func (d *desk) TakeSlot(_ context.Context, _, _ value.ID, holder string, now, un
 			delete(d.held, who)
 		}
 	}
-	if _, has := d.held[holder]; !has && len(d.held) >= webhook.SlotHolders {
+	if _, has := d.held[holder]; !has && len(d.held) >= webhook.PermitHolders {
 		return false, nil
 	}
 	d.held[holder] = until
@@ -98,10 +98,10 @@ func TestSlotIsAskedForOnceByAllThatNeedIt(t *testing.T) {
 func TestOnlySoManyProcessesMayHaveAttemptsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
-		for i := range webhook.SlotHolders + 1 {
+		for i := range webhook.PermitHolders + 1 {
 			s := newSlots(d, time.Now)
 			s.mustHold(t, endpointA)
-			if leave := s.mustEnter(t.Context()); (leave != nil) != (i < webhook.SlotHolders) {
+			if leave := s.mustEnter(t.Context()); (leave != nil) != (i < webhook.PermitHolders) {
 				t.Errorf("process %d entered: %t", i+1, leave != nil)
 			}
 			calls := d.calls

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -32,7 +31,7 @@ type ledger struct {
 
 // tally is one of an endpoint's tallies as this process knows it.
 type tally struct {
-	dynamo.StoredCounterShard
+	webhook.StoredCounterShard
 
 	org, endpoint value.ID
 	ledger        *ledger
@@ -50,10 +49,10 @@ func newTallies(store Outcomes) *tallies {
 // that no two wait for one another.
 func (t *tallies) take(ctx context.Context, org, endpoint value.ID) (*tally, error) {
 	one, err := t.reserve(ctx, org, endpoint)
-	if err != nil || one.Tally != nil {
+	if err != nil || one.Shard != nil {
 		return one, err
 	}
-	stored, err := t.store.CounterShard(ctx, org, endpoint, one.Shard)
+	stored, err := t.store.CounterShard(ctx, org, endpoint, one.Number)
 	if err != nil {
 		one.contested = true // nothing is known of it
 		t.giveBack(one)
@@ -79,7 +78,7 @@ func (t *tallies) reserve(ctx context.Context, org, endpoint value.ID) (*tally, 
 		return one, nil
 	case len(l.unknown) > 0:
 		defer t.mu.Unlock()
-		one := &tally{StoredCounterShard: dynamo.StoredCounterShard{Shard: l.unknown[0]}, org: org, endpoint: endpoint, ledger: l}
+		one := &tally{StoredCounterShard: webhook.StoredCounterShard{Number: l.unknown[0]}, org: org, endpoint: endpoint, ledger: l}
 		l.unknown = l.unknown[1:]
 		l.users++
 		return one, nil
@@ -120,7 +119,7 @@ func (l *ledger) put(one *tally) {
 	}
 	l.users--
 	if one.contested {
-		l.unknown = append(l.unknown, one.Shard)
+		l.unknown = append(l.unknown, one.Number)
 		return
 	}
 	l.free = append(l.free, one)

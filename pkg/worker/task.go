@@ -87,7 +87,7 @@ func deal(tasks []*task, now value.Time) []*task {
 	}
 	open := make([]*task, 0, len(byRow))
 	for _, t := range tasks {
-		switch first := byRow[t.ref.RowID]; {
+		switch first := byRow[t.ref.DeliveryID]; {
 		case first.task == nil || t.err != nil:
 		case first.task == t:
 			open = append(open, t)

@@ -76,8 +76,8 @@ func (v *verdict) add(t *task) {
 
 // decides reports whether the endpoint must change by its health.
 func (v *verdict) decides(h webhook.Health, now value.Time) bool {
-	next, disable := v.endpoint.Judge(h, v.succeeded, v.probeFailed, now)
-	return disable != "" || !next.Equal(v.endpoint.Condition())
+	next, disable := v.endpoint.NextRouting(h, v.succeeded, v.probeFailed, now)
+	return disable != "" || !next.Equal(v.endpoint.Routing())
 }
 
 // pass reads the endpoint's health and changes the endpoint when that is
@@ -93,7 +93,7 @@ func (w *Worker) pass(ctx context.Context, v *verdict) error {
 		if err != nil || e == nil {
 			return err
 		}
-		if e.JudgedSince() != h.Since {
+		if e.HealthStart() != h.Since {
 			if h, err = w.look(ctx, e); err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func (w *Worker) pass(ctx context.Context, v *verdict) error {
 func (w *Worker) look(ctx context.Context, e *webhook.Endpoint) (webhook.Health, error) {
 	var h webhook.Health
 	err := insist(ctx, func() (err error) {
-		h, err = w.store.Health(ctx, e.OrganizationID, e.ID, e.JudgedSince(), w.now())
+		h, err = w.store.Health(ctx, e.OrganizationID, e.ID, e.HealthStart(), w.now())
 		return err
 	})
 	if err == nil {
@@ -124,15 +124,15 @@ func (w *Worker) change(ctx context.Context, e *webhook.Endpoint, v *verdict, h 
 	// The attempts at another url say nothing of this one.
 	same := e.URL == v.endpoint.URL
 	now := w.now()
-	next, disable := e.Judge(h, same && v.succeeded, same && v.probeFailed, now)
+	next, disable := e.NextRouting(h, same && v.succeeded, same && v.probeFailed, now)
 	switch {
 	case disable != "":
 		return true, w.disable(ctx, e, disable)
-	case next.Equal(e.Condition()):
+	case next.Equal(e.Routing()):
 		return true, nil
 	}
 	err = insist(ctx, func() (err error) {
-		done, err = w.store.SetCondition(ctx, e.OrganizationID, e.ID, e.Condition(), next)
+		done, err = w.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), next)
 		return err
 	})
 	if done {

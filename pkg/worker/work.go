@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -155,7 +154,7 @@ func heldFor(row *webhook.Delivery, e *webhook.Endpoint, application webhook.App
 func (w *Worker) settle(ctx context.Context, t *task, next *webhook.Delivery) error {
 	_, err := w.store.PutDelivery(ctx, t.delivery.Delivery, next)
 	switch {
-	case errors.Is(err, dynamo.ErrChanged):
+	case errors.Is(err, fault.ErrChanged):
 		return w.hide(ctx, t, tolerance)
 	case err == nil:
 		t.delivery.Delivery = next
@@ -164,12 +163,12 @@ func (w *Worker) settle(ctx context.Context, t *task, next *webhook.Delivery) er
 }
 
 // reconsider looks again at the rows of messages that would be done because
-// the rows are HELD, [webhook.Row.HeldLately]. One that nothing holds any more
+// the rows are HELD, [webhook.Delivery.MayMissRecovery]. One that nothing holds any more
 // goes on: its message comes again.
 func (w *Worker) reconsider(ctx context.Context, tasks []*task) {
 	var held []*task
 	for _, t := range tasks {
-		if row := t.delivery.Delivery; t.twin == nil && t.err == nil && row != nil && row.HeldRecently(w.now()) {
+		if row := t.delivery.Delivery; t.twin == nil && t.err == nil && row != nil && row.MayMissRecovery(w.now()) {
 			held = append(held, t)
 		}
 	}
@@ -185,13 +184,17 @@ func (w *Worker) reconsider(ctx context.Context, tasks []*task) {
 }
 
 func (w *Worker) resume(ctx context.Context, t *task) error {
-	row, endpoint, now := t.delivery.Delivery, t.delivery.Endpoint, w.now()
-	if row == nil || !row.HeldRecently(now) || endpoint == nil || endpoint.Hold(t.delivery.Application).Decided() {
+	row := t.delivery.Delivery
+	if row == nil {
 		return nil
 	}
-	_, err := w.store.PutDelivery(ctx, row, row.Resume(now))
+	resumed := row.RecheckHold(t.delivery.Endpoint, t.delivery.Application, w.now())
+	if resumed == nil {
+		return nil
+	}
+	_, err := w.store.PutDelivery(ctx, row, resumed)
 	switch {
-	case errors.Is(err, dynamo.ErrChanged):
+	case errors.Is(err, fault.ErrChanged):
 		return nil // whoever was faster has sent it
 	case err != nil:
 		return err

@@ -36,7 +36,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
@@ -45,7 +44,7 @@ import (
 )
 
 // Rows reads what attempts need, and ends rows without an attempt. PutRow
-// fails with [dynamo.ErrChanged] when somebody else was faster.
+// fails with [fault.ErrChanged] when somebody else was faster.
 type Rows interface {
 	DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
@@ -54,23 +53,23 @@ type Rows interface {
 // Outcomes keeps the outcomes of attempts and the tallies that count them,
 // all of a call or nothing.
 type Outcomes interface {
-	RecordOutcomes(ctx context.Context, outcomes []dynamo.Outcome, tallies []dynamo.CounterShardWrite) (*dynamo.WriteConflict, error)
-	CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (dynamo.StoredCounterShard, error)
+	RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
+	CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (webhook.StoredCounterShard, error)
 }
 
-// Conditions keeps how endpoints do. SetCondition reports false, and
+// Conditions keeps how endpoints do. SetRouting reports false, and
 // ChangeEndpoint calls change again, when somebody else was faster.
 type Conditions interface {
 	Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error)
 	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
-	SetCondition(ctx context.Context, org, endpoint value.ID, previous, next webhook.Condition) (bool, error)
+	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
 	ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
 }
 
 // Slots gives an endpoint's few slots to instances of the worker. False means
 // that others have them all.
 type Slots interface {
-	TakeSlot(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error)
+	TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error)
 }
 
 // Store is what the worker keeps its state in.
@@ -182,7 +181,7 @@ func (w *Worker) report(ctx context.Context, tasks []*task) events.SQSEventRespo
 		}
 		if t.failed() {
 			w.cfg.Logger.ErrorContext(ctx, "delivery could not be worked on",
-				"messageId", t.message.MessageId, "rowId", t.ref.RowID, "receives", sqsqueue.Receives(t.message), "error", t.err)
+				"messageId", t.message.MessageId, "rowId", t.ref.DeliveryID, "receives", sqsqueue.Receives(t.message), "error", t.err)
 		}
 		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: t.message.MessageId})
 	}

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -572,7 +572,7 @@ func TestOutcomeIsWrittenOverAConcurrentHold(t *testing.T) {
 	b := newBench(t)
 	var row *webhook.Delivery
 	rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-		if _, err := b.table.PutDelivery(t.Context(), row, row.Hold(webhook.HeldPaused, value.TimeOf(b.clock()))); err != nil && !errors.Is(err, dynamo.ErrChanged) {
+		if _, err := b.table.PutDelivery(t.Context(), row, row.Hold(webhook.HeldPaused, value.TimeOf(b.clock()))); err != nil && !errors.Is(err, fault.ErrChanged) {
 			t.Error(err)
 		}
 	})

@@ -72,9 +72,9 @@ func Count(t testing.TB, table *dynamo.Table, org, endpoint value.ID, now value.
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := dynamo.CounterShardWrite{OrganizationID: org, EndpointID: endpoint, Shard: shard, Revision: stored.Revision}
-	w.Next, w.Finished = stored.Tally.Add(attempts, webhook.Health{}, now)
-	if clash, err := table.RecordOutcomes(t.Context(), nil, []dynamo.CounterShardWrite{w}); clash != nil || err != nil {
+	w := webhook.CounterShardWrite{OrganizationID: org, EndpointID: endpoint, Number: shard, Revision: stored.Revision}
+	w.Next, w.Finished = stored.Shard.Add(attempts, webhook.Health{}, now)
+	if clash, err := table.RecordOutcomes(t.Context(), nil, []webhook.CounterShardWrite{w}); clash != nil || err != nil {
 		t.Fatalf("RecordOutcomes: %+v, %v", clash, err)
 	}
 }

@@ -15,14 +15,14 @@ import (
 
 // trip opens the circuit of an endpoint, which has failed for an hour and is
 // in the slow lane, and returns its condition.
-func (b *bench) trip(t *testing.T, item string) webhook.Condition {
+func (b *bench) trip(t *testing.T, item string) webhook.Routing {
 	t.Helper()
 	e, now := b.stored(t, item), value.TimeOf(b.now)
-	condition := webhook.Condition{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
+	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
 		State: webhook.CircuitOpen, OpenedAt: now.Add(-time.Hour), ProbeAt: now.Add(30 * time.Minute), Interval: 32 * time.Minute,
 	}}
-	if ok, err := b.table.SetCondition(t.Context(), b.org, e.ID, e.Condition(), condition); !ok || err != nil {
-		t.Fatalf("SetCondition: %t, %v", ok, err)
+	if ok, err := b.table.SetRouting(t.Context(), b.org, e.ID, e.Routing(), condition); !ok || err != nil {
+		t.Fatalf("SetRouting: %t, %v", ok, err)
 	}
 	return condition
 }
@@ -52,7 +52,7 @@ func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
 	dynamotest.SetStatus(t, b.table, b.stored(t, item), webhook.Paused)
 	b.must(t, http.StatusConflict, "POST", item+"/recover", `{"since":"2020-01-01"}`)
 	b.must(t, http.StatusBadRequest, "POST", item+"/recover", `{"since":"2999-01-01"}`)
-	if got := b.stored(t, item).Condition(); !got.Equal(open) {
+	if got := b.stored(t, item).Routing(); !got.Equal(open) {
 		t.Errorf("after a refusal: condition %+v, want %+v", got, open)
 	}
 
@@ -61,8 +61,8 @@ func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
 	if a.text("status") != "COMPLETED" || a.field("requeuedCount") != 1.0 {
 		t.Errorf("recovery: %s", a.body)
 	}
-	want := webhook.Condition{Lane: webhook.LaneSlow, Circuit: open.Circuit.Drain(value.TimeOf(b.now))}
-	if got := b.stored(t, item).Condition(); !got.Equal(want) {
+	want := webhook.Routing{Lane: webhook.LaneSlow, Circuit: open.Circuit.Drain(value.TimeOf(b.now))}
+	if got := b.stored(t, item).Routing(); !got.Equal(want) {
 		t.Errorf("circuit %+v, want %+v", got.Circuit, want.Circuit)
 	}
 	if diff := cmp.Diff([]webhook.DeliveryRef{held.Ref()}, b.slowRefs(t)); diff != "" {
@@ -96,7 +96,7 @@ func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 		if test.probed {
 			want.Circuit, since = open.Circuit.OwnerReset(now), now
 		}
-		if e := b.stored(t, item); !e.Condition().Equal(want) || e.HealthSince != since {
+		if e := b.stored(t, item); !e.Routing().Equal(want) || e.HealthSince != since {
 			t.Errorf("%s then %s: circuit %+v, health since %s; want %+v, %s", test.before, test.body, e.Circuit, e.HealthSince, want.Circuit, since)
 		}
 	}
@@ -109,14 +109,14 @@ func TestAnOpenCircuitNeitherRefusesATestNorARedelivery(t *testing.T) {
 	open := b.trip(t, item)
 	test := b.must(t, http.StatusAccepted, "POST", item+"/test", "")
 	sent := b.slowRefs(t)
-	if len(sent) != 1 || sent[0].RowID.String() != test.text("id") {
+	if len(sent) != 1 || sent[0].DeliveryID.String() != test.text("id") {
 		t.Errorf("sent %+v in the endpoint's lane, want the test %s", sent, test.text("id"))
 	}
 	b.must(t, http.StatusAccepted, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
 	if diff := cmp.Diff([]webhook.DeliveryRef{held.Ref()}, b.slowRefs(t)); diff != "" {
 		t.Errorf("sent in the endpoint's lane (-want +got):\n%s", diff)
 	}
-	if got := b.stored(t, item).Condition(); !got.Equal(open) {
+	if got := b.stored(t, item).Routing(); !got.Equal(open) {
 		t.Errorf("condition %+v, want %+v", got, open)
 	}
 }

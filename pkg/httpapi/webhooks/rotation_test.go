@@ -114,10 +114,10 @@ func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
 	b := newBench(t)
 	item := b.endpoint(t, minimal)
 	e, now := b.stored(t, item), value.TimeOf(b.now)
-	condition := webhook.Condition{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
+	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
 		State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute,
 	}}
-	if ok, err := b.table.SetCondition(t.Context(), b.org, e.ID, e.Condition(), condition); !ok || err != nil {
+	if ok, err := b.table.SetRouting(t.Context(), b.org, e.ID, e.Routing(), condition); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
@@ -125,8 +125,8 @@ func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
 		t.Errorf("status after a rotation: %s", a.body)
 	}
 	after := b.stored(t, item)
-	if !after.Condition().Equal(condition) || after.HealthSince != e.HealthSince {
-		t.Errorf("condition %+v and health since %s; want %+v and %s", after.Condition(), after.HealthSince, condition, e.HealthSince)
+	if !after.Routing().Equal(condition) || after.HealthSince != e.HealthSince {
+		t.Errorf("condition %+v and health since %s; want %+v and %s", after.Routing(), after.HealthSince, condition, e.HealthSince)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -159,7 +158,7 @@ func (c *crowdRun) stage(ctx context.Context) ([]*webhook.Delivery, error) {
 	const writers, together = 4, 500 // rows written at a time
 	table, now := c.table(), value.TimeOf(time.Now())
 	var rows []*webhook.Delivery
-	var payloads []dynamo.Payload
+	var payloads []webhook.Payload
 	for i := 0; len(rows) < c.crowd.Events; i++ {
 		o := c.orgs[i%len(c.orgs)]
 		p := commerce.WebhookPayload{ID: value.NewID(), Type: "product.created", Timestamp: now, OrganizationID: o.id}
@@ -168,7 +167,7 @@ func (c *crowdRun) stage(ctx context.Context) ([]*webhook.Delivery, error) {
 		if err != nil {
 			return nil, err
 		}
-		payloads = append(payloads, dynamo.Payload{OrganizationID: o.id, EventID: p.ID, Body: body})
+		payloads = append(payloads, webhook.Payload{OrganizationID: o.id, EventID: p.ID, Body: body})
 		for _, e := range o.endpoints {
 			rows = append(rows, webhook.NewDelivery(&p, &webhook.Endpoint{ID: e.id, ApplicationID: o.application, OrganizationID: o.id}, "", now))
 		}

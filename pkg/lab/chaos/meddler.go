@@ -76,5 +76,5 @@ func (m *meddler) meddle(ctx context.Context, client *sqs.Client, url string, me
 	_, _ = client.SendMessage(ctx, in)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.copies = append(m.copies, duplicate{sent.Add(time.Duration(delay) * time.Second), ref.RowID})
+	m.copies = append(m.copies, duplicate{sent.Add(time.Duration(delay) * time.Second), ref.DeliveryID})
 }

@@ -247,7 +247,7 @@ func TestWorkerDeliversWhatTheDispatcherSends(t *testing.T) {
 	if payload.ID != ref.EventID || payload.Type != "order.paid" {
 		t.Errorf("delivered %s %s, want order.paid %s", payload.Type, payload.ID, ref.EventID)
 	}
-	row, err := w.table.Delivery(t.Context(), ref.OrganizationID, ref.RowID)
+	row, err := w.table.Delivery(t.Context(), ref.OrganizationID, ref.DeliveryID)
 	if err != nil || row.Status != webhook.DeliveryDelivered || row.AttemptCount != 1 {
 		t.Errorf("row %+v, want it DELIVERED at the first attempt (%v)", row, err)
 	}

@@ -230,8 +230,8 @@ func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
 	if !slices.Equal(types, want) || !found {
 		t.Errorf("events %v, want %v; one of them is the worker's: %t", types, want, found)
 	}
-	if row := webhook.DeliveryID(delivery.EventID, delivery.EndpointID); row != delivery.RowID {
-		t.Errorf("row %s, want %s, which follows from event and endpoint", delivery.RowID, row)
+	if row := webhook.DeliveryID(delivery.EventID, delivery.EndpointID); row != delivery.DeliveryID {
+		t.Errorf("row %s, want %s, which follows from event and endpoint", delivery.DeliveryID, row)
 	}
 	records := sample[events.DynamoDBEvent](t, "indexer").Records
 	row, err := dynamo.DecodeDeliveryChange(&records[len(records)-1])

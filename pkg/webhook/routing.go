@@ -138,21 +138,21 @@ const (
 )
 
 // Condition is what the service keeps of an endpoint beside its doc.
-type Condition struct {
+type Routing struct {
 	Circuit *Circuit
 	Lane    Lane
 }
 
 // Equal reports whether both are the same.
-func (c Condition) Equal(o Condition) bool { return c.Lane == o.Lane && c.Circuit.Equal(o.Circuit) }
+func (c Routing) Equal(o Routing) bool { return c.Lane == o.Lane && c.Circuit.Equal(o.Circuit) }
 
 // Condition is the endpoint's.
-func (e *Endpoint) Condition() Condition { return Condition{Circuit: e.Circuit, Lane: e.Lane} }
+func (e *Endpoint) Routing() Routing { return Routing{Circuit: e.Circuit, Lane: e.Lane} }
 
-// JudgedSince is the time from which attempts count for [Endpoint.Judge]:
+// HealthStart is the time from which attempts count for [Endpoint.Judge]:
 // since the endpoint was created, activated or got another url, and since its
 // circuit closed.
-func (e *Endpoint) JudgedSince() value.Time {
+func (e *Endpoint) HealthStart() value.Time {
 	since := max(e.HealthSince, e.CreatedAt)
 	if e.Circuit != nil && e.Circuit.ClosedAt != nil {
 		since = max(since, *e.Circuit.ClosedAt)
@@ -162,7 +162,7 @@ func (e *Endpoint) JudgedSince() value.Time {
 
 // Judge says what the endpoint's condition must become after attempts whose
 // outcomes are recorded, and the reason for which it is to be disabled, ""
-// when it is not. h is its health since [Endpoint.JudgedSince]; succeeded
+// when it is not. h is its health since [Endpoint.HealthStart]; succeeded
 // tells that one of the attempts did, probeFailed that one of them was a
 // probe that did not.
 //
@@ -172,8 +172,8 @@ func (e *Endpoint) JudgedSince() value.Time {
 // An endpoint is disabled when all of at least 20 attempts in five days
 // failed. A draining circuit ends when nothing is left of what it held, which
 // is not judged here.
-func (e *Endpoint) Judge(h Health, succeeded, probeFailed bool, now value.Time) (next Condition, disable string) {
-	next = Condition{Circuit: e.Circuit, Lane: h.lane(e.Lane)}
+func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.Time) (next Routing, disable string) {
+	next = Routing{Circuit: e.Circuit, Lane: h.lane(e.Lane)}
 	if e.Status != Active {
 		return next, ""
 	}

@@ -77,7 +77,7 @@ func TestCircuitIsJudgedByItsRules(t *testing.T) {
 		if tt.status != "" {
 			e.Status = tt.status
 		}
-		got, disable := e.Judge(tt.health, tt.succeeded, tt.probeFailed, now)
+		got, disable := e.NextRouting(tt.health, tt.succeeded, tt.probeFailed, now)
 		if diff := cmp.Diff(tt.want, got.Circuit); diff != "" || disable != "" {
 			t.Errorf("%s: disable %q, circuit (-want +got):\n%s", name, disable, diff)
 		}
@@ -88,7 +88,7 @@ func TestProbesComeAfterOneMinuteDoublingToAnHour(t *testing.T) {
 	e, at := &webhook.Endpoint{Status: webhook.Active}, now
 	for i, minutes := range []int{1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		want := time.Duration(minutes) * time.Minute
-		next, _ := e.Judge(inRow(10+i, time.Hour), false, i > 0, at)
+		next, _ := e.NextRouting(inRow(10+i, time.Hour), false, i > 0, at)
 		if wait := next.Circuit.ProbeAt.Std().Sub(at.Std()); wait != want {
 			t.Fatalf("probe %d comes after %s, want %s", i+1, wait, want)
 		}
@@ -112,7 +112,7 @@ func TestEndpointThatOnlyFailsIsDisabledAfterFiveDays(t *testing.T) {
 		"disabled already":          {inRow(20, 6*days), webhook.Disabled, false, ""},
 	} {
 		e := &webhook.Endpoint{Status: tt.status, Circuit: openSince(5*days, time.Hour), Lane: webhook.LaneSlow}
-		next, got := e.Judge(tt.health, tt.succeeded, false, now)
+		next, got := e.NextRouting(tt.health, tt.succeeded, false, now)
 		if got != tt.want || got != "" && next.Circuit != nil {
 			t.Errorf("%s: %q with circuit %+v, want %q", name, got, next.Circuit, tt.want)
 		}
@@ -151,7 +151,7 @@ func TestLaneFollowsHowAnEndpointDoes(t *testing.T) {
 	} {
 		for from, want := range map[webhook.Lane]webhook.Lane{main: tt.fromMain, slow: tt.fromSlow} {
 			e := &webhook.Endpoint{Status: webhook.Active, Lane: from}
-			if got, _ := e.Judge(tt.health, false, false, now); got.Lane != want {
+			if got, _ := e.NextRouting(tt.health, false, false, now); got.Lane != want {
 				t.Errorf("%s, from %q: to %q, want %q", name, from, got.Lane, want)
 			}
 		}
@@ -163,13 +163,13 @@ func TestLaneFollowsHowAnEndpointDoes(t *testing.T) {
 func TestOnlyAttemptsAfterItClosedOpenACircuitAgain(t *testing.T) {
 	e := &webhook.Endpoint{Status: webhook.Active, CreatedAt: now.Add(-days)}
 	tally, at := &webhook.CounterShard{}, now
-	attempts := func(n int, reason string) webhook.Condition {
+	attempts := func(n int, reason string) webhook.Routing {
 		for range n {
 			at = at.Add(100 * time.Millisecond)
-			tally, _ = tally.Add([]webhook.Attempt{attempt(at, 0, reason)}, webhook.Health{Since: e.JudgedSince()}, at)
+			tally, _ = tally.Add([]webhook.Attempt{attempt(at, 0, reason)}, webhook.Health{Since: e.HealthStart()}, at)
 		}
-		h := webhook.HealthOf([]*webhook.CounterShard{tally}, e.JudgedSince(), at)
-		next, _ := e.Judge(h, reason == "", false, at)
+		h := webhook.HealthOf([]*webhook.CounterShard{tally}, e.HealthStart(), at)
+		next, _ := e.NextRouting(h, reason == "", false, at)
 		return next
 	}
 	if e.Circuit = attempts(49, "no").Circuit; e.Circuit != nil {
@@ -256,8 +256,8 @@ func TestOwnersChangeHasTheEndpointJudgedAnew(t *testing.T) {
 		if tt.anew {
 			since, circuit = now, reset
 		}
-		want := webhook.Condition{Circuit: circuit, Lane: webhook.LaneSlow}
-		if !got.Condition().Equal(want) || got.HealthSince != since || got.JudgedSince() != since || got.Status != tt.after {
+		want := webhook.Routing{Circuit: circuit, Lane: webhook.LaneSlow}
+		if !got.Routing().Equal(want) || got.HealthSince != since || got.HealthStart() != since || got.Status != tt.after {
 			t.Errorf("%s: %s since %s, %+v; want %s since %s, %+v", name, got.Status, got.HealthSince, got.Circuit, tt.after, since, circuit)
 		}
 		if e.Circuit.ProbeAt != now.Add(20*time.Minute) {
@@ -278,7 +278,7 @@ func TestDrainingGoesOnAtOnceWhenItsOwnerActivatesTheEndpoint(t *testing.T) {
 
 func TestDisablingEndsTheCircuit(t *testing.T) {
 	e := &webhook.Endpoint{Status: webhook.Active, Circuit: openSince(time.Hour, time.Minute), Lane: webhook.LaneSlow}
-	if got := e.Disable("answered 410 Gone", now).Condition(); !got.Equal(webhook.Condition{Lane: webhook.LaneSlow}) || e.Circuit == nil {
+	if got := e.Disable("answered 410 Gone", now).Routing(); !got.Equal(webhook.Routing{Lane: webhook.LaneSlow}) || e.Circuit == nil {
 		t.Errorf("%+v, from %+v", got, e.Circuit)
 	}
 }
@@ -295,7 +295,7 @@ func TestJudgedSinceIsTheLatestBeginning(t *testing.T) {
 		"closed":         {webhook.Endpoint{CreatedAt: now - 5, HealthSince: now - 3, Circuit: closed}, now},
 		"changed behind": {webhook.Endpoint{CreatedAt: now - 5, HealthSince: now + 3, Circuit: closed}, now + 3},
 	} {
-		if got := tt.e.JudgedSince(); got != tt.want {
+		if got := tt.e.HealthStart(); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
@@ -325,8 +325,8 @@ func TestCircuitAtRestReadsBack(t *testing.T) {
 }
 
 func TestConditionsAreCompared(t *testing.T) {
-	conditions := func() []webhook.Condition {
-		return []webhook.Condition{
+	conditions := func() []webhook.Routing {
+		return []webhook.Routing{
 			{},
 			{Lane: webhook.LaneSlow},
 			{Circuit: openSince(0, time.Minute)},
