@@ -57,6 +57,7 @@ var layers = map[string][]string{
 	"pkg/local/template":    {},
 	"pkg/local/gateway":     {"pkg/local/template"},
 	"pkg/local/child":       {},
+	"pkg/local/apiclient":   {},
 	"pkg/local/tableserver": {"pkg/pause", "pkg/local/child"},
 	"pkg/local/queueserver": {},
 	"pkg/local/eventsource": {"pkg/pause"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +12,8 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 )
 
@@ -144,7 +143,7 @@ func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listen
 	if err != nil {
 		return nil, err
 	}
-	api := &endpointAPI{base: file.BaseURL, applicationID: file.ApplicationID, jwt: file.JWT, client: &http.Client{Timeout: 15 * time.Second}}
+	api := &endpointAPI{apiclient.New(file.BaseURL, file.JWT), file.ApplicationID}
 	endpoint, err := api.create(ctx, target, c.events)
 	if err != nil {
 		return nil, err
@@ -166,10 +165,8 @@ func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listen
 
 // endpointAPI makes and deletes webhook endpoints of one application.
 type endpointAPI struct {
-	base          string
+	*apiclient.Client
 	applicationID string
-	jwt           string
-	client        *http.Client
 }
 
 type createdEndpoint struct {
@@ -177,61 +174,21 @@ type createdEndpoint struct {
 	Secret string `json:"secret"`
 }
 
-func (a *endpointAPI) create(ctx context.Context, target string, events []string) (createdEndpoint, error) {
-	var created createdEndpoint
-	body, err := json.Marshal(map[string]any{"url": target, "description": "commerce listen", "events": events})
-	if err == nil {
-		err = a.call(ctx, http.MethodPost, "", body, http.StatusCreated, &created)
-	}
-	if err != nil {
+func (a *endpointAPI) create(ctx context.Context, target string, events []string) (created createdEndpoint, err error) {
+	body := map[string]any{"url": target, "description": "commerce listen", "events": events}
+	if err = a.Create(ctx, a.path(""), body, &created); err != nil {
 		return created, fmt.Errorf("create an endpoint for %s: %w", target, err)
 	}
 	return created, nil
 }
 
 func (a *endpointAPI) delete(ctx context.Context, id string) error {
-	if err := a.call(ctx, http.MethodDelete, "/"+url.PathEscape(id), nil, http.StatusNoContent, nil); err != nil {
+	if err := a.Delete(ctx, a.path("/"+url.PathEscape(id))); err != nil {
 		return fmt.Errorf("delete endpoint %s: %w", id, err)
 	}
 	return nil
 }
 
-func (a *endpointAPI) call(ctx context.Context, method, path string, body []byte, want int, into any) error {
-	target := strings.TrimSuffix(a.base, "/") + "/developers/webhooks/endpoints" + path + "?applicationId=" + url.QueryEscape(a.applicationID)
-	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+a.jwt)
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := a.client.Do(request)
-	if err != nil {
-		return fmt.Errorf("reach the local service: %w", err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return fmt.Errorf("read the service's answer: %w", err)
-	}
-	if response.StatusCode != want {
-		return refusalOf(response.StatusCode, answer)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, into)
-}
-
-// refusalOf shows what the service says of a refused request.
-func refusalOf(status int, answer []byte) error {
-	var problem struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}
-	if err := json.Unmarshal(answer, &problem); err != nil || problem.Message == "" {
-		return fmt.Errorf("the service answered %d", status)
-	}
-	return fmt.Errorf("the service answered %d %s: %s", status, problem.Code, problem.Message)
+func (a *endpointAPI) path(endpoint string) string {
+	return "/developers/webhooks/endpoints" + endpoint + "?applicationId=" + url.QueryEscape(a.applicationID)
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
@@ -18,7 +18,7 @@ const tokenTTL = 30 * 24 * time.Hour
 // announce waits until the service answers, makes the demo and reports.
 func (r *run) announce(ctx context.Context) error {
 	base := baseURL(r.listener.Addr())
-	if err := awaitHealth(ctx, newAPI(base, "")); err != nil {
+	if err := awaitHealth(ctx, base); err != nil {
 		return err
 	}
 	jwt, err := r.servers.issuer.Sign(auth.Grant{
@@ -64,17 +64,18 @@ func baseURL(listener net.Addr) string {
 	return "http://" + listener.String()
 }
 
-func awaitHealth(ctx context.Context, service *api) error {
+func awaitHealth(ctx context.Context, base string) error {
 	const patience, interval = 20 * time.Second, 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	service := apiclient.New(base, "")
 	for {
-		status, err := service.get(ctx, "/health", nil)
-		if err == nil && status == http.StatusOK {
+		err := service.Get(ctx, "/health", nil)
+		if err == nil {
 			return nil
 		}
-		if pause.For(ctx, interval) != nil {
-			return fmt.Errorf("the service does not answer on %s within %s: status %d, error %w", service.base, patience, status, ctx.Err())
+		if waited := pause.For(ctx, interval); waited != nil {
+			return fmt.Errorf("the service does not answer on %s within %s: %w, %w", base, patience, err, waited)
 		}
 	}
 }

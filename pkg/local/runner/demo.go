@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -56,17 +57,17 @@ func (r *run) makeDemo(ctx context.Context, base string) error {
 }
 
 // user is the API in the name of a user of the demo organization.
-func (r *run) user(base string, id value.ID, role auth.Role) (*api, error) {
+func (r *run) user(base string, id value.ID, role auth.Role) (*apiclient.Client, error) {
 	jwt, err := r.servers.issuer.Sign(auth.Grant{
 		Subject: id.String(), OrganizationID: r.state.OrganizationID, Roles: []auth.Role{role}, Lifetime: time.Hour,
 	})
-	return newAPI(base, jwt), err
+	return apiclient.New(base, jwt), err
 }
 
 // keepKey sees to it that the key which is printed is good: a key that was
 // revoked is replaced, and an application that was deleted, or that another
 // table does not have, is made again.
-func (r *run) keepKey(ctx context.Context, owner, viewer *api) error {
+func (r *run) keepKey(ctx context.Context, owner, viewer *apiclient.Client) error {
 	if r.state.ApplicationID == "" {
 		return r.makeApplication(ctx, owner)
 	}
@@ -76,15 +77,11 @@ func (r *run) keepKey(ctx context.Context, owner, viewer *api) error {
 		} `json:"data"`
 	}
 	path := "/developers/applications/" + r.state.ApplicationID + "/api-keys?status=ACTIVE&limit=100"
-	status, err := viewer.get(ctx, path, &keys)
-	switch {
-	case err != nil:
-		return err
-	case status == http.StatusNotFound:
+	if err := viewer.Get(ctx, path, &keys); apiclient.Refused(err) == http.StatusNotFound {
 		r.state.DemoSent = false
 		return r.makeApplication(ctx, owner)
-	case status != http.StatusOK:
-		return fmt.Errorf("GET %s: status %d", path, status)
+	} else if err != nil {
+		return fmt.Errorf("look up the demo's keys: %w", err)
 	}
 	for _, key := range keys.Data {
 		if strings.HasPrefix(r.state.APIKey, key.Prefix) {
@@ -94,24 +91,24 @@ func (r *run) keepKey(ctx context.Context, owner, viewer *api) error {
 	return r.makeKey(ctx, owner)
 }
 
-func (r *run) makeApplication(ctx context.Context, service *api) error {
+func (r *run) makeApplication(ctx context.Context, service *apiclient.Client) error {
 	var created struct {
 		ID string `json:"id"`
 	}
-	if err := service.create(ctx, "/developers/applications", map[string]string{"name": "Demo"}, &created); err != nil {
-		return err
+	if err := service.Create(ctx, "/developers/applications", map[string]string{"name": "Demo"}, &created); err != nil {
+		return fmt.Errorf("make the demo's application: %w", err)
 	}
 	r.state.ApplicationID = created.ID
 	return r.makeKey(ctx, service)
 }
 
-func (r *run) makeKey(ctx context.Context, service *api) error {
+func (r *run) makeKey(ctx context.Context, service *apiclient.Client) error {
 	var created struct {
 		Key string `json:"key"`
 	}
 	path := "/developers/applications/" + r.state.ApplicationID + "/api-keys"
-	if err := service.create(ctx, path, map[string]string{"name": "Demo"}, &created); err != nil {
-		return err
+	if err := service.Create(ctx, path, map[string]string{"name": "Demo"}, &created); err != nil {
+		return fmt.Errorf("make the demo's key: %w", err)
 	}
 	r.state.APIKey = created.Key
 	return r.state.save()
@@ -151,7 +148,7 @@ func (r *run) sendDemo(ctx context.Context) (sent map[commerce.Kind]int, err err
 
 // awaitRecords waits until the lists show the records, for a while: they may
 // well come later on a slow machine.
-func (r *run) awaitRecords(ctx context.Context, service *api, want map[commerce.Kind]int) error {
+func (r *run) awaitRecords(ctx context.Context, service *apiclient.Client, want map[commerce.Kind]int) error {
 	const patience, interval = 10 * time.Second, 50 * time.Millisecond
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -162,8 +159,9 @@ func (r *run) awaitRecords(ctx context.Context, service *api, want map[commerce.
 					Total int `json:"total"`
 				} `json:"meta"`
 			}
-			if _, err := service.get(waiting, "/api/"+kind.Plural()+"?limit=1", &list); err != nil && waiting.Err() == nil {
-				return err
+			err := service.Get(waiting, "/api/"+kind.Plural()+"?limit=1", &list)
+			if err != nil && apiclient.Refused(err) == 0 && waiting.Err() == nil {
+				return fmt.Errorf("wait for the demo's records: %w", err)
 			}
 			if list.Meta.Total >= n {
 				break

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -168,7 +169,7 @@ func startTraced(b *testing.B, processes bool) *traced {
 	})
 	t.queue = sqs.NewFromConfig(AWSConfig(), func(o *sqs.Options) { o.BaseEndpoint = &t.info.SQSEndpoint })
 	body := map[string]any{"url": receiver.URL, "events": []string{"order.created"}}
-	if err := newAPI(t.info.BaseURL, t.info.JWT).create(ctx, "/developers/webhooks/endpoints?applicationId="+t.info.ApplicationID, body, nil); err != nil {
+	if err := apiclient.New(t.info.BaseURL, t.info.JWT).Create(ctx, "/developers/webhooks/endpoints?applicationId="+t.info.ApplicationID, body, nil); err != nil {
 		b.Fatal(err)
 	}
 	return t

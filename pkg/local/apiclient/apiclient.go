@@ -1,0 +1,111 @@
+// Package apiclient calls the service's own HTTP API, as the local runner, the
+// operator's commands and the lab do. It sends a user token and JSON, and turns
+// an answer other than the expected one into a [Refusal].
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Client is a user of the API. It is safe for concurrent use.
+type Client struct {
+	base, jwt string
+	client    *http.Client
+}
+
+// New returns a client of the service at the base URL. Without a token it can
+// ask only for what needs none.
+func New(base, jwt string) *Client {
+	client := &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{Proxy: nil}}
+	return &Client{base: strings.TrimSuffix(base, "/"), jwt: jwt, client: client}
+}
+
+// Refusal is an answer with another status than the one expected. Code and
+// Message are empty where the body does not tell them.
+type Refusal struct {
+	Status        int
+	Code, Message string
+}
+
+func (r *Refusal) Error() string {
+	if r.Message == "" {
+		return fmt.Sprintf("the service answered %d", r.Status)
+	}
+	return fmt.Sprintf("the service answered %d %s: %s", r.Status, r.Code, r.Message)
+}
+
+// Refused is the status of the refusal that an error is, and 0 for any other
+// error.
+func Refused(err error) int {
+	if r := (*Refusal)(nil); errors.As(err, &r) {
+		return r.Status
+	}
+	return 0
+}
+
+// Get reads a path into answer, which may be nil. Any status but 200 is a
+// [Refusal].
+func (c *Client) Get(ctx context.Context, path string, answer any) error {
+	return c.call(ctx, http.MethodGet, path, nil, http.StatusOK, answer)
+}
+
+// Create posts a body to a path and reads what was created into answer. Any
+// status but 201 is a [Refusal].
+func (c *Client) Create(ctx context.Context, path string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPost, path, text, http.StatusCreated, answer)
+}
+
+// Delete deletes what the path names. Any status but 204 is a [Refusal].
+func (c *Client) Delete(ctx context.Context, path string) error {
+	return c.call(ctx, http.MethodDelete, path, nil, http.StatusNoContent, nil)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body []byte, want int, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if c.jwt != "" {
+		request.Header.Set("Authorization", "Bearer "+c.jwt)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("reach the local service: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("read the service's answer: %w", err)
+	}
+	if response.StatusCode != want {
+		refusal := &Refusal{Status: response.StatusCode}
+		var problem struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(text, &problem) == nil {
+			refusal.Code, refusal.Message = problem.Code, problem.Message
+		}
+		return refusal
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(text, answer)
+}
