@@ -165,7 +165,7 @@ func (x *exchange) checkSites(p *auth.Principal) error {
 	if p.SiteIDs == nil {
 		return nil
 	}
-	for _, text := range []string{x.r.Header.Get("X-Site-Id"), x.r.URL.Query().Get("siteId")} {
+	for _, text := range append(x.r.Header.Values("X-Site-Id"), x.r.URL.Query().Get("siteId")) {
 		site, err := value.ParseID(text)
 		if err == nil && !p.MaySeeSite(site) {
 			return fault.New(fault.Forbidden, "site_forbidden", "the credential does not cover site %s", site)

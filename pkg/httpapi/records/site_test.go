@@ -220,4 +220,11 @@ func TestASiteHeaderThatIsRepeatedNamesOneSite(t *testing.T) {
 			t.Errorf("%s: got %d %s, want 400 of X-Site-Id", got.asked, got.status, got.body)
 		}
 	}
+	limited := user()
+	limited.SiteIDs = []value.ID{siteB}
+	for _, header := range [][]string{{"X-Site-Id", b, "X-Site-Id", a}, {"X-Site-Id", "", "X-Site-Id", a}} {
+		if got := ask(t, api, limited, "/api/orders", header...); got.status != http.StatusForbidden {
+			t.Errorf("%s: got %d %s, want 403: the credential covers another site only", got.asked, got.status, got.body)
+		}
+	}
 }
