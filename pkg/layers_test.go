@@ -34,9 +34,9 @@ var layers = map[string][]string{
 	"pkg/ratelimit":        {"pkg/fault", "pkg/httpapi", "pkg/ratelimit/window"},
 	"pkg/ratelimit/window": {},
 
-	"pkg/httpapi":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth"},
+	"pkg/httpapi":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/lists", "pkg/lists/columnar"},
 	"pkg/httpapi/docs":       {"pkg/fault", "pkg/httpapi"},
-	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/fold", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/lists", "pkg/httpapi"},
+	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
 	"pkg/httpapi/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
 	"pkg/httpapi/records":    {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/lists/indexing", "pkg/httpapi"},
 

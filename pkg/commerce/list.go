@@ -119,7 +119,6 @@ var (
 var (
 	productList = &lists.List{
 		Name: "products", Schema: productSchema, Walk: true,
-		Search: []string{"name", "sku", "barcode", "tags"},
 		Orders: []lists.Order{
 			lists.By("createdAt"), lists.By("updatedAt"), lists.ByText("name"), lists.ByText("sku"),
 			lists.By("sellingPrice"), lists.By("purchasePrice"),
@@ -141,7 +140,6 @@ var (
 	}
 	categoryList = &lists.List{
 		Name: "categories", Schema: categorySchema, Walk: true,
-		Search: []string{"name", "slug"},
 		Orders: []lists.Order{lists.ByText("order"), lists.ByText("name"), lists.By("createdAt"), lists.By("updatedAt")},
 		Filters: append([]lists.Filter{
 			site("The site of the category. The same as X-Site-Id."),
@@ -159,7 +157,6 @@ var (
 	}
 	orderList = &lists.List{
 		Name: "orders", Schema: orderSchema, Walk: true,
-		Search: []string{"orderNumber", "customerName", "customerEmail"},
 		Orders: []lists.Order{
 			lists.By("placedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("total"),
 			lists.ByText("orderNumber"),
@@ -177,7 +174,6 @@ var (
 	}
 	customerList = &lists.List{
 		Name: "customers", Schema: customerSchema, Walk: true,
-		Search: []string{"firstName", "lastName", "companyName", "email", "phone", "customerNumber"},
 		Orders: []lists.Order{
 			lists.By("createdAt"), lists.By("updatedAt"), lists.ByText("lastName"), lists.By("totalSpent"),
 			lists.By("ordersCount"),
@@ -192,7 +188,6 @@ var (
 	}
 	invoiceList = &lists.List{
 		Name: "invoices", Schema: invoiceSchema, Walk: true,
-		Search: []string{"invoiceNumber", "customerName"},
 		Orders: []lists.Order{
 			lists.By("issuedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("dueAt"), lists.By("total"),
 			lists.ByText("invoiceNumber"),

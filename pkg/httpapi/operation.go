@@ -4,8 +4,11 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -29,41 +32,43 @@ type Operation struct {
 	Summary     string
 	Description string
 	Access      Access
-	Scope       auth.Scope // "": none beyond the credential
-	Params      []Param    // others in the query are refused
-	Body        any        // zero value of the body's type; nil: no body
-	EmptyBody   bool       // a request may leave its body out
-	Status      int        // of success
-	Result      any        // zero value of the result's type; nil: no content
-	MediaType   string     // of the result; "" is application/json
-	Errors      []int      // statuses beyond those that Access, Params and Body imply
+	Scope       auth.Scope  // "": none beyond the credential
+	Params      []Param     // others in the query are refused
+	List        *lists.List // a list's operation also takes the list's parameters
+	Body        any         // zero value of the body's type; nil: no body
+	EmptyBody   bool        // a request may leave its body out
+	Status      int         // of success
+	Result      any         // zero value of the result's type; nil: no content
+	MediaType   string      // of the result; "" is application/json
+	Errors      []int       // statuses beyond those that Access, Params and Body imply
 	Handle      func(*Request) (*Response, error)
 }
 
-// Param documents one parameter and permits its name.
-type Param struct {
-	Name        string
-	In          string // query, header, or path for one that is no UUID
-	Description string
-	Type        string // string, integer, number, boolean
-	Format      string // uuid, date-time, …
-	Enum        []string
-	Multi       bool // several values, comma-separated
-	Required    bool
-	Default     string
-	Min, Max    *int64 // of an integer, or of a string's length
+// Param documents one parameter and permits its name. A path parameter that
+// is not declared is a UUID.
+type Param = lists.Param
+
+// AllParams are the declared parameters, those of the list included.
+func (op *Operation) AllParams() []Param {
+	if op.List == nil {
+		return op.Params
+	}
+	return slices.Concat(op.Params, op.List.Params())
 }
 
 // Request is what a handler sees: everything before it was checked.
 type Request struct {
 	Principal auth.Principal
 	Query     url.Values
+	List      *lists.Query // of an operation with a list
+	Site      *value.ID    // of an operation that takes [SiteHeader]; nil: no site was asked for
 	Header    http.Header
 	Body      []byte
 	BaseURL   string // scheme, host and stage, without a trailing slash
 	RequestID string
 
 	ctx   context.Context
+	op    *Operation
 	ids   map[string]value.ID
 	texts map[string]string
 }
@@ -79,6 +84,16 @@ func (r *Request) PathID(name string) value.ID { return r.ids[name] }
 
 // PathText returns a path parameter that the operation declares as text.
 func (r *Request) PathText(name string) string { return r.texts[name] }
+
+// Path is the request's path in one form: identifiers in lower case, no
+// trailing slash.
+func (r *Request) Path() string {
+	path := r.op.Path
+	for name, id := range r.ids {
+		path = strings.Replace(path, "{"+name+"}", id.String(), 1)
+	}
+	return path
+}
 
 // Response is what a handler answers. Exactly one of JSON and Raw is set,
 // or neither for an empty body.

@@ -21,9 +21,9 @@ type router struct{ routes []*route }
 
 func newRouter(operations []Operation) *router {
 	rt := &router{}
-	for i := range operations {
-		op := &operations[i]
-		rt.at(op.Path).methods[op.Method] = op
+	for _, op := range operations {
+		op.Params = op.AllParams()
+		rt.at(op.Path).methods[op.Method] = &op
 	}
 	slices.SortStableFunc(rt.routes, func(a, b *route) int { return a.parameters() - b.parameters() })
 	return rt

@@ -20,6 +20,23 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
+// Names of the parameters that ask for a site.
+const (
+	siteHeader = "X-Site-Id"
+	siteQuery  = "siteId"
+)
+
+// SiteHeader documents the header that asks for a site. An operation that
+// declares it finds the site in its [Request].
+func SiteHeader() Param {
+	return Param{Name: siteHeader, In: fault.InHeader, Type: "string", Format: "uuid", Description: "Only what this site shows. The same as siteId."}
+}
+
+// SiteQuery documents the query parameter that does the same.
+func SiteQuery() Param {
+	return Param{Name: siteQuery, In: fault.InQuery, Type: "string", Format: "uuid", Description: "Only what this site shows."}
+}
+
 // MaxBody is the largest request body, in bytes.
 const MaxBody = 256 << 10
 
@@ -67,11 +84,13 @@ func NewServer(operations []Operation, cfg Config) *Server {
 // exchange is one request on its way through the checks.
 type exchange struct {
 	*Server
-	w      http.ResponseWriter
-	r      *http.Request
-	caller Caller
-	op     *Operation
-	status int
+	w       http.ResponseWriter
+	r       *http.Request
+	caller  Caller
+	op      *Operation
+	site    *value.ID // that the request asks for
+	siteErr error     // what is wrong with the parameters of the site
+	status  int
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +151,7 @@ func (x *exchange) authorize() error {
 	if x.op.Scope != "" && !p.Scopes.Has(x.op.Scope) {
 		return MissingScope(x.op.Scope)
 	}
-	return x.checkSites(p)
+	return x.readSite(p)
 }
 
 // MissingScope is the fault of a credential that lacks the scope.
@@ -159,16 +178,30 @@ func (x *exchange) admit(p *auth.Principal) error {
 	return f
 }
 
-// checkSites refuses a site that the credential does not cover. A site that
-// is no UUID is left to the check of parameters.
-func (x *exchange) checkSites(p *auth.Principal) error {
-	if p.SiteIDs == nil {
-		return nil
+// readSite reads the site that a request asks for by header, query or both,
+// and refuses one that the credential does not cover. Anything else that is
+// wrong with it is for the check of parameters, which comes later.
+func (x *exchange) readSite(p *auth.Principal) error {
+	type param struct{ in, name, text string }
+	var given []param
+	for _, text := range x.r.Header.Values(siteHeader) {
+		given = append(given, param{fault.InHeader, siteHeader, text})
 	}
-	for _, text := range append(x.r.Header.Values("X-Site-Id"), x.r.URL.Query().Get("siteId")) {
-		site, err := value.ParseID(text)
-		if err == nil && !p.MaySeeSite(site) {
-			return fault.New(fault.Forbidden, "site_forbidden", "the credential does not cover site %s", site)
+	for _, g := range append(given, param{fault.InQuery, siteQuery, x.r.URL.Query().Get(siteQuery)}) {
+		if g.text == "" {
+			continue
+		}
+		id, err := value.ParseID(g.text)
+		switch {
+		case err == nil && !p.MaySeeSite(id):
+			return fault.New(fault.Forbidden, "site_forbidden", "the credential does not cover site %s", id)
+		case x.siteErr != nil:
+		case err != nil:
+			x.siteErr = fault.Field(g.in, g.name, fault.DetailFormat, "%s", err.Error())
+		case x.site != nil && *x.site != id:
+			x.siteErr = fault.Field(g.in, g.name, fault.DetailNotAllowed, "must be the site that is given before; send one of them")
+		default:
+			x.site = &id
 		}
 	}
 	return nil
@@ -191,10 +224,20 @@ func (x *exchange) request(rawPath map[string]string) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Request{
+	req := &Request{
 		Principal: x.caller.Principal, Query: query, Header: x.r.Header, Body: body,
-		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), ids: ids, texts: texts,
-	}, nil
+		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), op: x.op, ids: ids, texts: texts,
+	}
+	if x.op.param(fault.InHeader, siteHeader) != nil {
+		if x.siteErr != nil {
+			return nil, x.siteErr
+		}
+		req.Site = x.site
+	}
+	if x.op.List != nil {
+		req.List, err = x.op.List.Parse(query)
+	}
+	return req, err
 }
 
 func (x *exchange) readBody() ([]byte, error) {

@@ -23,7 +23,12 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-var now = time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
+var (
+	now    = time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
+	silent = slog.New(slog.DiscardHandler)
+)
+
+func clock() time.Time { return now }
 
 var (
 	organization = value.MustID("018f0000-0000-7000-8000-000000000001")
@@ -125,7 +130,7 @@ func serve(t *testing.T, p *auth.Principal, limiter httpapi.Limiter) *httptest.S
 			}
 			return c
 		},
-		Limiter: limiter, Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler),
+		Limiter: limiter, Clock: clock, Logger: silent,
 	}))
 	t.Cleanup(server.Close)
 	return server

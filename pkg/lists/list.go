@@ -11,9 +11,8 @@ type List struct {
 	Name    string           // of the resource, in the plural
 	Schema  *columnar.Schema // nil for a list that no index answers
 	Filters []Filter
-	Search  []string // the fields that search looks into; none: there is no search
-	Orders  []Order  // the first is the default
-	Walk    bool     // afterId is accepted
+	Orders  []Order // the first is the default
+	Walk    bool    // afterId is accepted
 }
 
 // Kind is what a filter's value is.
@@ -64,6 +63,21 @@ func By(name string) Order { return Order{Name: name, Desc: true} }
 
 // ByText makes the order of a text: ascending by default.
 func ByText(name string) Order { return Order{Name: name} }
+
+// searched returns the names of the columns that search looks into. A list
+// without any takes no search.
+func (l *List) searched() []string {
+	var names []string
+	if l.Schema == nil {
+		return nil
+	}
+	for _, c := range l.Schema.Columns() {
+		if c.Search {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
 
 func (l *List) order(name string) (Order, bool) {
 	i := slices.IndexFunc(l.Orders, func(o Order) bool { return o.Name == name })

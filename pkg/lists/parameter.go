@@ -3,16 +3,18 @@ package lists
 import (
 	"strconv"
 	"strings"
+
+	"github.com/commerce-integration/service/pkg/fault"
 )
 
-// Names of the parameters that every list has.
+// Names of the parameters that do not come from filters.
 const (
-	paramPage      = "page"
+	ParamPage      = "page"
 	paramLimit     = "limit"
 	paramSearch    = "search"
 	paramOrderBy   = "orderBy"
 	paramDirection = "orderDirection"
-	paramAfterID   = "afterId"
+	ParamAfterID   = "afterId"
 )
 
 // Bounds of a list's parameters.
@@ -25,23 +27,25 @@ const (
 	maxTokens = 10
 )
 
-// Parameter documents one parameter of a list's query string.
-type Parameter struct {
+// Param documents one parameter of a request.
+type Param struct {
 	Name        string
+	In          string // query, header or path
 	Description string
-	Type        string // string, integer or boolean
-	Format      string // uuid or date-time
+	Type        string // string, integer, number, boolean
+	Format      string // uuid, date-time, …
 	Enum        []string
 	Multi       bool // several values, comma-separated
+	Required    bool
 	Default     string
 	Min, Max    *int64 // of an integer, or of a string's length
 }
 
-// Parameters documents the list's parameters: pages, order, search, then the
-// filters.
-func (l *List) Parameters() []Parameter {
-	params := []Parameter{
-		{Name: paramPage, Type: "integer", Default: "1", Min: bound(1), Max: bound(MaxPage), Description: "The page, counted from 1."},
+// Params documents the list's parameters: pages, order, search, then the
+// filters. The list takes these and no others.
+func (l *List) Params() []Param {
+	params := []Param{
+		{Name: ParamPage, Type: "integer", Default: "1", Min: bound(1), Max: bound(MaxPage), Description: "The page, counted from 1."},
 		{
 			Name: paramLimit, Type: "integer", Default: strconv.Itoa(DefaultLimit), Min: bound(1), Max: bound(MaxLimit),
 			Description: "How many entries a page has.",
@@ -56,21 +60,24 @@ func (l *List) Parameters() []Parameter {
 		},
 	}
 	if l.Walk {
-		params = append(params, Parameter{
-			Name: paramAfterID, Type: "string", Format: "uuid",
+		params = append(params, Param{
+			Name: ParamAfterID, Type: "string", Format: "uuid",
 			Description: "Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent " +
 				"changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.",
 		})
 	}
-	if len(l.Search) > 0 {
-		params = append(params, Parameter{
+	if searched := l.searched(); searched != nil {
+		params = append(params, Param{
 			Name: paramSearch, Type: "string", Max: bound(maxSearch),
 			Description: "Up to " + strconv.Itoa(maxTokens) + " words, each of which must occur, as a part and regardless of case and accents, in " +
-				strings.Join(l.Search, ", ") + ".",
+				strings.Join(searched, ", ") + ".",
 		})
 	}
 	for i := range l.Filters {
-		params = append(params, l.Filters[i].parameters()...)
+		params = append(params, l.Filters[i].params()...)
+	}
+	for i := range params {
+		params[i].In = fault.InQuery
 	}
 	return params
 }
@@ -94,8 +101,8 @@ func (l *List) directions() string {
 	return "asc for " + strings.Join(asc, ", ") + " and desc for " + strings.Join(desc, ", ")
 }
 
-func (f *Filter) parameters() []Parameter {
-	p := Parameter{Name: f.Name, Type: "string", Description: f.Description, Default: f.Default}
+func (f *Filter) params() []Param {
+	p := Param{Name: f.Name, Type: "string", Description: f.Description, Default: f.Default}
 	switch f.Kind {
 	case ID:
 		if f.Null == "" {
@@ -115,9 +122,9 @@ func (f *Filter) parameters() []Parameter {
 		to.Name, to.Format = f.Name+"To", "date-time"
 		from.Description += " At this time or later."
 		to.Description += " Before this time."
-		return []Parameter{from, to}
+		return []Param{from, to}
 	}
-	return []Parameter{p}
+	return []Param{p}
 }
 
 func bound(n int64) *int64 { return &n }

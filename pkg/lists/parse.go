@@ -1,6 +1,7 @@
 package lists
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -13,18 +14,16 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Parse checks a query string. The error is a [fault.Error] that names every
-// parameter that is wrong and says what it takes.
+// Parse reads the values of a query string. Its names must be checked: each is
+// one of [List.Params] and given once. The error is a [fault.Error] that names
+// every parameter whose value is wrong and says what it takes.
 func (l *List) Parse(values url.Values) (*Query, error) {
 	p := parser{list: l, values: values, q: &Query{
 		Page: 1, Limit: DefaultLimit, Order: l.Orders[0], Desc: l.Orders[0].Desc, list: l, given: map[string]argument{},
 	}}
-	p.checkNames()
 	p.page()
 	p.order()
-	if len(l.Search) > 0 {
-		p.search()
-	}
+	p.search()
 	for i := range l.Filters {
 		p.filter(&l.Filters[i])
 	}
@@ -32,7 +31,6 @@ func (l *List) Parse(values url.Values) (*Query, error) {
 	if err := p.details.Err(); err != nil {
 		return nil, err
 	}
-	p.q.raw = linked(values)
 	return p.q, nil
 }
 
@@ -47,46 +45,12 @@ func (p *parser) refuse(name, code, format string, args ...any) {
 	p.details.Add(fault.InQuery, name, code, format, args...)
 }
 
-// checkNames refuses what the list does not take and what is given twice.
-func (p *parser) checkNames() {
-	for name, given := range p.values {
-		switch {
-		case !p.list.takes(name):
-			p.refuse(name, fault.DetailUnknown, "is not a parameter of this list")
-		case len(given) > 1:
-			p.refuse(name, fault.DetailDuplicate, "must be given once")
-		}
-	}
-}
-
-// takes reports whether the list has a parameter of the name: one of
-// [List.Parameters], without making their descriptions for every query.
-func (l *List) takes(name string) bool {
-	switch name {
-	case paramPage, paramLimit, paramOrderBy, paramDirection:
-		return true
-	case paramAfterID:
-		return l.Walk
-	case paramSearch:
-		return len(l.Search) > 0
-	}
-	return slices.ContainsFunc(l.Filters, func(f Filter) bool {
-		if f.Kind != Range && f.Kind != Visible {
-			return name == f.Name
-		}
-		end, ours := strings.CutPrefix(name, f.Name)
-		return ours && (end == "From" || end == "To")
-	})
-}
-
-// get returns a parameter that is given once and not empty; an empty one is
-// refused.
+// get returns a parameter that is given and not blank; a blank one is refused.
 func (p *parser) get(name string) (text string, ok bool) {
-	given := p.values[name]
-	if len(given) != 1 {
+	if !p.values.Has(name) {
 		return "", false
 	}
-	text = given[0]
+	text = p.values.Get(name)
 	if strings.TrimSpace(text) == "" {
 		p.refuse(name, fault.DetailFormat, "must not be empty; leave the parameter out instead")
 		return "", false
@@ -95,22 +59,22 @@ func (p *parser) get(name string) (text string, ok bool) {
 }
 
 func (p *parser) page() {
-	p.integer(paramPage, MaxPage, &p.q.Page)
+	p.integer(ParamPage, MaxPage, &p.q.Page)
 	p.integer(paramLimit, MaxLimit, &p.q.Limit)
 	if !p.list.Walk {
 		return
 	}
-	text, ok := p.get(paramAfterID)
+	text, ok := p.get(ParamAfterID)
 	if !ok {
 		return
 	}
 	id, err := value.ParseID(text)
 	if err != nil {
-		p.refuse(paramAfterID, fault.DetailFormat, "%s", err.Error())
+		p.refuse(ParamAfterID, fault.DetailFormat, "%s", err.Error())
 		return
 	}
 	p.q.After = &id
-	for _, other := range []string{paramPage, paramOrderBy, paramDirection} {
+	for _, other := range []string{ParamPage, paramOrderBy, paramDirection} {
 		if p.values.Has(other) {
 			p.refuse(other, fault.DetailNotAllowed, "must not be given with afterId, which walks the list by id")
 		}
@@ -179,67 +143,69 @@ func (p *parser) filter(f *Filter) {
 	if !ok {
 		return
 	}
-	a, err := f.read(text)
+	if f.Max > 0 && strings.Count(text, ",") >= f.Max {
+		p.refuse(f.Name, fault.DetailOutOfRange, "must have at most %d entries", f.Max)
+		return
+	}
+	a, err := readers[f.Kind](f, text)
 	if err != nil {
-		p.details = append(p.details, *err)
+		p.refuse(f.Name, fault.DetailFormat, "%s", err.Error())
 		return
 	}
 	p.q.given[f.Name] = a
 }
 
-// read reads a filter's text.
-func (f *Filter) read(text string) (a argument, refused *fault.Detail) {
-	refuse := func(code, format string, args ...any) *fault.Detail {
-		return &fault.Detail{Field: f.Name, In: fault.InQuery, Code: code, Message: fmt.Sprintf(format, args...)}
-	}
-	switch f.Kind {
-	case ID:
+// readers read a filter's text, by its kind. The error says what the filter takes.
+var readers = map[Kind]func(f *Filter, text string) (argument, error){
+	ID: func(f *Filter, text string) (argument, error) {
 		if f.Null != "" && text == f.Null {
 			return argument{null: true}, nil
 		}
 		id, err := value.ParseID(text)
 		if err != nil && f.Null != "" {
-			return a, refuse(fault.DetailFormat, "%s, or %s", err.Error(), f.Null)
+			err = fmt.Errorf("%w, or %s", err, f.Null)
 		}
-		if err != nil {
-			return a, refuse(fault.DetailFormat, "%s", err.Error())
-		}
-		a.ids = []value.ID{id}
-	case IDs:
-		parts := strings.Split(text, ",")
-		if len(parts) > f.Max {
-			return a, refuse(fault.DetailOutOfRange, "must have at most %d entries", f.Max)
-		}
-		for _, part := range parts {
+		return argument{ids: []value.ID{id}}, err
+	},
+	IDs: func(_ *Filter, text string) (a argument, err error) {
+		err = eachOf(text, func(part string) error {
 			id, err := value.ParseID(part)
-			if err != nil {
-				return a, refuse(fault.DetailFormat, "%s, or several, comma-separated; %q is not one", err.Error(), part)
-			}
 			a.ids = append(a.ids, id)
-		}
-	case Enum:
-		a.texts = strings.Split(text, ",")
+			return err
+		})
+		return a, err
+	},
+	Enum: func(f *Filter, text string) (argument, error) {
+		a := argument{texts: strings.Split(text, ",")}
 		for _, t := range a.texts {
 			if !slices.Contains(f.Values, t) {
-				return a, refuse(fault.DetailFormat, "must be one or several, comma-separated, of %s", strings.Join(f.Values, ", "))
+				return a, fmt.Errorf("must be one or several, comma-separated, of %s", strings.Join(f.Values, ", "))
 			}
 		}
-	case Code:
-		a.texts = strings.Split(text, ",")
-		for _, t := range a.texts {
-			if err := f.Check(t); err != nil {
-				return a, refuse(fault.DetailFormat, "%s, or several, comma-separated; %q is not one", err.Error(), t)
-			}
-		}
-	case Bool:
+		return a, nil
+	},
+	Code: func(f *Filter, text string) (argument, error) {
+		return argument{texts: strings.Split(text, ",")}, eachOf(text, f.Check)
+	},
+	Bool: func(_ *Filter, text string) (argument, error) {
 		if text != "true" && text != "false" {
-			return a, refuse(fault.DetailFormat, "must be true or false")
+			return argument{}, errors.New("must be true or false")
 		}
-		a.flag = text == "true"
-	case Text:
-		a.texts = []string{strings.TrimSpace(text)}
+		return argument{flag: text == "true"}, nil
+	},
+	Text: func(_ *Filter, text string) (argument, error) {
+		return argument{texts: []string{strings.TrimSpace(text)}}, nil
+	},
+}
+
+// eachOf checks each of several values, separated by commas.
+func eachOf(text string, check func(part string) error) error {
+	for part := range strings.SplitSeq(text, ",") {
+		if err := check(part); err != nil {
+			return fmt.Errorf("%w, or several, comma-separated; %q is not one", err, part)
+		}
 	}
-	return a, nil
+	return nil
 }
 
 // between reads the two ends of a range.

@@ -17,7 +17,6 @@ type Query struct {
 	Search []string // folded tokens, all of which must occur
 
 	list  *List
-	raw   string // the query string without page and afterId, in the form that links use
 	given map[string]argument
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/openapi"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -63,9 +63,9 @@ func TestAPointerInAnEmbeddedStructMayBeNull(t *testing.T) {
 }
 
 func TestEveryAnswerOfAnOperationIsDocumented(t *testing.T) {
-	page := httpapi.Param{Name: "page", In: fault.InQuery, Type: "integer"}
+	list := &lists.List{Name: "wholes", Orders: []lists.Order{lists.By("createdAt")}}
 	d := build(t,
-		httpapi.Operation{ID: "list", Method: http.MethodGet, Path: "/wholes", Access: httpapi.Reader, Status: http.StatusOK, Result: Whole{}, Params: []httpapi.Param{page}},
+		httpapi.Operation{ID: "list", Method: http.MethodGet, Path: "/wholes", Access: httpapi.Reader, Status: http.StatusOK, Result: Whole{}, List: list},
 		httpapi.Operation{ID: "make", Method: http.MethodPost, Path: "/wholes", Access: httpapi.Developer, Status: http.StatusCreated, Body: Whole{}, Result: Whole{}},
 		httpapi.Operation{ID: "start", Method: http.MethodPost, Path: "/wholes/{id}/start", Access: httpapi.Developer, Status: http.StatusAccepted, Result: Whole{}, Errors: []int{http.StatusConflict}},
 		httpapi.Operation{ID: "change", Method: http.MethodPatch, Path: "/wholes/{id}", Access: httpapi.Developer, Status: http.StatusOK, Body: Whole{}, Result: Whole{}},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
@@ -52,7 +51,7 @@ func headers(op *httpapi.Operation) map[string]*huma.Param {
 	if op.Method == http.MethodGet {
 		found["ETag"] = text("The entity tag of this answer, for If-None-Match and If-Match.")
 	}
-	if slices.ContainsFunc(op.Params, func(p httpapi.Param) bool { return p.In == fault.InQuery && p.Name == "page" }) {
+	if op.List != nil {
 		found["Link"] = text("The first, prev, next and last page, as far as they exist (RFC 8288).")
 	}
 	if op.Status == http.StatusCreated || op.Status == http.StatusAccepted {

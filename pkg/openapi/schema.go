@@ -96,7 +96,7 @@ func published() map[string]string {
 }
 
 // schemaName is the type's published name. A page is named by what it lists:
-// lists.Page[commerce.Product] is ProductPage.
+// httpapi.Page[commerce.Product] is ProductPage.
 func schemaName(t reflect.Type, hint string) string {
 	name, suffix := t.Name(), ""
 	if base, args, generic := strings.Cut(name, "["); generic {

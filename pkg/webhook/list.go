@@ -73,7 +73,6 @@ func DeliveryDocument(r *Delivery, visible value.Time) columnar.Document {
 func EndpointList() *lists.List {
 	return &lists.List{
 		Name: "endpoints", Schema: endpointSchema, Walk: true, Orders: []lists.Order{lists.By("createdAt")},
-		Search: []string{"url", "description"},
 		Filters: append([]lists.Filter{
 			applicationFilter(),
 			{Name: "status", Kind: lists.Enum, Column: "status", Values: Status("").Values(), Description: "The endpoint's status."},

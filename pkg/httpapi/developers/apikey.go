@@ -2,13 +2,11 @@ package developers
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/lists"
 )
 
 const keysPath = applicationPath + "/api-keys"
@@ -31,7 +29,7 @@ func (k *keys) operations() []httpapi.Operation {
 		{
 			ID: "listApiKeys", Method: http.MethodGet, Path: keysPath,
 			Summary: "List the API keys of an application", Scope: auth.DevelopersRead, Status: http.StatusOK,
-			Params: params(keyList()), Result: lists.Page[account.APIKey]{},
+			List: declare("keys", account.KeyStatuses()), Result: httpapi.Page[account.APIKey]{},
 			Errors: []int{http.StatusNotFound}, Handle: k.list,
 		},
 		{
@@ -48,11 +46,6 @@ func (k *keys) operations() []httpapi.Operation {
 	return operations
 }
 
-// keysPathOf is the path of the request's application's keys.
-func keysPathOf(r *httpapi.Request) string {
-	return strings.Replace(keysPath, "{id}", r.PathID("id").String(), 1)
-}
-
 func (k *keys) create(r *httpapi.Request) (*httpapi.Response, error) {
 	dto, err := account.ParseCreateKey(r.Body, k.now())
 	if err != nil {
@@ -66,18 +59,10 @@ func (k *keys) create(r *httpapi.Request) (*httpapi.Response, error) {
 	if err := k.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential); err != nil {
 		return nil, err
 	}
-	return r.Created(keysPathOf(r)+"/"+created.ID.String(), created)
-}
-
-func keyList() *lists.List {
-	return declare("keys", account.KeyStatuses())
+	return r.Created(r.Path()+"/"+created.ID.String(), created)
 }
 
 func (k *keys) list(r *httpapi.Request) (*httpapi.Response, error) {
-	q, err := keyList().Parse(r.Query)
-	if err != nil {
-		return nil, err
-	}
 	if _, err := k.find(r); err != nil {
 		return nil, err
 	}
@@ -85,8 +70,8 @@ func (k *keys) list(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answerPage(r, keysPathOf(r), q, found, func(key *account.APIKey) row {
-		return row{id: key.ID, name: key.Name, status: string(key.Status), created: key.CreatedAt, updated: key.UpdatedAt}
+	return answerPage(r, found, func(key *account.APIKey) columns {
+		return columns{id: key.ID, name: key.Name, status: string(key.Status), created: key.CreatedAt, updated: key.UpdatedAt}
 	})
 }
 

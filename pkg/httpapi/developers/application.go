@@ -37,7 +37,7 @@ func (a *applications) operations() []httpapi.Operation {
 		{
 			ID: "listApplications", Method: http.MethodGet, Path: applicationsPath,
 			Summary: "List the applications", Scope: auth.DevelopersRead, Status: http.StatusOK,
-			Params: params(applicationList()), Result: lists.Page[account.Application]{}, Handle: a.list,
+			List: declare("applications", account.Statuses(), lists.ByText("name")), Result: httpapi.Page[account.Application]{}, Handle: a.list,
 		},
 		{
 			ID: "getApplication", Method: http.MethodGet, Path: applicationPath,
@@ -116,21 +116,13 @@ func (a *applications) create(r *httpapi.Request) (*httpapi.Response, error) {
 	return resp, err
 }
 
-func applicationList() *lists.List {
-	return declare("applications", account.Statuses(), lists.ByText("name"))
-}
-
 func (a *applications) list(r *httpapi.Request) (*httpapi.Response, error) {
-	q, err := applicationList().Parse(r.Query)
-	if err != nil {
-		return nil, err
-	}
 	apps, err := a.store.Applications(r.Context(), r.Organization())
 	if err != nil {
 		return nil, err
 	}
-	return answerPage(r, applicationsPath, q, apps, func(app *account.Application) row {
-		return row{id: app.ID, name: app.Name, status: string(app.Status), created: app.CreatedAt, updated: app.UpdatedAt}
+	return answerPage(r, apps, func(app *account.Application) columns {
+		return columns{id: app.ID, name: app.Name, status: string(app.Status), created: app.CreatedAt, updated: app.UpdatedAt}
 	})
 }
 

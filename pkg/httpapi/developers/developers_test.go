@@ -22,7 +22,6 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
-	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -205,7 +204,7 @@ func TestTheLifeOfAKey(t *testing.T) {
 		t.Errorf("created: got %s, %v", created.body, err)
 	}
 	list := s.want(200, "GET", path, "")
-	page := decode[lists.Page[account.APIKey]](t, list)
+	page := decode[httpapi.Page[account.APIKey]](t, list)
 	if diff := cmp.Diff([]account.APIKey{key.APIKey}, page.Data); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
@@ -332,7 +331,7 @@ func TestAnotherOrganizationsIdIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
 		}
 	}
 	s.want(404, "POST", "/developers/applications/"+own.ID.String()+"/api-keys/"+key.ID.String()+"/revoke", "")
-	page := decode[lists.Page[account.Application]](t, s.want(200, "GET", "/developers/applications", ""))
+	page := decode[httpapi.Page[account.Application]](t, s.want(200, "GET", "/developers/applications", ""))
 	if page.Meta.Total != 1 || page.Data[0].ID != own.ID {
 		t.Errorf("their list: got %+v, want their own application only", page)
 	}
@@ -422,7 +421,7 @@ func TestTheListOfApplications(t *testing.T) {
 		{"?afterId=" + apps[5].ID.String(), []int{6}, 7},
 		{"?afterId=" + apps[6].ID.String(), nil, 7},
 	} {
-		page := decode[lists.Page[account.Application]](t, s.want(200, "GET", "/developers/applications"+tc.query, ""))
+		page := decode[httpapi.Page[account.Application]](t, s.want(200, "GET", "/developers/applications"+tc.query, ""))
 		var got []int
 		for _, app := range page.Data {
 			got = append(got, ids[app.ID])
@@ -468,7 +467,7 @@ func TestTheListOfKeys(t *testing.T) {
 		{"?status=EXPIRED,REVOKED&orderDirection=asc", "short EXPIRED, key 2 REVOKED"},
 		{"?search=KEY&limit=1&page=2", "key 2 REVOKED"},
 	} {
-		page := decode[lists.Page[account.APIKey]](t, s.want(200, "GET", path+tc.query, ""))
+		page := decode[httpapi.Page[account.APIKey]](t, s.want(200, "GET", path+tc.query, ""))
 		var got []string
 		for _, k := range page.Data {
 			got = append(got, k.Name+" "+string(k.Status))

@@ -7,7 +7,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -18,47 +17,42 @@ func (a *area) deletions() httpapi.Operation {
 	l := commerce.DeletionList()
 	return httpapi.Operation{
 		ID: "listDeletions", Method: http.MethodGet, Path: "/api/deletions", Tag: "Deletions", Access: httpapi.Reader,
-		Status: http.StatusOK, Result: lists.Page[commerce.Deletion]{}, Params: parameters(l),
+		Status: http.StatusOK, Result: httpapi.Page[commerce.Deletion]{}, List: l,
 		Summary: "List deleted records",
 		Description: "Deletions of the last 90 days, of the kinds that the credential may read and of every site. " +
 			"A record that was put again is not in the list.",
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
-			q, err := l.Parse(r.Query)
-			if err != nil {
-				return nil, err
-			}
-			kinds, err := readable(r, q)
+			kinds, err := readable(r)
 			if err != nil {
 				return nil, err
 			}
 			kept := value.TimeOf(a.clock()).Add(-commerce.TombstoneAge)
 			result, err := a.views.Query(r.Context(), r.Organization(), a.gone,
-				q.Index(columnar.In(l.Schema.Col("kind"), kinds...), columnar.Within(l.Schema.Col("deletedAt"), int64(kept), math.MaxInt64)))
+				r.List.Index(columnar.In(l.Schema.Col("kind"), kinds...), columnar.Within(l.Schema.Col("deletedAt"), int64(kept), math.MaxInt64)))
 			if err != nil {
 				return nil, err
 			}
-			page := lists.Page[commerce.Deletion]{Meta: q.Meta(result.Total)}
+			var shown []commerce.Deletion
 			for _, hit := range result.Hits {
 				if deletion, ok := commerce.DeletionOf(hit); ok {
-					page.Data = append(page.Data, deletion)
+					shown = append(shown, deletion)
 				}
 			}
-			links := q.Links(r.BaseURL+"/api/deletions", result.Total, lastOf(q, result.Hits))
-			return &httpapi.Response{JSON: page, Header: http.Header{"Link": {links}}}, nil
+			return httpapi.AnswerPage(r, shown, result.Total, httpapi.LastOf(r.List, result.Hits))
 		},
 	}
 }
 
 // readable returns the kinds that the credential may read. One that is asked
 // for by name and may not be read is refused.
-func readable(r *httpapi.Request, q *lists.Query) ([]string, error) {
+func readable(r *httpapi.Request) ([]string, error) {
 	var kinds []string
 	for _, kind := range commerce.Kinds() {
 		if r.Principal.Scopes.Has(scopeOf(kind)) {
 			kinds = append(kinds, string(kind))
 		}
 	}
-	for _, asked := range q.Texts("kind") {
+	for _, asked := range r.List.Texts("kind") {
 		if scope := scopeOf(commerce.Kind(asked)); !r.Principal.Scopes.Has(scope) {
 			return nil, httpapi.MissingScope(scope)
 		}

@@ -37,28 +37,19 @@ const (
 
 // list is the operation that lists a kind.
 func (a *area) list(kind commerce.Kind) httpapi.Operation {
-	l := commerce.ListOf(kind)
 	return httpapi.Operation{
 		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
 		Summary: "List " + kind.Plural(), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: pageOf(kind),
 		Description: "A change is in the list about two seconds after it was stored.",
-		Params:      append([]httpapi.Param{siteHeader()}, parameters(l)...),
+		Params:      []httpapi.Param{httpapi.SiteHeader()}, List: commerce.ListOf(kind),
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
-			site, err := siteOf(r)
-			if err != nil {
-				return nil, err
-			}
-			q, err := l.Parse(r.Query)
-			if err != nil {
-				return nil, err
-			}
-			reach := commerce.Reach{Site: site, Sites: r.Principal.SiteIDs}
+			reach := commerce.Reach{Site: r.Site, Sites: r.Principal.SiteIDs}
 			now := value.TimeOf(a.clock())
-			indexed, err := commerce.IndexQuery(kind, q, reach, a.descendants(r), now)
+			indexed, err := commerce.IndexQuery(kind, r.List, reach, a.descendants(r), now)
 			if err != nil {
 				return nil, err
 			}
-			return a.answer(r, kind, q, indexed, now)
+			return a.answer(r, kind, indexed, now)
 		},
 	}
 }
@@ -73,7 +64,7 @@ func (a *area) descendants(r *httpapi.Request) commerce.Descendants {
 
 // answer finds the page in the view and reads its records, as they are at the
 // time of the query.
-func (a *area) answer(r *httpapi.Request, kind commerce.Kind, q *lists.Query, indexed columnar.Query, now value.Time) (*httpapi.Response, error) {
+func (a *area) answer(r *httpapi.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*httpapi.Response, error) {
 	result, err := a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed)
 	if err != nil {
 		return nil, err
@@ -82,21 +73,11 @@ func (a *area) answer(r *httpapi.Request, kind commerce.Kind, q *lists.Query, in
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSize(q, documents); err != nil {
+	if err := checkSize(r.List, documents); err != nil {
 		return nil, err
 	}
-	links := q.Links(r.BaseURL+"/api/"+kind.Plural(), result.Total, lastOf(q, result.Hits))
-	body := page(kind, documents, q.Meta(result.Total), now)
-	return &httpapi.Response{Raw: body, Header: http.Header{"Link": {links}}}, nil
-}
-
-// lastOf is the id from which a walk goes on; nil when the page was the last.
-func lastOf(q *lists.Query, hits []columnar.Hit) *value.ID {
-	if len(hits) < q.Limit {
-		return nil
-	}
-	id := value.ID(hits[len(hits)-1].ID)
-	return &id
+	body := page(kind, documents, r.PageMeta(result.Total), now)
+	return &httpapi.Response{Raw: body, Header: r.PageLinks(result.Total, httpapi.LastOf(r.List, result.Hits))}, nil
 }
 
 // documents returns the stored JSON of the hits, in their order. A record
@@ -196,7 +177,7 @@ func escapes(doc []byte) int {
 }
 
 // page writes a page's JSON around the stored documents.
-func page(kind commerce.Kind, documents [][]byte, meta lists.Meta, now value.Time) []byte {
+func page(kind commerce.Kind, documents [][]byte, meta httpapi.Meta, now value.Time) []byte {
 	size := 128
 	for _, d := range documents {
 		size += len(d) + 1
@@ -216,16 +197,4 @@ func page(kind commerce.Kind, documents [][]byte, meta lists.Meta, now value.Tim
 		body = strconv.AppendInt(body, int64(part.n), 10)
 	}
 	return append(body, "}}"...)
-}
-
-// parameters documents a list's parameters for the operation.
-func parameters(l *lists.List) []httpapi.Param {
-	var params []httpapi.Param
-	for _, p := range l.Parameters() {
-		params = append(params, httpapi.Param{
-			Name: p.Name, In: fault.InQuery, Description: p.Description, Type: p.Type, Format: p.Format,
-			Enum: p.Enum, Multi: p.Multi, Default: p.Default, Min: p.Min, Max: p.Max,
-		})
-	}
-	return params
 }

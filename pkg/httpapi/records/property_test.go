@@ -66,7 +66,7 @@ func checkDeclared(t *testing.T, kind commerce.Kind) {
 			plain[name] = true
 		}
 	}
-	for _, p := range l.Parameters() {
+	for _, p := range l.Params() {
 		if !plain[p.Name] {
 			t.Fatalf("%s: the parameter %s has no plain counterpart", l.Name, p.Name)
 		}
@@ -89,7 +89,7 @@ func checkDeclared(t *testing.T, kind commerce.Kind) {
 func (s *scene) checkParameters(t *testing.T, kind commerce.Kind) {
 	t.Helper()
 	asking := principals()
-	for _, p := range commerce.ListOf(kind).Parameters() {
+	for _, p := range commerce.ListOf(kind).Params() {
 		for i, argument := range s.arguments(kind, p) {
 			q := s.query(kind, asking[i%len(asking)])
 			q.values.Set(p.Name, argument)
@@ -176,7 +176,7 @@ func (q *plainQuery) covers() bool {
 }
 
 // arguments are values to ask a parameter with, in the query string's form.
-func (s *scene) arguments(kind commerce.Kind, p lists.Parameter) []string {
+func (s *scene) arguments(kind commerce.Kind, p lists.Param) []string {
 	switch p.Name {
 	case "page":
 		return []string{"1", "2", "5", "2147483647"}
@@ -257,7 +257,7 @@ func (s *scene) searches() []string {
 func (s *scene) drawQuery(t *rapid.T, kind commerce.Kind) *plainQuery {
 	q := s.query(kind, rapid.SampledFrom(principals()).Draw(t, "principal"))
 	chance := rapid.SampledFrom([]int{12, 5, 2}).Draw(t, "chance")
-	for _, p := range commerce.ListOf(kind).Parameters() {
+	for _, p := range commerce.ListOf(kind).Params() {
 		if rapid.IntRange(0, chance).Draw(t, p.Name+"?") == chance {
 			q.values.Set(p.Name, rapid.SampledFrom(s.arguments(kind, p)).Draw(t, p.Name))
 		}
@@ -330,7 +330,7 @@ func (s *scene) checkItem(t *testing.T, q *plainQuery, id value.ID) {
 // drawDeletions draws any combination of the list's parameters.
 func (s *scene) drawDeletions(t *rapid.T, p *auth.Principal) url.Values {
 	values := url.Values{}
-	for _, declared := range commerce.DeletionList().Parameters() {
+	for _, declared := range commerce.DeletionList().Params() {
 		if rapid.IntRange(0, 2).Draw(t, declared.Name+"?") > 0 {
 			continue
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/indexing"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -34,12 +33,8 @@ func (a *area) item(kind commerce.Kind) httpapi.Operation {
 		ID: "get" + title(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural() + "/{id}", Tag: tagOf(kind),
 		Summary: "Read one " + string(kind), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: commerce.New(kind),
 		Description: "Answers 404 for a record that is absent, deleted, another organization's, or of a site that the credential does not cover.",
-		Params:      []httpapi.Param{siteHeader(), siteQuery()},
+		Params:      []httpapi.Param{httpapi.SiteHeader(), httpapi.SiteQuery()},
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
-			site, err := siteOf(r)
-			if err != nil {
-				return nil, err
-			}
 			stored, err := a.store.Record(r.Context(), r.Organization(), kind, r.PathID("id"))
 			if err != nil {
 				return nil, err
@@ -47,7 +42,7 @@ func (a *area) item(kind commerce.Kind) httpapi.Operation {
 			if stored == nil {
 				return nil, fault.Missing(string(kind))
 			}
-			visible, err := commerce.Reach{Site: site, Sites: r.Principal.SiteIDs}.Shows(stored)
+			visible, err := commerce.Reach{Site: r.Site, Sites: r.Principal.SiteIDs}.Shows(stored)
 			if err != nil {
 				return nil, err
 			}
@@ -58,38 +53,6 @@ func (a *area) item(kind commerce.Kind) httpapi.Operation {
 			return &httpapi.Response{Raw: shape}, nil
 		},
 	}
-}
-
-func siteHeader() httpapi.Param {
-	return httpapi.Param{Name: "X-Site-Id", In: fault.InHeader, Type: "string", Format: "uuid", Description: "Only what this site shows. The same as siteId."}
-}
-
-func siteQuery() httpapi.Param {
-	return httpapi.Param{Name: "siteId", In: fault.InQuery, Type: "string", Format: "uuid", Description: "Only what this site shows."}
-}
-
-// siteOf reads the site that a request asks for by header, query or both.
-func siteOf(r *httpapi.Request) (*value.ID, error) {
-	type parameter struct{ in, name, text string }
-	var all []parameter
-	for _, text := range r.Header.Values("X-Site-Id") {
-		all = append(all, parameter{fault.InHeader, "X-Site-Id", text})
-	}
-	var site *value.ID
-	for _, given := range append(all, parameter{fault.InQuery, "siteId", r.Query.Get("siteId")}) {
-		if given.text == "" {
-			continue
-		}
-		id, err := value.ParseID(given.text)
-		if err != nil {
-			return nil, fault.Field(given.in, given.name, fault.DetailFormat, "%s", err.Error())
-		}
-		if site != nil && *site != id {
-			return nil, fault.Field(given.in, given.name, fault.DetailNotAllowed, "must be the site that is given before; send one of them")
-		}
-		site = &id
-	}
-	return site, nil
 }
 
 // area holds what the operations share.
@@ -135,15 +98,15 @@ func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }
 func pageOf(kind commerce.Kind) any {
 	switch kind {
 	case commerce.KindProduct:
-		return lists.Page[commerce.Product]{}
+		return httpapi.Page[commerce.Product]{}
 	case commerce.KindCategory:
-		return lists.Page[commerce.Category]{}
+		return httpapi.Page[commerce.Category]{}
 	case commerce.KindOrder:
-		return lists.Page[commerce.Order]{}
+		return httpapi.Page[commerce.Order]{}
 	case commerce.KindCustomer:
-		return lists.Page[commerce.Customer]{}
+		return httpapi.Page[commerce.Customer]{}
 	case commerce.KindInvoice:
-		return lists.Page[commerce.Invoice]{}
+		return httpapi.Page[commerce.Invoice]{}
 	}
 	panic("read: no kind " + string(kind))
 }

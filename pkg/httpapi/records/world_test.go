@@ -22,7 +22,6 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
-	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/indexing"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -361,7 +360,7 @@ func send(t tester, h http.Handler, p *auth.Principal, method, target string, he
 }
 
 // page is the body of a list, strictly decoded.
-type page = lists.Page[jsontext.Value]
+type page = httpapi.Page[jsontext.Value]
 
 func (a answer) page(t tester) page {
 	t.Helper()

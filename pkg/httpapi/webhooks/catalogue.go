@@ -26,11 +26,6 @@ type WebhookEventType struct {
 	Example     commerce.WebhookPayload `json:"example"`
 }
 
-// catalogueList declares the list; it has an order of its own.
-func catalogueList() *lists.List {
-	return &lists.List{Name: "event-types", Orders: []lists.Order{lists.ByText("type")}}
-}
-
 // catalogue makes the entries once, in the order of their names.
 type catalogue func() ([]WebhookEventType, error)
 
@@ -46,6 +41,7 @@ func makeCatalogue() ([]WebhookEventType, error) {
 		}
 		entries[i] = WebhookEventType{Type: t.Name, Description: t.Description, Schema: schema, Example: t.Example}
 	}
+	slices.SortFunc(entries, func(a, b WebhookEventType) int { return strings.Compare(a.Type, b.Type) })
 	return entries, nil
 }
 
@@ -65,32 +61,23 @@ func catalogueOperation() httpapi.Operation {
 		ID: "listWebhookEventTypes", Method: http.MethodGet, Path: cataloguePath,
 		Summary:     "List the types of events",
 		Description: "Every type that an endpoint can subscribe to, with the JSON Schema of its payload and an example.",
-		Params:      parameters(catalogueList()), Result: lists.Page[WebhookEventType]{}, Status: http.StatusOK,
+		List:        &lists.List{Name: "event-types", Orders: []lists.Order{lists.ByText("type")}}, Result: httpapi.Page[WebhookEventType]{}, Status: http.StatusOK,
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
-			q, err := catalogueList().Parse(r.Query)
-			if err != nil {
-				return nil, err
-			}
 			all, err := entries()
 			if err != nil {
 				return nil, err
 			}
-			return catalogueOf(r, q, all)
+			return catalogueOf(r, all)
 		},
 	}
 }
 
-func catalogueOf(r *httpapi.Request, q *lists.Query, all []WebhookEventType) (*httpapi.Response, error) {
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b WebhookEventType) int {
-		if q.Desc {
-			a, b = b, a
-		}
-		return strings.Compare(a.Type, b.Type)
-	})
-	first := min(q.Offset(), len(sorted))
-	page := lists.Page[WebhookEventType]{
-		Data: sorted[first:min(first+q.Limit, len(sorted))], Meta: q.Meta(len(sorted)),
+// catalogueOf answers a page of the catalogue, whose entries are in the order of their names.
+func catalogueOf(r *httpapi.Request, all []WebhookEventType) (*httpapi.Response, error) {
+	first := min(r.List.Offset(), len(all))
+	page := slices.Clone(all)
+	if r.List.Desc {
+		slices.Reverse(page)
 	}
-	links := q.Links(r.BaseURL+cataloguePath, len(sorted), nil)
-	return &httpapi.Response{JSON: page, Header: http.Header{"Link": {links}}}, nil
+	return httpapi.AnswerPage(r, page[first:min(first+r.List.Limit, len(all))], len(all), nil)
 }

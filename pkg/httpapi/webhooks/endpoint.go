@@ -6,7 +6,6 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -35,8 +34,8 @@ func (a *area) endpointOperations() []httpapi.Operation {
 		},
 		{
 			ID: "listWebhookEndpoints", Method: http.MethodGet, Path: endpointsPath,
-			Summary: "List the webhook endpoints", Params: parameters(webhook.EndpointList()),
-			Result: lists.Page[webhook.WebhookEndpoint]{}, Status: http.StatusOK, Handle: a.listEndpoints,
+			Summary: "List the webhook endpoints", List: webhook.EndpointList(),
+			Result: httpapi.Page[webhook.WebhookEndpoint]{}, Status: http.StatusOK, Handle: a.listEndpoints,
 		},
 		{
 			ID: "getWebhookEndpoint", Method: http.MethodGet, Path: endpointPath,
@@ -91,10 +90,6 @@ func (a *area) createEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 }
 
 func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
-	q, err := webhook.EndpointList().Parse(r.Query)
-	if err != nil {
-		return nil, err
-	}
 	all, err := a.store.Endpoints(r.Context(), r.Organization())
 	if err != nil {
 		return nil, err
@@ -103,7 +98,7 @@ func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
 	for _, e := range all {
 		byID[e.ID] = e
 	}
-	found := webhook.EndpointView(all).Query(q.Index())
+	found := webhook.EndpointView(all).Query(r.List.Index())
 	ids := make([]value.ID, len(found.Hits))
 	for i, hit := range found.Hits {
 		ids[i] = hit.ID
@@ -112,12 +107,11 @@ func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := lists.Page[webhook.WebhookEndpoint]{Data: make([]webhook.WebhookEndpoint, len(ids)), Meta: q.Meta(found.Total)}
+	page := make([]webhook.WebhookEndpoint, len(ids))
 	for i, id := range ids {
-		page.Data[i] = byID[id].Shape(counters[id])
+		page[i] = byID[id].Shape(counters[id])
 	}
-	links := q.Links(r.BaseURL+endpointsPath, found.Total, lastOf(q, found.Hits))
-	return &httpapi.Response{JSON: page, Header: http.Header{"Link": {links}}}, nil
+	return httpapi.AnswerPage(r, page, found.Total, httpapi.LastOf(r.List, found.Hits))
 }
 
 // endpoint reads the endpoint that the path and applicationId name.

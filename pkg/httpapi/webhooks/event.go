@@ -11,7 +11,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -84,7 +83,7 @@ func (a *area) eventOperations() []httpapi.Operation {
 			Summary: "List the history of events",
 			Description: "One entry for each event and endpoint, for at least 30 days. payload and the attempts' responseBody are null here; " +
 				"read the single event for them. A change is in the list about two seconds after it happened.",
-			Params: parameters(webhook.DeliveryList()), Result: lists.Page[WebhookEvent]{}, Status: http.StatusOK, Handle: a.listEvents,
+			List: webhook.DeliveryList(), Result: httpapi.Page[WebhookEvent]{}, Status: http.StatusOK, Handle: a.listEvents,
 		},
 		{
 			ID: "getWebhookEvent", Method: http.MethodGet, Path: eventPath,
@@ -103,28 +102,23 @@ func (a *area) eventOperations() []httpapi.Operation {
 }
 
 func (a *area) listEvents(r *httpapi.Request) (*httpapi.Response, error) {
-	list := webhook.DeliveryList()
-	q, err := list.Parse(r.Query)
-	if err != nil {
-		return nil, err
-	}
+	schema := webhook.DeliveryList().Schema
 	// What is not shown any more may stay in the index for a while.
 	shown := int64(value.TimeOf(a.cfg.Clock()).Add(-webhook.Retention)) + 1
-	indexed := q.Index(columnar.Within(list.Schema.Col("createdAt"), shown, math.MaxInt64))
+	indexed := r.List.Index(columnar.Within(schema.Col("createdAt"), shown, math.MaxInt64))
 	found, err := a.cfg.History.Query(r.Context(), r.Organization(), indexed)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.rows(r, list.Schema, indexed, found.Hits)
+	rows, err := a.rows(r, schema, indexed, found.Hits)
 	if err != nil {
 		return nil, err
 	}
-	page := lists.Page[WebhookEvent]{Data: make([]WebhookEvent, len(rows)), Meta: q.Meta(found.Total)}
+	page := make([]WebhookEvent, len(rows))
 	for i, row := range rows {
-		page.Data[i] = showRow(row)
+		page[i] = showRow(row)
 	}
-	links := q.Links(r.BaseURL+eventsPath, found.Total, lastOf(q, found.Hits))
-	return &httpapi.Response{JSON: page, Header: http.Header{"Link": {links}}}, nil
+	return httpapi.AnswerPage(r, page, found.Total, httpapi.LastOf(r.List, found.Hits))
 }
 
 // rows reads the rows of the hits, in their order. A row that has changed

@@ -14,7 +14,6 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -124,18 +123,6 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 	return operations
 }
 
-// parameters documents a list's parameters for the operation.
-func parameters(l *lists.List) []httpapi.Param {
-	var params []httpapi.Param
-	for _, p := range l.Parameters() {
-		params = append(params, httpapi.Param{
-			Name: p.Name, In: fault.InQuery, Description: p.Description, Type: p.Type, Format: p.Format,
-			Enum: p.Enum, Multi: p.Multi, Default: p.Default, Min: p.Min, Max: p.Max,
-		})
-	}
-	return params
-}
-
 const applicationParam = "applicationId"
 
 // itemParam is the application that an item may be named by beside its id.
@@ -157,13 +144,4 @@ func applicationOf(r *httpapi.Request) (*value.ID, error) {
 		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailFormat, "%s", err.Error())
 	}
 	return &id, nil
-}
-
-// lastOf is the id from which a walk goes on; nil when the page was the last.
-func lastOf(q *lists.Query, hits []columnar.Hit) *value.ID {
-	if len(hits) < q.Limit {
-		return nil
-	}
-	id := value.ID(hits[len(hits)-1].ID)
-	return &id
 }
