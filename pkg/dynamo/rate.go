@@ -24,7 +24,7 @@ const (
 // than the window, so that none disappears under those who count in it.
 const rateIdle = 10 * time.Minute
 
-func rateBucket(bucket int64) string { return attrRateBucket + strconv.Itoa(window.Slot(bucket)) }
+func rateBucket(bucket int64) string { return attrRateBucket + strconv.Itoa(window.Index(bucket)) }
 
 // ExtendWindow implements the store of rate limits: it adds to the head
 // bucket if that still is the head and the total keeps to the limit.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -48,18 +49,9 @@ type Caller struct {
 	BaseURL   string
 }
 
-// Decision is the answer of a rate limiter.
-type Decision struct {
-	Allowed    bool
-	Limit      int
-	Remaining  int
-	Reset      time.Time
-	RetryAfter time.Duration // when not Allowed
-}
-
 // Limiter counts one request of the subject against limit requests per 60 s.
 type Limiter interface {
-	Admit(ctx context.Context, subject string, limit int) (Decision, error)
+	Admit(ctx context.Context, subject string, limit int) (ratelimit.Decision, error)
 }
 
 // Config is what a server needs of its surroundings.

@@ -19,6 +19,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -39,8 +40,8 @@ var (
 // allowAll admits everything and counts.
 type allowAll struct{ refuse bool }
 
-func (l allowAll) Admit(_ context.Context, _ string, limit int) (httpapi.Decision, error) {
-	return httpapi.Decision{Allowed: !l.refuse, Limit: limit, Remaining: limit - 1, Reset: now.Add(time.Minute), RetryAfter: 1500 * time.Millisecond}, nil
+func (l allowAll) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: !l.refuse, Limit: limit, Remaining: limit - 1, Reset: now.Add(time.Minute), RetryAfter: 1500 * time.Millisecond}, nil
 }
 
 type widget struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -103,7 +104,7 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 		g.parse(m)
 		staying = append(staying, m)
 	}
-	working, cancel := leaving(ctx)
+	working, cancel := deadline.Before(ctx, min(endTime, deadline.Left(ctx)/4))
 	defer cancel()
 	var moves sync.WaitGroup
 	moves.Go(func() { g.move(working, moving) })
@@ -113,19 +114,10 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 	return g.report(ctx, messages), nil
 }
 
-// endTime is what is left of the function's time when work on a batch stops:
-// without an answer all of its messages come again, and none of them soon.
+// endTime is what is left of the function's time when work on a batch stops,
+// at most a quarter of it: without an answer all of its messages come again,
+// and none of them soon.
 const endTime = 5 * time.Second
-
-// leaving is a context that ends that much earlier, or when three quarters of
-// the time are over. A context's deadline is of the system's clock.
-func leaving(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, limited := ctx.Deadline()
-	if !limited {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, deadline.Add(-min(endTime, time.Until(deadline)/4)))
-}
 
 // report tells which messages stay, and lets them come again soon.
 func (g *Ingester) report(ctx context.Context, messages []*message) (response events.SQSEventResponse) {

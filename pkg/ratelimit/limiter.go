@@ -1,10 +1,10 @@
-// Package ratelimit admits requests per subject (an application, or a user)
-// over any number of instances that share a table. It promises that no 60 s
-// hold more admissions than the limit, as long as the instances' clocks differ
-// by less than 0.6 s; that an instance which met a refusal asks the table no
-// more until the window allows; and that an admission from a lease costs no
-// input or output and no memory. Who the subject is and what its limit is are
-// left to the caller, where the window is kept to the store.
+// Package ratelimit limits the requests of a subject, an application or a
+// user, over any number of function instances that share a table. No 60 s hold
+// more admissions than the limit while the instances' clocks differ by less
+// than 0.6 s. An instance that was refused does not ask the table again before
+// the window has room. An instance leases several admissions with one write;
+// admitting from a lease takes no call and no memory. The caller says who the
+// subject is and what its limit is.
 package ratelimit
 
 import (
@@ -15,13 +15,12 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
 )
 
 // Store keeps the window of each subject. Both methods return the window as
-// it is afterwards, whether they wrote or not; its version is 0 when there is
-// none.
+// it is afterwards, whether they wrote or not; a version of 0 means that there
+// is none.
 type Store interface {
 	// ExtendWindow makes the extension if the window's head still is the
 	// extension's and the total keeps to the limit.
@@ -32,28 +31,39 @@ type Store interface {
 }
 
 const (
-	// leaseShare is the part of the limit that one lease takes at most.
-	leaseShare = 100
-	// giveBack is how many buckets later unused admissions can be given
-	// back: well inside of the window, so that what is given back is there.
-	giveBack = 30
-	// attempts bounds the writes of one lease. Instances that roll the head
-	// at the same time need two or three.
-	attempts = 10
-	// maxSubjects is how many subjects each of two generations holds.
+	// maxLeaseShare: a lease takes at most 1/maxLeaseShare of the limit.
+	maxLeaseShare = 100
+	// maxReturnAge is for how many buckets unused admissions can be returned:
+	// few enough that their bucket still is in the window.
+	maxReturnAge = 30
+	// maxLeaseWrites bounds the writes of one lease. Instances that move the
+	// head at the same time need two or three.
+	maxLeaseWrites = 10
+	// maxSubjects bounds each of the two generations of subjects.
 	maxSubjects = 5_000
 )
 
-// Limiter implements [rest.Limiter]. It is safe for concurrent use.
+// Decision says whether a request is admitted, with what the response's rate
+// limit headers need.
+type Decision struct {
+	Allowed    bool
+	Limit      int
+	Remaining  int
+	Reset      time.Time
+	RetryAfter time.Duration // when not Allowed
+}
+
+// Limiter is safe for concurrent use.
 //
-// When the table does not answer, Admit fails and with it the request: the
-// request needs the same table, so admitting it unseen would break the limit
-// and help nobody.
+// When the table does not answer, Admit fails, and the request with it: the
+// request needs the same table, so admitting it would break the limit and help
+// nobody.
 type Limiter struct {
 	store Store
 	now   func() time.Time
 
-	mu         sync.Mutex
+	mu sync.Mutex
+	// When young is full it becomes old, and the old subjects are forgotten.
 	young, old map[string]*subject
 }
 
@@ -64,30 +74,30 @@ func New(store Store, now func() time.Time) *Limiter {
 
 // subject is what this instance knows of a subject, guarded by lock.
 type subject struct {
-	lock chan struct{} // holds one element while locked, so that waiting can end
+	lock chan struct{} // holds one element while locked, so that a wait can be cancelled
 
 	window window.Window // as last seen
-	shared bool          // somebody else wrote it before that
+	shared bool          // another instance wrote the window before that
 
 	bucket   int64 // current, or the window's head when that is a little ahead
 	used     int64 // admitted in bucket
 	previous int64 // admitted in the bucket before
 	left     int64 // leased in bucket and not used
-	unused   int64 // leased in from and not used, to be given back
+	unused   int64 // leased in the bucket from and not used, to be returned
 	from     int64
 
-	limit        int       // that the rest was computed for
+	limit        int       // of the last request
 	refusedUntil time.Time // zero when not refused
 }
 
-// Admit implements [rest.Limiter]: it counts one request of the subject
-// against the limit of requests per 60 s.
-func (l *Limiter) Admit(ctx context.Context, id string, limit int) (httpapi.Decision, error) {
+// Admit counts one request of the subject against the limit of requests per
+// 60 s.
+func (l *Limiter) Admit(ctx context.Context, id string, limit int) (Decision, error) {
 	s := l.subject(id)
 	select {
 	case s.lock <- struct{}{}:
 	case <-ctx.Done():
-		return httpapi.Decision{}, fmt.Errorf("wait for the rate limit: %w", ctx.Err())
+		return Decision{}, fmt.Errorf("wait for the rate limit: %w", ctx.Err())
 	}
 	defer func() { <-s.lock }()
 	now := l.now()
@@ -100,7 +110,7 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (httpapi.Deci
 	}
 	if s.left == 0 {
 		if err := l.lease(ctx, id, s); err != nil {
-			return httpapi.Decision{}, err
+			return Decision{}, err
 		}
 	}
 	if s.left == 0 {
@@ -112,7 +122,7 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (httpapi.Deci
 	}
 	s.left--
 	s.used++
-	return httpapi.Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
+	return Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
 }
 
 func (l *Limiter) subject(id string) *subject {
@@ -132,11 +142,10 @@ func (l *Limiter) subject(id string) *subject {
 	return s
 }
 
-// moveTo ends the lease of an older bucket: what is left of it can only be
-// given back.
+// moveTo ends the lease of an older bucket: its rest can only be returned.
 func (s *subject) moveTo(bucket int64) {
 	if bucket < s.bucket-window.MaxAhead {
-		// The clock was set back: what was computed with it is worth nothing.
+		// The clock was set back: nothing computed with it holds.
 		s.left, s.unused, s.used, s.previous, s.refusedUntil, s.bucket = 0, 0, 0, 0, time.Time{}, bucket
 	}
 	if bucket <= s.bucket {
@@ -150,14 +159,14 @@ func (s *subject) moveTo(bucket int64) {
 	if s.left > 0 {
 		s.unused, s.from, s.left = s.left, s.bucket, 0
 	}
-	if bucket-s.from > giveBack {
+	if bucket-s.from > maxReturnAge {
 		s.unused = 0
 	}
 	s.bucket = bucket
 }
 
-func (s *subject) refuse(now time.Time) httpapi.Decision {
-	return httpapi.Decision{
+func (s *subject) refuse(now time.Time) Decision {
+	return Decision{
 		Limit: s.limit, Remaining: 0, Reset: wholeSecond(s.refusedUntil), RetryAfter: s.refusedUntil.Sub(now),
 	}
 }
@@ -167,30 +176,30 @@ func (s *subject) remaining() int {
 	return int(max(0, int64(s.limit)-s.window.Total+s.left+s.unused))
 }
 
-// wholeSecond rounds up, so that who waits until then does not come early.
+// wholeSecond rounds up, so that a caller that waits until then is not early.
 func wholeSecond(t time.Time) time.Time {
 	return t.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
-// want is the size of the next lease: what the instance used in its last
-// second, at least 1 and at most 1% of the limit.
+// want is the size of the next lease: as much as the instance used in the
+// last bucket, at least 1 and at most 1% of the limit.
 func (s *subject) want() int64 {
-	return max(1, min(max(s.previous, s.used), int64(s.limit)/leaseShare))
+	return max(1, min(max(s.previous, s.used), int64(s.limit)/maxLeaseShare))
 }
 
-var errContended = errors.New("ratelimit: too many others write the window")
+var errContended = errors.New("ratelimit: too many instances write the window")
 
-// lease takes admissions for the current bucket from the table, by one write
-// in most cases: the window is known from the last write, or it comes back
-// with a write that failed. It leaves s.left at 0 when the limit is reached.
+// lease takes admissions for the current bucket from the table. Mostly that
+// is one write: the window is known from the last write, or a refused write
+// returns it. s.left stays 0 when the limit is reached.
 func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
 	want := s.want()
-	for attempt := range attempts {
+	for attempt := range maxLeaseWrites {
 		if head := s.window.Head; head > s.bucket && head <= s.bucket+window.MaxAhead {
 			s.bucket = head
 		}
-		// When others write the window as well, the head has probably been
-		// moved to the current bucket already.
+		// When other instances write the window too, one has probably moved
+		// the head to the current bucket already.
 		blind := attempt == 0 && (s.shared || s.window.Version == 0)
 		var granted bool
 		var err error
@@ -209,12 +218,12 @@ func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
 	return fault.Busy(errContended)
 }
 
-// misplaced reports whether the window's head is the trace of a clock that
-// was wrong. It is then moved to the current bucket, whether there is a place
-// or not: otherwise nobody had one until time has caught up.
+// misplaced reports whether a wrong clock has moved the window's head into
+// the future. The head is then moved back even when the window is full:
+// otherwise all requests would be refused until that time.
 func (s *subject) misplaced() bool { return s.window.Head > s.bucket+window.MaxAhead }
 
-// full reports whether the window, as last seen, has no place at the current
+// full reports whether the window, as last seen, has no room at the current
 // bucket.
 func (s *subject) full() bool {
 	if s.window.Version == 0 || s.misplaced() {
@@ -225,8 +234,8 @@ func (s *subject) full() bool {
 	return w.Total-s.unused >= int64(s.limit)
 }
 
-// extend counts a lease in the head bucket. Blind, it does so without
-// knowing the window.
+// extend counts a lease in the head bucket; blind means without knowing the
+// window.
 func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64, blind bool) (bool, error) {
 	if !blind {
 		want = min(want, int64(s.limit)-s.window.Total+s.unused)
@@ -240,7 +249,7 @@ func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64,
 	if err != nil {
 		return false, err
 	}
-	s.saw(current, written, want)
+	s.update(current, written, want)
 	return written, nil
 }
 
@@ -248,14 +257,14 @@ func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64,
 func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64) (bool, error) {
 	next := s.window
 	if next.Version == 0 {
-		// Versions begin with the time, so that none comes twice when the
-		// table has dropped an idle window.
+		// Versions begin with the time, so that none is used twice when the
+		// table has removed an idle window.
 		next = window.Window{Version: l.now().UnixMilli(), Head: s.bucket}
 	}
 	next.Advance(s.bucket)
 	next.Version++
-	if next.Counts[window.Slot(s.from)] < s.unused {
-		s.unused = 0 // the window it was leased in is gone
+	if next.Counts[window.Index(s.from)] < s.unused {
+		s.unused = 0 // its window is gone
 	}
 	next.Add(s.from, -s.unused)
 	want = max(0, min(want, int64(s.limit)-next.Total))
@@ -267,12 +276,12 @@ func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64
 	if err != nil {
 		return false, err
 	}
-	s.saw(current, written, want)
+	s.update(current, written, want)
 	return written, nil
 }
 
-// saw takes over what the store answered to a write of a lease.
-func (s *subject) saw(current window.Window, written bool, lease int64) {
+// update keeps the store's answer to a write of a lease.
+func (s *subject) update(current window.Window, written bool, lease int64) {
 	before := s.window.Version
 	if written {
 		before++

@@ -173,7 +173,7 @@ func TestABurstIsAdmittedUpToTheLimitExactly(t *testing.T) {
 		}
 		// Instances may hold admissions that others would have wanted, at
 		// most a hundredth each.
-		least := limit - 2*max(1, limit/leaseShare)
+		least := limit - 2*max(1, limit/maxLeaseShare)
 		if got := len(f.admitted); got > limit || got < least {
 			t.Errorf("limit %d: got %d admitted, want %d to %d", limit, got, least, limit)
 		}
@@ -328,7 +328,7 @@ func TestConcurrentRequestsOfManyInstancesKeepTheLimit(t *testing.T) {
 	}
 	group.Wait()
 	sort.Slice(admitted, func(i, j int) bool { return admitted[i].Before(admitted[j]) })
-	if n := len(admitted); n > limit || n < limit-3*limit/leaseShare {
+	if n := len(admitted); n > limit || n < limit-3*limit/maxLeaseShare {
 		t.Errorf("admitted: got %d of 2400, want about %d and no more", n, limit)
 	}
 }

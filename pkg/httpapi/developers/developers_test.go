@@ -22,6 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
+	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -30,8 +31,8 @@ const base = "https://api.example.com/prod"
 // unlimited admits everything.
 type unlimited struct{}
 
-func (unlimited) Admit(_ context.Context, _ string, limit int) (httpapi.Decision, error) {
-	return httpapi.Decision{Allowed: true, Limit: limit, Remaining: limit, Reset: time.Unix(0, 0)}, nil
+func (unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit, Reset: time.Unix(0, 0)}, nil
 }
 
 // service is the area on a real table, as one principal at a time sees it.

@@ -23,6 +23,7 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -278,8 +279,8 @@ func server(operations []httpapi.Operation, clock func() time.Time) http.Handler
 // unlimited admits every request.
 type unlimited struct{}
 
-func (unlimited) Admit(_ context.Context, _ string, limit int) (httpapi.Decision, error) {
-	return httpapi.Decision{Allowed: true, Limit: limit, Remaining: limit - 1, Reset: present}, nil
+func (unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit - 1, Reset: present}, nil
 }
 
 // user is a user of ours with every scope.

@@ -18,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
 	"github.com/commerce-integration/service/pkg/sweeper"
@@ -55,8 +56,8 @@ func (h history) Query(ctx context.Context, org value.ID, q columnar.Query) (col
 
 type open struct{}
 
-func (open) Admit(context.Context, string, int) (httpapi.Decision, error) {
-	return httpapi.Decision{Allowed: true}, nil
+func (open) Admit(context.Context, string, int) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: true}, nil
 }
 
 func newBench(t *testing.T) *bench {

@@ -14,6 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -46,8 +47,8 @@ func (s *shelf) Query(_ context.Context, _ value.ID, _ *indexing.List, q columna
 type unlimited struct{}
 
 // Admit implements [rest.Limiter].
-func (unlimited) Admit(_ context.Context, _ string, limit int) (httpapi.Decision, error) {
-	return httpapi.Decision{Allowed: true, Limit: limit, Remaining: limit}, nil
+func (unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit}, nil
 }
 
 // shelved is products in memory.

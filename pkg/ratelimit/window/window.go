@@ -1,9 +1,8 @@
-// Package window is the arithmetic of a sliding rate limit: admissions
-// counted in short buckets over a little more than 60 seconds. It promises
-// that, while the total stays within the limit, no span of 60 s holds more
-// than the limit, as long as the clocks of those who count differ by less
-// than 0.6 s. Who may count how much at a time, and where the state is kept,
-// is left to others.
+// Package window is the arithmetic of a sliding rate limit: admissions are
+// counted in short buckets over a little more than 60 seconds. While the total
+// stays within the limit, no span of 60 s holds more than the limit, if the
+// clocks of the instances that count differ by less than 0.6 s. Package
+// ratelimit decides how much to count at a time; a store keeps the state.
 //
 // A span of 60 s plus the clock difference, 60.6 s, touches at most 61 buckets
 // of 1.01 s; so the window is 61 buckets long, 61.6 s. An evenly
@@ -18,8 +17,8 @@ const (
 	Width   = 1010 * time.Millisecond
 )
 
-// MaxAhead is how many buckets a head may be ahead of a clock before it is
-// taken for the trace of a clock that was wrong.
+// MaxAhead is how many buckets a head may be ahead of a clock. One that is
+// further ahead comes from a wrong clock.
 const MaxAhead = 5
 
 // Window is the state of one subject: what was admitted, or given to an
@@ -37,33 +36,33 @@ func At(t time.Time) int64 { return t.UnixMilli() / Width.Milliseconds() }
 // Start returns when the bucket begins.
 func Start(bucket int64) time.Time { return time.UnixMilli(bucket * Width.Milliseconds()) }
 
-// Slot is where a bucket is counted.
-func Slot(bucket int64) int { return int(bucket % Buckets) }
+// Index is the position of a bucket in Counts.
+func Index(bucket int64) int { return int(bucket % Buckets) }
 
-// Advance moves the head to the bucket and forgets what then lies outside of
-// the window. A bucket just before the head changes nothing: clocks differ.
-// When the head is far ahead, everything is counted as of the bucket, which
+// Advance moves the head to the bucket and forgets the buckets that then lie
+// outside of the window. A bucket just before the head changes nothing: clocks differ.
+// When the head is far ahead, everything is counted in the bucket, which
 // errs on the side of fewer admissions.
 func (w *Window) Advance(bucket int64) {
 	switch {
 	case w.Head > bucket+MaxAhead:
 		w.Counts = [Buckets]int64{}
-		w.Counts[Slot(bucket)] = w.Total
+		w.Counts[Index(bucket)] = w.Total
 		w.Head = bucket
 	case bucket-w.Head >= Buckets:
 		w.Counts, w.Total, w.Head = [Buckets]int64{}, 0, bucket
 	default:
 		for w.Head < bucket {
 			w.Head++
-			w.Total -= w.Counts[Slot(w.Head)]
-			w.Counts[Slot(w.Head)] = 0
+			w.Total -= w.Counts[Index(w.Head)]
+			w.Counts[Index(w.Head)] = 0
 		}
 	}
 }
 
 // Add counts n in a bucket of the window, or takes back when n is negative.
 func (w *Window) Add(bucket, n int64) {
-	w.Counts[Slot(bucket)] += n
+	w.Counts[Index(bucket)] += n
 	w.Total += n
 }
 
@@ -75,7 +74,7 @@ func (w *Window) FreeAt(limit int64) time.Time {
 		return Start(w.Head)
 	}
 	for bucket := w.Head - Buckets + 1; bucket < w.Head; bucket++ {
-		if total -= w.Counts[Slot(bucket)]; total < limit {
+		if total -= w.Counts[Index(bucket)]; total < limit {
 			return Start(bucket + Buckets)
 		}
 	}
@@ -86,7 +85,7 @@ func (w *Window) FreeAt(limit int64) time.Time {
 // window.
 func (w *Window) OldestLeaves() time.Time {
 	for bucket := w.Head - Buckets + 1; bucket < w.Head; bucket++ {
-		if w.Counts[Slot(bucket)] > 0 {
+		if w.Counts[Index(bucket)] > 0 {
 			return Start(bucket + Buckets)
 		}
 	}

@@ -64,7 +64,7 @@ func TestAHeadFarAheadIsCountedAsOfNow(t *testing.T) {
 	w.Add(5000, 3)
 	w.Add(4990, 4)
 	w.Advance(1000)
-	if w.Head != 1000 || w.Total != 7 || w.Counts[Slot(1000)] != 7 {
+	if w.Head != 1000 || w.Total != 7 || w.Counts[Index(1000)] != 7 {
 		t.Errorf("got head %d, total %d, want head 1000 with all 7 counted in it", w.Head, w.Total)
 	}
 	w.Advance(1000 - MaxAhead)
