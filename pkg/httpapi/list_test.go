@@ -85,9 +85,9 @@ func TestAListTakesItsParametersOnce(t *testing.T) {
 func TestEveryDescribedParameterIsTakenAndNoOther(t *testing.T) {
 	plain := &lists.List{Name: "plain", Orders: []lists.Order{lists.By("createdAt")}}
 	for _, l := range []*lists.List{things(), plain} {
-		op := httpapi.Operation{List: l}
+		op := httpapi.Operation{List: l}.Complete()
 		described := map[string]bool{}
-		for _, p := range op.AllParams() {
+		for _, p := range op.Params {
 			described[p.Name] = true
 		}
 		server := serveList(l, 0, nil)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -37,10 +39,10 @@ type Operation struct {
 	List        *lists.List // a list's operation also takes the list's parameters
 	Body        any         // zero value of the body's type; nil: no body
 	EmptyBody   bool        // a request may leave its body out
-	Status      int         // of success
+	Status      int         // of success; 0 is 200
 	Result      any         // zero value of the result's type; nil: no content
 	MediaType   string      // of the result; "" is application/json
-	Errors      []int       // statuses beyond those that Access, Params and Body imply
+	Errors      []int       // statuses beyond 404 and those that Method, Access and Body imply
 	Handle      func(*Request) (*Response, error)
 }
 
@@ -48,12 +50,14 @@ type Operation struct {
 // is not declared is a UUID.
 type Param = lists.Param
 
-// AllParams are the declared parameters, those of the list included.
-func (op *Operation) AllParams() []Param {
-	if op.List == nil {
-		return op.Params
+// Complete returns the operation with what its declaration leaves out: the
+// status 200 and the parameters of its list.
+func (op Operation) Complete() Operation {
+	op.Status = cmp.Or(op.Status, http.StatusOK)
+	if op.List != nil {
+		op.Params = slices.Concat(op.Params, op.List.Params())
 	}
-	return slices.Concat(op.Params, op.List.Params())
+	return op
 }
 
 // Request is what a handler sees: everything before it was checked.
@@ -108,10 +112,30 @@ type Response struct {
 // OK answers with v as JSON and the operation's status.
 func OK(v any) (*Response, error) { return &Response{JSON: v}, nil }
 
+// Answer answers with v as [OK] does, unless there is an error.
+func Answer(v any, err error) (*Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	return OK(v)
+}
+
+// Found makes the answer of a store that has no such thing, nil without an
+// error, a 404.
+func Found[T any](what string) func(*T, error) (*T, error) {
+	return func(v *T, err error) (*T, error) {
+		if err == nil && v == nil {
+			err = fault.Missing(what)
+		}
+		return v, err
+	}
+}
+
 // NoContent answers without a body.
 func NoContent() (*Response, error) { return &Response{Status: http.StatusNoContent}, nil }
 
-// Created answers v with a Location: path is relative to the base URL.
-func (r *Request) Created(path string, v any) (*Response, error) {
-	return &Response{JSON: v, Header: http.Header{"Location": {r.BaseURL + path}}}, nil
+// Created answers v with a Location: path is relative to the base URL. etag is
+// what reading it will answer, "" when it has none that a change could name.
+func (r *Request) Created(path string, v any, etag string) (*Response, error) {
+	return &Response{JSON: v, ETag: etag, Header: http.Header{"Location": {r.BaseURL + path}}}, nil
 }

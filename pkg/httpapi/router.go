@@ -22,7 +22,7 @@ type router struct{ routes []*route }
 func newRouter(operations []Operation) *router {
 	rt := &router{}
 	for _, op := range operations {
-		op.Params = op.AllParams()
+		op = op.Complete()
 		rt.at(op.Path).methods[op.Method] = &op
 	}
 	slices.SortStableFunc(rt.routes, func(a, b *route) int { return a.parameters() - b.parameters() })

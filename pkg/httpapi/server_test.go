@@ -74,7 +74,7 @@ func operations() []httpapi.Operation {
 				if err := strictjson.Unmarshal(r.Body, &w); err != nil {
 					return nil, err
 				}
-				return r.Created("/developers/widgets/1", w)
+				return r.Created("/developers/widgets/1", w, "")
 			},
 		},
 		{

@@ -59,8 +59,9 @@ func Build(operations []httpapi.Operation) ([]byte, error) {
 			},
 		},
 	}
-	for i := range operations {
-		if err := b.add(&operations[i]); err != nil {
+	for _, op := range operations {
+		op = op.Complete()
+		if err := b.add(&op); err != nil {
 			return nil, err
 		}
 	}

@@ -17,15 +17,14 @@ var pathParam = regexp.MustCompile(`\{([^}]+)\}`)
 // the conditional headers that its method implies.
 func (b *builder) parameters(op *httpapi.Operation) []*huma.Param {
 	var params []*huma.Param
-	all := op.AllParams()
 	for _, match := range pathParam.FindAllStringSubmatch(op.Path, -1) {
-		declared := slices.ContainsFunc(all, func(p httpapi.Param) bool { return p.In == fault.InPath && p.Name == match[1] })
+		declared := slices.ContainsFunc(op.Params, func(p httpapi.Param) bool { return p.In == fault.InPath && p.Name == match[1] })
 		if !declared {
 			params = append(params, &huma.Param{Name: match[1], In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}})
 		}
 	}
-	for i := range all {
-		params = append(params, parameter(&all[i]))
+	for i := range op.Params {
+		params = append(params, parameter(&op.Params[i]))
 	}
 	header := func(name, text string) {
 		params = append(params, &huma.Param{Name: name, In: "header", Description: text, Schema: &huma.Schema{Type: huma.TypeString}})

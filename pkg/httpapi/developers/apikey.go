@@ -5,7 +5,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
@@ -17,27 +16,25 @@ type keys struct {
 }
 
 func (k *keys) operations() []httpapi.Operation {
+	conflict := []int{http.StatusConflict}
 	operations := []httpapi.Operation{
 		{
 			ID: "createApiKey", Method: http.MethodPost, Path: keysPath,
 			Summary: "Create an API key",
 			Description: "An application can have 20 keys that are neither revoked nor expired. " +
 				"This answer is the only one that holds the key itself.",
-			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated,
-			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: k.create,
+			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Errors: conflict, Handle: k.create,
 		},
 		{
 			ID: "listApiKeys", Method: http.MethodGet, Path: keysPath,
-			Summary: "List the API keys of an application", Scope: auth.DevelopersRead, Status: http.StatusOK,
-			List: declare("keys", account.KeyStatuses()), Result: httpapi.Page[account.APIKey]{},
-			Errors: []int{http.StatusNotFound}, Handle: k.list,
+			Summary: "List the API keys of an application", Scope: auth.DevelopersRead,
+			List: declare("keys", account.KeyStatuses()), Result: httpapi.Page[account.APIKey]{}, Handle: k.list,
 		},
 		{
 			ID: "revokeApiKey", Method: http.MethodPost, Path: keysPath + "/{keyId}/revoke",
 			Summary:     "Revoke an API key",
 			Description: "The key is refused within 5 s. A key that is revoked already is answered as it is.",
-			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: k.revoke,
+			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Errors: conflict, Handle: k.revoke,
 		},
 	}
 	for i := range operations {
@@ -59,32 +56,28 @@ func (k *keys) create(r *httpapi.Request) (*httpapi.Response, error) {
 	if err := k.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential); err != nil {
 		return nil, err
 	}
-	return r.Created(r.Path()+"/"+created.ID.String(), created)
+	return r.Created(r.Path()+"/"+created.ID.String(), created, "")
 }
 
 func (k *keys) list(r *httpapi.Request) (*httpapi.Response, error) {
 	if _, err := k.find(r); err != nil {
 		return nil, err
 	}
-	found, err := k.store.Keys(r.Context(), r.Organization(), r.PathID("id"))
+	all, err := k.store.Keys(r.Context(), r.Organization(), r.PathID("id"))
 	if err != nil {
 		return nil, err
 	}
-	return answerPage(r, found, func(key *account.APIKey) columns {
+	return answerPage(r, all, func(key *account.APIKey) columns {
 		return columns{id: key.ID, name: key.Name, status: string(key.Status), created: key.CreatedAt, updated: key.UpdatedAt}
 	})
 }
+
+// foundKey makes a key that is not there a 404.
+var foundKey = httpapi.Found[account.APIKey]("API key")
 
 func (k *keys) revoke(r *httpapi.Request) (*httpapi.Response, error) {
 	if _, err := k.find(r); err != nil {
 		return nil, err
 	}
-	revoked, err := k.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))
-	if err != nil {
-		return nil, err
-	}
-	if revoked == nil {
-		return nil, fault.Missing("API key")
-	}
-	return httpapi.OK(revoked)
+	return httpapi.Answer(foundKey(k.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))))
 }

@@ -26,51 +26,46 @@ type applications struct {
 }
 
 func (a *applications) operations() []httpapi.Operation {
+	conflict := []int{http.StatusConflict}
 	operations := []httpapi.Operation{
 		{
 			ID: "createApplication", Method: http.MethodPost, Path: applicationsPath,
 			Summary:     "Create an application",
 			Description: "An organization can have 100 applications. This answer is the only one that shows clientSecret in full.",
-			Scope:       auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated,
-			Errors: []int{http.StatusConflict}, Handle: a.create,
+			Scope:       auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Handle: a.create,
 		},
 		{
 			ID: "listApplications", Method: http.MethodGet, Path: applicationsPath,
-			Summary: "List the applications", Scope: auth.DevelopersRead, Status: http.StatusOK,
+			Summary: "List the applications", Scope: auth.DevelopersRead,
 			List: declare("applications", account.Statuses(), lists.ByText("name")), Result: httpapi.Page[account.Application]{}, Handle: a.list,
 		},
 		{
 			ID: "getApplication", Method: http.MethodGet, Path: applicationPath,
-			Summary: "Read an application", Scope: auth.DevelopersRead, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound}, Handle: a.read,
+			Summary: "Read an application", Scope: auth.DevelopersRead, Handle: a.read,
 		},
 		{
 			ID: "updateApplication", Method: http.MethodPatch, Path: applicationPath,
 			Summary:     "Change an application",
 			Description: "An absent field stays as it is; null clears description, website and redirectUri.",
-			Scope:       auth.DevelopersWrite, Body: account.UpdateApplicationDto{}, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.update,
+			Scope:       auth.DevelopersWrite, Body: account.UpdateApplicationDto{}, Errors: conflict, Handle: a.update,
 		},
 		{
 			ID: "deleteApplication", Method: http.MethodDelete, Path: applicationPath,
 			Summary:     "Delete an application",
 			Description: "Its API keys stop working within 5 s, its webhook endpoints are deleted and their pending events cancelled.",
-			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent,
-			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.remove,
+			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent, Errors: conflict, Handle: a.remove,
 		},
 		{
 			ID: "suspendApplication", Method: http.MethodPost, Path: applicationPath + "/suspend",
 			Summary:     "Suspend an application",
 			Description: "Within 5 s its keys and tokens are refused, and the events of its endpoints are held. For users whose role is OWNER or ADMIN.",
-			Scope:       auth.DevelopersAdmin, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.setStatus(account.Suspended),
+			Scope:       auth.DevelopersAdmin, Errors: conflict, Handle: a.setStatus(account.Suspended),
 		},
 		{
 			ID: "activateApplication", Method: http.MethodPost, Path: applicationPath + "/activate",
 			Summary:     "Activate a suspended application",
 			Description: "Its keys and tokens work again. Events that were held stay held until they are recovered. For users whose role is OWNER or ADMIN.",
-			Scope:       auth.DevelopersAdmin, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.setStatus(account.Active),
+			Scope:       auth.DevelopersAdmin, Errors: conflict, Handle: a.setStatus(account.Active),
 		},
 	}
 	for i := range operations {
@@ -91,9 +86,21 @@ func etag(app *account.Application) (string, error) {
 }
 
 // answer shows the application with the tag that a later If-Match needs.
-func answer(app *account.Application) (*httpapi.Response, error) {
+func answer(app *account.Application, err error) (*httpapi.Response, error) {
+	if err != nil {
+		return nil, err
+	}
 	tag, err := etag(app)
 	return &httpapi.Response{JSON: app, ETag: tag}, err
+}
+
+// checkIfMatch is the precondition of a change.
+func checkIfMatch(r *httpapi.Request, app *account.Application) error {
+	tag, err := etag(app)
+	if err != nil {
+		return err
+	}
+	return r.CheckIfMatch(tag)
 }
 
 func (a *applications) now() value.Time { return value.TimeOf(a.clock()) }
@@ -107,13 +114,12 @@ func (a *applications) create(r *httpapi.Request) (*httpapi.Response, error) {
 	if err := a.store.CreateApplication(r.Context(), r.Organization(), app); err != nil {
 		return nil, err
 	}
-	resp, err := r.Created(applicationsPath+"/"+app.ID.String(), app)
+	masked := app.Masked()
+	tag, err := etag(&masked)
 	if err != nil {
 		return nil, err
 	}
-	masked := app.Masked()
-	resp.ETag, err = etag(&masked)
-	return resp, err
+	return r.Created(r.Path()+"/"+app.ID.String(), app, tag)
 }
 
 func (a *applications) list(r *httpapi.Request) (*httpapi.Response, error) {
@@ -126,22 +132,15 @@ func (a *applications) list(r *httpapi.Request) (*httpapi.Response, error) {
 	})
 }
 
+// found makes an application that is not there a 404.
+var found = httpapi.Found[account.Application]("application")
+
 // find reads the application that the path names.
 func (a *applications) find(r *httpapi.Request) (*account.Application, error) {
-	app, err := a.store.Application(r.Context(), r.Organization(), r.PathID("id"))
-	if err == nil && app == nil {
-		err = fault.Missing("application")
-	}
-	return app, err
+	return found(a.store.Application(r.Context(), r.Organization(), r.PathID("id")))
 }
 
-func (a *applications) read(r *httpapi.Request) (*httpapi.Response, error) {
-	app, err := a.find(r)
-	if err != nil {
-		return nil, err
-	}
-	return answer(app)
-}
+func (a *applications) read(r *httpapi.Request) (*httpapi.Response, error) { return answer(a.find(r)) }
 
 func (a *applications) update(r *httpapi.Request) (*httpapi.Response, error) {
 	change, err := account.ParseUpdateApplication(r.Body)
@@ -149,11 +148,7 @@ func (a *applications) update(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	return a.change(r, func(app *account.Application) (bool, error) {
-		tag, err := etag(app)
-		if err != nil {
-			return false, err
-		}
-		if err := r.CheckIfMatch(tag); err != nil {
+		if err := checkIfMatch(r, app); err != nil {
 			return false, err
 		}
 		return app.Update(change, a.now()), nil
@@ -162,35 +157,21 @@ func (a *applications) update(r *httpapi.Request) (*httpapi.Response, error) {
 
 func (a *applications) setStatus(status account.Status) func(*httpapi.Request) (*httpapi.Response, error) {
 	return func(r *httpapi.Request) (*httpapi.Response, error) {
-		return a.change(r, func(app *account.Application) (bool, error) {
-			return app.SetStatus(status, a.now()), nil
-		})
+		return a.change(r, func(app *account.Application) (bool, error) { return app.SetStatus(status, a.now()), nil })
 	}
 }
 
 func (a *applications) change(r *httpapi.Request, change func(*account.Application) (bool, error)) (*httpapi.Response, error) {
-	app, err := a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), change)
-	if err != nil {
-		return nil, err
-	}
-	if app == nil {
-		return nil, fault.Missing("application")
-	}
-	return answer(app)
+	return answer(found(a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), change)))
 }
 
 func (a *applications) remove(r *httpapi.Request) (*httpapi.Response, error) {
-	found, err := a.store.DeleteApplication(r.Context(), r.Organization(), r.PathID("id"), func(app *account.Application) error {
-		tag, err := etag(app)
-		if err != nil {
-			return err
-		}
-		return r.CheckIfMatch(tag)
-	})
+	deleted, err := a.store.DeleteApplication(r.Context(), r.Organization(), r.PathID("id"),
+		func(app *account.Application) error { return checkIfMatch(r, app) })
 	if err != nil {
 		return nil, err
 	}
-	if !found {
+	if !deleted {
 		return nil, fault.Missing("application")
 	}
 	return httpapi.NoContent()

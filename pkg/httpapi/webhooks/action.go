@@ -27,31 +27,24 @@ type RecoverDto struct {
 	Until *value.Time `json:"until" required:"false" doc:"The end of that time, which does not belong to it. Absent: now."`
 }
 
-// WebhookRecovery is a recovery as the API shows it.
+// WebhookRecovery is a [webhook.Recovery] as the API shows it.
 type WebhookRecovery struct {
-	ID            value.ID               `json:"id"`
-	EndpointID    value.ID               `json:"endpointId"`
-	Status        webhook.RecoveryStatus `json:"status" doc:"CANCELLED: the endpoint was deleted or was no longer ACTIVE."`
-	Since         value.Time             `json:"since"`
-	Until         value.Time             `json:"until"`
-	MatchedCount  int64                  `json:"matchedCount" doc:"The events that were found so far, HELD or FAILED."`
-	RequeuedCount int64                  `json:"requeuedCount" doc:"Those of them that got a new schedule; somebody else was faster with the others."`
-	CreatedAt     value.Time             `json:"createdAt"`
-	UpdatedAt     value.Time             `json:"updatedAt"`
-	CompletedAt   *value.Time            `json:"completedAt" doc:"When it ended. null while it is RUNNING."`
-}
-
-func showRecovery(r *webhook.Recovery) WebhookRecovery {
-	return WebhookRecovery{
-		ID: r.ID, EndpointID: r.EndpointID, Status: r.Status, Since: r.Since, Until: r.Until,
-		MatchedCount: r.MatchedCount, RequeuedCount: r.RequeuedCount,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, CompletedAt: r.CompletedAt,
-	}
+	ID             value.ID               `json:"id"`
+	EndpointID     value.ID               `json:"endpointId"`
+	OrganizationID value.ID               `json:"-"`
+	Status         webhook.RecoveryStatus `json:"status" doc:"CANCELLED: the endpoint was deleted or was no longer ACTIVE."`
+	Since          value.Time             `json:"since"`
+	Until          value.Time             `json:"until"`
+	MatchedCount   int64                  `json:"matchedCount" doc:"The events that were found so far, HELD or FAILED."`
+	RequeuedCount  int64                  `json:"requeuedCount" doc:"Those of them that got a new schedule; somebody else was faster with the others."`
+	CreatedAt      value.Time             `json:"createdAt"`
+	UpdatedAt      value.Time             `json:"updatedAt"`
+	CompletedAt    *value.Time            `json:"completedAt" doc:"When it ended. null while it is RUNNING."`
+	Cursor         string                 `json:"-"`
 }
 
 func (a *area) actionOperations() []httpapi.Operation {
-	item := []httpapi.Param{itemParam()}
-	conflict := []int{http.StatusNotFound, http.StatusConflict}
+	conflict := []int{http.StatusConflict}
 	return []httpapi.Operation{
 		{
 			ID: "testWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/test",
@@ -59,7 +52,7 @@ func (a *area) actionOperations() []httpapi.Operation {
 			Description: "One attempt, whatever the endpoint subscribes to and also while it is PAUSED or DISABLED or its circuit is open; it changes " +
 				"neither the endpoint nor its counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it " +
 				"again for the outcome. 409 when the application is suspended.",
-			Scope: auth.WebhooksWrite, Params: item, Body: TestDto{}, EmptyBody: true, Result: WebhookEvent{}, Status: http.StatusAccepted,
+			Scope: auth.WebhooksWrite, Body: TestDto{}, EmptyBody: true, Result: WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: conflict, Handle: a.test,
 		},
 		{
@@ -68,13 +61,12 @@ func (a *area) actionOperations() []httpapi.Operation {
 			Description: "Every HELD or FAILED event of the endpoint that was created in [since, until) gets a new schedule, the oldest first, " +
 				"however many there are; a circuit that is open closes first. The answer may come before all are sent: read the recovery for its " +
 				"progress. 409 unless the endpoint is ACTIVE, its application is not suspended and no other recovery of it runs.",
-			Scope: auth.WebhooksWrite, Params: item, Body: RecoverDto{}, Result: WebhookRecovery{}, Status: http.StatusAccepted,
+			Scope: auth.WebhooksWrite, Body: RecoverDto{}, Result: WebhookRecovery{}, Status: http.StatusAccepted,
 			Errors: conflict, Handle: a.recover,
 		},
 		{
 			ID: "getWebhookRecovery", Method: http.MethodGet, Path: endpointPath + "/recoveries/{recoveryId}",
-			Summary: "Read a recovery", Params: item, Result: WebhookRecovery{}, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound}, Handle: a.recovery,
+			Summary: "Read a recovery", Result: WebhookRecovery{}, Handle: a.recovery,
 		},
 	}
 }
@@ -89,9 +81,13 @@ func (a *area) checkNotSuspended(r *httpapi.Request, e *webhook.Endpoint) error 
 		return errNoEndpoint()
 	}
 	if app.Status == account.Suspended {
-		return fault.New(fault.Conflict, fault.CodeConflict, "the application is suspended; nothing is sent until it is activated")
+		return conflict("the application is suspended; nothing is sent until it is activated")
 	}
 	return nil
+}
+
+func conflict(message string) error {
+	return fault.New(fault.Conflict, fault.CodeConflict, "%s", message)
 }
 
 func (a *area) test(r *httpapi.Request) (*httpapi.Response, error) {
@@ -116,11 +112,11 @@ func (a *area) test(r *httpapi.Request) (*httpapi.Response, error) {
 	if err := a.store.PutPayload(r.Context(), r.Organization(), payload.ID, body); err != nil {
 		return nil, err
 	}
-	row := webhook.NewTestDelivery(&payload, e, now)
-	if _, err := a.store.CreateDelivery(r.Context(), row); err != nil {
+	d := webhook.NewTestDelivery(&payload, e, now)
+	if _, err := a.store.CreateDelivery(r.Context(), d); err != nil {
 		return nil, err
 	}
-	return a.sent(r, e, row, body)
+	return a.send(r, e, d, body)
 }
 
 func testType(body []byte) (string, error) {
@@ -139,15 +135,15 @@ func testType(body []byte) (string, error) {
 	return *dto.Type, nil
 }
 
-// sent sends a row that is stored under a due mark and answers it. When the
-// sending fails the mark still brings the row, so that the answer is the same.
-func (a *area) sent(r *httpapi.Request, e *webhook.Endpoint, row *webhook.Delivery, payload []byte) (*httpapi.Response, error) {
-	_ = a.cfg.Sender.Send(r.Context(), e.Lane, *row.NextAttemptAt, row)
-	shape, err := showEvent(row, payload)
+// send sends a delivery that is stored under a due mark, and answers it. When
+// sending fails, the sweeper finds the due mark: the answer is the same.
+func (a *area) send(r *httpapi.Request, e *webhook.Endpoint, d *webhook.Delivery, payload []byte) (*httpapi.Response, error) {
+	_ = a.cfg.Sender.Send(r.Context(), e.Lane, *d.NextAttemptAt, d)
+	shape, err := whole(d, payload)
 	if err != nil {
 		return nil, err
 	}
-	return r.Created(eventsPath+"/"+row.ID.String(), shape)
+	return r.Created(eventsPath+"/"+d.ID.String(), shape, "")
 }
 
 func (a *area) recover(r *httpapi.Request) (*httpapi.Response, error) {
@@ -171,10 +167,10 @@ func (a *area) recover(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	// A first step that fails leaves the recovery to the sweeper.
-	if next, err := a.cfg.Backlog.Recover(r.Context(), rec, firstRows); err == nil && next != nil {
+	if next, err := a.cfg.Backlog.Recover(r.Context(), rec, maxBeforeAnswer); err == nil && next != nil {
 		rec = next
 	}
-	return r.Created(endpointsPath+"/"+e.ID.String()+"/recoveries/"+rec.ID.String(), showRecovery(rec))
+	return r.Created(endpointsPath+"/"+e.ID.String()+"/recoveries/"+rec.ID.String(), WebhookRecovery(*rec), "")
 }
 
 func recoverSpan(body []byte, now value.Time) (since, until value.Time, err error) {
@@ -200,12 +196,12 @@ func (a *area) recovery(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := a.store.Recovery(r.Context(), r.Organization(), e.ID, r.PathID("recoveryId"))
+	rec, err := foundRecovery(a.store.Recovery(r.Context(), r.Organization(), e.ID, r.PathID("recoveryId")))
 	if err != nil {
 		return nil, err
 	}
-	if rec == nil {
-		return nil, fault.Missing("recovery")
-	}
-	return httpapi.OK(showRecovery(rec))
+	return httpapi.OK(WebhookRecovery(*rec))
 }
+
+// foundRecovery makes a recovery that is not there a 404.
+var foundRecovery = httpapi.Found[webhook.Recovery]("recovery")

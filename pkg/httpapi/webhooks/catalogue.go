@@ -61,7 +61,7 @@ func catalogueOperation() httpapi.Operation {
 		ID: "listWebhookEventTypes", Method: http.MethodGet, Path: cataloguePath,
 		Summary:     "List the types of events",
 		Description: "Every type that an endpoint can subscribe to, with the JSON Schema of its payload and an example.",
-		List:        &lists.List{Name: "event-types", Orders: []lists.Order{lists.ByText("type")}}, Result: httpapi.Page[WebhookEventType]{}, Status: http.StatusOK,
+		List:        &lists.List{Name: "event-types", Orders: []lists.Order{lists.ByText("type")}}, Result: httpapi.Page[WebhookEventType]{},
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
 			all, err := entries()
 			if err != nil {

@@ -14,15 +14,15 @@ const (
 	endpointsPath = "/developers/webhooks/endpoints"
 	endpointPath  = endpointsPath + "/{id}"
 
-	// firstRows is how many rows an operation works on before it answers; the
-	// sweeper goes on with the rest.
-	firstRows = 1000
+	// maxBeforeAnswer is how many deliveries an operation works on before it
+	// answers. The sweeper continues with the rest.
+	maxBeforeAnswer = 1000
 )
 
 func (a *area) endpointOperations() []httpapi.Operation {
-	item := []httpapi.Param{itemParam()}
 	required := itemParam()
 	required.Required, required.Description = true, "The application that the endpoint belongs to."
+	conflict := []int{http.StatusConflict}
 	return []httpapi.Operation{
 		{
 			ID: "createWebhookEndpoint", Method: http.MethodPost, Path: endpointsPath,
@@ -30,35 +30,34 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			Description: "An application can have 50 endpoints, an organization 500. This answer is the only one that shows the secret in full.",
 			Scope:       auth.WebhooksWrite, Params: []httpapi.Param{required}, Body: webhook.CreateWebhookEndpointDto{},
 			Result: webhook.WebhookEndpoint{}, Status: http.StatusCreated,
-			Errors: []int{http.StatusNotFound, http.StatusConflict}, Handle: a.createEndpoint,
+			Errors: conflict, Handle: a.createEndpoint,
 		},
 		{
 			ID: "listWebhookEndpoints", Method: http.MethodGet, Path: endpointsPath,
 			Summary: "List the webhook endpoints", List: webhook.EndpointList(),
-			Result: httpapi.Page[webhook.WebhookEndpoint]{}, Status: http.StatusOK, Handle: a.listEndpoints,
+			Result: httpapi.Page[webhook.WebhookEndpoint]{}, Handle: a.listEndpoints,
 		},
 		{
 			ID: "getWebhookEndpoint", Method: http.MethodGet, Path: endpointPath,
 			Summary:     "Read a webhook endpoint",
 			Description: "The ETag has two parts, \"configuration.counters\"; If-Match compares the first only, so that deliveries do not disturb an edit.",
-			Params:      item, Result: webhook.WebhookEndpoint{}, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound}, Handle: a.getEndpoint,
+			Result:      webhook.WebhookEndpoint{}, Handle: a.getEndpoint,
 		},
 		{
 			ID: "updateWebhookEndpoint", Method: http.MethodPatch, Path: endpointPath,
 			Summary: "Change a webhook endpoint",
 			Description: "An absent field stays as it is; null clears the description. PAUSED holds its events until they are recovered; " +
 				"ACTIVE also ends a DISABLED that the service has set.",
-			Scope: auth.WebhooksWrite, Params: item, Body: webhook.UpdateWebhookEndpointDto{},
-			Result: webhook.WebhookEndpoint{}, Status: http.StatusOK,
-			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.updateEndpoint,
+			Scope: auth.WebhooksWrite, Body: webhook.UpdateWebhookEndpointDto{},
+			Result: webhook.WebhookEndpoint{},
+			Errors: conflict, Handle: a.updateEndpoint,
 		},
 		{
 			ID: "deleteWebhookEndpoint", Method: http.MethodDelete, Path: endpointPath,
 			Summary:     "Delete a webhook endpoint",
 			Description: "Its pending and held events are cancelled; the history stays until it expires.",
-			Scope:       auth.WebhooksWrite, Params: item, Status: http.StatusNoContent,
-			Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.deleteEndpoint,
+			Scope:       auth.WebhooksWrite, Status: http.StatusNoContent,
+			Errors: conflict, Handle: a.deleteEndpoint,
 		},
 	}
 }
@@ -81,12 +80,7 @@ func (a *area) createEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	}
 	shape := e.Shape(webhook.Counters{})
 	shape.Secret = secret
-	resp, err := r.Created(endpointsPath+"/"+e.ID.String(), shape)
-	if err != nil {
-		return nil, err
-	}
-	resp.ETag = e.ETag(webhook.Counters{})
-	return resp, nil
+	return r.Created(endpointsPath+"/"+e.ID.String(), shape, e.ETag(webhook.Counters{}))
 }
 
 func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
@@ -114,23 +108,23 @@ func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
 	return httpapi.AnswerPage(r, page, found.Total, httpapi.LastOf(r.List, found.Hits))
 }
 
+// foundEndpoint makes an endpoint that is not there a 404.
+var foundEndpoint = httpapi.Found[webhook.Endpoint]("webhook endpoint")
+
+func errNoEndpoint() error { return fault.Missing("webhook endpoint") }
+
 // endpoint reads the endpoint that the path and applicationId name.
 func (a *area) endpoint(r *httpapi.Request) (*webhook.Endpoint, error) {
 	application, err := applicationOf(r)
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.store.Endpoint(r.Context(), r.Organization(), r.PathID("id"))
+	e, err := foundEndpoint(a.store.Endpoint(r.Context(), r.Organization(), r.PathID("id")))
 	if err != nil {
 		return nil, err
 	}
-	if e == nil {
-		return nil, errNoEndpoint()
-	}
 	return e, ofApplication(e, application)
 }
-
-func errNoEndpoint() error { return fault.Missing("webhook endpoint") }
 
 // ofApplication answers 404 when the endpoint is not of the application.
 func ofApplication(e *webhook.Endpoint, application *value.ID) error {
@@ -141,7 +135,10 @@ func ofApplication(e *webhook.Endpoint, application *value.ID) error {
 }
 
 // answerEndpoint shows the endpoint with its counters.
-func (a *area) answerEndpoint(r *httpapi.Request, e *webhook.Endpoint) (*httpapi.Response, error) {
+func (a *area) answerEndpoint(r *httpapi.Request, e *webhook.Endpoint, err error) (*httpapi.Response, error) {
+	if err != nil {
+		return nil, err
+	}
 	counters, err := a.store.Counters(r.Context(), r.Organization(), e.ID)
 	if err != nil {
 		return nil, err
@@ -151,10 +148,7 @@ func (a *area) answerEndpoint(r *httpapi.Request, e *webhook.Endpoint) (*httpapi
 
 func (a *area) getEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	e, err := a.endpoint(r)
-	if err != nil {
-		return nil, err
-	}
-	return a.answerEndpoint(r, e)
+	return a.answerEndpoint(r, e, err)
 }
 
 func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
@@ -166,23 +160,26 @@ func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.store.ChangeEndpoint(r.Context(), r.Organization(), r.PathID("id"), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-		if err := a.mayChange(r, e, application); err != nil {
-			return nil, err
-		}
-		return e.Update(dto, a.now())
-	})
-	if err != nil {
-		return nil, err
-	}
-	if e == nil {
-		return nil, errNoEndpoint()
-	}
-	return a.answerEndpoint(r, e)
+	e, err := a.changeEndpoint(r, application, func(e *webhook.Endpoint) (*webhook.Endpoint, error) { return e.Update(dto, a.now()) })
+	return a.answerEndpoint(r, e, err)
 }
 
-// mayChange checks the application and then the precondition of a change.
-func (a *area) mayChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID) error {
+// changeEndpoint stores what change makes of the endpoint, once its
+// application and the precondition have been checked.
+func (a *area) changeEndpoint(
+	r *httpapi.Request, application *value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
+) (*webhook.Endpoint, error) {
+	return foundEndpoint(a.store.ChangeEndpoint(r.Context(), r.Organization(), r.PathID("id"),
+		func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+			if err := checkChange(r, e, application); err != nil {
+				return nil, err
+			}
+			return change(e)
+		}))
+}
+
+// checkChange checks the application and then the precondition of a change.
+func checkChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID) error {
 	if err := ofApplication(e, application); err != nil {
 		return err
 	}
@@ -195,17 +192,16 @@ func (a *area) deleteEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	id := r.PathID("id")
-	found, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) error {
-		return a.mayChange(r, e, application)
-	})
+	deleted, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id,
+		func(e *webhook.Endpoint) error { return checkChange(r, e, application) })
 	if err != nil {
 		return nil, err
 	}
-	if !found {
+	if !deleted {
 		return nil, errNoEndpoint()
 	}
-	// The endpoint is gone whatever becomes of this first step: the sweeper
-	// looks for its rows again.
-	_ = a.cfg.Backlog.Cancel(r.Context(), r.Organization(), id, firstRows)
+	// The endpoint is gone even when this first step fails: the sweeper looks
+	// for its deliveries again.
+	_ = a.cfg.Backlog.Cancel(r.Context(), r.Organization(), id, maxBeforeAnswer)
 	return httpapi.NoContent()
 }

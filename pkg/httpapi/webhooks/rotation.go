@@ -17,11 +17,11 @@ func (a *area) rotateOperation() httpapi.Operation {
 			"secret, separated by spaces in webhook-signature, so that a receiver can change from the old one to the new at any time " +
 			"within; then the old one is no longer used. An endpoint has at most 5 secrets that are valid at the same time; past that 409 limit_reached.",
 		Scope: auth.WebhooksWrite,
-		Params: []httpapi.Param{itemParam(), {
+		Params: []httpapi.Param{{
 			Name: "If-Match", In: fault.InHeader, Type: "string", Description: "Answers 412 unless one of these entity tags is current; * is any.",
 		}},
-		Result: webhook.WebhookEndpoint{}, Status: http.StatusOK,
-		Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.rotate,
+		Result: webhook.WebhookEndpoint{},
+		Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.rotate,
 	}
 }
 
@@ -31,26 +31,19 @@ func (a *area) rotate(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	id := r.PathID("id")
-	// Read first: once the secret is stored nothing may fail, or nobody would
-	// ever see it.
+	// The counters are read first: nothing may fail once the secret is stored,
+	// or nobody would ever see it.
 	counters, err := a.store.Counters(r.Context(), r.Organization(), id)
 	if err != nil {
 		return nil, err
 	}
 	var secret string // of the last try, which is the one that is stored
-	e, err := a.store.ChangeEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-		if err := a.mayChange(r, e, application); err != nil {
-			return nil, err
-		}
-		next, text, err := e.Rotate(a.cfg.Seal, a.now())
-		secret = text
+	e, err := a.changeEndpoint(r, application, func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
+		next, secret, err = e.Rotate(a.cfg.Seal, a.now())
 		return next, err
 	})
 	if err != nil {
 		return nil, err
-	}
-	if e == nil {
-		return nil, errNoEndpoint()
 	}
 	shape := e.Shape(counters[id])
 	shape.Secret = secret

@@ -37,7 +37,6 @@ func (a *area) statsOperation() httpapi.Operation {
 			"shown whole: those in which from and the end of the span lie count all that is in them. Attempts of the last moments may be " +
 			"missing until their outcomes are written; tests are never counted. Statistics are kept for 31 days.",
 		Params: []httpapi.Param{
-			itemParam(),
 			{
 				Name: fromParam, In: fault.InQuery, Type: "string", Format: "date-time",
 				Description: "The start of the span, which belongs to it: before to, at most 31 days, and not before the day of UTC that was 31 days ago. " +
@@ -52,7 +51,7 @@ func (a *area) statsOperation() httpapi.Operation {
 				Description: "The time that one entry covers.",
 			},
 		},
-		Result: WebhookEndpointStats{}, Status: http.StatusOK, Errors: []int{http.StatusNotFound}, Handle: a.stats,
+		Result: WebhookEndpointStats{}, Handle: a.stats,
 	}
 }
 

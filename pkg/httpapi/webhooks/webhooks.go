@@ -8,6 +8,7 @@ package webhooks
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -43,7 +44,7 @@ type EndpointStore interface {
 
 // EventStore keeps the history.
 type EventStore interface {
-	// Row returns nil when there is none.
+	// Delivery returns nil when there is none.
 	Delivery(ctx context.Context, organization, id value.ID) (*webhook.Delivery, error)
 	Deliveries(ctx context.Context, organization value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 	CreateDelivery(ctx context.Context, r *webhook.Delivery) (existing *webhook.Delivery, err error)
@@ -75,16 +76,16 @@ type History interface {
 	Query(ctx context.Context, organization value.ID, q columnar.Query) (columnar.Result, error)
 }
 
-// Sender sends rows to the worker.
+// Sender sends deliveries to the worker.
 type Sender interface {
-	// SendTo sends the rows in the lane, each for its next attempt.
-	Send(ctx context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Delivery) error
+	// Send sends the deliveries in the lane, each for its next attempt.
+	Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error
 }
 
-// Backlog works on an endpoint's HELD and FAILED rows, as many as given.
+// Backlog works on at most limit of an endpoint's HELD and FAILED deliveries.
 type Backlog interface {
-	Recover(ctx context.Context, r *webhook.Recovery, rows int) (*webhook.Recovery, error)
-	Cancel(ctx context.Context, organization, endpoint value.ID, rows int) error
+	Recover(ctx context.Context, r *webhook.Recovery, limit int) (*webhook.Recovery, error)
+	Cancel(ctx context.Context, organization, endpoint value.ID, limit int) error
 }
 
 // Config is what the operations need of their surroundings.
@@ -118,6 +119,9 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 		op.Tag, op.Access = tag, httpapi.Developer
 		if op.Scope == "" {
 			op.Scope = auth.WebhooksRead
+		}
+		if strings.HasPrefix(op.Path, endpointPath) {
+			op.Params = append([]httpapi.Param{itemParam()}, op.Params...)
 		}
 	}
 	return operations
