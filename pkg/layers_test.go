@@ -27,11 +27,12 @@ var layers = map[string][]string{
 	"pkg/outbound":       {},
 	"pkg/sdkhttp":        {},
 
-	"pkg/lists":    {"pkg/value", "pkg/fault", "pkg/fold", "pkg/lists/columnar"},
-	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
-	"pkg/account":  {"pkg/value", "pkg/fault", "pkg/strictjson"},
-	"pkg/webhook":  {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
-	"pkg/auth":     {"pkg/value", "pkg/fault", "pkg/account"},
+	"pkg/lists":       {"pkg/value", "pkg/fault", "pkg/fold", "pkg/lists/columnar"},
+	"pkg/commerce":    {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
+	"pkg/account":     {"pkg/value", "pkg/fault", "pkg/strictjson"},
+	"pkg/webhook":     {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
+	"pkg/lists/index": {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar"},
+	"pkg/auth":        {"pkg/value", "pkg/fault", "pkg/account"},
 
 	"pkg/ratelimit":        {"pkg/fault", "pkg/ratelimit/window"},
 	"pkg/ratelimit/window": {},
@@ -40,17 +41,20 @@ var layers = map[string][]string{
 	"pkg/httpapi/docs":       {"pkg/fault", "pkg/httpapi"},
 	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
 	"pkg/httpapi/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
-	"pkg/httpapi/records":    {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/lists/indexing", "pkg/httpapi"},
+	"pkg/httpapi/records":    {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/lists/index", "pkg/httpapi"},
 
-	"pkg/dynamo":             {"pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/ratelimit/window"},
+	"pkg/dynamo":             {"pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists/index", "pkg/ratelimit/window"},
 	"pkg":                    {},
 	"pkg/sqsqueue/queuetest": {"..."},
 	"pkg/sqsqueue":           {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook"},
 	"pkg/ingest":             {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/dynamo"},
-	"pkg/lists/indexing":     {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/dynamo"},
+	"pkg/lists/indexer":      {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/index", "pkg/dynamo"},
+	"pkg/lists/compactor":    {"pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/index"},
+	"pkg/lists/views":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/index"},
+	"pkg/ops":                {"pkg/pause", "pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/index", "pkg/lists/compactor", "pkg/dynamo"},
 	"pkg/dispatcher":         {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 	"pkg/worker":             {"pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
-	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
+	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists/index", "pkg/dynamo", "pkg/sqsqueue"},
 
 	"pkg/importer": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/commerce"},
 	"pkg/listener": {"pkg/value", "pkg/webhook", "pkg/commerce"},
@@ -89,7 +93,7 @@ var layers = map[string][]string{
 var awsUsers = []string{
 	"pkg/dynamo", "pkg/sqsqueue", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
-	"pkg/ingest", "pkg/lists/indexing", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
+	"pkg/ingest", "pkg/lists/indexer", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }
 
 // imports lists each package of the module with what it imports, tests apart.

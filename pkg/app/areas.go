@@ -3,13 +3,15 @@ package app
 import (
 	"context"
 
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
 	"github.com/commerce-integration/service/pkg/httpapi/docs"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
@@ -48,26 +50,26 @@ func webhookOperations(base *Dependencies, seal func(plain []byte, purpose strin
 	sender := base.deliveries()
 	return webhooks.Operations(base.Table, webhooks.Config{
 		Clock: base.Clock, Sender: sender, Backlog: sweeper.NewBacklog(base.Table, sender, base.Clock), Seal: seal,
-		History: history{base.views(), base.lists().Events},
+		History: history{base.views(), base.lists().Deliveries},
 		Rules:   webhook.Rules{AllowPrivateTargets: base.Config.AllowPrivateTargets, Refusal: base.outbound().Refusal},
 	})
 }
 
 // history answers queries of the webhook history.
 type history struct {
-	views *indexing.ViewCache
-	list  *indexing.List
+	views *views.Cache
+	list  *index.List
 }
 
 func (h history) Query(ctx context.Context, org value.ID, q columnar.Query) (columnar.Result, error) {
 	return h.views.Query(ctx, org, h.list, q)
 }
 
-func (b *Dependencies) views() *indexing.ViewCache {
-	return indexing.NewViewCache(b.Table, indexing.Config{MaxBytes: b.viewBytes(), Clock: b.Clock, Start: b.indexJobs(), Logger: b.Logger})
+func (b *Dependencies) views() *views.Cache {
+	return views.NewCache(b.Table, views.Config{MaxBytes: b.viewBytes(), Clock: b.Clock, Start: b.indexJobs(), Logger: b.Logger})
 }
 
-func (b *Dependencies) lists() *indexing.Lists { return indexing.NewLists(b.Table) }
+func (b *Dependencies) lists() *index.Lists { return index.NewLists(b.Table, dynamo.Shards) }
 
 // serve puts operations behind the gateway.
 func (b *Dependencies) serve(operations []httpapi.Operation) GatewayFunc {

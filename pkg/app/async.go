@@ -5,7 +5,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/ingest"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/sweeper"
@@ -22,7 +23,7 @@ func Ingest(_ context.Context, base *Dependencies) (any, error) {
 // Indexer makes the function that appends changes to the tails of lists.
 func Indexer(_ context.Context, base *Dependencies) (any, error) {
 	park := sqsqueue.NewPark(base.queue(base.Config.ParkQueueURL))
-	return indexing.NewIndexer(base.Table, base.lists().Decode, park, base.indexJobs(), base.Logger).Handle, nil
+	return indexer.New(base.Table, indexer.DecodeFor(base.lists()), park, base.indexJobs(), base.Logger).Handle, nil
 }
 
 // Dispatcher makes the function that turns changes into deliveries.
@@ -43,7 +44,7 @@ func Worker(ctx context.Context, base *Dependencies) (any, error) {
 
 // Sweeper makes the function that the schedule calls.
 func Sweeper(_ context.Context, base *Dependencies) (any, error) {
-	maintainer := indexing.NewCompactor(base.Table, base.lists().All(), base.Clock, base.Logger)
+	maintainer := compactor.New(base.Table, base.lists().All(), base.Clock, base.Logger)
 	return sweeper.New(base.Table, base.deliveries(), sweeper.IndexCompaction{IndexQueue: base.indexJobs(), Maintainer: maintainer}, sweeper.Config{
 		Clock: base.Clock, Logger: base.Logger,
 	}).Handle, nil

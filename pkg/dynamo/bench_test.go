@@ -13,6 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -62,14 +63,14 @@ func (p *beside) add(b *testing.B, body []byte) {
 }
 
 func (p *beside) refresh(b *testing.B) {
-	if err := p.TailAfter(b.Context(), p.org, list, p.last-1, false, func(dynamo.TailEntry) error { return nil }); err != nil {
+	if err := p.TailAfter(b.Context(), p.org, list, p.last-1, false, func(index.StoredEntry) error { return nil }); err != nil {
 		b.Fatal(err)
 	}
 }
 
 func (p *beside) fold(b *testing.B, manifest []byte) {
 	p.version++
-	done, err := p.PutManifest(b.Context(), p.org, list, dynamo.LiveManifest, dynamo.Manifest{Version: p.version, Covered: p.last, Body: manifest})
+	done, err := p.PutManifest(b.Context(), p.org, list, index.LiveManifest, index.StoredManifest{Version: p.version, Covered: p.last, Body: manifest})
 	if err != nil || !done {
 		b.Fatal(done, err)
 	}
@@ -163,7 +164,7 @@ func BenchmarkSlot(b *testing.B) {
 		m := newMeasured(b)
 		var mark uint64
 		for b.Loop() {
-			done, err := m.PutChunk(b.Context(), m.org, list, dynamo.Chunk{Slot: 1, Mark: mark + 1, Body: incompressible(size)}, mark)
+			done, err := m.PutChunk(b.Context(), m.org, list, index.StoredChunk{Number: 1, ContentID: mark + 1, Body: incompressible(size)}, mark)
 			if err != nil || !done {
 				b.Fatal(done, err)
 			}
@@ -174,7 +175,7 @@ func BenchmarkSlot(b *testing.B) {
 	b.Run("elsewhere", func(b *testing.B) {
 		m := newMeasured(b)
 		put := func(slot uint64) {
-			done, err := m.PutChunk(b.Context(), m.org, list, dynamo.Chunk{Slot: slot, Mark: 1, Body: incompressible(size)}, 0)
+			done, err := m.PutChunk(b.Context(), m.org, list, index.StoredChunk{Number: slot, ContentID: 1, Body: incompressible(size)}, 0)
 			if err != nil || !done {
 				b.Fatal(done, err)
 			}

@@ -13,19 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
-
-// Chunk is what lies in a slot of a list's index. A slot is written over when
-// what it holds is no longer needed: that costs what the larger of the two
-// costs, so that removal is not paid for (go test -bench Slot: 101 write units
-// for 100 KB, and 202 where the old chunk is deleted instead). The mark tells
-// a reader that comes too late that it reads something else.
-type Chunk struct {
-	Slot uint64
-	Mark uint64 // random, not 0, new for every content
-	Body []byte // at most [MaxBody] bytes
-}
 
 const (
 	// A batch read answers at most 16 MB. Requests of half of that keep what
@@ -38,12 +28,12 @@ const (
 // PutChunk writes a chunk to its slot and reports false when the slot is
 // somebody else's. replaces is the mark of the content that may be written
 // over, 0 for a slot that must be empty. Writing a chunk again succeeds.
-func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c Chunk, replaces uint64) (bool, error) {
+func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c index.StoredChunk, replaces uint64) (bool, error) {
 	if err := checkBody("a chunk", c.Body); err != nil {
 		return false, err
 	}
-	it := chunkKey(org, list, c.Slot).item()
-	it[attrType], it[attrMark], it[attrBody] = str(typeChunk), unsigned(c.Mark), bodyValue(c.Body)
+	it := chunkKey(org, list, c.Number).item()
+	it[attrType], it[attrMark], it[attrBody] = str(typeChunk), unsigned(c.ContentID), bodyValue(c.Body)
 	in := &dynamodb.PutItemInput{
 		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -54,7 +44,7 @@ func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c 
 	}
 	_, err := t.client.PutItem(ctx, in)
 	if found, failed := conditionFailed(err); failed {
-		return getUnsigned(found, attrMark) == c.Mark, nil
+		return getUnsigned(found, attrMark) == c.ContentID, nil
 	}
 	if err != nil {
 		return false, wrap("put a chunk", err)
@@ -79,7 +69,7 @@ func (t *IndexStore) DeleteChunk(ctx context.Context, org value.ID, list string,
 // requests at a time, and hands them to each in no order, one at a time. Empty
 // slots are left out; an error of each ends the reading. Unless it is strongly
 // consistent, which costs twice as much, an earlier content may be read.
-func (t *IndexStore) Chunks(ctx context.Context, org value.ID, list string, slots []uint64, consistent bool, each func(Chunk) error) error {
+func (t *IndexStore) Chunks(ctx context.Context, org value.ID, list string, slots []uint64, consistent bool, each func(index.StoredChunk) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(chunkRequests)
 	var mu sync.Mutex
@@ -132,11 +122,11 @@ func (t *IndexStore) chunkBatch(ctx context.Context, keys []item, consistent boo
 // chunkPauses is the attempt from which the pauses grow no more.
 const chunkPauses = 8
 
-func decodeChunk(prefix string, it item) (Chunk, error) {
+func decodeChunk(prefix string, it item) (index.StoredChunk, error) {
 	pk := getString(it, attrPK)
 	slot, err := strconv.ParseUint(strings.TrimPrefix(pk, prefix), 16, 64)
 	if err != nil {
-		return Chunk{}, fmt.Errorf("the chunk's key %q: %w", pk, err)
+		return index.StoredChunk{}, fmt.Errorf("the chunk's key %q: %w", pk, err)
 	}
-	return Chunk{Slot: slot, Mark: getUnsigned(it, attrMark), Body: getBinary(it, attrBody)}, nil
+	return index.StoredChunk{Number: slot, ContentID: getUnsigned(it, attrMark), Body: getBinary(it, attrBody)}, nil
 }

@@ -10,18 +10,19 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-func readChunks(t *testing.T, table *dynamo.Table, org value.ID, slots ...uint64) map[uint64]dynamo.Chunk {
+func readChunks(t *testing.T, table *dynamo.Table, org value.ID, slots ...uint64) map[uint64]index.StoredChunk {
 	t.Helper()
-	found := map[uint64]dynamo.Chunk{}
-	err := table.Chunks(t.Context(), org, list, slots, false, func(c dynamo.Chunk) error {
-		if _, twice := found[c.Slot]; twice {
-			t.Errorf("slot %d was given twice", c.Slot)
+	found := map[uint64]index.StoredChunk{}
+	err := table.Chunks(t.Context(), org, list, slots, false, func(c index.StoredChunk) error {
+		if _, twice := found[c.Number]; twice {
+			t.Errorf("slot %d was given twice", c.Number)
 		}
-		found[c.Slot] = c
+		found[c.Number] = c
 		return nil
 	})
 	if err != nil {
@@ -30,11 +31,11 @@ func readChunks(t *testing.T, table *dynamo.Table, org value.ID, slots ...uint64
 	return found
 }
 
-func putChunk(t *testing.T, table *dynamo.Table, org value.ID, c dynamo.Chunk, replaces uint64) bool {
+func putChunk(t *testing.T, table *dynamo.Table, org value.ID, c index.StoredChunk, replaces uint64) bool {
 	t.Helper()
 	done, err := table.PutChunk(t.Context(), org, list, c, replaces)
 	if err != nil {
-		t.Fatalf("put slot %d over %d: %v", c.Slot, replaces, err)
+		t.Fatalf("put slot %d over %d: %v", c.Number, replaces, err)
 	}
 	return done
 }
@@ -66,13 +67,13 @@ func TestASlotIsWrittenOverByWhoMay(t *testing.T) {
 			now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 			table, org := tableAt(t, &now), value.NewID()
 			if row.lies != nothing {
-				putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: row.lies, Body: []byte("lies")}, 0)
+				putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: row.lies, Body: []byte("lies")}, 0)
 			}
 			now = now.Add(row.age)
-			if got := putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: own, Body: []byte("new")}, row.replaces); got != row.want {
+			if got := putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: own, Body: []byte("new")}, row.replaces); got != row.want {
 				t.Errorf("got %t, want %t", got, row.want)
 			}
-			if got := readChunks(t, table, org, 1)[1].Mark; (got == own) != row.want {
+			if got := readChunks(t, table, org, 1)[1].ContentID; (got == own) != row.want {
 				t.Errorf("the slot holds %d", got)
 			}
 		})
@@ -83,14 +84,14 @@ func TestASlotIsTakenByOne(t *testing.T) {
 	for name, lies := range map[string]uint64{"empty": 0, "to be written over": 1} {
 		table, org := dynamotest.NewTable(t), value.NewID()
 		if lies != 0 {
-			putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: lies}, 0)
+			putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: lies}, 0)
 		}
 		won := make(chan uint64, 8)
 		t.Run(name, func(t *testing.T) {
 			for mark := uint64(2); mark < 10; mark++ {
 				t.Run(fmt.Sprint(mark), func(t *testing.T) {
 					t.Parallel()
-					if putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: mark}, lies) {
+					if putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: mark}, lies) {
 						won <- mark
 					}
 				})
@@ -100,7 +101,7 @@ func TestASlotIsTakenByOne(t *testing.T) {
 		if len(won) != 1 {
 			t.Fatalf("%s: %d writers have the slot, want one", name, len(won))
 		}
-		if winner, lies := <-won, readChunks(t, table, org, 1)[1].Mark; lies != winner {
+		if winner, lies := <-won, readChunks(t, table, org, 1)[1].ContentID; lies != winner {
 			t.Errorf("%s: the slot holds %d, want %d of the one who has it", name, lies, winner)
 		}
 	}
@@ -111,7 +112,7 @@ func TestChunkWhoseAnswerIsLostIsPut(t *testing.T) {
 	org := value.NewID()
 	for i, replaces := range []uint64{0, 1, 2} {
 		b.broken.Store(false)
-		if !putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: uint64(i + 1)}, replaces) || !b.broken.Load() {
+		if !putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: uint64(i + 1)}, replaces) || !b.broken.Load() {
 			t.Errorf("put over %d: not done, or no answer was lost", replaces)
 		}
 	}
@@ -119,7 +120,7 @@ func TestChunkWhoseAnswerIsLostIsPut(t *testing.T) {
 
 func TestChunkIsDroppedByItsMark(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	putChunk(t, table, org, dynamo.Chunk{Slot: 1, Mark: 5}, 0)
+	putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: 5}, 0)
 	for _, row := range []struct {
 		org        value.ID
 		slot, mark uint64
@@ -136,7 +137,7 @@ func TestChunkIsDroppedByItsMark(t *testing.T) {
 
 func TestChunksThatAreThereAreRead(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	want := map[uint64]dynamo.Chunk{}
+	want := map[uint64]index.StoredChunk{}
 	var slots []uint64
 	for slot := range uint64(90) {
 		slots = append(slots, slot<<40)
@@ -145,11 +146,11 @@ func TestChunksThatAreThereAreRead(t *testing.T) {
 		}
 		size := 1000
 		if slot > 75 {
-			size = dynamo.MaxBody
+			size = index.MaxBody
 		}
-		c := dynamo.Chunk{Slot: slot << 40, Mark: slot + 1, Body: bytes.Repeat([]byte{byte(slot)}, size)}
+		c := index.StoredChunk{Number: slot << 40, ContentID: slot + 1, Body: bytes.Repeat([]byte{byte(slot)}, size)}
 		putChunk(t, table, org, c, 0)
-		want[c.Slot] = c
+		want[c.Number] = c
 	}
 	for _, n := range []int{0, 1, 3, 4, 5, 17, 90} {
 		got := readChunks(t, table, org, slots[:n]...)
@@ -159,8 +160,8 @@ func TestChunksThatAreThereAreRead(t *testing.T) {
 			if ok {
 				there++
 			}
-			if g := got[slot]; g.Mark != w.Mark || !bytes.Equal(g.Body, w.Body) {
-				t.Errorf("slot %x of %d: got the mark %d and %d bytes, want %d and %d", slot, n, g.Mark, len(g.Body), w.Mark, len(w.Body))
+			if g := got[slot]; g.ContentID != w.ContentID || !bytes.Equal(g.Body, w.Body) {
+				t.Errorf("slot %x of %d: got the mark %d and %d bytes, want %d and %d", slot, n, g.ContentID, len(g.Body), w.ContentID, len(w.Body))
 			}
 		}
 		if len(got) != there {
@@ -177,11 +178,11 @@ func TestChunksAreGivenOneAtATimeUntilOneIsRefused(t *testing.T) {
 	var slots []uint64
 	for slot := range uint64(40) {
 		slots = append(slots, slot)
-		putChunk(t, table, org, dynamo.Chunk{Slot: slot, Mark: 1}, 0)
+		putChunk(t, table, org, index.StoredChunk{Number: slot, ContentID: 1}, 0)
 	}
 	refusal := errors.New("enough")
 	var at, given atomic.Int32
-	err := table.Chunks(t.Context(), org, list, slots, false, func(dynamo.Chunk) error {
+	err := table.Chunks(t.Context(), org, list, slots, false, func(index.StoredChunk) error {
 		if at.Add(1) > 1 {
 			t.Error("two chunks were given at a time")
 		}
@@ -202,12 +203,12 @@ func TestChunksThatTheTableLeavesUnprocessedAreAskedForAgain(t *testing.T) {
 	var slots []uint64
 	for slot := range uint64(30) {
 		slots = append(slots, slot)
-		putChunk(t, table, org, dynamo.Chunk{Slot: slot, Mark: slot + 1}, 0)
+		putChunk(t, table, org, index.StoredChunk{Number: slot, ContentID: slot + 1}, 0)
 	}
 	got := readChunks(t, table, org, slots...)
 	for _, slot := range slots {
-		if got[slot].Mark != slot+1 {
-			t.Errorf("slot %d: got the mark %d", slot, got[slot].Mark)
+		if got[slot].ContentID != slot+1 {
+			t.Errorf("slot %d: got the mark %d", slot, got[slot].ContentID)
 		}
 	}
 	if n := proxy.Counts().Of(faults.Unprocessed); n == 0 {
@@ -217,7 +218,7 @@ func TestChunksThatTheTableLeavesUnprocessedAreAskedForAgain(t *testing.T) {
 
 func TestBodiesThatFitNoItemAreRefused(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	c := dynamo.Chunk{Slot: 1, Mark: 1, Body: make([]byte, dynamo.MaxBody+1)}
+	c := index.StoredChunk{Number: 1, ContentID: 1, Body: make([]byte, index.MaxBody+1)}
 	if done, err := table.PutChunk(t.Context(), org, list, c, 0); done || err == nil {
 		t.Errorf("a chunk of %d bytes: %t, %v", len(c.Body), done, err)
 	}

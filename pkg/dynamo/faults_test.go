@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -86,15 +87,15 @@ func TestManifestIsWhatItsWritersWereToldWhateverFails(t *testing.T) {
 		wg.Go(func() {
 			for i := range 12 {
 				name := fmt.Sprintf("%d-%d", writer, i)
-				m, err := table.Manifest(t.Context(), org, list, dynamo.LiveManifest)
+				m, err := table.Manifest(t.Context(), org, list, index.LiveManifest)
 				if err != nil {
 					continue
 				}
 				if m == nil {
-					m = &dynamo.Manifest{}
+					m = &index.StoredManifest{}
 				}
 				m.Version, m.Body = m.Version+1, append(m.Body, name+" "...)
-				done, err := table.PutManifest(t.Context(), org, list, dynamo.LiveManifest, *m)
+				done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, *m)
 				mu.Lock()
 				outcome[name] = fmt.Sprint(done)
 				if err != nil {
@@ -106,7 +107,7 @@ func TestManifestIsWhatItsWritersWereToldWhateverFails(t *testing.T) {
 	}
 	wg.Wait()
 	proxy.Off()
-	m, err := table.Manifest(t.Context(), org, list, dynamo.LiveManifest)
+	m, err := table.Manifest(t.Context(), org, list, index.LiveManifest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,20 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 // JobShards is the number of partitions that jobs are spread over.
 const JobShards = shards
-
-// Job is work on a list's index: one item beside the list's manifest, while
-// there is something to do.
-type Job struct {
-	OrganizationID value.ID
-	List           string
-	Asked          int64 // how often it had been asked for when it was taken
-	holder         uint64
-}
 
 // Attributes of a job. GSI1 holds it by a mark: the time at which it was or
 // will be due. The mark is not moved for what is over in seconds anyway, since
@@ -68,9 +60,9 @@ func (s *jobState) setDue(due value.Time) {
 // TakeJob takes the list's job until the given time; nil when there is none,
 // it is not due, or another has it. Once the time is over another may take
 // it, so that what a holder that died has left is done.
-func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*Job, error) {
+func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*index.Job, error) {
 	holder := newMark()
-	var taken *Job
+	var taken *index.Job
 	err := t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		if s.holder == holder {
 			return s, false // it was taken, and the answer was lost
@@ -83,7 +75,7 @@ func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, unt
 		if s == (jobState{}) || from > value.TimeOf(t.now()) {
 			return s, false
 		}
-		taken = &Job{OrganizationID: org, List: list, Asked: s.asked, holder: holder}
+		taken = &index.Job{OrganizationID: org, List: list, Requests: s.asked, Holder: holder}
 		s.holder, s.lease, s.due = holder, until, 0
 		return s, true
 	})
@@ -96,15 +88,15 @@ func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, unt
 // EndJob gives the job back, to run again at next or when it was asked for
 // meanwhile, and tells whether that is now; otherwise it is forgotten. When the
 // lease was over and another has taken the job, nothing happens.
-func (t *IndexStore) EndJob(ctx context.Context, j *Job, next *value.Time) (due bool, err error) {
+func (t *IndexStore) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error) {
 	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
 		due = false
 		switch {
-		case s.holder != j.holder:
+		case s.holder != j.Holder:
 			return s, false
 		case next != nil:
 			s.setDue(*next)
-		case s.asked == j.Asked:
+		case s.asked == j.Requests:
 			return jobState{}, true
 		}
 		s.holder, s.lease = 0, 0
@@ -120,8 +112,8 @@ func (t *IndexStore) EndJob(ctx context.Context, j *Job, next *value.Time) (due 
 // due first. Some may be taken already: the index that it reads follows the
 // table within a moment, and knows neither that nor how often they were asked
 // for.
-func (t *IndexStore) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]Job, error) {
-	var found []Job
+func (t *IndexStore) DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]index.Job, error) {
+	var found []index.Job
 	in := timed(jobShard(shard), behind(""), (now + 1).String(), limit)
 	err := t.query(ctx, in, func(it item) (bool, error) {
 		j, err := decodeDueJob(it)
@@ -133,17 +125,17 @@ func (t *IndexStore) DueJobs(ctx context.Context, shard int, now value.Time, lim
 	return found, err
 }
 
-func decodeDueJob(it item) (Job, error) {
+func decodeDueJob(it item) (index.Job, error) {
 	pk := getString(it, attrPK)
 	parts := strings.SplitN(pk, "#", 3)
 	if len(parts) < 3 {
-		return Job{}, fmt.Errorf("a job of the unknown list %q", pk)
+		return index.Job{}, fmt.Errorf("a job of the unknown list %q", pk)
 	}
 	org, err := value.ParseID(parts[1])
 	if err != nil {
-		return Job{}, fmt.Errorf("a job of the list %q: %w", pk, err)
+		return index.Job{}, fmt.Errorf("a job of the list %q: %w", pk, err)
 	}
-	return Job{OrganizationID: org, List: parts[2]}, nil
+	return index.Job{OrganizationID: org, List: parts[2]}, nil
 }
 
 // changeJob stores what change makes of the list's job, unless it makes

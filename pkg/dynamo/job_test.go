@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -48,7 +49,7 @@ func (j *jobs) ask(due time.Duration) {
 	}
 }
 
-func (j *jobs) take(until time.Duration) *dynamo.Job {
+func (j *jobs) take(until time.Duration) *index.Job {
 	j.t.Helper()
 	taken, err := j.TakeJob(j.t.Context(), j.org, list, jobStart.Add(until))
 	if err != nil {
@@ -57,7 +58,7 @@ func (j *jobs) take(until time.Duration) *dynamo.Job {
 	return taken
 }
 
-func (j *jobs) end(taken *dynamo.Job, next *time.Duration) {
+func (j *jobs) end(taken *index.Job, next *time.Duration) {
 	j.t.Helper()
 	var at *value.Time
 	if next != nil {
@@ -69,7 +70,7 @@ func (j *jobs) end(taken *dynamo.Job, next *time.Duration) {
 }
 
 // due lists the jobs of all shards that are due so long after the start.
-func (j *jobs) due(after time.Duration) (found []dynamo.Job) {
+func (j *jobs) due(after time.Duration) (found []index.Job) {
 	j.t.Helper()
 	for shard := range dynamo.JobShards {
 		some, err := j.DueJobs(j.t.Context(), shard, jobStart.Add(after), 100)
@@ -84,7 +85,7 @@ func (j *jobs) due(after time.Duration) (found []dynamo.Job) {
 func (j *jobs) checkDue(name string, after time.Duration, want bool) {
 	j.t.Helper()
 	found := j.due(after)
-	if (len(found) == 1) != want || want && found[0] != (dynamo.Job{OrganizationID: j.org, List: list}) {
+	if (len(found) == 1) != want || want && found[0] != (index.Job{OrganizationID: j.org, List: list}) {
 		j.t.Errorf("%s: due after %s: %+v, want it %t", name, after, found, want)
 	}
 }
@@ -149,7 +150,7 @@ func TestJobIsDueAtTheEarliestTimeAskedFor(t *testing.T) {
 	}
 	j.now.Store(int64(jobStart.Add(time.Hour)))
 	taken := j.take(2 * time.Hour)
-	if taken == nil || taken.Asked != 3 || taken.OrganizationID != j.org || taken.List != list {
+	if taken == nil || taken.Requests != 3 || taken.OrganizationID != j.org || taken.List != list {
 		t.Fatalf("took %+v, want the job asked for 3 times", taken)
 	}
 	j.checkState("taken", "asked 3, due -, held true until 2h0m0s, marked 1h0m0s")
@@ -168,7 +169,7 @@ func TestJobThatIsTakenIsNobodyElses(t *testing.T) {
 	j.now.Store(int64(jobStart.Add(time.Minute)))
 	j.checkDue("left", time.Minute, true)
 	second := j.take(2 * time.Minute)
-	if second == nil || second.Asked != 2 {
+	if second == nil || second.Requests != 2 {
 		t.Fatalf("took %+v, want what a holder that died has left", second)
 	}
 	j.end(first, nil)
@@ -239,13 +240,13 @@ func TestDueJobsComeLongestDueFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen += len(all)
-		number := func(d dynamo.Job) (n int) {
+		number := func(d index.Job) (n int) {
 			if _, err := fmt.Sscanf(d.List, "list%d", &n); err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
-		if !slices.IsSortedFunc(all, func(a, b dynamo.Job) int { return number(b) - number(a) }) {
+		if !slices.IsSortedFunc(all, func(a, b index.Job) int { return number(b) - number(a) }) {
 			t.Errorf("shard %d: %+v", shard, all)
 		}
 		for limit := range all {
@@ -289,34 +290,34 @@ func (m *meddling) Do(r *http.Request) (*http.Response, error) {
 }
 
 // jobStates are ways to a stored job; they return who holds it.
-var jobStates = map[string]func(*jobs) *dynamo.Job{
-	"none":        func(*jobs) *dynamo.Job { return nil },
-	"asked":       func(j *jobs) *dynamo.Job { j.ask(-time.Minute); return nil },
-	"asked later": func(j *jobs) *dynamo.Job { j.ask(time.Hour); return nil },
-	"taken":       func(j *jobs) *dynamo.Job { j.ask(0); return j.take(time.Minute) },
-	"taken and asked": func(j *jobs) *dynamo.Job {
+var jobStates = map[string]func(*jobs) *index.Job{
+	"none":        func(*jobs) *index.Job { return nil },
+	"asked":       func(j *jobs) *index.Job { j.ask(-time.Minute); return nil },
+	"asked later": func(j *jobs) *index.Job { j.ask(time.Hour); return nil },
+	"taken":       func(j *jobs) *index.Job { j.ask(0); return j.take(time.Minute) },
+	"taken and asked": func(j *jobs) *index.Job {
 		j.ask(0)
 		taken := j.take(time.Minute)
 		j.ask(2 * time.Second)
 		return taken
 	},
-	"left":           func(j *jobs) *dynamo.Job { j.ask(0); return j.take(-time.Second) },
-	"left and asked": func(j *jobs) *dynamo.Job { j.ask(0); taken := j.take(-time.Second); j.ask(0); return taken },
+	"left":           func(j *jobs) *index.Job { j.ask(0); return j.take(-time.Second) },
+	"left and asked": func(j *jobs) *index.Job { j.ask(0); taken := j.take(-time.Second); j.ask(0); return taken },
 }
 
 // jobSteps are what somebody may do with a job; they return what came of it.
-var jobSteps = map[string]func(*jobs, *dynamo.Job) string{
-	"ask":       func(j *jobs, _ *dynamo.Job) string { j.ask(0); return "" },
-	"ask later": func(j *jobs, _ *dynamo.Job) string { j.ask(2 * time.Hour); return "" },
-	"take": func(j *jobs, _ *dynamo.Job) string {
+var jobSteps = map[string]func(*jobs, *index.Job) string{
+	"ask":       func(j *jobs, _ *index.Job) string { j.ask(0); return "" },
+	"ask later": func(j *jobs, _ *index.Job) string { j.ask(2 * time.Hour); return "" },
+	"take": func(j *jobs, _ *index.Job) string {
 		taken := j.take(2 * time.Minute)
 		if taken == nil {
 			return "not taken"
 		}
-		return fmt.Sprintf("taken, asked %d", taken.Asked)
+		return fmt.Sprintf("taken, asked %d", taken.Requests)
 	},
-	"end": func(j *jobs, held *dynamo.Job) string { j.end(held, nil); return "" },
-	"end, again later": func(j *jobs, held *dynamo.Job) string {
+	"end": func(j *jobs, held *index.Job) string { j.end(held, nil); return "" },
+	"end, again later": func(j *jobs, held *index.Job) string {
 		j.end(held, ptr(time.Hour))
 		return ""
 	},

@@ -9,34 +9,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
-)
-
-// Which manifest of a list is meant: the one that lists are answered from, or
-// the state of a rebuild that is under way.
-const (
-	LiveManifest    = "MANIFEST"
-	RebuildManifest = "REBUILD"
 )
 
 // attrCovered stands beside the body so that a writer of the tail can read it.
 const attrCovered = "covered"
 
-// Manifest is what a list's index consists of. What the body means is the
-// caller's.
-type Manifest struct {
-	Version uint64 // rises by one with every write, from 1
-	Covered uint64 // the last sequence of the tail that is in the segments
-	Body    []byte // at most [MaxBody] bytes
-}
-
-// Manifest reads a manifest, strongly consistent; nil when there is none.
-func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which string) (*Manifest, error) {
+// index.StoredManifest reads a manifest, strongly consistent; nil when there is none.
+func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
 	it, err := t.get(ctx, manifestKey(org, list, which))
 	if err != nil || it == nil {
 		return nil, err
 	}
-	return &Manifest{
+	return &index.StoredManifest{
 		Version: getUnsigned(it, attrItemVersion), Covered: getUnsigned(it, attrCovered), Body: getBinary(it, attrBody),
 	}, nil
 }
@@ -44,7 +30,7 @@ func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which str
 // covered reads how far the segments of a list go; 0 without a manifest.
 func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (uint64, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &t.name, Key: manifestKey(org, list, LiveManifest).item(), ConsistentRead: aws.Bool(true),
+		TableName: &t.name, Key: manifestKey(org, list, index.LiveManifest).item(), ConsistentRead: aws.Bool(true),
 		ProjectionExpression: aws.String(attrCovered),
 	})
 	if err != nil {
@@ -57,7 +43,7 @@ func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (ui
 // there may be none. It reports false, and has written nothing, when another
 // was faster. A write that met its own earlier try has succeeded. After an
 // error the write may have been made nevertheless.
-func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which string, m Manifest) (bool, error) {
+func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which string, m index.StoredManifest) (bool, error) {
 	if err := checkBody("a manifest", m.Body); err != nil {
 		return false, err
 	}

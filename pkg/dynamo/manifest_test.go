@@ -11,17 +11,18 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-func putManifest(t *testing.T, table *dynamo.Table, org value.ID, m dynamo.Manifest) {
+func putManifest(t *testing.T, table *dynamo.Table, org value.ID, m index.StoredManifest) {
 	t.Helper()
-	if done, err := table.PutManifest(t.Context(), org, list, dynamo.LiveManifest, m); !done || err != nil {
+	if done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, m); !done || err != nil {
 		t.Fatalf("put version %d: %t, %v", m.Version, done, err)
 	}
 }
 
-func checkManifest(t *testing.T, table *dynamo.Table, org value.ID, which string, want *dynamo.Manifest) {
+func checkManifest(t *testing.T, table *dynamo.Table, org value.ID, which string, want *index.StoredManifest) {
 	t.Helper()
 	got, err := table.Manifest(t.Context(), org, list, which)
 	if err != nil || cmp.Diff(want, got) != "" {
@@ -31,14 +32,14 @@ func checkManifest(t *testing.T, table *dynamo.Table, org value.ID, which string
 
 func TestManifestIsReplacedByItsNextVersionOnly(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	checkManifest(t, table, org, dynamo.LiveManifest, nil)
-	stands := dynamo.Manifest{}
+	checkManifest(t, table, org, index.LiveManifest, nil)
+	stands := index.StoredManifest{}
 	for i, row := range []struct {
 		version uint64
 		want    bool
 	}{{2, false}, {1, true}, {1, false}, {3, false}, {2, true}, {2, false}, {1, false}, {4, false}, {3, true}} {
-		m := dynamo.Manifest{Version: row.version, Covered: uint64(i), Body: fmt.Appendf(nil, "body %d", i)}
-		done, err := table.PutManifest(t.Context(), org, list, dynamo.LiveManifest, m)
+		m := index.StoredManifest{Version: row.version, Covered: uint64(i), Body: fmt.Appendf(nil, "body %d", i)}
+		done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, m)
 		if done != row.want || err != nil {
 			t.Fatalf("put version %d over %d: %t, %v, want %t", row.version, stands.Version, done, err, row.want)
 		}
@@ -46,22 +47,22 @@ func TestManifestIsReplacedByItsNextVersionOnly(t *testing.T) {
 			stands = m
 		}
 		if stands.Version > 0 {
-			checkManifest(t, table, org, dynamo.LiveManifest, &stands)
+			checkManifest(t, table, org, index.LiveManifest, &stands)
 		}
 	}
-	checkManifest(t, table, org, dynamo.RebuildManifest, nil)
-	checkManifest(t, table, value.NewID(), dynamo.LiveManifest, nil)
+	checkManifest(t, table, org, index.RebuildManifest, nil)
+	checkManifest(t, table, value.NewID(), index.LiveManifest, nil)
 }
 
 func TestOneOfManyReplacesAManifest(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	for version := uint64(1); version <= 4; version++ {
 		var wg sync.WaitGroup
-		won := make(chan dynamo.Manifest, 8)
+		won := make(chan index.StoredManifest, 8)
 		for writer := range 8 {
 			wg.Go(func() {
-				m := dynamo.Manifest{Version: version, Covered: uint64(writer), Body: fmt.Appendf(nil, "%d", writer)}
-				done, err := table.PutManifest(t.Context(), org, list, dynamo.LiveManifest, m)
+				m := index.StoredManifest{Version: version, Covered: uint64(writer), Body: fmt.Appendf(nil, "%d", writer)}
+				done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, m)
 				if err != nil {
 					t.Error(err)
 				}
@@ -76,15 +77,15 @@ func TestOneOfManyReplacesAManifest(t *testing.T) {
 			t.Fatalf("version %d was put by %d writers", version, len(won))
 		}
 		winner := <-won
-		checkManifest(t, table, org, dynamo.LiveManifest, &winner)
+		checkManifest(t, table, org, index.LiveManifest, &winner)
 	}
 }
 
 func TestManifestIsDroppedInItsVersion(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	live := dynamo.Manifest{Version: 1, Covered: 9, Body: []byte("live")}
+	live := index.StoredManifest{Version: 1, Covered: 9, Body: []byte("live")}
 	putManifest(t, table, org, live)
-	if done, err := table.PutManifest(t.Context(), org, list, dynamo.RebuildManifest, dynamo.Manifest{Version: 1, Body: []byte("r")}); !done || err != nil {
+	if done, err := table.PutManifest(t.Context(), org, list, index.RebuildManifest, index.StoredManifest{Version: 1, Body: []byte("r")}); !done || err != nil {
 		t.Fatal(done, err)
 	}
 	for _, row := range []struct {
@@ -92,21 +93,21 @@ func TestManifestIsDroppedInItsVersion(t *testing.T) {
 		version uint64
 		want    error
 	}{{value.NewID(), 1, nil}, {org, 2, fault.ErrChanged}, {org, 1, nil}, {org, 1, nil}} {
-		if err := table.DeleteManifest(t.Context(), row.org, list, dynamo.RebuildManifest, row.version); !errors.Is(err, row.want) {
+		if err := table.DeleteManifest(t.Context(), row.org, list, index.RebuildManifest, row.version); !errors.Is(err, row.want) {
 			t.Errorf("drop version %d: %v, want %v", row.version, err, row.want)
 		}
 	}
-	checkManifest(t, table, org, dynamo.RebuildManifest, nil)
-	checkManifest(t, table, org, dynamo.LiveManifest, &live)
+	checkManifest(t, table, org, index.RebuildManifest, nil)
+	checkManifest(t, table, org, index.LiveManifest, &live)
 }
 
 func TestManifestThatFitsNoItemIsRefused(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	largest := dynamo.Manifest{Version: 1, Body: make([]byte, dynamo.MaxBody)}
+	largest := index.StoredManifest{Version: 1, Body: make([]byte, index.MaxBody)}
 	putManifest(t, table, org, largest)
-	checkManifest(t, table, org, dynamo.LiveManifest, &largest)
-	larger := dynamo.Manifest{Version: 2, Body: make([]byte, dynamo.MaxBody+1)}
-	if done, err := table.PutManifest(t.Context(), org, list, dynamo.LiveManifest, larger); done || err == nil {
+	checkManifest(t, table, org, index.LiveManifest, &largest)
+	larger := index.StoredManifest{Version: 2, Body: make([]byte, index.MaxBody+1)}
+	if done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, larger); done || err == nil {
 		t.Errorf("a body of %d bytes: %t, %v", len(larger.Body), done, err)
 	}
 }
@@ -116,7 +117,7 @@ func TestManifestWhoseAnswerIsLostIsPut(t *testing.T) {
 	org := value.NewID()
 	for version := uint64(1); version <= 3; version++ {
 		b.broken.Store(false)
-		putManifest(t, table, org, dynamo.Manifest{Version: version, Body: []byte("x")})
+		putManifest(t, table, org, index.StoredManifest{Version: version, Body: []byte("x")})
 		if !b.broken.Load() {
 			t.Error("no answer was lost")
 		}
@@ -130,14 +131,14 @@ func TestManifestThatIsReplacedBeforeItsAnswerIsRepeatedIsInDoubt(t *testing.T) 
 	table, b := breakingTable(t, "PutItem")
 	org := value.NewID()
 	b.after = func() {
-		putManifest(t, table, org, dynamo.Manifest{Version: 2, Body: []byte("other")})
+		putManifest(t, table, org, index.StoredManifest{Version: 2, Body: []byte("other")})
 	}
 	b.broken.Store(false)
-	done, err := table.PutManifest(t.Context(), org, list, dynamo.LiveManifest, dynamo.Manifest{Version: 1, Body: []byte("own")})
+	done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, index.StoredManifest{Version: 1, Body: []byte("own")})
 	if done || err == nil {
 		t.Errorf("got %t, %v, want an error", done, err)
 	}
-	if done, err := table.PutManifest(t.Context(), org, list, dynamo.LiveManifest, dynamo.Manifest{Version: 1}); done || err != nil {
+	if done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, index.StoredManifest{Version: 1}); done || err != nil {
 		t.Errorf("a writer that comes late: got %t, %v, want a lost race", done, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -21,25 +22,6 @@ import (
 // folded into the index within a week; the rest is for a fold that is held up.
 // Removal by age is free.
 const TailRetention = 30 * 24 * time.Hour
-
-// MaxBody is the most bytes of a tail entry, a manifest or a chunk: an item
-// can have 400 KB, keys and names included.
-const MaxBody = 390 << 10
-
-// TailEntry is one entry of a list's tail.
-type TailEntry struct {
-	Sequence uint64
-	At       value.Time // when it was appended, and so became visible in lists
-	Body     []byte
-}
-
-// Appended tells where an entry came to stand.
-type Appended struct {
-	Sequence uint64
-	Sum      uint64     // bytes of the bodies of this entry and those before it, since the tail was last empty
-	At       value.Time // never before that of the entry before
-	Previous value.Time // At of the entry before; 0 when none is left
-}
 
 // The tail of a list is a run of items whose sequences rise by exactly one
 // from 1, so that a reader notices one that it misses. Each is put on the
@@ -83,38 +65,38 @@ const (
 // AppendTail appends an entry. Entries become visible in the order of their
 // sequences. After an error the entry may be there nevertheless.
 //
-// The body, of at most [MaxBody] bytes, is what entry makes for the place that
+// The body, of at most [index.MaxBody] bytes, is what entry makes for the place that
 // it is to have, Sum not set. It is called ahead of each try, so that it may do
 // what must have been done by the time at which the entry is there, even if
 // the caller dies. An error of it ends the attempt.
-func (t *IndexStore) AppendTail(ctx context.Context, org value.ID, list string, entry func(next Appended) (body []byte, err error)) (Appended, error) {
+func (t *IndexStore) AppendTail(ctx context.Context, org value.ID, list string, entry func(next index.Position) (body []byte, err error)) (index.Position, error) {
 	mark := newMark()
 	for attempt := range contendedAttempts {
 		if attempt > 0 {
 			if err := backOff(ctx, attempt); err != nil {
-				return Appended{}, wrap("append to the tail", err)
+				return index.Position{}, wrap("append to the tail", err)
 			}
 		}
 		end, err := t.tailEnd(ctx, org, list)
 		if err != nil {
-			return Appended{}, err
+			return index.Position{}, err
 		}
 		next, done, err := t.appendAfter(ctx, org, list, end, mark, entry)
 		if err != nil {
-			return Appended{}, err
+			return index.Position{}, err
 		}
 		if done {
 			return next, nil
 		}
 	}
-	return Appended{}, fault.Busy(fmt.Errorf("append to the tail of %s: others were faster %d times", list, contendedAttempts))
+	return index.Position{}, fault.Busy(fmt.Errorf("append to the tail of %s: others were faster %d times", list, contendedAttempts))
 }
 
 // appendAfter reports false when another entry stands behind the end.
-func (t *IndexStore) appendAfter(ctx context.Context, org value.ID, list string, end Appended, mark uint64, entry func(Appended) ([]byte, error)) (next Appended, done bool, err error) {
+func (t *IndexStore) appendAfter(ctx context.Context, org value.ID, list string, end index.Position, mark uint64, entry func(index.Position) ([]byte, error)) (next index.Position, done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailPutTime)
 	defer cancel()
-	next = Appended{Sequence: end.Sequence + 1, At: max(value.TimeOf(t.now()), end.At), Previous: end.At}
+	next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(t.now()), end.At), Previous: end.At}
 	body, err := entry(next)
 	if err == nil {
 		err = checkBody("an entry of the tail", body)
@@ -128,8 +110,8 @@ func (t *IndexStore) appendAfter(ctx context.Context, org value.ID, list string,
 }
 
 func checkBody(what string, body []byte) error {
-	if len(body) > MaxBody {
-		return fmt.Errorf("%s of %d bytes: at most %d fit into an item", what, len(body), MaxBody)
+	if len(body) > index.MaxBody {
+		return fmt.Errorf("%s of %d bytes: at most %d fit into an item", what, len(body), index.MaxBody)
 	}
 	return nil
 }
@@ -160,20 +142,20 @@ func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (ui
 // Age removes entries in any order, the newest perhaps first. A young entry
 // proves that no later one has been removed; beside an old one the manifest
 // is asked too, which covered what was removed.
-func (t *IndexStore) tailEnd(ctx context.Context, org value.ID, list string) (Appended, error) {
+func (t *IndexStore) tailEnd(ctx context.Context, org value.ID, list string) (index.Position, error) {
 	in := partition(tailPartition(org, list), tailPrefix)
 	in.TableName, in.Limit, in.ScanIndexForward = &t.name, aws.Int32(1), aws.Bool(false)
 	in.ProjectionExpression = aws.String("SK, #at, #sum")
 	in.ExpressionAttributeNames = map[string]string{"#at": attrAt, "#sum": attrSum}
 	out, err := t.client.Query(ctx, in)
 	if err != nil {
-		return Appended{}, wrap("read the end of the tail", err)
+		return index.Position{}, wrap("read the end of the tail", err)
 	}
-	var end Appended
+	var end index.Position
 	if len(out.Items) == 1 {
 		it := out.Items[0]
 		if end.Sequence, err = tailSequence(it); err != nil {
-			return Appended{}, err
+			return index.Position{}, err
 		}
 		end.Sum, end.At = getUnsigned(it, attrSum), value.Time(getNumber(it, attrAt))
 		if t.now().Sub(end.At.Std()) < TailRetention/2 {
@@ -184,7 +166,7 @@ func (t *IndexStore) tailEnd(ctx context.Context, org value.ID, list string) (Ap
 	if err != nil || covered <= end.Sequence {
 		return end, err
 	}
-	return Appended{Sequence: covered}, nil
+	return index.Position{Sequence: covered}, nil
 }
 
 func tailSequence(it item) (uint64, error) {
@@ -197,7 +179,7 @@ func tailSequence(it item) (uint64, error) {
 }
 
 // putTail reports false when another entry has the key.
-func (t *IndexStore) putTail(ctx context.Context, k key, next Appended, mark uint64, body []byte) (done bool, err error) {
+func (t *IndexStore) putTail(ctx context.Context, k key, next index.Position, mark uint64, body []byte) (done bool, err error) {
 	it := k.item()
 	it[attrType], it[attrBody], it[attrMark] = str(typeTail), bodyValue(body), unsigned(mark)
 	it[attrAt], it[attrSum] = num(int64(next.At)), unsigned(next.Sum)
@@ -218,7 +200,7 @@ func (t *IndexStore) putTail(ctx context.Context, k key, next Appended, mark uin
 // TailAfter hands the entries after the sequence to each, in order. Unless the
 // reading is strongly consistent, which costs twice as much, the newest may be
 // missing, and a gap may be an entry that another read will show.
-func (t *IndexStore) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(TailEntry) error) error {
+func (t *IndexStore) TailAfter(ctx context.Context, org value.ID, list string, after uint64, consistent bool, each func(index.StoredEntry) error) error {
 	in := partition(tailPartition(org, list), "")
 	in.ConsistentRead = &consistent
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :after AND :end")
@@ -235,7 +217,7 @@ func (t *IndexStore) TailAfter(ctx context.Context, org value.ID, list string, a
 
 // TailBack hands the entries up to the sequence to each, the newest first, for
 // as long as it wants more. The reading is strongly consistent.
-func (t *IndexStore) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(TailEntry) (more bool, err error)) error {
+func (t *IndexStore) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(index.StoredEntry) (more bool, err error)) error {
 	in := partition(tailPartition(org, list), "")
 	in.ScanIndexForward = aws.Bool(false)
 	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
@@ -250,12 +232,12 @@ func (t *IndexStore) TailBack(ctx context.Context, org value.ID, list string, up
 	})
 }
 
-func decodeTail(it item) (TailEntry, error) {
+func decodeTail(it item) (index.StoredEntry, error) {
 	sequence, err := tailSequence(it)
 	if err != nil {
-		return TailEntry{}, err
+		return index.StoredEntry{}, err
 	}
-	return TailEntry{Sequence: sequence, At: value.Time(getNumber(it, attrAt)), Body: getBinary(it, attrBody)}, nil
+	return index.StoredEntry{Sequence: sequence, At: value.Time(getNumber(it, attrAt)), Body: getBinary(it, attrBody)}, nil
 }
 
 func unsigned(n uint64) types.AttributeValue {

@@ -14,14 +14,15 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 const list = "product"
 
-func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (entries []dynamo.TailEntry) {
+func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (entries []index.StoredEntry) {
 	t.Helper()
-	err := table.TailAfter(t.Context(), org, list, after, false, func(e dynamo.TailEntry) error {
+	err := table.TailAfter(t.Context(), org, list, after, false, func(e index.StoredEntry) error {
 		entries = append(entries, e)
 		return nil
 	})
@@ -31,7 +32,7 @@ func readTail(t *testing.T, table *dynamo.Table, org value.ID, after uint64) (en
 	return entries
 }
 
-func appendTail(t *testing.T, table *dynamo.Table, org value.ID, body string) dynamo.Appended {
+func appendTail(t *testing.T, table *dynamo.Table, org value.ID, body string) index.Position {
 	t.Helper()
 	a, err := table.AppendTail(t.Context(), org, list, fixed([]byte(body)))
 	if err != nil {
@@ -117,7 +118,7 @@ func TestTailIsReadFromASequenceOn(t *testing.T) {
 
 func TestTailOfManyPagesIsReadWhole(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	body := bytes.Repeat([]byte{7}, dynamo.MaxBody)
+	body := bytes.Repeat([]byte{7}, index.MaxBody)
 	for range 5 {
 		if _, err := table.AppendTail(t.Context(), org, list, fixed(body)); err != nil {
 			t.Fatal(err)
@@ -160,12 +161,12 @@ func TestTailGoesOnAfterItsEntriesAreGone(t *testing.T) {
 				appendTail(t, table, org, "old")
 			}
 			if row.covered > 0 {
-				putManifest(t, table, org, dynamo.Manifest{Version: 1, Covered: row.covered})
+				putManifest(t, table, org, index.StoredManifest{Version: 1, Covered: row.covered})
 			}
 			before := value.TimeOf(now)
 			now = now.Add(row.after)
 			removeEntries(t, client, name, org, row.removed...)
-			want := dynamo.Appended{Sequence: row.want, Sum: 4, At: value.TimeOf(now)}
+			want := index.Position{Sequence: row.want, Sum: 4, At: value.TimeOf(now)}
 			if row.standing {
 				want.Sum, want.Previous = 13, before
 			}
@@ -208,8 +209,8 @@ func TestAppendWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 }
 
 // fixed is an entry that is the same wherever it comes to stand.
-func fixed(body []byte) func(dynamo.Appended) ([]byte, error) {
-	return func(dynamo.Appended) ([]byte, error) { return body, nil }
+func fixed(body []byte) func(index.Position) ([]byte, error) {
+	return func(index.Position) ([]byte, error) { return body, nil }
 }
 
 func TestATailIsReadBackFromAnyEntry(t *testing.T) {
@@ -218,7 +219,7 @@ func TestATailIsReadBackFromAnyEntry(t *testing.T) {
 		appendTail(t, table, org, body)
 	}
 	got := ""
-	err := table.TailBack(t.Context(), org, list, 3, func(e dynamo.TailEntry) (bool, error) {
+	err := table.TailBack(t.Context(), org, list, 3, func(e index.StoredEntry) (bool, error) {
 		got += string(e.Body)
 		return len(got) < 2, nil
 	})
@@ -236,7 +237,7 @@ func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 	start := now
 	for i, refused := range []error{nil, refusal, nil} {
 		now = start.Add(time.Duration(i) * time.Hour)
-		_, err := table.AppendTail(t.Context(), org, list, func(next dynamo.Appended) ([]byte, error) {
+		_, err := table.AppendTail(t.Context(), org, list, func(next index.Position) ([]byte, error) {
 			told = append(told, times{next.Previous, next.At})
 			return []byte("x"), refused
 		})
@@ -258,7 +259,7 @@ func TestWhatMustPrecedeAnEntryIsDoneFirst(t *testing.T) {
 func TestAnOvertakenAppendIsPreparedAnew(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	var tries int
-	got, err := table.AppendTail(t.Context(), org, list, func(next dynamo.Appended) ([]byte, error) {
+	got, err := table.AppendTail(t.Context(), org, list, func(next index.Position) ([]byte, error) {
 		tries++
 		if (next.Previous == 0) != (tries == 1) {
 			t.Errorf("try %d: the entry before is from %s", tries, next.Previous)

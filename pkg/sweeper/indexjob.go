@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -17,7 +17,7 @@ const indexJobPage = 32
 
 // DueIndexJobs finds the index jobs that are due, the longest due first.
 type DueIndexJobs interface {
-	DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]dynamo.Job, error)
+	DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]index.Job, error)
 }
 
 // IndexQueue starts index jobs.
@@ -39,7 +39,7 @@ func (s *Sweeper) startIndexJobs(ctx context.Context, shard int, found *findings
 	if err != nil {
 		return err
 	}
-	err = each(ctx, due, func(ctx context.Context, _ int, job dynamo.Job) error {
+	err = each(ctx, due, func(ctx context.Context, _ int, job index.Job) error {
 		return s.index.Send(ctx, job.OrganizationID, job.List)
 	})
 	if err != nil {

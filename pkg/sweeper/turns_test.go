@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -59,7 +59,7 @@ func (c *crowded) Due(_ context.Context, shard int, after string, _ value.Time, 
 	return c.due, nil
 }
 
-func (c *crowded) DueJobs(context.Context, int, value.Time, int) ([]dynamo.Job, error) {
+func (c *crowded) DueJobs(context.Context, int, value.Time, int) ([]index.Job, error) {
 	return nil, nil
 }
 

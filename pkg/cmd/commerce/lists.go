@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -34,9 +34,9 @@ func (t *listsTarget) flags(cmd *cobra.Command) {
 type scope struct {
 	table         *dynamo.Table
 	owner         string // whose table it is: one in AWS, or the local runner
-	all           *indexing.Lists
+	all           *index.Lists
 	organizations []value.ID // in the order of their ids
-	lists         []*indexing.List
+	lists         []*index.List
 }
 
 func (t *listsTarget) open(ctx context.Context) (*scope, error) {
@@ -51,7 +51,7 @@ func (t *listsTarget) open(ctx context.Context) (*scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scope{table: table, all: indexing.NewLists(table), organizations: []value.ID{one}}
+	s := &scope{table: table, all: index.NewLists(table, dynamo.Shards), organizations: []value.ID{one}}
 	if s.owner = t.table; file != nil {
 		s.owner = file.OrganizationID // new for new data
 	}
@@ -65,12 +65,12 @@ func (t *listsTarget) open(ctx context.Context) (*scope, error) {
 }
 
 // named returns the list of the name, or all for none.
-func named(all *indexing.Lists, name string) ([]*indexing.List, error) {
+func named(all *index.Lists, name string) ([]*index.List, error) {
 	if name == "" {
 		return all.All(), nil
 	}
 	if list := all.Named(name); list != nil {
-		return []*indexing.List{list}, nil
+		return []*index.List{list}, nil
 	}
 	names := make([]string, len(all.All()))
 	for i, list := range all.All() {

@@ -19,7 +19,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -62,10 +65,10 @@ func (c *reindexCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if position.known() {
 		fmt.Fprintf(errOut, "going on at organization %s of an interrupted run\n", position.state.Organization)
 	}
-	maintainer := indexing.NewCompactor(s.table, s.all.All(), time.Now, newLogger(errOut, slog.LevelError))
+	maintainer := compactor.New(s.table, s.all.All(), time.Now, newLogger(errOut, slog.LevelError))
 	bar := newListsBar(s, errOut, "reindexing")
 	for _, org := range s.organizations {
-		if err = reindex(ctx, maintainer, org, s.lists, position, bar); err != nil {
+		if err = reindex(ctx, s.table, maintainer, org, s.lists, position, bar); err != nil {
 			break
 		}
 	}
@@ -82,7 +85,7 @@ func (c *reindexCommand) run(ctx context.Context, out, errOut io.Writer) error {
 
 // reindex rebuilds the lists of one organization, as far as an earlier run has
 // not.
-func reindex(ctx context.Context, m *indexing.Compactor, org value.ID, lists []*indexing.List, position *reindexPosition, bar *listsBar) error {
+func reindex(ctx context.Context, storage *dynamo.Table, m *compactor.Compactor, org value.ID, lists []*index.List, position *reindexPosition, bar *listsBar) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(rebuilds)
 	for _, list := range lists {
@@ -92,7 +95,7 @@ func reindex(ctx context.Context, m *indexing.Compactor, org value.ID, lists []*
 			continue
 		}
 		group.Go(func() error {
-			if err := rebuild(ctx, m, org, list, progress); err != nil {
+			if err := rebuild(ctx, storage, m, org, list, progress); err != nil {
 				return fmt.Errorf("reindex %s of organization %s: %w", list.Name, org, err)
 			}
 			progress(1, 1)
@@ -105,13 +108,13 @@ func reindex(ctx context.Context, m *indexing.Compactor, org value.ID, lists []*
 // rebuild ends, when it is interrupted, after the job that is under way, which
 // takes some seconds at most: a job that breaks off keeps its list for a
 // minute from whoever goes on.
-func rebuild(ctx context.Context, m *indexing.Compactor, org value.ID, list *indexing.List, progress func(done, of int)) error {
+func rebuild(ctx context.Context, storage *dynamo.Table, m *compactor.Compactor, org value.ID, list *index.List, progress func(done, of int)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	between, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	return m.Rebuild(between, org, list, func(done, of int) {
+	return ops.Rebuild(between, storage, m, index.Key{Org: org, List: list}, func(done, of int) {
 		progress(done, of)
 		if ctx.Err() != nil {
 			end()

@@ -19,7 +19,8 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -122,8 +123,8 @@ func (s *shelf) damage(t *testing.T, sk string) (n int) {
 // indexed tells which lists of an organization have an index.
 func (s *shelf) indexed(t *testing.T, org value.ID) (names []string) {
 	t.Helper()
-	for _, list := range indexing.NewLists(s.table).All() {
-		m, err := s.table.Manifest(t.Context(), org, list.Name, dynamo.LiveManifest)
+	for _, list := range index.NewLists(s.table, dynamo.Shards).All() {
+		m, err := s.table.Manifest(t.Context(), org, list.Name, index.LiveManifest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,12 +246,12 @@ func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.
 	s := newShelf(t)
 	org := value.NewID()
 	s.store(t, org, 3)
-	lists := indexing.NewLists(s.table)
-	m := indexing.NewCompactor(s.table, lists.All(), time.Now, slog.New(slog.DiscardHandler))
+	lists := index.NewLists(s.table, dynamo.Shards)
+	m := compactor.New(s.table, lists.All(), time.Now, slog.New(slog.DiscardHandler))
 	products := lists.Named("products")
 	ctx, interrupt := context.WithCancel(t.Context())
 	told := 0
-	err := rebuild(ctx, m, org, products, func(int, int) {
+	err := rebuild(ctx, s.table, m, org, products, func(int, int) {
 		told++
 		interrupt()
 	})
@@ -267,13 +268,13 @@ func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.
 	if _, err := s.table.EndJob(t.Context(), job, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := rebuild(t.Context(), m, org, products, func(int, int) {}); err != nil {
+	if err := rebuild(t.Context(), s.table, m, org, products, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.indexed(t, org); !slices.Equal(got, []string{"products"}) {
 		t.Errorf("indexed %v, want products", got)
 	}
-	if err := rebuild(ctx, m, org, products, func(int, int) {}); !errors.Is(err, context.Canceled) {
+	if err := rebuild(ctx, s.table, m, org, products, func(int, int) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the interruption: got %v, want no rebuild begun", err)
 	}
 }

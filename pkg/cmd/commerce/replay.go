@@ -19,7 +19,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -339,11 +340,11 @@ type consumers struct {
 	table      *dynamo.Table
 	deliveries sqsqueue.Deliveries
 	indexJobs  sqsqueue.IndexJobs
-	lists      *indexing.Lists
+	lists      *index.Lists
 }
 
 func newConsumers(table *dynamo.Table, deliveries sqsqueue.Deliveries, indexJobs sqsqueue.IndexJobs) *consumers {
-	return &consumers{table, deliveries, indexJobs, indexing.NewLists(table)}
+	return &consumers{table, deliveries, indexJobs, index.NewLists(table, dynamo.Shards)}
 }
 
 // handTime bounds one call of a consumer. A batch and then each of its records
@@ -363,7 +364,7 @@ func (c *consumers) handle(ctx context.Context, consumer string, records []event
 	v := &verdict{}
 	handle := dispatcher.New(c.table, c.deliveries, v, time.Now, slog.New(v)).Handle
 	if consumer == indexerConsumer {
-		handle = indexing.NewIndexer(c.table, c.lasting(ctx), v, c.indexJobs, slog.New(v)).Handle
+		handle = indexer.New(c.table, c.lasting(ctx), v, c.indexJobs, slog.New(v)).Handle
 	}
 	response, err := handle(ctx, events.DynamoDBEvent{Records: records})
 	switch {
@@ -382,9 +383,9 @@ func (c *consumers) handle(ctx context.Context, consumer string, records []event
 // order and within a day, so the index forgets soon what it removed; a parked
 // change may come days later, and would bring it back. What the change removed
 // is removed all the same: no other change does that.
-func (c *consumers) lasting(ctx context.Context) indexing.Decoder {
-	return func(r *events.DynamoDBEventRecord) ([]indexing.ListChange, error) {
-		found, err := c.lists.Decode(r)
+func (c *consumers) lasting(ctx context.Context) indexer.Decoder {
+	return func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		found, err := indexer.DecodeFor(c.lists)(r)
 		if err != nil || dynamo.StreamType(r) != dynamo.StreamRecord {
 			return found, err
 		}
@@ -400,7 +401,7 @@ func (c *consumers) lasting(ctx context.Context) indexing.Decoder {
 		if now := stored[is.ID]; now != nil && now.Revision <= is.Revision {
 			return found, nil
 		}
-		return slices.DeleteFunc(found, func(e indexing.ListChange) bool { return !e.Document.Deleted }), nil
+		return slices.DeleteFunc(found, func(e indexer.ListChange) bool { return !e.Document.Deleted }), nil
 	}
 }
 

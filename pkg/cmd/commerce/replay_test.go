@@ -22,8 +22,10 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dispatcher"
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -259,7 +261,7 @@ func TestReplayKnowsWhatTheFunctionsPark(t *testing.T) {
 	if _, err := dispatcher.New(y.table, sqsqueue.Deliveries{}, y.park, time.Now, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := indexing.NewIndexer(y.table, indexing.NewLists(y.table).Decode, y.park, sqsqueue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
+	if _, err := indexer.New(y.table, indexer.DecodeFor(index.NewLists(y.table, dynamo.Shards)), y.park, sqsqueue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	got, code := y.replay(t.Context(), "--dry-run")

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -75,7 +76,7 @@ func (c *verifyCommand) run(ctx context.Context, out, errOut io.Writer) error {
 		for _, list := range s.lists {
 			differences, err := c.verify(ctx, s.table, org, list)
 			switch {
-			case err != nil && !indexing.Damaged(err):
+			case err != nil && !index.Damaged(err):
 				return troubled(fmt.Errorf("verify %s of organization %s: %w", list.Name, org, err))
 			case err != nil:
 				fmt.Fprintf(out, "%s %s cannot be read: %v\n", org, list.Name, err)
@@ -99,8 +100,8 @@ func (c *verifyCommand) run(ctx context.Context, out, errOut io.Writer) error {
 // verify returns the differences of a list that are there at every look. An
 // index that could not be read may have changed meanwhile, and is looked at
 // again, too.
-func (c *verifyCommand) verify(ctx context.Context, table *dynamo.Table, org value.ID, list *indexing.List) ([]indexing.Difference, error) {
-	differences, err := indexing.Verify(ctx, table, org, list, time.Now())
+func (c *verifyCommand) verify(ctx context.Context, table *dynamo.Table, org value.ID, list *index.List) ([]ops.Difference, error) {
+	differences, err := ops.Verify(ctx, table, org, list, time.Now())
 	seen := err == nil
 	for _, wait := range c.waits {
 		if err == nil && len(differences) == 0 {
@@ -109,34 +110,34 @@ func (c *verifyCommand) verify(ctx context.Context, table *dynamo.Table, org val
 		if err := c.pause(ctx, wait); err != nil {
 			return nil, err
 		}
-		var now []indexing.Difference
-		switch now, err = indexing.Verify(ctx, table, org, list, time.Now()); {
+		var now []ops.Difference
+		switch now, err = ops.Verify(ctx, table, org, list, time.Now()); {
 		case err == nil && seen:
 			differences = persisting(differences, now)
 		case err == nil:
 			differences, seen = now, true
 		}
 	}
-	slices.SortFunc(differences, func(a, b indexing.Difference) int {
-		return cmp.Or(bytes.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Sub, b.Sub), cmp.Compare(a.Part, b.Part))
+	slices.SortFunc(differences, func(a, b ops.Difference) int {
+		return cmp.Or(bytes.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Sub, b.Sub), cmp.Compare(a.Partition, b.Partition))
 	})
 	return differences, err
 }
 
 // persisting returns which of the differences found before are found now, too:
 // those in which the index has not come to what the table held before.
-func persisting(before, now []indexing.Difference) []indexing.Difference {
+func persisting(before, now []ops.Difference) []ops.Difference {
 	type place struct {
 		id   value.ID
 		sub  uint8
 		part int32
 	}
-	at := func(d indexing.Difference) place { return place{d.ID, d.Sub, d.Part} }
-	found := make(map[place]indexing.Difference, len(now))
+	at := func(d ops.Difference) place { return place{d.ID, d.Sub, d.Partition} }
+	found := make(map[place]ops.Difference, len(now))
 	for _, d := range now {
 		found[at(d)] = d
 	}
-	var rest []indexing.Difference
+	var rest []ops.Difference
 	for _, was := range before {
 		if is, still := found[at(was)]; still && (is.Index == was.Index || is.Index < was.Table) {
 			rest = append(rest, is)

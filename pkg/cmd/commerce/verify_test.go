@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -97,7 +98,7 @@ func TestVerifyDoesNotCountWhatIsOnItsWay(t *testing.T) {
 func TestADifferencePersistsUntilTheIndexComesToWhatTheTableHeld(t *testing.T) {
 	t.Parallel()
 	id, other := value.NewID(), value.NewID()
-	type d = indexing.Difference
+	type d = ops.Difference
 	for name, c := range map[string]struct {
 		before, now d
 		want        bool
@@ -113,8 +114,8 @@ func TestADifferencePersistsUntilTheIndexComesToWhatTheTableHeld(t *testing.T) {
 		"other values":                {d{ID: id, Index: 5, Table: 5}, d{ID: id, Index: 5, Table: 5}, true},
 		"another document":            {d{ID: id, Index: 5, Table: 6}, d{ID: other, Index: 5, Table: 6}, false},
 		"another half of it":          {d{ID: id, Index: 5, Table: 6}, d{ID: id, Sub: 1, Index: 5, Table: 6}, false},
-		"a part":                      {d{Part: 3}, d{Part: 3}, true},
-		"another part":                {d{Part: 3}, d{Part: 4}, false},
+		"a part":                      {d{Partition: 3}, d{Partition: 3}, true},
+		"another part":                {d{Partition: 3}, d{Partition: 4}, false},
 	} {
 		got := persisting([]d{c.before}, []d{c.now})
 		if c.want != (len(got) == 1) || c.want && got[0] != c.now {
@@ -151,7 +152,7 @@ func TestADamagedIndexIsToldAndMended(t *testing.T) {
 	org := value.NewID()
 	s.store(t, org, 5)
 	s.reindex(t)
-	for item, damaged := range map[string]int{dynamo.LiveManifest: len(s.indexed(t, org)), "CHUNK": 1} {
+	for item, damaged := range map[string]int{index.LiveManifest: len(s.indexed(t, org)), "CHUNK": 1} {
 		if s.damage(t, item) == 0 {
 			t.Fatalf("the index has no %s", item)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -103,7 +103,7 @@ func TestReadersAndWritersRunBesideOneAnother(t *testing.T) {
 			w.least(ours, commerce.KindProduct, numbered(9))
 		}
 		w.index()
-		w.advance(indexing.Freshness)
+		w.advance(views.Freshness)
 	}
 	close(stop)
 	readers.Wait()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -50,7 +50,7 @@ func TestWhatChangedAfterTheViewIsCheckedAgain(t *testing.T) {
 			cold, warm := w.serve(), w.serve()
 			ask(t, cold, key(siteA), "/api/products?search=nowhere").page(t)
 			known := ask(t, warm, key(siteA), tt.query)
-			w.advance(indexing.Freshness - time.Millisecond)
+			w.advance(views.Freshness - time.Millisecond)
 			tt.change(w)
 
 			a := ask(t, cold, key(siteA), tt.query)
@@ -92,7 +92,7 @@ func TestAWriteIsReadAtOnceByItsIDAndSoonInLists(t *testing.T) {
 		t.Errorf("%s: got %d, want the record", a.asked, a.status)
 	}
 	w.index()
-	w.advance(indexing.Freshness)
+	w.advance(views.Freshness)
 	ask(t, api, user(), "/api/products").expect(t, stored)
 }
 

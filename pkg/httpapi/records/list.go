@@ -11,13 +11,13 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Views answers queries of an organization's lists.
 type Views interface {
-	Query(ctx context.Context, org value.ID, list *indexing.List, q columnar.Query) (columnar.Result, error)
+	Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query) (columnar.Result, error)
 }
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -60,15 +60,15 @@ type area struct {
 	store  Store
 	views  Views
 	clock  func() time.Time
-	lists  map[commerce.Kind]*indexing.List
-	gone   *indexing.List // the deletions
+	lists  map[commerce.Kind]*index.List
+	gone   *index.List // the deletions
 	cached *recordCache
 }
 
 // Config is what the operations need of their surroundings.
 type Config struct {
 	Clock      func() time.Time
-	Lists      *indexing.Lists
+	Lists      *index.Lists
 	CacheBytes int // of records; 0 is 32 MiB
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -112,7 +112,7 @@ func (s *scene) round(t testing.TB) {
 		s.reindex(s.history[from:min(from+20, len(s.history))])
 	}
 	if s.random.IntN(2) == 0 {
-		s.advance(indexing.Freshness)
+		s.advance(views.Freshness)
 		s.look(t)
 	}
 	s.advance(time.Duration(s.random.IntN(60)) * time.Minute)

@@ -12,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -77,7 +77,7 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 	return found, s.fail
 }
 
-func (s *shelf) Query(_ context.Context, _ value.ID, list *indexing.List, q columnar.Query) (columnar.Result, error) {
+func (s *shelf) Query(_ context.Context, _ value.ID, list *index.List, q columnar.Query) (columnar.Result, error) {
 	return s.views[list.Name].Query(q), nil
 }
 
@@ -86,6 +86,6 @@ func (s *shelf) serve() http.Handler { return s.serveAt(func() time.Time { retur
 
 func (s *shelf) serveAt(clock func() time.Time, cacheBytes int) http.Handler {
 	return server(records.Operations(s, s, records.Config{
-		Clock: clock, Lists: indexing.NewLists(nil), CacheBytes: cacheBytes,
+		Clock: clock, Lists: index.NewLists(nil, 1), CacheBytes: cacheBytes,
 	}), clock)
 }

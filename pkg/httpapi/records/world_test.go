@@ -22,7 +22,10 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -61,8 +64,8 @@ type change struct{ old, next *commerce.Stored }
 type world struct {
 	t       testing.TB
 	table   *dynamo.Table
-	lists   *indexing.Lists
-	writer  *indexing.Indexer
+	lists   *index.Lists
+	writer  *indexer.Indexer
 	waiting []change // written and not indexed
 	stored  map[recordKey]*commerce.Stored
 	visible map[revisionKey]value.Time
@@ -76,8 +79,8 @@ func newWorld(t testing.TB, now time.Time) *world {
 	w := &world{t: t, now: now, stored: map[recordKey]*commerce.Stored{}, visible: map[revisionKey]value.Time{}}
 	client, name := dynamotest.Client(t)
 	w.table = dynamo.New(client, name, w.clock)
-	w.lists = indexing.NewLists(w.table)
-	w.writer = indexing.NewIndexer(w.table, w.lists.Decode, noPark{t}, noStart{}, slog.New(slog.DiscardHandler))
+	w.lists = index.NewLists(w.table, dynamo.Shards)
+	w.writer = indexer.New(w.table, indexer.DecodeFor(w.lists), noPark{t}, noStart{}, slog.New(slog.DiscardHandler))
 	return w
 }
 
@@ -112,17 +115,17 @@ func (w *world) advance(d time.Duration) { w.set(w.clock().Add(d)) }
 func (w *world) settle() {
 	w.t.Helper()
 	w.index()
-	w.advance(indexing.Freshness)
+	w.advance(views.Freshness)
 }
 
 // fold moves what the tail of a list holds into segments, as happens within a
 // day.
-func (w *world) fold(list *indexing.List) {
+func (w *world) fold(list *index.List) {
 	w.t.Helper()
 	if err := w.table.RequestJob(w.t.Context(), ours, list.Name, value.TimeOf(w.clock())); err != nil {
 		w.t.Fatal(err)
 	}
-	m := indexing.NewCompactor(w.table, w.lists.All(), w.clock, slog.New(slog.DiscardHandler))
+	m := compactor.New(w.table, w.lists.All(), w.clock, slog.New(slog.DiscardHandler))
 	if _, err := m.Run(w.t.Context(), ours, list.Name); err != nil {
 		w.t.Fatal(err)
 	}
@@ -256,7 +259,7 @@ func image(s *commerce.Stored) map[string]events.DynamoDBAttributeValue {
 // serve starts an instance of the read API, with views and caches that are
 // still empty.
 func (w *world) serve() http.Handler {
-	views := indexing.NewViewCache(w.table, indexing.Config{Clock: w.clock})
+	views := views.NewCache(w.table, views.Config{Clock: w.clock})
 	return server(records.Operations(w.table, views, records.Config{
 		Clock: w.clock, Lists: w.lists,
 	}), w.clock)

@@ -15,9 +15,13 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -32,7 +36,7 @@ type plant struct {
 	meter  *meter.Meter
 	org    value.ID
 	orders *orders
-	list   *indexing.List
+	list   *index.List
 	now    time.Time
 	jobs   bool // whether one was started
 }
@@ -57,7 +61,7 @@ func (b *bench) newPlant(ctx context.Context, count int) (*plant, error) {
 	p := &plant{meter: meter.New(), org: value.NewID(), now: now}
 	p.table = dynamo.New(dynamodb.New(s.client.Options(), p.meter.Measure), plantTable, p.clock)
 	p.orders = newOrders(count, value.TimeOf(now.AddDate(0, -24, 0)), value.TimeOf(now))
-	list := *indexing.NewLists(p.table).Records[commerce.KindOrder]
+	list := *index.NewLists(p.table, dynamo.Shards).Records[commerce.KindOrder]
 	list.Shards, list.Read = 1, p.read
 	p.list = &list
 	return p, nil
@@ -65,13 +69,13 @@ func (b *bench) newPlant(ctx context.Context, count int) (*plant, error) {
 
 func (p *plant) clock() time.Time { return p.now }
 
-// Send implements [indexing.Starter].
+// Send implements [index.Starter].
 func (p *plant) Send(context.Context, value.ID, string) error {
 	p.jobs = true
 	return nil
 }
 
-// Park implements [indexing.Parker]: nothing is to be parked.
+// Park implements [indexer.Parker]: nothing is to be parked.
 func (p *plant) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord, cause error) error {
 	return cause
 }
@@ -94,12 +98,12 @@ func (p *plant) read(_ context.Context, _ value.ID, _ int, after string) (docume
 	return documents, next, nil
 }
 
-func (p *plant) maintainer() *indexing.Compactor {
-	return indexing.NewCompactor(p.table, []*indexing.List{p.list}, p.clock, slog.New(slog.DiscardHandler))
+func (p *plant) maintainer() *compactor.Compactor {
+	return compactor.New(p.table, []*index.List{p.list}, p.clock, slog.New(slog.DiscardHandler))
 }
 
-func (p *plant) views() *indexing.ViewCache {
-	return indexing.NewViewCache(p.table, indexing.Config{MaxBytes: 1 << 30, Clock: p.clock, Start: p})
+func (p *plant) views() *views.Cache {
+	return views.NewCache(p.table, views.Config{MaxBytes: 1 << 30, Clock: p.clock, Start: p})
 }
 
 // run does jobs as long as there is something to do.
@@ -127,7 +131,7 @@ func (p *plant) settle(ctx context.Context) error {
 
 // fill makes the whole index at once, as commerce reindex does.
 func (p *plant) fill(ctx context.Context) error {
-	if err := p.maintainer().Rebuild(ctx, p.org, p.list, func(int, int) {}); err != nil {
+	if err := ops.Rebuild(ctx, p.table, p.maintainer(), index.Key{Org: p.org, List: p.list}, func(int, int) {}); err != nil {
 		return fmt.Errorf("make an index of %d orders: %w", p.orders.count, err)
 	}
 	return p.settle(ctx)
@@ -137,15 +141,15 @@ func (p *plant) fill(ctx context.Context) error {
 // apart, and does the jobs that it starts.
 func (p *plant) write(ctx context.Context, batches [][]int, every time.Duration) error {
 	revision := value.Time(0)
-	decode := func(r *events.DynamoDBEventRecord) ([]indexing.ListChange, error) {
+	decode := func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
 		n, err := strconv.Atoi(r.EventID)
 		if err != nil {
 			return nil, err
 		}
 		d := p.orders.document(n, revision)
-		return indexing.Changes(p.org, p.list, d.Revision, nil, &d), nil
+		return indexer.Changes(p.org, p.list, d.Revision, nil, &d), nil
 	}
-	writer := indexing.NewIndexer(p.table, decode, p, p, slog.New(slog.DiscardHandler))
+	writer := indexer.New(p.table, decode, p, p, slog.New(slog.DiscardHandler))
 	for _, numbers := range batches {
 		revision++
 		var batch events.DynamoDBEvent
@@ -256,14 +260,14 @@ func (p *plant) warm(ctx context.Context, t *table, about string) error {
 	if err != nil {
 		return err
 	}
-	views := p.views()
-	if _, err := views.Query(ctx, p.org, p.list, q); err != nil {
+	cache := p.views()
+	if _, err := cache.Query(ctx, p.org, p.list, q); err != nil {
 		return fmt.Errorf("%s: %w", about, err)
 	}
 	p.meter.Reset()
 	for range asked {
-		p.now = p.now.Add(indexing.Freshness)
-		if _, err := views.Query(ctx, p.org, p.list, q); err != nil {
+		p.now = p.now.Add(views.Freshness)
+		if _, err := cache.Query(ctx, p.org, p.list, q); err != nil {
 			return fmt.Errorf("%s: %w", about, err)
 		}
 	}

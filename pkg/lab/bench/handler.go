@@ -13,7 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/indexing"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -39,7 +39,7 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 }
 
 // Query implements [read.Views].
-func (s *shelf) Query(_ context.Context, _ value.ID, _ *indexing.List, q columnar.Query) (columnar.Result, error) {
+func (s *shelf) Query(_ context.Context, _ value.ID, _ *index.List, q columnar.Query) (columnar.Result, error) {
 	return s.view.Query(q), nil
 }
 
@@ -101,7 +101,7 @@ func measureHandler(ctx context.Context, b *bench) error {
 		return err
 	}
 	principal := auth.Principal{Kind: auth.KindKey, OrganizationID: shop.organization, Scopes: auth.ReadScopes(), RateLimit: 1_000_000}
-	server := httpapi.NewServer(records.Operations(s, s, records.Config{Clock: time.Now, Lists: indexing.NewLists(nil)}), httpapi.Config{
+	server := httpapi.NewServer(records.Operations(s, s, records.Config{Clock: time.Now, Lists: index.NewLists(nil, 1)}), httpapi.Config{
 		Caller: func(*http.Request) httpapi.Caller {
 			return httpapi.Caller{Principal: principal, RequestID: "r", BaseURL: "https://h"}
 		},

@@ -19,7 +19,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -192,7 +192,7 @@ func TestIndexerLogsTheChangesOfLists(t *testing.T) {
 	}
 	for _, list := range []string{"products", "orders", "deletions", "webhook-events"} {
 		entries := 0
-		err := w.table.TailAfter(t.Context(), value.MustID(sampleOrganization), list, 0, false, func(dynamo.TailEntry) error {
+		err := w.table.TailAfter(t.Context(), value.MustID(sampleOrganization), list, 0, false, func(index.StoredEntry) error {
 			entries++
 			return nil
 		})
@@ -310,7 +310,7 @@ func TestSweeperStartsAndDoesTheIndexJobsThatAreDue(t *testing.T) {
 	if len(answer.BatchItemFailures) != 0 {
 		t.Fatalf("sweeper reports failures: %+v", answer)
 	}
-	folded, err := w.table.Manifest(t.Context(), org, list, dynamo.LiveManifest)
+	folded, err := w.table.Manifest(t.Context(), org, list, index.LiveManifest)
 	if err != nil || folded == nil || folded.Covered != 1 {
 		t.Errorf("manifest %+v (%v), want one that covers the change", folded, err)
 	}

@@ -1,0 +1,298 @@
+// Package compactor does the jobs of the list index, each for one list: it
+// flushes the tail into segments, merges segments, counts partitions that have
+// been quiet, and rebuilds a damaged index from the table.
+//
+// A job is bounded in bytes and time, and safe to repeat. It writes new chunks
+// first and then puts the manifest that names them, on the condition that the
+// live one is still the one it read. So a job that dies, or that another job
+// overtakes, leaves the index as it was. Package index describes what is
+// stored.
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+const (
+	// maxJobBytes and maxJobTime bound what one job reads to merge and count,
+	// and how long it keeps beginning new work.
+	maxJobBytes = 64 << 20
+	maxJobTime  = 5 * time.Second
+	// leaseTime is how long a list belongs to the job that took it.
+	leaseTime = time.Minute
+	// endTimeout bounds how long a failed job takes to give its lease back.
+	endTimeout = 2 * time.Second
+	// maxFlushBytes bounds the encoded documents of the tail that one job
+	// flushes.
+	maxFlushBytes = 32 << 20
+	// quietTime is how long after a change a partition is counted.
+	quietTime = time.Hour
+	// tombstoneUse is how long a tombstone is useful: the stream delivers
+	// nothing that is older than its 24 hours.
+	tombstoneUse = 48 * time.Hour
+	// minUncounted is how many rows a partition grows before it is counted to
+	// learn how many have died.
+	minUncounted = 1024
+)
+
+// Storage keeps the indexes and their jobs.
+type Storage interface {
+	index.Reader
+	index.Requester
+	AppendTail(ctx context.Context, org value.ID, list string, body func(next index.Position) ([]byte, error)) (index.Position, error)
+	// TailBack passes the entries up to the sequence to each, the newest first,
+	// for as long as it wants more.
+	TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(index.StoredEntry) (more bool, err error)) error
+	// DeleteManifest fails when the manifest has another version.
+	DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error
+	// PutChunk reports false when the chunk has neither the content with the
+	// given ID nor none. An ID of 0 allows none only.
+	PutChunk(ctx context.Context, org value.ID, list string, c index.StoredChunk, replaces uint64) (bool, error)
+	DeleteChunk(ctx context.Context, org value.ID, list string, number, contentID uint64) error
+	// TakeJob returns nil when no job is due or another run has it.
+	TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (*index.Job, error)
+	// EndJob ends a job, or has it run again at next. It reports whether
+	// another run is due at once.
+	EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error)
+}
+
+// Compactor does index jobs.
+type Compactor struct {
+	storage Storage
+	lists   map[string]*index.List
+	clock   func() time.Time
+	logger  *slog.Logger
+}
+
+// New returns a compactor of the lists.
+func New(storage Storage, lists []*index.List, clock func() time.Time, logger *slog.Logger) *Compactor {
+	c := &Compactor{storage: storage, lists: map[string]*index.List{}, clock: clock, logger: logger}
+	for _, list := range lists {
+		c.lists[list.Name] = list
+	}
+	return c
+}
+
+// Run does one job of a list, if one is due and no other run has it. It reports
+// whether more is left to do at once.
+func (c *Compactor) Run(ctx context.Context, org value.ID, name string) (more bool, err error) {
+	list := c.lists[name]
+	if list == nil {
+		return false, fmt.Errorf("run a job: there is no list %q", name)
+	}
+	taken, err := c.storage.TakeJob(ctx, org, name, value.TimeOf(c.clock()).Add(leaseTime))
+	if err != nil || taken == nil {
+		return false, err
+	}
+	next, err := c.job(org, list).run(ctx)
+	if err != nil {
+		// Another run may try again at once. A lease that is not given back
+		// expires.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		defer cancel()
+		_, _ = c.storage.EndJob(ctx, taken, new(value.TimeOf(c.clock())))
+		return false, fmt.Errorf("maintain %s: %w", name, err)
+	}
+	return c.storage.EndJob(ctx, taken, next)
+}
+
+// RequestRebuild begins a rebuild of a list, unless one is under way.
+func (c *Compactor) RequestRebuild(ctx context.Context, key index.Key) error {
+	return key.RequestRebuild(ctx, c.storage, value.TimeOf(c.clock()))
+}
+
+// job is one run of a job.
+type job struct {
+	index.Index
+	storage Storage
+	clock   func() time.Time
+	logger  *slog.Logger
+	start   time.Time
+	read    int    // bytes so far
+	version uint64 // of the live manifest that it read
+	progress
+}
+
+// progress is what a job has done and what it leaves to another.
+type progress struct {
+	changed bool // the manifest has to be put
+	more    bool // there is more to do at once
+	waiting bool // there are partitions to count later
+	// recent has the partitions that were flushed into; it is true for those
+	// whose last change is not older than quietTime.
+	recent map[int32]bool
+}
+
+func (c *Compactor) job(org value.ID, list *index.List) *job {
+	return &job{
+		Index:   index.Index{Key: index.Key{Org: org, List: list}, Reader: c.storage},
+		storage: c.storage, clock: c.clock, logger: c.logger, start: c.clock(),
+	}
+}
+
+// run continues a rebuild or else compacts the list, and returns when the next
+// job is due; nil when none is.
+func (j *job) run(ctx context.Context) (*value.Time, error) {
+	rebuild, err := j.storage.Manifest(ctx, j.Org, j.List.Name, index.RebuildManifest)
+	if err != nil {
+		return nil, err
+	}
+	if rebuild != nil {
+		done, err := j.rebuild(ctx, rebuild)
+		if err != nil || done {
+			return nil, err
+		}
+		return j.soon(), nil
+	}
+	next, err := j.compact(ctx)
+	if !index.Damaged(err) {
+		return next, err
+	}
+	if !j.overtaken(ctx) {
+		j.logger.ErrorContext(ctx, "an index is rebuilt", "organizationId", j.Org, "list", j.List.Name, "error", err)
+		if err := j.RequestRebuild(ctx, j.storage, j.now()); err != nil {
+			return nil, err
+		}
+	}
+	return j.soon(), nil
+}
+
+func (j *job) now() value.Time { return value.TimeOf(j.clock()) }
+
+func (j *job) soon() *value.Time { return new(j.now()) }
+
+// hasRoom reports whether a job may begin work that reads so many bytes. The
+// first work always fits.
+func (j *job) hasRoom(size int) bool {
+	return j.read == 0 || j.read+size <= maxJobBytes && j.inTime()
+}
+
+func (j *job) inTime() bool { return j.clock().Sub(j.start) < maxJobTime }
+
+// overtaken reports whether the live manifest is another one than at the job's
+// beginning, so that the chunks of that one may have been overwritten.
+func (j *job) overtaken(ctx context.Context) bool {
+	stored, err := j.storage.Manifest(ctx, j.Org, j.List.Name, index.LiveManifest)
+	return err != nil || stored != nil && stored.Version != j.version
+}
+
+// compact flushes, expires, merges and counts as far as the job's bounds allow,
+// and puts the manifest that results, once.
+func (j *job) compact(ctx context.Context) (next *value.Time, err error) {
+	m, version, err := j.Load(ctx)
+	j.version = version
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.expire, j.merge, j.count} {
+		if err := step(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	if j.changed {
+		if done, err := j.commit(ctx, m, version); err != nil || !done {
+			return j.soon(), err
+		}
+	}
+	switch {
+	case j.more:
+		return j.soon(), nil
+	case j.waiting:
+		return new(j.now().Add(quietTime)), nil
+	}
+	return nil, nil
+}
+
+// flush makes a segment for each partition that has changes in the tail beyond
+// the manifest.
+func (j *job) flush(ctx context.Context, m *index.Manifest) error {
+	documents, size := map[int32][]columnar.Document{}, 0
+	full := errors.New("enough")
+	err := j.Tail(ctx, m.Covered, true, func(sequence uint64, e index.TailEntry) error {
+		if size > maxFlushBytes {
+			return full
+		}
+		for _, c := range e.Changes {
+			documents[c.Partition] = append(documents[c.Partition], c.Document)
+		}
+		m.Covered, size = sequence, size+e.Size
+		return nil
+	})
+	if j.more = errors.Is(err, full); err != nil && !j.more {
+		return fmt.Errorf("flush the tail of %s: %w", j.List.Name, err)
+	}
+	j.recent = map[int32]bool{}
+	for number, documents := range documents {
+		m.Add(number, encode(j.List, documents))
+		j.recent[number] = documents[len(documents)-1].Visible > int64(j.now().Add(-quietTime))
+	}
+	j.changed = len(documents) > 0
+	return nil
+}
+
+// expire drops the partitions whose documents are no longer useful.
+func (j *job) expire(_ context.Context, m *index.Manifest) error {
+	kept := m.Partitions[:0]
+	for _, p := range m.Partitions {
+		if j.List.Expired(p.Number, j.start) {
+			release(m, j.now(), p.Segments...)
+			j.changed = true
+			continue
+		}
+		kept = append(kept, p)
+	}
+	clear(m.Partitions[len(kept):])
+	m.Partitions = kept
+	return nil
+}
+
+// count seals partitions that have been quiet, and counts those that have grown
+// much, to learn how many of their rows are dead.
+func (j *job) count(ctx context.Context, m *index.Manifest) error {
+	for i := range m.Partitions {
+		p := &m.Partitions[i]
+		unsealed := j.List.By != index.Whole && !p.Sealed
+		if !grown(p) && (!unsealed || j.recent[p.Number]) || !j.hasRoom(p.Bytes()) {
+			j.waiting = j.waiting || unsealed
+			continue
+		}
+		if err := j.summarize(ctx, p); err != nil {
+			return err
+		}
+		p.Sealed, j.changed = unsealed, true
+	}
+	return nil
+}
+
+// grown reports whether a partition has grown so much since it was last
+// counted that many rows may be dead.
+func grown(p *index.Partition) bool { return p.Rows()-p.Counted >= max(minUncounted, p.Live/2) }
+
+// mostlyDead reports whether more than half of a partition's rows are dead or
+// tombstones, as of the last count.
+func mostlyDead(p *index.Partition) bool { return 2*(p.Counted-p.Live) > p.Rows() }
+
+// summarize counts a partition from its segments.
+func (j *job) summarize(ctx context.Context, p *index.Partition) error {
+	segments := p.All()
+	opened, err := j.Open(ctx, segments, index.Core)
+	if err != nil {
+		return fmt.Errorf("count partition %d: %w", p.Number, err)
+	}
+	for _, s := range segments {
+		j.read += s.Groups[columnar.Core]
+	}
+	view := columnar.NewView(j.List.Schema)
+	view.Load(opened...)
+	p.Summary = view.Summary()
+	p.Counted, p.Live = p.Rows(), p.Summary.Count
+	return nil
+}

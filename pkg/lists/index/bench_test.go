@@ -1,0 +1,277 @@
+package index_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/lists/views"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// plant is an index whose table tells what it consumes.
+type plant struct {
+	table *dynamo.Table
+	meter *meter.Meter
+	lists *index.Lists
+	org   value.ID
+	now   time.Time
+	jobs  map[string]bool // lists of which a job was started
+}
+
+func newPlant(b *testing.B) *plant {
+	b.Helper()
+	p := &plant{meter: meter.New(), org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), jobs: map[string]bool{}}
+	client, name := dynamotest.Client(b)
+	p.table = dynamo.New(dynamodb.New(client.Options(), p.meter.Measure), name, p.clock)
+	p.lists = index.NewLists(p.table, dynamo.Shards)
+	return p
+}
+
+func (p *plant) clock() time.Time { return p.now }
+
+func (p *plant) Send(_ context.Context, _ value.ID, list string) error {
+	p.jobs[list] = true
+	return nil
+}
+
+func (p *plant) maintainer() *compactor.Compactor {
+	return compactor.New(p.table, p.lists.All(), p.clock, slog.New(slog.DiscardHandler))
+}
+
+// order is the n-th of a million orders over 24 months, the newest now.
+func (p *plant) order(n, of int, revision int64) columnar.Document {
+	r := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // data of a benchmark
+	schema := p.lists.Records[commerce.KindOrder].Schema
+	placed := p.now.AddDate(-2, 0, 0).UnixMilli() + int64(n)*(p.now.Sub(p.now.AddDate(-2, 0, 0)).Milliseconds()/int64(of))
+	var id, customer [16]byte
+	binary.BigEndian.PutUint64(id[:], uint64(placed)<<16|0x7000|r.Uint64N(4096)) //nolint:gosec // after 1970
+	binary.BigEndian.PutUint64(id[8:], r.Uint64()|1<<63)
+	binary.BigEndian.PutUint64(customer[:], r.Uint64N(100_000)*0x9e3779b97f4a7c15)
+	b := schema.Build(id, 0)
+	col := schema.Col
+	b.Keyword(col("siteId"), strconv.Itoa(r.IntN(5))).Keyword(col("status"), []string{"PENDING", "CONFIRMED", "COMPLETED"}[r.IntN(3)])
+	b.Keyword(col("paymentStatus"), []string{"UNPAID", "PAID"}[r.IntN(2)]).Keyword(col("fulfillmentStatus"), "FULFILLED")
+	b.Keyword(col("customerId"), string(customer[:])).Keyword(col("currency"), "EUR")
+	b.Text(col("orderNumber"), fmt.Sprintf("SO-%07d", n)).Text(col("customerName"), "Customer "+strconv.Itoa(r.IntN(100_000)))
+	b.Text(col("customerEmail"), fmt.Sprintf("customer%d@example.com", r.IntN(100_000)))
+	b.Number(col("total"), r.Int64N(100_000)*100).Time(col("placedAt"), placed).Time(col("createdAt"), placed)
+	b.Time(col("updatedAt"), placed+revision)
+	return b.Document(placed+revision, placed+revision+300)
+}
+
+// sealOrders makes an index of so many orders, each month sealed.
+func (p *plant) sealOrders(b *testing.B, count int) {
+	b.Helper()
+	list := p.lists.Records[commerce.KindOrder]
+	const page = 1000
+	list.Shards = 1
+	list.Read = func(_ context.Context, _ value.ID, _ int, after string) (documents []columnar.Document, next string, err error) {
+		from, _ := strconv.Atoi(after)
+		for n := from; n < min(from+page, count); n++ {
+			documents = append(documents, p.order(n, count, 0))
+		}
+		if from+page < count {
+			next = strconv.Itoa(from + page)
+		}
+		return documents, next, nil
+	}
+	if err := ops.Rebuild(b.Context(), p.table, p.maintainer(), index.Key{Org: p.org, List: list}, func(int, int) {}); err != nil {
+		b.Fatal(err)
+	}
+	p.drain(b)
+}
+
+// cpu is the processor time that the process has taken.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkColdList measures the first query of an instance, from the table:
+// the processor time of the process, which the table's server is not in, and
+// read units.
+func BenchmarkColdList(b *testing.B) {
+	for _, count := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
+			p := newPlant(b)
+			p.sealOrders(b, count)
+			list := p.lists.Records[commerce.KindOrder]
+			placedAt := list.Schema.Col("placedAt")
+			for _, q := range []struct {
+				name  string
+				query columnar.Query
+			}{
+				{"newest first", columnar.Query{OrderBy: placedAt, Desc: true, Limit: 20}},
+				{"filtered", columnar.Query{Filter: columnar.In(list.Schema.Col("status"), "PENDING"), OrderBy: placedAt, Desc: true, Limit: 20}},
+				{"searched", columnar.Query{Search: []string{"so-00004"}, OrderBy: placedAt, Desc: true, Limit: 20}},
+			} {
+				b.Run(q.name, func(b *testing.B) { p.cold(b, list, q.query) })
+			}
+		})
+	}
+}
+
+func (p *plant) cold(b *testing.B, list *index.List, q columnar.Query) {
+	b.ReportAllocs()
+	p.meter.Reset()
+	var busy time.Duration
+	for b.Loop() {
+		cache := views.NewCache(p.table, views.Config{Clock: p.clock, MaxBytes: 1 << 30})
+		start := cpu()
+		if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+			b.Fatal(err)
+		}
+		busy += cpu() - start
+	}
+	units := p.meter.Total()
+	b.ReportMetric(float64(busy.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(units.Reads/float64(b.N), "RCU/op")
+	b.ReportMetric(float64(units.Calls)/float64(b.N), "calls/op")
+}
+
+// BenchmarkWarmList measures a query of a view that has all it needs, as old
+// as it may be each time, so that every query also follows the tail.
+func BenchmarkWarmList(b *testing.B) {
+	for _, count := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
+			p := newPlant(b)
+			p.sealOrders(b, count)
+			list := p.lists.Records[commerce.KindOrder]
+			q := columnar.Query{Filter: columnar.In(list.Schema.Col("status"), "PENDING"), OrderBy: list.Schema.Col("placedAt"), Desc: true, Limit: 20}
+			cache := views.NewCache(p.table, views.Config{Clock: p.clock, MaxBytes: 1 << 30})
+			if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+				b.Fatal(err)
+			}
+			b.Run("once a second", func(b *testing.B) {
+				p.meter.Reset()
+				for b.Loop() {
+					p.now = p.now.Add(views.Freshness)
+					if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(p.meter.Total().Reads/float64(b.N), "RCU/op")
+				b.ReportMetric(float64(p.meter.Total().Calls)/float64(b.N), "calls/op")
+			})
+			b.Run("within the second", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkWriteUnits measures what keeping the index costs for each changed
+// record: the tail, folds, merges, manifests, counts and jobs together, from
+// an empty list on.
+func BenchmarkWriteUnits(b *testing.B) {
+	for _, row := range []struct {
+		name    string
+		batch   int
+		records int // written; each is the change of one of as many as named
+		among   int
+		every   time.Duration // between batches
+	}{
+		{"batches of 500, added", 500, 200_000, 200_000, time.Second},
+		{"batches of 100, added", 100, 100_000, 100_000, time.Second},
+		{"batches of 100, changed", 100, 100_000, 20_000, time.Second},
+		{"one at a time, added", 1, 10_000, 10_000, time.Minute},
+		{"one at a time, changed in any month", 1, 10_000, 5_000, time.Minute},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			for b.Loop() {
+				p := newPlant(b)
+				p.write(b, row.batch, row.records, row.among, row.every)
+				p.drain(b)
+				units := p.meter.Total()
+				b.ReportMetric(units.Writes/float64(row.records), "WCU/record")
+				b.ReportMetric(units.Reads/float64(row.records), "RCU/record")
+			}
+		})
+	}
+}
+
+type unparked struct{ b *testing.B }
+
+func (u unparked) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord, cause error) error {
+	u.b.Errorf("a record was parked: %v", cause)
+	return nil
+}
+
+// write feeds a writer with changes of orders, and does the jobs that it starts.
+func (p *plant) write(b *testing.B, batch, records, among int, every time.Duration) {
+	list, random := p.lists.Records[commerce.KindOrder], rand.New(rand.NewPCG(1, 2)) //nolint:gosec // as above
+	n := 0
+	decode := func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		order, err := strconv.Atoi(r.EventID)
+		if err != nil {
+			return nil, err
+		}
+		d := p.order(order, among, int64(n))
+		return indexer.Changes(p.org, list, d.Revision, nil, &d), nil
+	}
+	writer, maintainer := indexer.New(p.table, decode, unparked{b}, p, slog.New(slog.DiscardHandler)), p.maintainer()
+	for n < records {
+		var e events.DynamoDBEvent
+		for range batch {
+			order := n
+			if among < records {
+				order = random.IntN(among)
+			}
+			e.Records = append(e.Records, events.DynamoDBEventRecord{EventID: strconv.Itoa(order)})
+			n++
+		}
+		if answer, err := writer.Handle(b.Context(), e); err != nil || len(answer.BatchItemFailures) > 0 {
+			b.Fatalf("write: %v, %v", answer, err)
+		}
+		p.now = p.now.Add(every)
+		if p.jobs[list.Name] {
+			delete(p.jobs, list.Name)
+			p.run(b, maintainer, list)
+		}
+	}
+}
+
+func (p *plant) run(b *testing.B, m *compactor.Compactor, list *index.List) {
+	for more := true; more; {
+		var err error
+		if more, err = m.Run(b.Context(), p.org, list.Name); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// drain does the jobs that are due later: the last fold and the last counts.
+func (p *plant) drain(b *testing.B) {
+	list, m := p.lists.Records[commerce.KindOrder], p.maintainer()
+	for range 3 {
+		p.now = p.now.Add(7 * 24 * time.Hour)
+		p.run(b, m, list)
+	}
+}

@@ -1,0 +1,408 @@
+package index_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/lists/views"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+var schema = columnar.MustSchema("things",
+	columnar.Column{Name: "size", Type: columnar.Number, Sort: true},
+	columnar.Column{Name: "createdAt", Type: columnar.Time, Sort: true},
+	columnar.Column{Name: "name", Type: columnar.Text, Search: true, Sort: true},
+)
+
+var (
+	size      = schema.Col("size")
+	createdAt = schema.Col("createdAt")
+	name      = schema.Col("name")
+)
+
+// thing is what the table of this test holds: a size at a revision, since a
+// month.
+type thing struct {
+	revision int64
+	size     int64
+	month    int
+	deleted  bool
+}
+
+// world is a table of things with its stream and its clock.
+type world struct {
+	mu     sync.Mutex
+	now    time.Time
+	things map[value.ID]thing
+	stream []events.DynamoDBEventRecord
+	starts []string // lists of which a job was started
+
+	client *dynamodb.Client
+	table  *dynamo.Table
+	org    value.ID
+	list   *index.List
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), things: map[value.ID]thing{}, org: value.NewID()}
+	client, table := dynamotest.Client(t)
+	w.client, w.table = client, dynamo.New(client, table, w.clock)
+	w.list = &index.List{Name: "things", Schema: schema, By: index.Monthly, On: createdAt, Shards: 2, Read: w.read}
+	return w
+}
+
+// read gives the things of a shard, one at a time.
+func (w *world) read(_ context.Context, _ value.ID, shard int, after string) ([]columnar.Document, string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ids []string
+	for id := range w.things {
+		if int(id[15])%2 == shard && id.String() > after {
+			ids = append(ids, id.String())
+		}
+	}
+	if len(ids) == 0 {
+		return nil, "", nil
+	}
+	slices.Sort(ids)
+	next := ids[0]
+	if len(ids) == 1 {
+		next = ""
+	}
+	id := value.MustID(ids[0])
+	if w.things[id].deleted {
+		return nil, next, nil
+	}
+	return []columnar.Document{document(id, w.things[id])}, next, nil
+}
+
+// Send notes that a job was started.
+func (w *world) Send(_ context.Context, _ value.ID, list string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.starts = append(w.starts, list)
+	return nil
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// put writes a thing and its stream record, whose images say what was and is.
+func (w *world) put(id value.ID, th thing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old, had := w.things[id]
+	th.revision = max(w.now.UnixMilli(), old.revision+1)
+	w.things[id] = th
+	change := events.DynamoDBStreamRecord{SequenceNumber: strconv.Itoa(len(w.stream)), NewImage: image(id, th)}
+	if had {
+		change.OldImage = image(id, old)
+	}
+	w.stream = append(w.stream, events.DynamoDBEventRecord{Change: change})
+}
+
+func image(id value.ID, th thing) map[string]events.DynamoDBAttributeValue {
+	number := func(n int64) events.DynamoDBAttributeValue {
+		return events.NewNumberAttribute(strconv.FormatInt(n, 10))
+	}
+	return map[string]events.DynamoDBAttributeValue{
+		"id": events.NewStringAttribute(id.String()), "size": number(th.size), "revision": number(th.revision),
+		"month": number(int64(th.month)), "deleted": events.NewBooleanAttribute(th.deleted),
+	}
+}
+
+func document(id value.ID, th thing) columnar.Document {
+	b := schema.Build(id, 0).Number(size, th.size).Text(name, fmt.Sprint("thing ", th.size))
+	b.Time(createdAt, time.Date(2026, time.Month(th.month), 3, 0, 0, 0, 0, time.UTC).UnixMilli()+th.size)
+	return b.Document(th.revision, 0)
+}
+
+func (w *world) decode(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+	if r.Change.NewImage == nil {
+		return nil, errors.New("no image")
+	}
+	id := value.MustID(r.Change.NewImage["id"].String())
+	thingOf := func(image map[string]events.DynamoDBAttributeValue) *columnar.Document {
+		if image == nil || image["deleted"].Boolean() {
+			return nil
+		}
+		number := func(name string) int64 { n, _ := image[name].Integer(); return n }
+		d := document(id, thing{number("revision"), number("size"), int(number("month")), false})
+		return &d
+	}
+	revision, _ := r.Change.NewImage["revision"].Integer()
+	return indexer.Changes(w.org, w.list, revision, thingOf(r.Change.OldImage), thingOf(r.Change.NewImage)), nil
+}
+
+type parked struct{ n int }
+
+func (p *parked) Park(context.Context, string, events.DynamoDBEventRecord, error) error {
+	p.n++
+	return nil
+}
+
+func (w *world) writer(park indexer.Parker) *indexer.Indexer {
+	return indexer.New(w.table, w.decode, park, w, slog.New(slog.DiscardHandler))
+}
+
+func (w *world) maintainer() *compactor.Compactor {
+	return compactor.New(w.table, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
+}
+
+func (w *world) views() *views.Cache {
+	return views.NewCache(w.table, views.Config{Clock: w.clock, Start: w})
+}
+
+// ask asks for everything that a query holds for.
+func (w *world) ask(t *testing.T, v *views.Cache, q columnar.Query) []string {
+	t.Helper()
+	q.OrderBy, q.Limit = size, 1000
+	result, err := v.Query(t.Context(), w.org, w.list, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Total != len(result.Hits) {
+		t.Errorf("query %+v: total %d, %d hits", q, result.Total, len(result.Hits))
+	}
+	out := []string{}
+	for _, hit := range result.Hits {
+		out = append(out, fmt.Sprint(value.ID(hit.ID), "@", hit.Revision))
+	}
+	return out
+}
+
+// want is what a list of all live things gives.
+func (w *world) want() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ids []value.ID
+	for id, th := range w.things {
+		if !th.deleted {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b value.ID) int {
+		return cmp.Or(cmp.Compare(w.things[a].size, w.things[b].size), bytes.Compare(a[:], b[:]))
+	})
+	out := []string{}
+	for _, id := range ids {
+		out = append(out, fmt.Sprint(id, "@", w.things[id].revision))
+	}
+	return out
+}
+
+func (w *world) handle(t *testing.T, writer *indexer.Indexer, records []events.DynamoDBEventRecord) {
+	t.Helper()
+	response, err := writer.Handle(t.Context(), events.DynamoDBEvent{Records: records})
+	if err != nil || response.BatchItemFailures != nil {
+		t.Fatalf("handle %d records: got %v, %v", len(records), response, err)
+	}
+}
+
+// maintain wants a job now and runs jobs until nothing is left to do.
+func (w *world) maintain(t *testing.T, m *compactor.Compactor) {
+	t.Helper()
+	if err := w.table.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		var err error
+		if more, err = m.Run(t.Context(), w.org, w.list.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) verify(t *testing.T) {
+	t.Helper()
+	differences, err := ops.Verify(t.Context(), w.table, w.org, w.list, w.clock())
+	if err != nil || len(differences) > 0 {
+		t.Errorf("verify: got %v, %v; want no difference", differences, err)
+	}
+}
+
+func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
+	w, random := newWorld(t), rand.New(rand.NewPCG(1, 2))
+	writer, warm, maintainer := w.writer(&parked{}), w.views(), w.maintainer()
+	ids := make([]value.ID, 40)
+	for i := range ids {
+		ids[i] = value.NewID()
+	}
+	indexed := 0
+	for range 60 {
+		for range random.IntN(6) {
+			w.put(ids[random.IntN(len(ids))], thing{size: random.Int64N(50), month: 1 + random.IntN(4), deleted: random.IntN(4) == 0})
+		}
+		if random.IntN(2) == 0 {
+			w.ask(t, warm, columnar.Query{})
+		}
+		from := max(0, indexed-random.IntN(4)) // a batch that comes again
+		w.handle(t, writer, w.stream[from:])
+		indexed = len(w.stream)
+		if random.IntN(3) == 0 {
+			w.maintain(t, maintainer)
+		}
+		w.advance(time.Duration(random.IntN(1500)) * time.Millisecond)
+	}
+	w.advance(views.Freshness)
+	for name, v := range map[string]*views.Cache{"followed": warm, "fresh": w.views()} {
+		if got, want := w.ask(t, v, columnar.Query{}), w.want(); !slices.Equal(got, want) {
+			t.Errorf("%s view: got %v,\nwant %v", name, got, want)
+		}
+	}
+	w.verify(t)
+}
+
+func TestAListInOrderOfTimeOpensOnlyWhatItsPageNeeds(t *testing.T) {
+	w := newWorld(t)
+	for n := range 60 {
+		w.put(value.NewID(), thing{size: int64(n), month: 1 + n/10})
+	}
+	w.handle(t, w.writer(&parked{}), w.stream)
+	m := w.maintainer()
+	w.maintain(t, m)
+	w.advance(2 * time.Hour)
+	w.maintain(t, m) // counts what was quiet
+	count := &chunkCounter{}
+	cache := views.NewCache(dynamo.New(count.watch(w.client), w.table.Name(), w.clock), views.Config{Clock: w.clock})
+	for _, row := range []struct {
+		q      columnar.Query
+		total  int
+		chunks int // read by then
+	}{
+		{columnar.Query{OrderBy: createdAt, Desc: true, Limit: 5}, 60, 1},
+		{columnar.Query{OrderBy: createdAt, Desc: true, Limit: 5, Offset: 5}, 60, 1},
+		{columnar.Query{OrderBy: createdAt, Desc: true, Limit: 5, Offset: 25}, 60, 2},
+		{columnar.Query{OrderBy: createdAt, Limit: 10}, 60, 3},
+		{columnar.Query{Filter: columnar.Within(createdAt, 0, time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixMilli()), OrderBy: createdAt, Limit: 10}, 10, 3},
+		{columnar.Query{OrderBy: size, Limit: 5}, 60, 6},
+	} {
+		result, err := cache.Query(t.Context(), w.org, w.list, row.q)
+		if err != nil || result.Total != row.total || len(result.Hits) == 0 {
+			t.Errorf("%+v: got %d of %d, %v; want %d", row.q, len(result.Hits), result.Total, err, row.total)
+		}
+		if count.read != row.chunks {
+			t.Errorf("%+v: %d chunks read by then, want %d", row.q, count.read, row.chunks)
+		}
+	}
+}
+
+// chunkCounter counts the chunks that a client asks for.
+type chunkCounter struct{ read int }
+
+func (c *chunkCounter) watch(client *dynamodb.Client) *dynamodb.Client {
+	return dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("count", c.count), middleware.Before)
+		})
+	})
+}
+
+func (c *chunkCounter) count(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+	middleware.InitializeOutput, middleware.Metadata, error,
+) {
+	if batch, ok := in.Parameters.(*dynamodb.BatchGetItemInput); ok {
+		for _, table := range batch.RequestItems {
+			c.read += len(table.Keys)
+		}
+	}
+	return next.HandleInitialize(ctx, in)
+}
+
+func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
+	w := newWorld(t)
+	cache, writer := w.views(), w.writer(&parked{})
+	if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
+		t.Fatalf("an empty table: got %v", got)
+	}
+	w.put(value.NewID(), thing{size: 1, month: 1})
+	w.handle(t, writer, w.stream)
+	if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
+		t.Errorf("within the second: got %v, want the view as it was", got)
+	}
+	w.advance(views.Freshness)
+	if got := w.ask(t, cache, columnar.Query{}); len(got) != 1 {
+		t.Errorf("after the second: got %v, want the new thing", got)
+	}
+}
+
+func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
+	w := newWorld(t)
+	writer, id := w.writer(&parked{}), value.NewID()
+	w.put(id, thing{size: 1, month: 1})
+	w.put(id, thing{size: 1, month: 1, deleted: true})
+	w.handle(t, writer, w.stream)
+	w.maintain(t, w.maintainer())
+	w.handle(t, writer, w.stream[:1])
+	if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 0 {
+		t.Errorf("after the put was replayed: got %v, want nothing", got)
+	}
+	w.maintain(t, w.maintainer())
+	w.verify(t)
+}
+
+func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {
+	w, park := newWorld(t), &parked{}
+	w.put(value.NewID(), thing{size: 1, month: 1})
+	empty := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "bad"}}
+	wrong := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "worse", NewImage: map[string]events.DynamoDBAttributeValue{
+		"id": events.NewStringAttribute("no id"), // makes the decoder panic
+	}}}
+	w.handle(t, w.writer(park), append([]events.DynamoDBEventRecord{empty, wrong}, w.stream...))
+	if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 1 || park.n != 2 {
+		t.Errorf("listed %v, parked %d; want the sound one listed and the others parked", got, park.n)
+	}
+}
+
+func TestABusyTableFailsTheBatchFromItsFirstRecord(t *testing.T) {
+	w := newWorld(t)
+	w.put(value.NewID(), thing{size: 1, month: 1})
+	w.put(value.NewID(), thing{size: 1, month: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	response, err := w.writer(&parked{}).Handle(ctx, events.DynamoDBEvent{Records: w.stream})
+	if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != "0" {
+		t.Errorf("got %+v, %v; want a failure of sequence 0", response, err)
+	}
+}
+
+func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got %v, want a fault of kind Unavailable", err)
+	}
+}

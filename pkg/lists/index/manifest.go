@@ -1,0 +1,232 @@
+package index
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Manifest names the segments of a list's partitions. Together they hold every
+// change of the tail up to entry Covered.
+type Manifest struct {
+	Covered    uint64
+	RebuildID  value.ID    // the last rebuild that the segments come from
+	Partitions []Partition // by number
+	Free       []FreeChunk
+}
+
+// Partition is one partition of a list.
+type Partition struct {
+	Number   int32
+	Segments []Segment
+	// Sealed says that Summary is exact for the segments as they are. It is
+	// counted from them, never from changes, which may come twice.
+	Sealed  bool
+	Summary columnar.Summary
+	// Counted is how many rows the segments had when they were last counted or
+	// all merged, and Live how many of those were live.
+	Counted, Live int
+}
+
+// Segment is where the bytes of a segment are: its column groups, one after
+// the other, cut into chunks.
+type Segment struct {
+	Rows, Tombstones int
+	Groups           [columnar.Groups]int // bytes
+	Chunks           []Chunk
+
+	// Encoded is the segment itself while it is not stored yet.
+	Encoded *columnar.Encoded
+}
+
+// Chunk names a chunk and the content that it must have.
+type Chunk struct {
+	Number, ContentID uint64
+	Size              int
+}
+
+// FreeChunk is a chunk that no manifest has named since then. A later chunk may
+// overwrite it.
+type FreeChunk struct {
+	Chunk
+	Since value.Time
+}
+
+// Bytes is the size of a segment.
+func (s *Segment) Bytes() int {
+	n := 0
+	for _, size := range s.Groups {
+		n += size
+	}
+	return n
+}
+
+// Rows is the number of rows in all segments.
+func (p *Partition) Rows() int {
+	n := 0
+	for i := range p.Segments {
+		n += p.Segments[i].Rows
+	}
+	return n
+}
+
+// Bytes is the size of all segments.
+func (p *Partition) Bytes() int {
+	n := 0
+	for i := range p.Segments {
+		n += p.Segments[i].Bytes()
+	}
+	return n
+}
+
+// All points to every segment of the partition.
+func (p *Partition) All() []*Segment {
+	segments := make([]*Segment, len(p.Segments))
+	for i := range p.Segments {
+		segments[i] = &p.Segments[i]
+	}
+	return segments
+}
+
+func (m *Manifest) find(number int32) (i int, found bool) {
+	return slices.BinarySearchFunc(m.Partitions, number, func(p Partition, n int32) int { return cmp.Compare(p.Number, n) })
+}
+
+// Partition returns the partition with the number, nil when there is none.
+func (m *Manifest) Partition(number int32) *Partition {
+	if i, found := m.find(number); found {
+		return &m.Partitions[i]
+	}
+	return nil
+}
+
+// Add adds a segment to a partition, which is not sealed then.
+func (m *Manifest) Add(number int32, s Segment) {
+	i, found := m.find(number)
+	if !found {
+		m.Partitions = slices.Insert(m.Partitions, i, Partition{Number: number})
+	}
+	p := &m.Partitions[i]
+	p.Segments, p.Sealed = append(p.Segments, s), false
+}
+
+// errManifest says that bytes are no manifest of the list.
+var errManifest = errors.New("not a manifest of this list")
+
+// manifestVersion rises with every change of the format, which the package's
+// documentation describes.
+const manifestVersion = 1
+
+// EncodeManifest returns the stored form of the list's manifest.
+func (k Key) EncodeManifest(m *Manifest) []byte {
+	c := codec{data: []byte{manifestVersion}}
+	c.fixed(k.Org[:])
+	c.text(&k.List.Name)
+	c.manifest(m)
+	return seal(nil, c.data)
+}
+
+// DecodeManifest reads the stored form of the list's manifest.
+func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
+	if len(data) > 0 && data[0] != manifestVersion {
+		return nil, fmt.Errorf("version %d, this program knows %d: %w", data[0], manifestVersion, errManifest)
+	}
+	body, ok := unseal(nil, data)
+	if !ok || len(body) == 0 {
+		return nil, fmt.Errorf("checksum of %d bytes: %w", len(data), errManifest)
+	}
+	c, org, name := codec{reading: true, data: body[1:]}, value.ID{}, ""
+	c.fixed(org[:])
+	c.text(&name)
+	if org != k.Org || name != k.List.Name {
+		return nil, fmt.Errorf("it belongs to another list: %w", errManifest)
+	}
+	m := &Manifest{}
+	if c.manifest(m); c.bad || len(c.data) > 0 {
+		return nil, fmt.Errorf("content: %w", errManifest)
+	}
+	return m, m.check(k.List)
+}
+
+// check refuses partitions out of order, and summaries of a schema with fewer
+// or more Time columns.
+func (m *Manifest) check(list *List) error {
+	times := 0
+	for _, c := range list.Schema.Columns() {
+		if c.Type == columnar.Time {
+			times++
+		}
+	}
+	for i := range m.Partitions {
+		p := &m.Partitions[i]
+		if i > 0 && m.Partitions[i-1].Number >= p.Number {
+			return fmt.Errorf("partitions out of order: %w", errManifest)
+		}
+		if p.Sealed && len(p.Summary.Times) != times {
+			return fmt.Errorf("summary of %d times, the list has %d: %w", len(p.Summary.Times), times, errManifest)
+		}
+	}
+	return nil
+}
+
+func (c *codec) manifest(m *Manifest) {
+	c.uvarint(&m.Covered)
+	c.fixed(m.RebuildID[:])
+	elements(c, &m.Partitions, c.partition)
+	elements(c, &m.Free, func(f *FreeChunk) {
+		c.chunk(&f.Chunk)
+		c.varint((*int64)(&f.Since))
+	})
+}
+
+func (c *codec) partition(p *Partition) {
+	number, sealed := int64(p.Number), []byte{0}
+	if p.Sealed {
+		sealed[0] = 1
+	}
+	c.varint(&number)
+	c.fixed(sealed)
+	p.Number, p.Sealed = int32(number), sealed[0] == 1 //nolint:gosec // a checksum says that we wrote it
+	c.count(&p.Counted)
+	c.count(&p.Live)
+	s := &p.Summary
+	if c.count(&s.Count); s.Count > 0 {
+		c.span(&s.Visible)
+	}
+	elements(c, &s.Times, func(t *columnar.TimeRange) {
+		if c.count(&t.Nulls); t.Nulls < s.Count {
+			c.span(&t.Range)
+		}
+	})
+	elements(c, &p.Segments, c.segment)
+}
+
+func (c *codec) segment(s *Segment) {
+	c.count(&s.Rows)
+	c.count(&s.Tombstones)
+	for g := range s.Groups {
+		c.count(&s.Groups[g])
+	}
+	size := 0
+	elements(c, &s.Chunks, func(chunk *Chunk) {
+		c.chunk(chunk)
+		size += chunk.Size
+	})
+	if c.reading && size != s.Bytes() {
+		c.fail()
+	}
+}
+
+func (c *codec) chunk(chunk *Chunk) {
+	var content [8]byte
+	binary.LittleEndian.PutUint64(content[:], chunk.ContentID)
+	c.uvarint(&chunk.Number)
+	c.fixed(content[:])
+	chunk.ContentID = binary.LittleEndian.Uint64(content[:])
+	c.count(&chunk.Size)
+}

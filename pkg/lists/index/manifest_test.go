@@ -1,0 +1,153 @@
+package index
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+var (
+	testSchema = columnar.MustSchema("things",
+		columnar.Column{Name: "size", Type: columnar.Number, Sort: true},
+		columnar.Column{Name: "createdAt", Type: columnar.Time, Sort: true},
+		columnar.Column{Name: "name", Type: columnar.Text, Search: true},
+	)
+	testList = &List{Name: "things", Schema: testSchema, By: Monthly, On: testSchema.Col("createdAt")}
+	testOrg  = value.MustID("aaaaaaaa-0000-4000-8000-000000000001")
+)
+
+func genChunk(t *rapid.T) Chunk {
+	return Chunk{
+		Number: rapid.Uint64().Draw(t, "slot"), ContentID: rapid.Uint64().Draw(t, "mark"),
+		Size: rapid.IntRange(0, 380<<10).Draw(t, "size"),
+	}
+}
+
+func genPartition(t *rapid.T, number int32) Partition {
+	p := Partition{Number: number, Sealed: rapid.Bool().Draw(t, "sealed"), Counted: rapid.IntRange(0, 1e6).Draw(t, "counted"), Live: 3}
+	p.Summary.Count = rapid.IntRange(0, 5).Draw(t, "count")
+	if p.Summary.Count > 0 {
+		p.Summary.Visible = columnar.Range{Min: rapid.Int64().Draw(t, "min"), Max: rapid.Int64().Draw(t, "max")}
+	}
+	times := columnar.TimeRange{Nulls: rapid.IntRange(0, p.Summary.Count).Draw(t, "nulls")}
+	if times.Nulls < p.Summary.Count {
+		times.Range = columnar.Range{Min: -5, Max: rapid.Int64().Draw(t, "time")}
+	}
+	p.Summary.Times = []columnar.TimeRange{times}
+	for range rapid.IntRange(0, 3).Draw(t, "segments") {
+		s := Segment{Rows: rapid.IntRange(1, 1e6).Draw(t, "rows"), Tombstones: 1}
+		for range rapid.IntRange(1, 3).Draw(t, "chunks") {
+			c := genChunk(t)
+			s.Chunks = append(s.Chunks, c)
+			s.Groups[0] += c.Size
+		}
+		p.Segments = append(p.Segments, s)
+	}
+	return p
+}
+
+func genManifest() *rapid.Generator[*Manifest] {
+	return rapid.Custom(func(t *rapid.T) *Manifest {
+		m := &Manifest{Covered: rapid.Uint64().Draw(t, "covered")}
+		m.RebuildID[3] = rapid.Byte().Draw(t, "rebuild")
+		for n := range rapid.IntRange(0, 3).Draw(t, "parts") {
+			m.Partitions = append(m.Partitions, genPartition(t, int32(n*7-3)))
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "free") {
+			m.Free = append(m.Free, FreeChunk{genChunk(t), value.Time(rapid.Int64().Draw(t, "since"))})
+		}
+		return m
+	})
+}
+
+func TestAManifestIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := genManifest().Draw(t, "manifest")
+		got, err := testKey.DecodeManifest(testKey.EncodeManifest(m))
+		if err != nil {
+			t.Fatalf("decode: %v", err)
+		}
+		if diff := cmp.Diff(m, got); diff != "" {
+			t.Errorf("written and read (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAnAlteredManifestIsRefused(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := testKey.EncodeManifest(genManifest().Draw(t, "manifest"))
+		altered := bytes.Clone(data)
+		switch at := rapid.IntRange(0, len(data)-1).Draw(t, "at"); rapid.IntRange(0, 2).Draw(t, "how") {
+		case 0:
+			altered[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+		case 1:
+			altered = altered[:at]
+		case 2:
+			altered = append(altered, data[at:]...)
+		}
+		if m, err := testKey.DecodeManifest(altered); !Damaged(err) {
+			t.Errorf("got %+v, %v; want an error that means a rebuild", m, err)
+		}
+	})
+}
+
+func TestAManifestOfAnotherListIsRefused(t *testing.T) {
+	m := &Manifest{Covered: 7}
+	other := value.MustID("bbbbbbbb-0000-4000-8000-000000000002")
+	for name, data := range map[string][]byte{
+		"another organization's": Key{other, testList}.EncodeManifest(m),
+		"another list's":         Key{testOrg, &List{Name: "thing"}}.EncodeManifest(m),
+	} {
+		if _, err := testKey.DecodeManifest(data); !errors.Is(err, errManifest) {
+			t.Errorf("%s: got %v, want %v", name, err, errManifest)
+		}
+	}
+}
+
+func TestASealedPartOfAnotherSchemaIsRefused(t *testing.T) {
+	m := &Manifest{Partitions: []Partition{{Number: 1, Sealed: true, Summary: columnar.Summary{Times: []columnar.TimeRange{{}, {}}}}}}
+	if _, err := testKey.DecodeManifest(testKey.EncodeManifest(m)); !errors.Is(err, errManifest) {
+		t.Errorf("a summary of two times for a list of one: got %v, want %v", err, errManifest)
+	}
+}
+
+func TestARebuildIsReadAsItWasWritten(t *testing.T) {
+	b := &RebuildState{Manifest: Manifest{Covered: 9, RebuildID: testOrg, Partitions: []Partition{}}, Shard: 3, After: "x#1"}
+	data := testKey.EncodeRebuild(b)
+	got, err := testKey.DecodeRebuild(data)
+	if err != nil || got.Shard != b.Shard || got.After != b.After || got.Covered != b.Covered || got.RebuildID != b.RebuildID {
+		t.Errorf("got %+v, %v; want %+v", got, err, b)
+	}
+	for i := range data {
+		altered := bytes.Clone(data)
+		altered[i] ^= 4
+		if _, err := testKey.DecodeRebuild(altered); !Damaged(err) {
+			t.Errorf("byte %d altered: got %v, want an error that means a rebuild", i, err)
+		}
+	}
+}
+
+func FuzzDecodeManifest(f *testing.F) {
+	m := &Manifest{Covered: 300, Partitions: []Partition{{Number: 2, Sealed: true, Summary: columnar.Summary{Count: 1, Times: []columnar.TimeRange{{}}}, Segments: []Segment{
+		{Rows: 4, Groups: [columnar.Groups]int{5, 6}, Chunks: []Chunk{{1, 2, 11}}},
+	}}}, Free: []FreeChunk{{Chunk{3, 4, 5}, 6}}}
+	f.Add(testKey.EncodeManifest(m))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := testKey.DecodeManifest(data)
+		if err != nil {
+			if !Damaged(err) {
+				t.Errorf("%x: error %v does not mean a rebuild", data, err)
+			}
+			return
+		}
+		if _, err := testKey.DecodeManifest(testKey.EncodeManifest(got)); err != nil {
+			t.Errorf("%x: read, written and read again: %v", data, err)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// RebuildState is a rebuild under way: the manifest so far, and where to
+// continue in the source. Covered is where the tail ended when the rebuild
+// began: it is flushed from there, so that no change is lost between the
+// source and the tail.
+type RebuildState struct {
+	Manifest
+	Shard int
+	After string
+}
+
+// EncodeRebuild returns the stored form of a rebuild's state.
+func (k Key) EncodeRebuild(s *RebuildState) []byte {
+	c := codec{}
+	c.count(&s.Shard)
+	c.text(&s.After)
+	c.fixed(k.EncodeManifest(&s.Manifest))
+	return seal(nil, c.data)
+}
+
+// DecodeRebuild reads the stored form of a rebuild's state.
+func (k Key) DecodeRebuild(data []byte) (*RebuildState, error) {
+	body, ok := unseal(nil, data)
+	c, s := codec{reading: true, data: body}, &RebuildState{}
+	c.count(&s.Shard)
+	if c.text(&s.After); !ok || c.bad {
+		return nil, fmt.Errorf("state of a rebuild: %w", errManifest)
+	}
+	m, err := k.DecodeManifest(c.data)
+	if err != nil {
+		return nil, err
+	}
+	s.Manifest = *m
+	return s, nil
+}
+
+// RequestRebuild begins a rebuild of the list, unless one is under way, and
+// requests a job for it.
+func (k Key) RequestRebuild(ctx context.Context, r Requester, now value.Time) error {
+	end, err := r.TailEnd(ctx, k.Org, k.List.Name)
+	if err != nil {
+		return err
+	}
+	s := RebuildState{Manifest: Manifest{Covered: end, RebuildID: value.NewID()}}
+	m := StoredManifest{Version: 1, Covered: end, Body: k.EncodeRebuild(&s)}
+	if _, err := r.PutManifest(ctx, k.Org, k.List.Name, RebuildManifest, m); err != nil {
+		return err
+	}
+	return r.RequestJob(ctx, k.Org, k.List.Name, now)
+}
+
+// Starter has the compactor do a list's job soon.
+type Starter interface {
+	Send(ctx context.Context, org value.ID, list string) error
+}
+
+// StartJob has a requested job done soon. The request is in storage already: a
+// start that fails or gets lost only delays the job.
+func (k Key) StartJob(ctx context.Context, starter Starter, logger *slog.Logger) {
+	if err := starter.Send(ctx, k.Org, k.List.Name); err != nil {
+		logger.WarnContext(ctx, "a job starts late", "organizationId", k.Org, "list", k.List.Name, "error", err)
+	}
+}

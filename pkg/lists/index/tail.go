@@ -1,0 +1,165 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+const (
+	// maxEntry bounds the documents of a tail entry, in bytes before they are
+	// compressed, well under the 400 KB of an item. A single document is little
+	// larger than columnar.MaxText.
+	maxEntry = 300 << 10
+	// maxUnpacked bounds the bytes that an entry may unpack to.
+	maxUnpacked = 1 << 20
+)
+
+// Change is a document with its partition.
+type Change struct {
+	Partition int32
+	columnar.Document
+}
+
+// TailEntry is the content of a tail entry: the documents that one batch of
+// the stream changed, or the notice that a rebuild has replaced the manifest,
+// so that what was read from an earlier one may be wrong.
+type TailEntry struct {
+	Changes []Change
+	Size    int    // bytes of the documents in their encoded form
+	Rebuilt uint64 // version of the manifest; 0 for an entry of documents
+}
+
+// Documents are the changed documents without their partitions.
+func (e *TailEntry) Documents() []columnar.Document {
+	out := make([]columnar.Document, len(e.Changes))
+	for i := range e.Changes {
+		out[i] = e.Changes[i].Document
+	}
+	return out
+}
+
+// The kinds of entries, as the package's documentation describes them.
+const (
+	entryPlain   = 0
+	entryPacked  = 1
+	entryRebuilt = 2
+)
+
+var errEntry = errors.New("not an entry of the tail")
+
+// Both are safe for concurrent use. Their options are constant, so that an
+// error is a mistake in the program.
+var (
+	packer = sync.OnceValue(func() *zstd.Encoder {
+		return must(zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)))
+	})
+	unpacker = sync.OnceValue(func() *zstd.Decoder {
+		return must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked)))
+	})
+)
+
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// PackEntries packs changes into as few entries as the bound allows. They get
+// their checksum from [Key.SealEntry].
+func PackEntries(changes []Change) [][]byte {
+	var out [][]byte
+	var content []byte
+	for i := range changes {
+		next := binary.AppendVarint(nil, int64(changes[i].Partition))
+		next = columnar.AppendDocument(next, &changes[i].Document)
+		if len(content) > 0 && len(content)+len(next) > maxEntry {
+			out = append(out, pack(content))
+			content = nil
+		}
+		content = append(content, next...)
+	}
+	if len(content) > 0 {
+		out = append(out, pack(content))
+	}
+	return out
+}
+
+func pack(content []byte) []byte {
+	kind, body := byte(entryPacked), packer().EncodeAll(content, nil)
+	if len(body) >= len(content) {
+		kind, body = entryPlain, content
+	}
+	return append(binary.AppendUvarint([]byte{kind}, uint64(len(content))), body...)
+}
+
+// RebuiltEntry is the entry that says that a rebuild has put the version of the
+// manifest.
+func RebuiltEntry(version uint64) []byte {
+	body := binary.AppendUvarint(nil, version)
+	return append([]byte{entryRebuilt, byte(len(body))}, body...)
+}
+
+// SealEntry adds the checksum that an entry has at its position in the tail.
+func (k Key) SealEntry(sequence uint64, entry []byte) []byte {
+	return seal(k.entryContext(sequence), entry)
+}
+
+func (k Key) entryContext(sequence uint64) []byte {
+	return binary.BigEndian.AppendUint64(slices.Concat(k.Org[:], []byte(k.List.Name)), sequence)
+}
+
+// DecodeEntry decodes an entry. Visible is not set.
+func (k Key) DecodeEntry(sequence uint64, entry []byte) (TailEntry, error) {
+	body, ok := unseal(k.entryContext(sequence), entry)
+	if !ok {
+		return TailEntry{}, fmt.Errorf("checksum of %d bytes: %w", len(entry), errEntry)
+	}
+	c, kind, size := codec{reading: true, data: body}, []byte{0}, 0
+	c.fixed(kind)
+	c.count(&size)
+	if c.bad || size > maxUnpacked || kind[0] > entryRebuilt {
+		return TailEntry{}, fmt.Errorf("kind %d, %d bytes: %w", kind[0], size, errEntry)
+	}
+	if kind[0] == entryPacked {
+		var err error
+		if c.data, err = unpacker().DecodeAll(c.data, make([]byte, 0, size)); err != nil {
+			return TailEntry{}, fmt.Errorf("unpack: %w", errors.Join(errEntry, err))
+		}
+	}
+	if len(c.data) != size {
+		return TailEntry{}, fmt.Errorf("%d bytes, not %d: %w", len(c.data), size, errEntry)
+	}
+	if kind[0] != entryRebuilt {
+		return k.decodeChanges(&c)
+	}
+	e := TailEntry{}
+	if c.uvarint(&e.Rebuilt); c.bad || len(c.data) > 0 {
+		return TailEntry{}, fmt.Errorf("version: %w", errEntry)
+	}
+	return e, nil
+}
+
+func (k Key) decodeChanges(c *codec) (TailEntry, error) {
+	e := TailEntry{Size: len(c.data)}
+	for len(c.data) > 0 {
+		partition := int64(0)
+		if c.varint(&partition); c.bad {
+			return TailEntry{}, fmt.Errorf("partition: %w", errEntry)
+		}
+		document, rest, err := columnar.DecodeDocument(k.List.Schema, c.data)
+		if err != nil {
+			return TailEntry{}, err
+		}
+		c.data = rest
+		e.Changes = append(e.Changes, Change{int32(partition), document}) //nolint:gosec // the number that we wrote
+	}
+	return e, nil
+}

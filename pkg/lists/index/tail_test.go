@@ -1,0 +1,105 @@
+package index
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+func testDocument(n byte, text string) Change {
+	var id [16]byte
+	id[0], id[15] = n, n*7
+	return Change{int32(n) - 2, testSchema.Build(id, 0).Number(1, int64(n)).Text(3, text).Document(int64(n), 0)}
+}
+
+var testKey = Key{testOrg, testList}
+
+func same(a, b Change) bool {
+	return a.Partition == b.Partition && bytes.Equal(columnar.AppendDocument(nil, &a.Document), columnar.AppendDocument(nil, &b.Document))
+}
+
+func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
+	long := strings.Repeat("0123456789abcdef", columnar.MaxText/16)
+	for name, documents := range map[string][]Change{
+		"one":                     {testDocument(1, "a")},
+		"a few":                   {testDocument(1, "red shirt"), testDocument(2, "red shirt"), testDocument(3, "red shirt")},
+		"larger than one entry":   {testDocument(1, long), testDocument(2, long), testDocument(3, long), testDocument(4, "b")},
+		"none":                    {},
+		"as large as one can be ": {testDocument(1, long)},
+	} {
+		var got []Change
+		for _, entry := range PackEntries(documents) {
+			if len(entry) > maxEntry+20 {
+				t.Errorf("%s: an entry of %d bytes, want at most %d", name, len(entry), maxEntry)
+			}
+			read, err := testKey.DecodeEntry(7, testKey.SealEntry(7, entry))
+			if err != nil || read.Rebuilt != 0 {
+				t.Fatalf("%s: got rebuilt %d, %v", name, read.Rebuilt, err)
+			}
+			got = append(got, read.Changes...)
+		}
+		if !slices.EqualFunc(got, documents, same) {
+			t.Errorf("%s: got %d documents that are not the %d written", name, len(got), len(documents))
+		}
+	}
+}
+
+func TestAnEntryTellsOfARebuild(t *testing.T) {
+	for _, version := range []uint64{1, 200, 1 << 40} {
+		if got, err := testKey.DecodeEntry(7, testKey.SealEntry(7, RebuiltEntry(version))); err != nil || got.Rebuilt != version || len(got.Changes) > 0 {
+			t.Errorf("version %d: got %+v, %v", version, got, err)
+		}
+	}
+}
+
+func TestAnEntryInThePlaceOfAnotherIsRefused(t *testing.T) {
+	entry := testKey.SealEntry(7, PackEntries([]Change{testDocument(1, "a")})[0])
+	other := *testList
+	other.Name = "others"
+	for name, place := range map[string]struct {
+		Key
+		sequence uint64
+	}{
+		"another organization": {Key{value.MustID("bbbbbbbb-0000-4000-8000-000000000002"), testList}, 7},
+		"another list":         {Key{testOrg, &other}, 7},
+		"another sequence":     {testKey, 8},
+	} {
+		if got, err := place.DecodeEntry(place.sequence, entry); !errors.Is(err, errEntry) {
+			t.Errorf("%s: got %+v, %v; want %v", name, got, err, errEntry)
+		}
+	}
+}
+
+func FuzzReadEntry(f *testing.F) {
+	for _, entry := range PackEntries([]Change{testDocument(1, "a"), testDocument(2, strings.Repeat("b", 100))}) {
+		f.Add(entry)
+	}
+	f.Add([]byte{entryRebuilt, 1, 3})
+	f.Add([]byte{entryPacked, 4, 1, 2})
+	f.Fuzz(func(t *testing.T, entry []byte) {
+		entry = testKey.SealEntry(7, entry) // what the checksum lets through
+		read, err := testKey.DecodeEntry(7, entry)
+		if err != nil {
+			if !Damaged(err) {
+				t.Errorf("%x: error %v does not mean a rebuild", entry, err)
+			}
+			return
+		}
+		var again []Change
+		for _, e := range PackEntries(read.Changes) {
+			r, err := testKey.DecodeEntry(7, testKey.SealEntry(7, e))
+			if err != nil {
+				t.Fatalf("%x: written again: %v", entry, err)
+			}
+			again = append(again, r.Changes...)
+		}
+		if !slices.EqualFunc(again, read.Changes, same) {
+			t.Errorf("%x: written again as other documents", entry)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package indexer
+
+import (
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// ListChange is the change of one document in one list.
+type ListChange struct {
+	index.Key
+	index.Change
+}
+
+// DecodeFor returns the [Decoder] of the table's stream for the lists.
+func DecodeFor(lists *index.Lists) Decoder {
+	return func(r *events.DynamoDBEventRecord) ([]ListChange, error) {
+		switch dynamo.StreamType(r) {
+		case dynamo.StreamRecord:
+			change, err := dynamo.DecodeRecordChange(r)
+			if err != nil {
+				return nil, err
+			}
+			return recordChanges(lists, change)
+		case dynamo.StreamEvent:
+			d, err := dynamo.DecodeDeliveryChange(r)
+			if err != nil {
+				return nil, err
+			}
+			return []ListChange{put(d.OrganizationID, lists.Deliveries, webhook.DeliveryDocument(d, 0))}, nil
+		default:
+			return nil, nil
+		}
+	}
+}
+
+// recordChanges turns a write of a record into changes of its kind's list and
+// of the deletions.
+func recordChanges(lists *index.Lists, change dynamo.RecordChange) ([]ListChange, error) {
+	list := lists.Records[change.New.Kind]
+	before, err := documentBefore(list, change.Old)
+	if err != nil {
+		return nil, err
+	}
+	now, err := index.RecordDocument(change.New)
+	if err != nil {
+		return nil, err
+	}
+	org, revision := change.OrganizationID, int64(change.New.Revision)
+	found := Changes(org, list, revision, before, now)
+	before, now = index.DeletionDocument(change.Old), index.DeletionDocument(change.New)
+	return append(found, Changes(org, lists.Deletions, revision, before, now)...), nil
+}
+
+// documentBefore is the document that a change replaced. Only its partition
+// matters, so that a list with one partition needs no more than its ID.
+func documentBefore(list *index.List, s *commerce.Stored) (*columnar.Document, error) {
+	if s == nil || s.Deleted || list.By != index.Whole {
+		return index.RecordDocument(s)
+	}
+	return new(list.Schema.Tombstone(s.ID, 0, 0, 0)), nil
+}
+
+// Changes puts the document that a list shows now, if any, into its partition,
+// and a tombstone into the partition of the document that it showed before, if
+// that is another. The tombstone of a document that moved has a revision
+// before the new one, so that it hides the old document and never the new one.
+// Revision is that of the change.
+func Changes(org value.ID, list *index.List, revision int64, before, now *columnar.Document) []ListChange {
+	var found []ListChange
+	if now != nil {
+		found = append(found, put(org, list, *now))
+		revision--
+	}
+	if before == nil {
+		return found
+	}
+	partition := list.PartitionOf(before)
+	if now != nil && partition == found[0].Partition {
+		return found
+	}
+	tombstone := list.Schema.Tombstone(before.ID, before.Sub, revision, 0)
+	return append(found, ListChange{index.Key{Org: org, List: list}, index.Change{Partition: partition, Document: tombstone}})
+}
+
+func put(org value.ID, list *index.List, d columnar.Document) ListChange {
+	return ListChange{index.Key{Org: org, List: list}, index.Change{Partition: list.PartitionOf(&d), Document: d}}
+}

@@ -1,0 +1,171 @@
+// Package indexer is the function that turns records of the table's stream
+// into list changes and appends them to the tails of the lists.
+//
+// Replays and records out of order are harmless, since the higher revision of
+// a document wins. One batch costs one small write per list, however many
+// documents the list has. Package compactor moves the tail into segments, and
+// package index describes the whole way of a change.
+package indexer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// A job flushes the tail when it has grown by so many entries or bytes, and
+// within a week in any case: a flush costs some ten writes, which many changes
+// should share, and entries expire after a month.
+const (
+	flushEntries = 256
+	flushBytes   = 256 << 10
+	flushWithin  = 7 * 24 * time.Hour
+)
+
+// Storage keeps the tails.
+type Storage interface {
+	// AppendTail appends an entry. It asks for the body before each try, with
+	// the position that the entry would get; an error of body ends the attempt.
+	AppendTail(ctx context.Context, org value.ID, list string, body func(next index.Position) ([]byte, error)) (index.Position, error)
+	RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error
+	// RegisterOrganization adds an organization to those that have an index.
+	RegisterOrganization(ctx context.Context, org value.ID) error
+}
+
+// Decoder turns a stream record into list changes, none for a record that no
+// list shows.
+type Decoder func(*events.DynamoDBEventRecord) ([]ListChange, error)
+
+// Parker keeps stream records that cannot be processed.
+type Parker interface {
+	Park(ctx context.Context, consumer string, record events.DynamoDBEventRecord, cause error) error
+}
+
+// Indexer appends what the stream delivers to the tails of lists.
+type Indexer struct {
+	storage Storage
+	decode  Decoder
+	park    Parker
+	start   index.Starter
+	logger  *slog.Logger
+}
+
+// New returns an indexer.
+func New(storage Storage, decode Decoder, park Parker, start index.Starter, logger *slog.Logger) *Indexer {
+	return &Indexer{storage: storage, decode: decode, park: park, start: start, logger: logger}
+}
+
+// Handle appends a batch of stream records. When storage fails, the whole batch
+// fails and the stream delivers it again; a record that cannot be decoded is
+// parked and the others go on.
+func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	newest := map[index.Key]map[documentKey]index.Change{}
+	for i := range batch.Records {
+		found, err := x.decoded(&batch.Records[i])
+		if err != nil {
+			if err := x.park.Park(ctx, "indexer", batch.Records[i], err); err != nil {
+				return x.retry(ctx, batch, fmt.Errorf("park a record: %w", err))
+			}
+			continue
+		}
+		for _, c := range found {
+			keepNewest(newest, c)
+		}
+	}
+	for key, documents := range newest {
+		if err := x.append(ctx, key, sorted(documents)); err != nil {
+			return x.retry(ctx, batch, fmt.Errorf("append %d changes of %s: %w", len(documents), key.List.Name, err))
+		}
+	}
+	return events.DynamoDBEventResponse{}, nil
+}
+
+// decoded decodes a record. One that makes the decoder panic is parked as well:
+// it would block its shard for good.
+func (x *Indexer) decoded(r *events.DynamoDBEventRecord) (found []ListChange, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return x.decode(r)
+}
+
+// append adds changes to a tail and requests a job when the tail has grown.
+func (x *Indexer) append(ctx context.Context, key index.Key, changes []index.Change) error {
+	for _, entry := range index.PackEntries(changes) {
+		at, err := x.storage.AppendTail(ctx, key.Org, key.List.Name, func(next index.Position) ([]byte, error) {
+			return key.SealEntry(next.Sequence, entry), x.prepare(ctx, key, next)
+		})
+		if err != nil {
+			return err
+		}
+		before := at.Sum - min(at.Sum, uint64(len(entry)))
+		if at.Sequence%flushEntries != 0 && at.Sum/flushBytes == before/flushBytes {
+			continue
+		}
+		if err := x.storage.RequestJob(ctx, key.Org, key.List.Name, at.At); err != nil {
+			return err
+		}
+		key.StartJob(ctx, x.start, x.logger)
+	}
+	return nil
+}
+
+// prepare does what must be done before an entry exists, so that an indexer
+// that dies leaves nothing undone. Before the first entry of each week it
+// requests the job that flushes the entries of that week, and registers the
+// organization. The register thus also learns, at little cost, of tails that
+// something else began.
+func (x *Indexer) prepare(ctx context.Context, key index.Key, next index.Position) error {
+	if next.Previous.Std().Truncate(flushWithin).Equal(next.At.Std().Truncate(flushWithin)) {
+		return nil
+	}
+	if err := x.storage.RegisterOrganization(ctx, key.Org); err != nil {
+		return err
+	}
+	return x.storage.RequestJob(ctx, key.Org, key.List.Name, next.At.Add(flushWithin))
+}
+
+// documentKey names a document within a list.
+type documentKey struct {
+	partition int32
+	id        [16]byte
+	sub       uint8
+}
+
+// keepNewest keeps the newest revision of each document.
+func keepNewest(newest map[index.Key]map[documentKey]index.Change, c ListChange) {
+	if newest[c.Key] == nil {
+		newest[c.Key] = map[documentKey]index.Change{}
+	}
+	key := documentKey{c.Partition, c.ID, c.Sub}
+	if known, ok := newest[c.Key][key]; !ok || known.Revision <= c.Revision {
+		newest[c.Key][key] = c.Change
+	}
+}
+
+// sorted puts changes in the order of their revisions, those of one partition
+// together, which packs well.
+func sorted(changes map[documentKey]index.Change) []index.Change {
+	return slices.SortedFunc(maps.Values(changes), func(a, b index.Change) int {
+		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Revision, b.Revision))
+	})
+}
+
+// retry has the stream deliver the batch again, from its first record on.
+func (x *Indexer) retry(ctx context.Context, batch events.DynamoDBEvent, err error) (events.DynamoDBEventResponse, error) {
+	x.logger.ErrorContext(ctx, "stream batch failed", "records", len(batch.Records), "error", err)
+	return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{
+		{ItemIdentifier: batch.Records[0].Change.SequenceNumber},
+	}}, nil
+}
