@@ -144,10 +144,10 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 	case newer < 0, newer == 0 && old.Deleted:
 		return nil, nil
 	}
-	if err := next.hold(r); err != nil {
+	if next.Doc, err = encodeBounded(r); err != nil {
 		return nil, err
 	}
-	next.SiteIDs = sortedSites(c.Sites.IDs)
+	next.ID, next.SiteIDs = d.id, sortedSites(c.Sites.IDs)
 	if live && !c.Sites.Given {
 		next.SiteIDs = old.SiteIDs
 	}
@@ -161,18 +161,14 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 	return next, nil
 }
 
-// hold encodes the record as the document.
-func (s *Stored) hold(r Record) error {
-	doc, err := Encode(r)
-	if err != nil {
-		return err
-	}
-	if len(doc) > MaxRecordBytes {
-		return refused(fault.Invalid, ReasonRecordTooLarge, "record",
+// encodeBounded encodes a record that is small enough to be stored.
+func encodeBounded(record any) ([]byte, error) {
+	doc, err := Encode(record)
+	if err == nil && len(doc) > MaxRecordBytes {
+		err = refused(fault.Invalid, ReasonRecordTooLarge, "record",
 			"is %d bytes as stored JSON; at most %d are kept", len(doc), MaxRecordBytes)
 	}
-	s.ID, s.Doc = r.Head().ID, doc
-	return nil
+	return doc, err
 }
 
 // refused makes the refusal of a change as a whole.

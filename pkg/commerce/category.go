@@ -5,9 +5,38 @@ import (
 	"unicode"
 
 	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+var categoryKind = &definition{
+	kind: KindCategory, plural: "categories", noSite: noSiteGlobal,
+	record:  func() any { return new(Category) },
+	input:   func() input { return new(categoryInput) },
+	page:    lists.Page[Category]{},
+	columns: []string{columnSite, "parentId", "isActive", "name", "slug", "order", "createdAt", "updatedAt"},
+	search:  []string{"name", "slug"},
+	orders:  []lists.Order{lists.ByText("order"), lists.ByText("name"), lists.By("createdAt"), lists.By("updatedAt")},
+	filters: []lists.Filter{
+		siteFilter("The site of the category."),
+		{Name: "isActive", Description: "Whether the category is active."},
+		{
+			Name: "parentId", Kind: lists.ID, Column: "parentId", Null: "root",
+			Description: "The category above, a UUID, or root for the categories that have none.",
+		},
+		{
+			Name: filterGlobal, Kind: lists.Bool,
+			Description: "Whether categories of no site are listed; false under a site filter and true without, unless given.",
+		},
+		{Name: "slug", Description: "The category's slug."},
+	},
+	events: lifecycle(KindCategory, "A category", "A field of a category changed.", `{"name": "Cups, mugs & glasses", "slug": "cups-mugs"}`),
+	sample: `{
+		"id": "0192f0c2-3c5e-7d22-9b5d-62a1b3c4d5e6", "siteId": "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7",
+		"name": "Cups & mugs", "order": 3}`,
+}
 
 // Category is the GET shape of a category. One without a site is global.
 type Category struct {
@@ -25,17 +54,6 @@ type Category struct {
 	UpdatedAt      value.Time `json:"updatedAt"`
 }
 
-// Kind implements [Record].
-func (*Category) Kind() Kind { return KindCategory }
-
-// Head implements [Record].
-func (c *Category) Head() Head {
-	return Head{
-		ID: c.ID, OrganizationID: c.OrganizationID, SiteID: c.SiteID,
-		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
-	}
-}
-
 // categoryInput is a category as a back office sends it.
 type categoryInput struct {
 	Category
@@ -45,7 +63,7 @@ type categoryInput struct {
 	UpdatedAt jsontext.Value `json:"updatedAt"` // ignored
 }
 
-func (in *categoryInput) complete(d *draft) Record {
+func (in *categoryInput) complete(d *draft) any {
 	c := &in.Category
 	d.adopt(c.ID, &c.OrganizationID)
 	d.require("name", c.Name != "")
@@ -53,8 +71,7 @@ func (in *categoryInput) complete(d *draft) Record {
 		c.Slug = slugOf(c.Name)
 	}
 	c.IsActive = orValue(in.IsActive, true)
-	c.CreatedAt = orValue(in.CreatedAt, d.createdAt)
-	c.UpdatedAt = d.updatedAt
+	c.CreatedAt, c.UpdatedAt = d.times(in.CreatedAt)
 	return c
 }
 
@@ -69,4 +86,33 @@ func slugOf(name string) *string {
 	}
 	slug := strings.Join(words, "-")
 	return &slug
+}
+
+// maxDescendants bounds a tree that is followed: deeper or wider ones are
+// followed as far as that.
+const maxDescendants = 10_000
+
+// descendants returns a category and those below it. A cycle ends where it
+// closes.
+func descendants(categories Finder, root value.ID) ([]value.ID, error) {
+	parent := ListOf(KindCategory).Schema.Col("parentId")
+	found := []value.ID{root}
+	seen := map[value.ID]bool{root: true}
+	for level := found; len(level) > 0 && len(found) < maxDescendants; {
+		result, err := categories(columnar.Query{
+			Filter: columnar.In(parent, lists.Keys(level)...), OrderBy: columnar.ByID, Limit: maxDescendants,
+		})
+		if err != nil {
+			return nil, err
+		}
+		start := len(found)
+		for _, hit := range result.Hits {
+			if id := value.ID(hit.ID); !seen[id] {
+				seen[id] = true
+				found = append(found, id)
+			}
+		}
+		level = found[start:]
+	}
+	return found, nil
 }

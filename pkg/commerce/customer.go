@@ -1,9 +1,39 @@
 package commerce
 
 import (
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+var customerKind = &definition{
+	kind: KindCustomer, plural: "customers",
+	record: func() any { return new(Customer) },
+	input:  func() input { return new(customerInput) },
+	page:   lists.Page[Customer]{},
+	columns: []string{
+		columnSite, "type", "isActive", "firstName", "lastName", "companyName", "email", "phone", "customerNumber",
+		"externalRef", "totalSpent", "ordersCount", "createdAt", "updatedAt",
+	},
+	search: []string{"firstName", "lastName", "companyName", "email", "phone", "customerNumber"},
+	orders: []lists.Order{
+		lists.By("createdAt"), lists.By("updatedAt"), lists.ByText("lastName"), lists.By("totalSpent"),
+		lists.By("ordersCount"),
+	},
+	filters: []lists.Filter{
+		siteFilter("The site of the customer."),
+		{Name: "type", Description: "Person or company."},
+		{Name: "isActive", Description: "Whether the customer is active."},
+		{Name: "email", Description: "The customer's e-mail address."},
+		{Name: "customerNumber", Description: "The customer's number."},
+	},
+	events: lifecycle(KindCustomer, "A customer", "A field of a customer changed.", `{"acceptsMarketing": true}`),
+	sample: `{
+		"id": "0192f0c2-5d6f-7c44-9d7f-84c3d5e6f708", "customerNumber": "C-10042", "firstName": "Ada", "lastName": "Okafor",
+		"email": "ada.okafor@example.com", "phone": "+49 30 901820", "locale": "de-DE", "currency": "EUR",
+		"addresses": [{"label": "Home", "firstName": "Ada", "lastName": "Okafor", "line1": "Lindenstr. 7",
+			"city": "Berlin", "postalCode": "10969", "country": "DE"}], "ordersCount": 2, "totalSpent": 61.4}`,
+}
 
 // Customer is the GET shape of a customer.
 type Customer struct {
@@ -36,25 +66,24 @@ type Customer struct {
 	UpdatedAt                value.Time     `json:"updatedAt"`
 }
 
-// Kind implements [Record].
-func (*Customer) Kind() Kind { return KindCustomer }
-
-// Head implements [Record].
-func (c *Customer) Head() Head {
-	return Head{
-		ID: c.ID, OrganizationID: c.OrganizationID, SiteID: c.SiteID,
-		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
-	}
+// Address is a postal address of a customer, an order or an invoice.
+type Address struct {
+	ID         value.ID `json:"id"`
+	Label      *string  `json:"label"`
+	FirstName  *string  `json:"firstName"`
+	LastName   *string  `json:"lastName"`
+	Company    *string  `json:"company"`
+	Line1      *string  `json:"line1"`
+	Line2      *string  `json:"line2"`
+	City       *string  `json:"city"`
+	State      *string  `json:"state"`
+	PostalCode *string  `json:"postalCode"`
+	Country    *Country `json:"country"`
+	Phone      *string  `json:"phone"`
 }
 
 // CustomerType tells a person from a company.
 type CustomerType string
-
-// The customer types.
-const (
-	CustomerIndividual CustomerType = "INDIVIDUAL"
-	CustomerBusiness   CustomerType = "BUSINESS"
-)
 
 // Values lists what the type accepts.
 func (CustomerType) Values() []string { return []string{"INDIVIDUAL", "BUSINESS"} }
@@ -72,19 +101,15 @@ type customerInput struct {
 	UpdatedAt  jsontext.Value `json:"updatedAt"` // ignored
 }
 
-func (in *customerInput) complete(d *draft) Record {
+func (in *customerInput) complete(d *draft) any {
 	c := &in.Customer
 	d.adopt(c.ID, &c.OrganizationID)
-	c.Type = orDefault(c.Type, CustomerIndividual)
+	c.Type = orDefault(c.Type, "INDIVIDUAL")
 	c.IsActive = orValue(in.IsActive, true)
-	d.count("addresses", len(c.Addresses), maxNested)
-	for i := range c.Addresses {
-		d.nestedID(&c.Addresses[i].ID, "addresses", i)
-	}
+	d.nested("addresses", len(c.Addresses), func(i int) *value.ID { return &c.Addresses[i].ID })
 	c.TotalSpent = orValue(in.TotalSpent, 0)
-	d.tags("tags", c.Tags)
+	d.tags(c.Tags)
 	c.Metadata = d.freeForm("metadata", c.Metadata)
-	c.CreatedAt = orValue(in.CreatedAt, d.createdAt)
-	c.UpdatedAt = d.updatedAt
+	c.CreatedAt, c.UpdatedAt = d.times(in.CreatedAt)
 	return c
 }

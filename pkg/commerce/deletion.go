@@ -28,11 +28,13 @@ var deletionList = &lists.List{
 	Name: "deletions", Schema: deletionSchema, Walk: true,
 	Orders: []lists.Order{lists.By("deletedAt")},
 	Filters: []lists.Filter{
-		oneOfThese("kind", "The kind of the deleted record.", Kind("").Values()),
-		within("deleted", "deletedAt", "When the record was deleted."),
-		within("created", "deletedAt", "When the entry was created: the same as deletedFrom and deletedTo."),
-		{Name: "updated", Kind: lists.Visible, Description: "When the deletion became visible in this list: deletedAt or, at most, " +
-			"seconds later. Asking again from the Date of the last first page less 60 s misses nothing."},
+		{Name: "kind", Kind: lists.Enum, Column: "kind", Values: Kind("").Values(), Description: "The kind of the deleted record."},
+		{Name: "deleted", Kind: lists.Range, Column: "deletedAt", Description: "When the record was deleted."},
+		{
+			Name: "created", Kind: lists.Range, Column: "deletedAt",
+			Description: "When the entry was created: the same as deletedFrom and deletedTo.",
+		},
+		visibleFilter("deletion became visible in this list: deletedAt"),
 	},
 }
 
@@ -45,9 +47,9 @@ func DeletionDocument(s *Stored, visible value.Time) columnar.Document {
 	if !s.Deleted {
 		return deletionSchema.Tombstone(s.ID, sub, int64(s.Revision), int64(visible))
 	}
-	b := columns{deletionSchema, deletionSchema.Build(s.ID, sub)}
-	b.keyword("kind", string(s.Kind))
-	b.time("deletedAt", &s.Revision)
+	b := deletionSchema.Build(s.ID, sub)
+	b.Keyword(deletionSchema.Col("kind"), string(s.Kind))
+	b.Time(deletionSchema.Col("deletedAt"), int64(s.Revision))
 	return b.Document(int64(s.Revision), int64(visible))
 }
 

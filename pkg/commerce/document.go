@@ -1,143 +1,155 @@
 package commerce
 
 import (
+	"reflect"
+	"slices"
+	"strings"
+
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Document is what a kind's index knows of a stored record; visible is when
-// the revision became visible in lists. A tombstone gives a tombstone.
+// shape is the Go type of a kind's GET shape, from which the types of its
+// columns and filters follow.
+type shape struct{ reflect.Type }
+
+func shapeOf(d *definition) shape { return shape{reflect.TypeOf(d.record()).Elem()} }
+
+// position is the index of the field that has the JSON name, -1 when there is none.
+func (s shape) position(name string) int {
+	for i := range s.NumField() {
+		if s.Field(i).Tag.Get("json") == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// zero is a zero value of the field's type, or of what it points to; nil when
+// there is no such field.
+func (s shape) zero(name string) any {
+	i := s.position(name)
+	if i < 0 {
+		return nil
+	}
+	t := s.Field(i).Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return reflect.Zero(t).Interface()
+}
+
+// column declares the column of a field. A text is sorted, searched and
+// matched as the list needs it.
+func (s shape) column(name string, search []string, list *lists.List) columnar.Column {
+	c := columnar.Column{Name: name, Type: columnar.Keyword}
+	switch s.zero(name).(type) {
+	case bool:
+		c.Type = columnar.Bool
+	case int64, value.Amount:
+		c.Type = columnar.Number
+	case value.Time:
+		c.Type = columnar.Time
+	case string, []string:
+		c.Type = columnar.Text
+	}
+	c.Sort = slices.ContainsFunc(list.Orders, func(o lists.Order) bool { return o.Name == name })
+	c.Search = slices.Contains(search, name)
+	c.Match = slices.ContainsFunc(list.Filters, func(f lists.Filter) bool { return f.Column == name && f.Kind == lists.Text })
+	return c
+}
+
+// filter completes a filter that names its column only.
+func (s shape) filter(f lists.Filter) lists.Filter {
+	if f.Kind != 0 {
+		return f
+	}
+	f.Column = f.Name
+	switch zero := s.zero(f.Name).(type) {
+	case value.ID:
+		f.Kind = lists.ID
+	case bool:
+		f.Kind = lists.Bool
+	case value.Time:
+		f.Kind, f.Name = lists.Range, strings.TrimSuffix(f.Name, "At")
+	case string:
+		f.Kind = lists.Text
+		f.Description += " Compared whole, regardless of case and accents."
+	case Currency:
+		f.Kind, f.Check = lists.Code, checkCurrency
+	case interface{ Values() []string }:
+		f.Kind, f.Values = lists.Enum, zero.Values()
+	default:
+		panic("commerce: no filter by " + f.Name)
+	}
+	return f
+}
+
+// indexedField is a field of a shape and the column that holds it.
+type indexedField struct {
+	col   columnar.Col
+	field int
+}
+
+// fields are those that have a column. siteIds is a column without a field.
+func (s shape) fields(schema *columnar.Schema) (fields []indexedField) {
+	for i, c := range schema.Columns() {
+		if at := s.position(c.Name); at >= 0 {
+			fields = append(fields, indexedField{columnar.Col(i + 1), at}) //nolint:gosec // at most 64 columns
+		}
+	}
+	return fields
+}
+
+// Document returns the columns of a stored record for its kind's list;
+// visible is when the revision became visible in lists. A tombstone gives a
+// tombstone.
 func Document(s *Stored, visible value.Time) (columnar.Document, error) {
-	schema := ListOf(s.Kind).Schema
+	d := s.Kind.known()
+	schema := d.list.Schema
 	if s.Deleted {
 		return schema.Tombstone(s.ID, 0, int64(s.Revision), int64(visible)), nil
 	}
-	r, err := s.Record()
+	record, err := s.Record()
 	if err != nil {
 		return columnar.Document{}, err
 	}
-	b := columns{schema, schema.Build(s.ID, 0)}
-	switch r := r.(type) {
-	case *Product:
-		b.keyword("siteIds", lists.Keys(s.SiteIDs)...)
-		b.product(r)
-	case *Category:
-		b.category(r)
-	case *Order:
-		b.order(r)
-	case *Customer:
-		b.customer(r)
-	case *Invoice:
-		b.invoice(r)
+	b := schema.Build(s.ID, 0)
+	if d.sites {
+		b.Keyword(schema.Col(columnSites), lists.Keys(s.SiteIDs)...)
 	}
-	head := r.Head()
-	b.time("createdAt", &head.CreatedAt)
-	b.time("updatedAt", &head.UpdatedAt)
+	r := reflect.ValueOf(record).Elem()
+	for _, f := range d.fields {
+		setColumn(b, f.col, r.Field(f.field))
+	}
 	return b.Document(int64(s.Revision), int64(visible)), nil
 }
 
-// columns sets columns by name; what is null is left out.
-type columns struct {
-	schema *columnar.Schema
-	*columnar.Builder
-}
-
-func (b columns) product(p *Product) {
-	b.id("categoryId", p.CategoryID)
-	b.id("brandId", p.BrandID)
-	b.keyword("type", string(p.Type))
-	b.flag("isActive", p.IsActive)
-	b.flag("trackInventory", p.TrackInventory)
-	b.text("name", &p.Name)
-	b.text("sku", p.SKU)
-	b.text("barcode", p.Barcode)
-	b.Text(b.schema.Col("tags"), p.Tags...)
-	b.amount("sellingPrice", p.SellingPrice)
-	b.amount("purchasePrice", p.PurchasePrice)
-}
-
-func (b columns) category(c *Category) {
-	b.id("siteId", c.SiteID)
-	b.id("parentId", c.ParentID)
-	b.flag("isActive", c.IsActive)
-	b.text("name", &c.Name)
-	b.text("slug", c.Slug)
-	b.number("order", c.Order)
-}
-
-func (b columns) order(o *Order) {
-	b.id("siteId", o.SiteID)
-	b.keyword("status", string(o.Status))
-	b.keyword("paymentStatus", string(o.PaymentStatus))
-	b.keyword("fulfillmentStatus", string(o.FulfillmentStatus))
-	b.id("customerId", o.CustomerID)
-	b.keyword("currency", string(o.Currency))
-	b.text("orderNumber", &o.OrderNumber)
-	b.text("customerName", o.CustomerName)
-	b.text("customerEmail", o.CustomerEmail)
-	b.text("externalRef", o.ExternalRef)
-	b.amount("total", &o.Total)
-	b.time("placedAt", &o.PlacedAt)
-}
-
-func (b columns) customer(c *Customer) {
-	b.id("siteId", c.SiteID)
-	b.keyword("type", string(c.Type))
-	b.flag("isActive", c.IsActive)
-	b.text("firstName", c.FirstName)
-	b.text("lastName", c.LastName)
-	b.text("companyName", c.CompanyName)
-	b.text("email", c.Email)
-	b.text("phone", c.Phone)
-	b.text("customerNumber", c.CustomerNumber)
-	b.text("externalRef", c.ExternalRef)
-	b.amount("totalSpent", &c.TotalSpent)
-	b.number("ordersCount", c.OrdersCount)
-}
-
-func (b columns) invoice(v *Invoice) {
-	b.id("siteId", v.SiteID)
-	b.keyword("type", string(v.Type))
-	b.keyword("status", string(v.Status))
-	b.id("customerId", v.CustomerID)
-	b.id("orderId", v.OrderID)
-	b.keyword("currency", string(v.Currency))
-	b.text("invoiceNumber", v.InvoiceNumber)
-	b.text("customerName", v.CustomerName)
-	b.text("externalRef", v.ExternalRef)
-	b.amount("total", &v.Total)
-	b.amount("amountDue", &v.AmountDue)
-	b.time("issuedAt", v.IssuedAt)
-	b.time("dueAt", v.DueAt)
-}
-
-func (b columns) keyword(name string, values ...string) { b.Keyword(b.schema.Col(name), values...) }
-
-func (b columns) flag(name string, v bool) { b.Bool(b.schema.Col(name), v) }
-
-func (b columns) number(name string, v int64) { b.Number(b.schema.Col(name), v) }
-
-func (b columns) id(name string, id *value.ID) {
-	if id != nil {
-		b.keyword(name, lists.Key(*id))
+// setColumn sets a column to a field's value; null leaves it out.
+func setColumn(b *columnar.Builder, col columnar.Col, field reflect.Value) {
+	if field.Kind() == reflect.Pointer {
+		if field.IsNil() {
+			return
+		}
+		field = field.Elem()
 	}
-}
-
-func (b columns) text(name string, s *string) {
-	if s != nil {
-		b.Text(b.schema.Col(name), *s)
-	}
-}
-
-func (b columns) amount(name string, a *value.Amount) {
-	if a != nil {
-		b.number(name, int64(*a))
-	}
-}
-
-func (b columns) time(name string, t *value.Time) {
-	if t != nil {
-		b.Time(b.schema.Col(name), int64(*t))
+	switch v := field.Addr().Interface().(type) {
+	case *value.ID:
+		b.Keyword(col, lists.Key(*v))
+	case *bool:
+		b.Bool(col, *v)
+	case *int64:
+		b.Number(col, *v)
+	case *value.Amount:
+		b.Number(col, int64(*v))
+	case *value.Time:
+		b.Time(col, int64(*v))
+	case *string:
+		b.Text(col, *v)
+	case *[]string:
+		b.Text(col, *v...)
+	default: // an enum or a code
+		b.Keyword(col, field.String())
 	}
 }

@@ -21,26 +21,11 @@ const (
 	maxTaxRate value.Amount = 1_000 * value.AmountScale
 )
 
-// input is a record as a back office sends it: it decodes strictly, then
-// complete fills what is absent and reports to the draft what is wrong.
+// input is a record as a back office sends it. It decodes strictly; complete
+// fills what is absent, tells the draft what is wrong and returns the GET
+// shape.
 type input interface {
-	complete(d *draft) Record
-}
-
-func newInput(kind Kind) input {
-	switch kind {
-	case KindProduct:
-		return new(productInput)
-	case KindCategory:
-		return new(categoryInput)
-	case KindOrder:
-		return new(orderInput)
-	case KindCustomer:
-		return new(customerInput)
-	case KindInvoice:
-		return new(invoiceInput)
-	}
-	panic("commerce: no kind " + string(kind))
+	complete(d *draft) any
 }
 
 // draft is a record on its way in: what its absent fields become, and what
@@ -54,8 +39,8 @@ type draft struct {
 }
 
 // read decodes and completes the record of a put.
-func (d *draft) read(kind Kind, record jsontext.Value) (Record, error) {
-	in := newInput(kind)
+func (d *draft) read(kind Kind, record jsontext.Value) (any, error) {
+	in := kind.known().input()
 	if err := strictjson.Unmarshal(record, in, strictjson.TrimText()); err != nil {
 		return nil, err
 	}
@@ -105,6 +90,12 @@ func (d *draft) address(field string, a *Address) {
 	}
 }
 
+// times returns the record's createdAt, given the one that was sent, and its
+// updatedAt.
+func (d *draft) times(created *value.Time) (createdAt, updatedAt value.Time) {
+	return orValue(created, d.createdAt), d.updatedAt
+}
+
 // count reports whether a list is within its bound.
 func (d *draft) count(field string, n, most int) bool {
 	if n > most {
@@ -115,32 +106,40 @@ func (d *draft) count(field string, n, most int) bool {
 }
 
 // texts checks a list of text: its length, and that no entry is blank.
-func (d *draft) texts(field string, entries []string, most int) {
+func (d *draft) texts(field string, entries []string, most int) bool {
 	if !d.count(field, len(entries), most) {
-		return
+		return false
 	}
 	for i, s := range entries {
-		d.notBlank(field, i, s)
+		if s == "" {
+			d.refuse(at(field, i), fault.DetailFormat, "must not be blank")
+		}
 	}
+	return true
 }
 
-func (d *draft) tags(field string, tags []string) {
-	d.texts(field, tags, maxTags)
-	if len(tags) > maxTags {
+func (d *draft) tags(tags []string) {
+	if !d.texts("tags", tags, maxTags) {
 		return
 	}
 	for i, tag := range tags {
 		if utf8.RuneCountInString(tag) > maxTagLength {
-			d.refuse(field+"["+strconv.Itoa(i)+"]", fault.DetailOutOfRange, "must have at most %d characters", maxTagLength)
+			d.refuse(at("tags", i), fault.DetailOutOfRange, "must have at most %d characters", maxTagLength)
 		}
 	}
 }
 
-func (d *draft) notBlank(field string, i int, s string) {
-	if s == "" {
-		d.refuse(field+"["+strconv.Itoa(i)+"]", fault.DetailFormat, "must not be blank")
+// nested checks the length of a list of objects and gives each its identifier.
+func (d *draft) nested(list string, n int, id func(i int) *value.ID) bool {
+	fits := d.count(list, n, maxNested)
+	for i := range n {
+		d.nestedID(id(i), list, i)
 	}
+	return fits
 }
+
+// at is the path of a list's entry.
+func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
 func (d *draft) percent(field string, rate *value.Amount) {
 	if rate != nil && (*rate < 0 || *rate > maxTaxRate) {
@@ -153,6 +152,23 @@ func (d *draft) taxLines(lines []TaxLine) {
 		return
 	}
 	for i, l := range lines {
-		d.percent("taxLines["+strconv.Itoa(i)+"].taxRate", l.TaxRate)
+		d.percent(at("taxLines", i)+".taxRate", l.TaxRate)
 	}
+}
+
+// orDefault returns v, or fallback when v was absent.
+func orDefault[T comparable](v, fallback T) T {
+	var absent T
+	if v == absent {
+		return fallback
+	}
+	return v
+}
+
+// orValue returns what p points to, or fallback when it is absent.
+func orValue[T any](p *T, fallback T) T {
+	if p == nil {
+		return fallback
+	}
+	return *p
 }

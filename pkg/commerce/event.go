@@ -44,6 +44,25 @@ func (p *WebhookPayload) Encode() ([]byte, error) {
 // service: changing it would make replays send everything again.
 var eventNamespace = value.MustID("6f0d7c0e-6b0b-5d9f-9c56-0f6a3f1d8b11")
 
+// recordEvent is an event that a change of a kind's record means.
+type recordEvent struct {
+	name string
+	text string // its description in the catalogue
+	// happened compares two revisions; nil for created, updated and deleted.
+	happened func(was, is states) bool
+	example  string // the fields of the kind's example record whose change means the event
+}
+
+// lifecycle are the events that every kind has. what names a record of the
+// kind at the start of a sentence, updated says what an update is.
+func lifecycle(kind Kind, what, updated, example string) []recordEvent {
+	return []recordEvent{
+		{name: string(kind) + ".created", text: what + " was stored for the first time."},
+		{name: string(kind) + ".updated", text: updated, example: example},
+		{name: string(kind) + ".deleted", text: what + " was deleted; the object is the last one known."},
+	}
+}
+
 // EventID is the identifier of a record's event: the same revision of the
 // same record gives the same identifier, so that a replay sends nothing new.
 func EventID(kind Kind, organization, id value.ID, revision value.Time, eventType string) value.ID {
@@ -163,6 +182,63 @@ func payloads(next *Stored, fields members, data WebhookData, types []string) ([
 		}
 	}
 	return events, nil
+}
+
+// states are the fields whose changes mean events of their own. The zero
+// value is the state of a record that was not there.
+type states struct {
+	status, payment, fulfillment string
+	refunded                     value.Amount
+}
+
+func statesOf(m members) (s states) {
+	for i := range m {
+		switch m[i].name {
+		case "status":
+			s.status = string(text(m[i].value))
+		case "paymentStatus":
+			s.payment = string(text(m[i].value))
+		case "fulfillmentStatus":
+			s.fulfillment = string(text(m[i].value))
+		case "refundedTotal":
+			s.refunded, _ = value.ParseAmount(string(m[i].value))
+		}
+	}
+	return s
+}
+
+// transitions returns the types of the state changes between two revisions,
+// in the order of the catalogue; before is empty when there was none.
+func transitions(kind Kind, before, after members) (types []string) {
+	was, is := statesOf(before), statesOf(after)
+	for _, e := range kind.known().events {
+		if e.happened != nil && e.happened(was, is) {
+			types = append(types, e.name)
+		}
+	}
+	return types
+}
+
+// becomes reports whether a state became another.
+func becomes[S ~string](was, is string, to S) bool { return is == string(to) && was != is }
+
+// enters reports whether a state came into a set from outside it.
+func enters[S ~string](was, is string, set ...S) bool {
+	return oneOf(is, set...) && !oneOf(was, set...)
+}
+
+func oneOf[S ~string](s string, set ...S) bool { return slices.Contains(set, S(s)) }
+
+// text is the JSON text without escapes that b begins with, else nothing.
+func text(b []byte) []byte {
+	if len(b) == 0 || b[0] != '"' {
+		return nil
+	}
+	end := bytes.IndexByte(b[1:], '"')
+	if end < 0 {
+		return nil
+	}
+	return b[1 : 1+end]
 }
 
 // siteOf reads an object's siteId; a product has none.

@@ -168,7 +168,7 @@ func TestEveryKindIsCreatedUpdatedAndDeleted(t *testing.T) {
 				e.ID != EventID(kind, testOrg, tt.next.ID, tt.next.Revision, e.Type) {
 				t.Errorf("%s %s: %+v", kind, tt.name, e)
 			}
-			if site := mustRecord(t, shown).Head().SiteID; (site == nil) != (e.SiteID == nil) || site != nil && *site != *e.SiteID {
+			if site := headOf(mustRecord(t, shown)).SiteID; (site == nil) != (e.SiteID == nil) || site != nil && *site != *e.SiteID {
 				t.Errorf("%s %s: siteId %v, want %v", kind, tt.name, e.SiteID, site)
 			}
 		}
@@ -348,15 +348,15 @@ func TestABrokenDocumentIsAnErrorOfEvents(t *testing.T) {
 
 func TestEventsComeInTheOrderOfTheCatalogue(t *testing.T) {
 	names := EventNames()
-	for _, table := range [][]transition{orderTransitions, invoiceTransitions} {
+	for _, d := range kinds {
 		last := -1
-		for _, tr := range table {
-			at := slices.Index(names, tr.eventType)
+		for _, e := range d.events {
+			at := slices.Index(names, e.name)
 			if at < 0 {
-				t.Errorf("%s is not in the catalogue", tr.eventType)
+				t.Errorf("%s is not in the catalogue", e.name)
 			}
 			if at <= last {
-				t.Errorf("%s is out of order", tr.eventType)
+				t.Errorf("%s is out of order", e.name)
 			}
 			last = at
 		}

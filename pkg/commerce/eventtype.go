@@ -7,28 +7,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Events that no change of a record means.
+// The events that follow from no change of a record.
 const (
 	EventEndpointDisabled = "endpoint.disabled"
 	EventWebhookTest      = "webhook.test"
-
-	resourceEndpoint = "endpoint"
-	resourceWebhook  = "webhook"
-	resourcePayment  = "payment"
 )
 
 // EventType is one entry of the catalogue of events.
 type EventType struct {
 	Name        string // order.created
 	Description string
-	Object      any // a value of the Go type whose JSON is data.object, the source of its JSON Schema
+	Object      any // a value of the Go type whose JSON is data.object, or a pointer to one: the source of its JSON Schema
 	Example     WebhookPayload
 }
 
-// Resource is the part of the name before the point; a subscription to
-// resource.* takes every event of it. Payment events carry the order.
-func (t EventType) Resource() string { return resourceOf(t.Name) }
-
+// resourceOf is the part of an event's name before the point; a subscription
+// to resource.* takes every event of it. Payment events carry the order.
 func resourceOf(name string) string {
 	resource, _, _ := strings.Cut(name, ".")
 	return resource
@@ -50,38 +44,33 @@ type Sample struct {
 // endpoint.disabled, whose object this package does not know. The examples
 // are made by the same code as real events, which takes about a millisecond:
 // keep the result.
-func EventTypes(endpoint Sample) []EventType {
+func EventTypes(endpoint Sample) (types []EventType) {
 	examples := newExamples()
-	types := make([]EventType, len(eventDescriptions))
-	for i, d := range eventDescriptions {
-		t := EventType{Name: d.name, Description: d.text}
-		switch resourceOf(d.name) {
-		case resourceEndpoint:
-			t.Object = endpoint.Object
-			t.Example = examples.wrap(d.name, endpoint.Example, endpoint.Previous)
-		case resourceWebhook:
-			t.Object = TestObject{}
-			t.Example = examples.wrap(d.name, jsontext.Value(`{"message":"This is a test event."}`), null)
-		case resourcePayment:
-			t.Object = Order{}
-			t.Example = examples.event(KindOrder, d.name)
-		default:
-			kind := Kind(resourceOf(d.name))
-			t.Object = New(kind)
-			t.Example = examples.event(kind, d.name)
+	for _, d := range kinds {
+		for _, e := range d.events {
+			types = append(types, EventType{Name: e.name, Description: e.text, Object: d.record(), Example: examples.event(d, e)})
 		}
-		types[i] = t
 	}
-	return types
+	return append(types, EventType{
+		Name: EventEndpointDisabled, Object: endpoint.Object,
+		Description: "The service disabled a webhook endpoint; sent to the other endpoints of its application. " +
+			"The object is the endpoint, its secret masked.",
+		Example: examples.wrap(EventEndpointDisabled, endpoint.Example, endpoint.Previous),
+	}, EventType{
+		Name: EventWebhookTest, Object: TestObject{}, Description: "A test that was asked for; the object is a message.",
+		Example: examples.wrap(EventWebhookTest, jsontext.Value(`{"message":"This is a test event."}`), null),
+	})
 }
 
 // EventNames returns the name of every event type, in the catalogue's order.
 func EventNames() []string {
-	names := make([]string, len(eventDescriptions))
-	for i, d := range eventDescriptions {
-		names[i] = d.name
+	var names []string
+	for _, d := range kinds {
+		for _, e := range d.events {
+			names = append(names, e.name)
+		}
 	}
-	return names
+	return append(names, EventEndpointDisabled, EventWebhookTest)
 }
 
 // ValidSubscription reports whether s is a name of the catalogue,
@@ -91,12 +80,9 @@ func ValidSubscription(s string) bool {
 		return true
 	}
 	resource, all := strings.CutSuffix(s, ".*")
-	for _, d := range eventDescriptions {
-		if d.name == s || all && resourceOf(d.name) == resource {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(EventNames(), func(name string) bool {
+		return name == s || all && resourceOf(name) == resource
+	})
 }
 
 // Matches reports whether a subscription takes the event: by its name, by
@@ -112,41 +98,4 @@ func Matches(subscribed []string, eventType string) bool {
 		resource, all := strings.CutSuffix(s, ".*")
 		return all && resource == resourceOf(eventType)
 	})
-}
-
-type eventDescription struct{ name, text string }
-
-var eventDescriptions = []eventDescription{
-	{"product.created", "A product was stored for the first time."},
-	{"product.updated", "A field of a product, or the sites that sell it, changed."},
-	{"product.deleted", "A product was deleted; the object is the last one known."},
-	{"category.created", "A category was stored for the first time."},
-	{"category.updated", "A field of a category changed."},
-	{"category.deleted", "A category was deleted; the object is the last one known."},
-	{"order.created", "An order was stored for the first time."},
-	{"order.updated", "A field of an order changed."},
-	{"order.deleted", "An order was deleted; the object is the last one known."},
-	{"order.confirmed", "An order was confirmed, or went on to be processed or completed without that state."},
-	{"order.completed", "An order's status became COMPLETED."},
-	{"order.cancelled", "An order's status became CANCELLED."},
-	{"order.fulfilled", "All goods of an order were provided: its fulfillmentStatus became FULFILLED, SHIPPED or DELIVERED."},
-	{"order.shipped", "The goods of an order left: its fulfillmentStatus became SHIPPED or DELIVERED."},
-	{"order.paid", "An order was paid in full."},
-	{"payment.completed", "An order was paid in full; the object is the order."},
-	{"order.refunded", "Money was given back for an order, in part or in full."},
-	{"payment.refunded", "Money was given back for an order, in part or in full; the object is the order."},
-	{"payment.authorized", "An order's payment was authorized; the object is the order."},
-	{"payment.failed", "An order's payment failed; the object is the order."},
-	{"customer.created", "A customer was stored for the first time."},
-	{"customer.updated", "A field of a customer changed."},
-	{"customer.deleted", "A customer was deleted; the object is the last one known."},
-	{"invoice.created", "An invoice was stored for the first time."},
-	{"invoice.updated", "A field of an invoice changed; that it becomes overdue as time passes is no change."},
-	{"invoice.deleted", "An invoice was deleted; the object is the last one known."},
-	{"invoice.issued", "An invoice was issued: it is new or was a draft, and is ISSUED, PARTIALLY_PAID or PAID."},
-	{"invoice.paid", "An invoice's status became PAID."},
-	{"invoice.voided", "An invoice's status became VOID."},
-	{EventEndpointDisabled, "The service disabled a webhook endpoint; sent to the other endpoints of its application. " +
-		"The object is the endpoint, its secret masked."},
-	{EventWebhookTest, "A test that was asked for; the object is a message."},
 }

@@ -18,6 +18,18 @@ var (
 
 const testNow value.Time = 1_795_242_941_242 // 2026-11-21T06:35:41.242Z
 
+// exampleRecords and exampleChanges are those of the catalogue, by kind and by event.
+var exampleRecords, exampleChanges = func() (map[Kind]string, map[string]string) {
+	records, changes := map[Kind]string{}, map[string]string{}
+	for _, d := range kinds {
+		records[d.kind] = d.sample
+		for _, e := range d.events {
+			changes[e.name] = e.example
+		}
+	}
+	return records, changes
+}()
+
 // put is a versionless put of a record's JSON.
 func put(kind Kind, record string) Change {
 	return Change{Kind: kind, Op: OpPut, OrganizationID: testOrg, Record: jsontext.Value(record)}
@@ -101,8 +113,25 @@ func freeFormText(t *rapid.T, name string) jsontext.Value {
 	}).Draw(t, name))
 }
 
+// head is what every kind's shape has.
+type head struct {
+	ID, OrganizationID value.ID
+	SiteID             *value.ID
+	UpdatedAt          value.Time
+}
+
+func headOf(record any) (h head) {
+	to, from := reflect.ValueOf(&h).Elem(), reflect.ValueOf(record).Elem()
+	for i := range to.NumField() {
+		if f := from.FieldByName(to.Type().Field(i).Name); f.IsValid() {
+			to.Field(i).Set(f)
+		}
+	}
+	return h
+}
+
 // drawRecord draws a complete record of the organization in GET shape.
-func drawRecord(t *rapid.T, kind Kind) Record {
+func drawRecord(t *rapid.T, kind Kind) any {
 	r := New(kind)
 	v := reflect.ValueOf(r).Elem()
 	fill(t, v, "")

@@ -1,15 +1,77 @@
 package commerce
 
 import (
-	"strconv"
+	"bytes"
+	"math"
 
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+const filterOverdue = "isOverdue"
+
+var invoiceKind = &definition{
+	kind: KindInvoice, plural: "invoices", months: true,
+	record: func() any { return new(Invoice) },
+	input:  func() input { return new(invoiceInput) },
+	page:   lists.Page[Invoice]{},
+	columns: []string{
+		columnSite, "type", "status", "customerId", "orderId", "currency", "invoiceNumber", "customerName", "externalRef",
+		"total", "amountDue", "issuedAt", "dueAt", "createdAt", "updatedAt",
+	},
+	search: []string{"invoiceNumber", "customerName"},
+	orders: []lists.Order{
+		lists.By("issuedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("dueAt"), lists.By("total"),
+		lists.ByText("invoiceNumber"),
+	},
+	filters: []lists.Filter{
+		siteFilter("The site of the invoice."),
+		{Name: "type", Description: "Invoice or credit note."},
+		{Name: "status", Description: "The state of the invoice."},
+		{Name: "customerId", Description: "The customer."},
+		{Name: "orderId", Description: "The order."},
+		{Name: filterOverdue, Kind: lists.Bool, Description: "Whether the invoice is overdue now."},
+		{Name: "currency", Description: "ISO 4217 codes."},
+		{Name: "invoiceNumber", Description: "The invoice's number."},
+		{Name: "issuedAt", Description: "When the invoice was issued."},
+		{Name: "dueAt", Description: "When the invoice is due."},
+	},
+	where:       whereInvoice,
+	appendShape: appendInvoice,
+	events: append(lifecycle(KindInvoice, "An invoice",
+		"A field of an invoice changed; that it becomes overdue as time passes is no change.", `{"notes": "Thank you."}`),
+		recordEvent{
+			"invoice.issued", "An invoice was issued: it is new or was a draft, and is ISSUED, PARTIALLY_PAID or PAID.",
+			func(was, is states) bool {
+				return oneOf(was.status, "", invoiceDraft) && oneOf(is.status, invoiceIssued, invoicePartiallyPaid, invoicePaid)
+			},
+			`{"status": "ISSUED", "invoiceNumber": "R-2026-0815", "issuedAt": "2026-11-21T08:35:00.000Z"}`,
+		},
+		recordEvent{
+			"invoice.paid", "An invoice's status became PAID.",
+			func(was, is states) bool { return becomes(was.status, is.status, invoicePaid) },
+			`{"status": "PAID", "invoiceNumber": "R-2026-0815", "issuedAt": "2026-11-21T08:35:00.000Z",
+				"amountPaid": 38.4, "paidAt": "2026-11-21T08:35:00.000Z"}`,
+		},
+		recordEvent{
+			"invoice.voided", "An invoice's status became VOID.",
+			func(was, is states) bool { return becomes(was.status, is.status, invoiceVoid) },
+			`{"status": "VOID", "invoiceNumber": "R-2026-0815", "voidedAt": "2026-11-21T08:35:00.000Z"}`,
+		}),
+	sample: `{
+		"id": "0192f0c2-9f91-7b66-9f91-a6e5f708192a", "siteId": "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7",
+		"orderId": "0192f0c2-7e80-7a55-8e80-95d4e6f70819", "customerId": "0192f0c2-5d6f-7c44-9d7f-84c3d5e6f708",
+		"customerName": "Ada Okafor", "customerEmail": "ada.okafor@example.com", "currency": "EUR",
+		"lines": [{"productId": "0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5", "description": "Espresso cup", "sku": "CUP-080-W",
+			"quantity": 4, "unitPrice": 8.9, "discountAmount": 3.6, "taxRate": 20}],
+		"dueAt": "2026-12-05T00:00:00.000Z"}`,
+}
+
 // Invoice is the GET shape of an invoice or a credit note. A draft has no
 // number: one that is sent is dropped. IsOverdue is always false in stored
-// JSON; [Invoice.OverdueAt] derives it.
+// JSON; [AppendShape] derives it.
 type Invoice struct {
 	ID                value.ID       `json:"id"`
 	OrganizationID    value.ID       `json:"organizationId"`
@@ -63,33 +125,11 @@ type InvoiceLine struct {
 	Total          value.Amount  `json:"total"`
 }
 
-// Kind implements [Record].
-func (*Invoice) Kind() Kind { return KindInvoice }
-
-// Head implements [Record].
-func (v *Invoice) Head() Head {
-	return Head{
-		ID: v.ID, OrganizationID: v.OrganizationID, SiteID: v.SiteID,
-		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt,
-	}
-}
-
-// OverdueAt reports whether the invoice is overdue at the time: an issued
-// invoice, no credit note, with something due and its due time past.
-func (v *Invoice) OverdueAt(now value.Time) bool {
-	return v.Type == InvoiceRegular &&
-		(v.Status == InvoiceIssued || v.Status == InvoicePartiallyPaid) &&
-		v.DueAt != nil && *v.DueAt < now && v.AmountDue > 0
-}
-
 // InvoiceType tells an invoice from a credit note.
 type InvoiceType string
 
-// The invoice types.
-const (
-	InvoiceRegular    InvoiceType = "INVOICE"
-	InvoiceCreditNote InvoiceType = "CREDIT_NOTE"
-)
+// invoiceRegular is the type of an invoice that is no credit note, and the default.
+const invoiceRegular InvoiceType = "INVOICE"
 
 // Values lists what the type accepts.
 func (InvoiceType) Values() []string { return []string{"INVOICE", "CREDIT_NOTE"} }
@@ -100,23 +140,18 @@ func (t *InvoiceType) UnmarshalText(b []byte) error { return parseEnum(t, b) }
 // InvoiceStatus is the state of an invoice.
 type InvoiceStatus string
 
-// The invoice states.
+// The invoice states that code tells apart.
 const (
-	InvoiceDraft         InvoiceStatus = "DRAFT"
-	InvoiceIssued        InvoiceStatus = "ISSUED"
-	InvoicePartiallyPaid InvoiceStatus = "PARTIALLY_PAID"
-	InvoicePaid          InvoiceStatus = "PAID"
-	InvoiceRefunded      InvoiceStatus = "REFUNDED"
-	InvoiceVoid          InvoiceStatus = "VOID"
-	InvoiceUncollectible InvoiceStatus = "UNCOLLECTIBLE"
+	invoiceDraft         InvoiceStatus = "DRAFT"
+	invoiceIssued        InvoiceStatus = "ISSUED"
+	invoicePartiallyPaid InvoiceStatus = "PARTIALLY_PAID"
+	invoicePaid          InvoiceStatus = "PAID"
+	invoiceVoid          InvoiceStatus = "VOID"
 )
 
 // Values lists what the type accepts.
 func (InvoiceStatus) Values() []string {
-	return enumNames([]InvoiceStatus{
-		InvoiceDraft, InvoiceIssued, InvoicePartiallyPaid, InvoicePaid, InvoiceRefunded, InvoiceVoid,
-		InvoiceUncollectible,
-	})
+	return []string{"DRAFT", "ISSUED", "PARTIALLY_PAID", "PAID", "REFUNDED", "VOID", "UNCOLLECTIBLE"}
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -149,13 +184,13 @@ type invoiceLineInput struct {
 	Total     *value.Amount `json:"total"`
 }
 
-func (in *invoiceInput) complete(d *draft) Record {
+func (in *invoiceInput) complete(d *draft) any {
 	v := &in.Invoice
 	d.adopt(v.ID, &v.OrganizationID)
 	d.require("currency", v.Currency != "")
-	v.Type = orDefault(v.Type, InvoiceRegular)
-	v.Status = orDefault(v.Status, InvoiceDraft)
-	if v.Status == InvoiceDraft {
+	v.Type = orDefault(v.Type, invoiceRegular)
+	v.Status = orDefault(v.Status, invoiceDraft)
+	if v.Status == invoiceDraft {
 		v.InvoiceNumber = nil
 	} else {
 		d.require("invoiceNumber", orValue(v.InvoiceNumber, "") != "")
@@ -164,8 +199,7 @@ func (in *invoiceInput) complete(d *draft) Record {
 	d.taxLines(v.TaxLines)
 	in.completeLines(d)
 	v.Metadata = d.freeForm("metadata", v.Metadata)
-	v.CreatedAt = orValue(in.CreatedAt, d.createdAt)
-	v.UpdatedAt = d.updatedAt
+	v.CreatedAt, v.UpdatedAt = d.times(in.CreatedAt)
 	if d.ok() {
 		in.deriveTotals(d)
 	}
@@ -173,19 +207,23 @@ func (in *invoiceInput) complete(d *draft) Record {
 }
 
 func (in *invoiceInput) completeLines(d *draft) {
-	if !d.count("lines", len(in.Lines), maxNested) {
+	if !d.nested("lines", len(in.Lines), func(i int) *value.ID { return &in.Lines[i].ID }) {
 		return
 	}
 	in.Invoice.Lines = make([]InvoiceLine, len(in.Lines))
 	for i := range in.Lines {
-		line := &in.Lines[i]
-		path := "lines[" + strconv.Itoa(i) + "]."
-		d.nestedID(&line.ID, "lines", i)
-		d.require(path+"description", line.Description != "")
-		d.require(path+"quantity", line.Quantity != nil)
-		d.require(path+"unitPrice", line.UnitPrice != nil)
-		d.percent(path+"taxRate", line.TaxRate)
-		line.Unit = orDefault(line.Unit, UnitPiece)
+		path := at("lines", i) + "."
+		d.require(path+"description", in.Lines[i].Description != "")
+		d.checkLine(path, in.Lines[i].line())
+	}
+}
+
+func (in *invoiceLineInput) line() line {
+	l := &in.InvoiceLine
+	return line{
+		unit: &l.Unit, discount: l.DiscountAmount, taxRate: l.TaxRate,
+		sent: lineAmounts{in.Quantity, in.UnitPrice, in.Subtotal, in.TaxAmount, in.Total},
+		kept: lineAmounts{&l.Quantity, &l.UnitPrice, &l.Subtotal, &l.TaxAmount, &l.Total},
 	}
 }
 
@@ -194,20 +232,69 @@ func (in *invoiceInput) deriveTotals(d *draft) {
 	v := &in.Invoice
 	sums := documentSums{subtotal: in.Subtotal, discount: in.DiscountTotal, tax: in.TaxTotal, total: in.Total}
 	for i := range in.Lines {
-		line := &in.Lines[i]
-		l := lineSums{
-			quantity: *line.Quantity, unitPrice: *line.UnitPrice,
-			discount: orValue(line.DiscountAmount, 0), taxRate: orValue(line.TaxRate, 0),
-			subtotal: line.Subtotal, tax: line.TaxAmount, total: line.Total,
-		}
-		got := d.line("lines["+strconv.Itoa(i)+"].", l, false)
-		line.InvoiceLine.Quantity, line.InvoiceLine.UnitPrice = l.quantity, l.unitPrice
-		line.InvoiceLine.Subtotal, line.InvoiceLine.TaxAmount, line.InvoiceLine.Total = got.subtotal, got.tax, got.total
-		v.Lines[i] = line.InvoiceLine
-		sums.add(got)
+		sums.add(d.line(at("lines", i)+".", in.Lines[i].line(), false))
+		v.Lines[i] = in.Lines[i].InvoiceLine
 	}
 	got := d.document(sums)
 	v.Subtotal, v.DiscountTotal, v.TaxTotal, v.Total = got.subtotal, got.discount, got.tax, got.total
 	v.AmountPaid = orValue(in.AmountPaid, 0)
 	v.AmountDue = d.bounded("amountDue", in.AmountDue, max(0, v.Total-v.AmountPaid))
+}
+
+// whereInvoice filters by whether invoices are overdue, as overdue tells it of
+// a document.
+func whereInvoice(w *where) error {
+	if !w.Has(filterOverdue) {
+		return nil
+	}
+	col := w.schema.Col
+	filter := columnar.All(
+		columnar.In(col("type"), string(invoiceRegular)),
+		columnar.In(col("status"), string(invoiceIssued), string(invoicePartiallyPaid)),
+		columnar.Within(col("dueAt"), math.MinInt64, int64(w.now)),
+		columnar.Between(col("amountDue"), 1, math.MaxInt64),
+	)
+	if !w.Bool(filterOverdue, false) {
+		filter = columnar.Not(filter)
+	}
+	w.add(filter)
+	return nil
+}
+
+var storedFlag = []byte(`,"isOverdue":false`)
+
+// appendInvoice appends the GET shape: the document with isOverdue at the time.
+func appendInvoice(dst, doc []byte, now value.Time) []byte {
+	flag := bytes.Index(doc, storedFlag)
+	if flag < 0 || !overdue(doc, now) {
+		return append(dst, doc...)
+	}
+	dst = append(dst, doc[:flag]...)
+	dst = append(dst, `,"isOverdue":true`...)
+	return append(dst, doc[flag+len(storedFlag):]...)
+}
+
+// overdue reports, without decoding the document, whether the invoice is
+// overdue: an issued one, no credit note, with something due and its due time
+// past. Every field that it looks at is the first member of its name in the
+// text: before them are texts, in which a quote is always escaped, and objects
+// of fixed names; the free-form metadata follows.
+func overdue(doc []byte, now value.Time) bool {
+	if !oneOf(string(text(after(doc, `,"status":`))), invoiceIssued, invoicePartiallyPaid) ||
+		!oneOf(string(text(after(doc, `,"type":`))), invoiceRegular) {
+		return false
+	}
+	due, err := value.ParseTime(string(text(after(doc, `,"dueAt":`))))
+	if err != nil || due >= now {
+		return false
+	}
+	amount, _, _ := bytes.Cut(after(doc, `,"amountDue":`), []byte(","))
+	owed, err := value.ParseAmount(string(amount))
+	return err == nil && owed > 0
+}
+
+// after is the text that follows the first occurrence of a member's name.
+func after(doc []byte, name string) []byte {
+	_, rest, _ := bytes.Cut(doc, []byte(name))
+	return rest
 }

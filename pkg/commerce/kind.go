@@ -1,11 +1,21 @@
 package commerce
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
-// Kind names one of the five kinds of record.
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+)
+
+// Kind names a kind of record, as messages and events write it.
 type Kind string
 
-// The kinds, as messages and events write them.
+// The kinds. Each has a file of its name that declares everything about it.
 const (
 	KindProduct  Kind = "product"
 	KindCategory Kind = "category"
@@ -14,49 +24,110 @@ const (
 	KindInvoice  Kind = "invoice"
 )
 
-// Kinds returns every kind.
-func Kinds() []Kind {
-	return []Kind{KindProduct, KindCategory, KindOrder, KindCustomer, KindInvoice}
+// kinds is the table of kinds. A new kind goes to the end: stored deletions
+// name a kind by its position.
+var kinds = []*definition{
+	define(productKind), define(categoryKind), define(orderKind), define(customerKind), define(invoiceKind),
 }
 
-var errKind = errors.New("must be one of product, category, order, customer, invoice")
+// definition is everything that differs between kinds.
+type definition struct {
+	kind   Kind
+	plural string        // the name of the list: its path segment and the resource of its scope
+	record func() any    // a new GET shape
+	input  func() input  // a new record as a back office sends it
+	page   any           // a page of the list, for the documentation
+	events []recordEvent // created, updated and deleted first
+	sample string        // the example record of the catalogue of events
+	noSite noSite        // who sees a record that names no site
+	sites  bool          // the sites stand beside the record, as siteIds, not in it as siteId
+	months bool          // the list grows with time and is kept in partitions of a month
+	// columns name the fields of the shape that the list can filter, search or
+	// sort by. Documents are stored with the positions of their columns: a new
+	// one goes to the end.
+	columns []string
+	search  []string       // columns that search looks into
+	orders  []lists.Order  // the first is the default
+	filters []lists.Filter // one without a Kind filters by the column of its name
+	// where makes the filters that have no column; nil if the kind has none.
+	where func(w *where) error
+	// appendShape appends the GET shape of a document; nil if it is the document.
+	appendShape func(dst, doc []byte, now value.Time) []byte
+
+	// The rest follows from what is above.
+	list   *lists.List
+	fields []indexedField
+}
+
+// define derives the list and its columns from the declaration.
+func define(d *definition) *definition {
+	d.list = &lists.List{Name: d.plural, Walk: true, Orders: d.orders}
+	shape := shapeOf(d)
+	for _, f := range append(slices.Clone(d.filters), commonFilters(d)...) {
+		d.list.Filters = append(d.list.Filters, shape.filter(f))
+	}
+	columns := make([]columnar.Column, len(d.columns))
+	for i, name := range d.columns {
+		columns[i] = shape.column(name, d.search, d.list)
+	}
+	d.list.Schema = columnar.MustSchema(d.plural, columns...)
+	d.fields = shape.fields(d.list.Schema)
+	return d
+}
+
+// definition returns the kind's entry in the table, nil for an unknown kind.
+func (k Kind) definition() *definition {
+	for _, d := range kinds {
+		if d.kind == k {
+			return d
+		}
+	}
+	return nil
+}
+
+// known is definition for a kind that was checked before; it panics on an
+// unknown one.
+func (k Kind) known() *definition {
+	if d := k.definition(); d != nil {
+		return d
+	}
+	panic("commerce: no kind " + string(k))
+}
+
+// Kinds returns every kind.
+func Kinds() []Kind {
+	all := make([]Kind, len(kinds))
+	for i, d := range kinds {
+		all[i] = d.kind
+	}
+	return all
+}
 
 // ParseKind returns the kind of that name, exactly as written.
 func ParseKind(s string) (Kind, error) {
-	if k := Kind(s); k.valid() {
+	if k := Kind(s); k.definition() != nil {
 		return k, nil
 	}
-	return "", errKind
-}
-
-func (k Kind) valid() bool {
-	switch k {
-	case KindProduct, KindCategory, KindOrder, KindCustomer, KindInvoice:
-		return true
-	}
-	return false
+	return "", errors.New("must be one of " + strings.Join(Kind("").Values(), ", "))
 }
 
 // Plural is the name of the kind's list: its path segment and the resource
 // of its scope.
-func (k Kind) Plural() string {
-	if k == KindCategory {
-		return "categories"
-	}
-	return string(k) + "s"
-}
+func (k Kind) Plural() string { return k.known().plural }
+
+// Monthly reports whether the kind's list is kept in partitions of a month.
+func (k Kind) Monthly() bool { return k.known().months }
+
+// Page returns an empty page of the kind's list, for the documentation.
+func (k Kind) Page() any { return k.known().page }
 
 // Values lists what the type accepts.
 func (Kind) Values() []string { return enumNames(Kinds()) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler] with the rules of [ParseKind].
-func (k *Kind) UnmarshalText(b []byte) error {
-	parsed, err := ParseKind(string(b))
-	if err != nil {
-		return err
-	}
-	*k = parsed
-	return nil
+func (k *Kind) UnmarshalText(b []byte) (err error) {
+	*k, err = ParseKind(string(b))
+	return err
 }
 
 // Op is what a change does to its record.
@@ -73,3 +144,31 @@ func (Op) Values() []string { return []string{string(OpPut), string(OpDelete)} }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (o *Op) UnmarshalText(b []byte) error { return parseEnum(o, b) }
+
+// New returns an empty GET shape of the kind, such as a *Product; it panics
+// on an unknown kind.
+func New(kind Kind) any { return kind.known().record() }
+
+// Decode reads stored JSON into a GET shape, such as a *Product. The text is
+// trusted: [Encode] wrote it.
+func Decode(kind Kind, doc []byte) (any, error) {
+	d := kind.definition()
+	if d == nil {
+		return nil, fmt.Errorf("decode a stored record: no kind %q", kind)
+	}
+	r := d.record()
+	if err := json.Unmarshal(doc, r); err != nil {
+		return nil, fmt.Errorf("decode a stored %s: %w", kind, err)
+	}
+	return r, nil
+}
+
+// Encode writes a GET shape as JSON: compact, every field present, in the
+// order of the struct.
+func Encode(record any) ([]byte, error) {
+	doc, err := json.Marshal(record)
+	if err != nil {
+		return nil, fmt.Errorf("encode a %T: %w", record, err)
+	}
+	return doc, nil
+}

@@ -66,7 +66,7 @@ func (s *shelf) put(t testing.TB, stored *Stored, name string) {
 }
 
 // list returns the names on the page that a query string asks for.
-func (s *shelf) list(t testing.TB, query string, reach Reach) string {
+func (s *shelf) list(t testing.TB, query string, scope SiteScope) string {
 	t.Helper()
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -77,9 +77,9 @@ func (s *shelf) list(t testing.TB, query string, reach Reach) string {
 		t.Fatalf("%s: %v", query, err)
 	}
 	if id, ok := q.ID("siteId"); ok {
-		reach.Site = &id
+		scope.Site = &id
 	}
-	in, err := IndexQuery(s.kind, q, reach, DescendantsIn(s.find), testNow)
+	in, err := IndexQuery(s.kind, q, scope, s.find, testNow)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -92,20 +92,20 @@ func (s *shelf) list(t testing.TB, query string, reach Reach) string {
 
 type listCase struct {
 	query string
-	reach Reach
+	scope SiteScope
 	want  string
 }
 
 func (s *shelf) check(t *testing.T, cases []listCase) {
 	t.Helper()
 	for _, tt := range cases {
-		if got := s.list(t, tt.query, tt.reach); got != tt.want {
-			t.Errorf("%s ?%s as %v:\n got %s\nwant %s", s.kind.Plural(), tt.query, tt.reach.Sites, got, tt.want)
+		if got := s.list(t, tt.query, tt.scope); got != tt.want {
+			t.Errorf("%s ?%s as %v:\n got %s\nwant %s", s.kind.Plural(), tt.query, tt.scope.Sites, got, tt.want)
 		}
 	}
 }
 
-func limitedTo(sites ...value.ID) Reach { return Reach{Sites: sites} }
+func limitedTo(sites ...value.ID) SiteScope { return SiteScope{Sites: sites} }
 
 func TestTheListOfProducts(t *testing.T) {
 	s := newShelf(KindProduct)
@@ -114,35 +114,35 @@ func TestTheListOfProducts(t *testing.T) {
 	s.add(t, "inA", `"name":"beer mug","sku":"m-2","barcode":"400","categoryId":"`+category.String()+`","type":"DIGITAL","sellingPrice":10`, siteA)
 	s.add(t, "inAB", `"name":"Bowl","brandId":"`+brand.String()+`","isActive":false,"trackInventory":true,"purchasePrice":-1`, siteA, siteB)
 	s.check(t, []listCase{
-		{"orderDirection=asc", Reach{}, "everywhere inA inAB"},
-		{"", Reach{}, "inAB inA everywhere"},
-		{"orderBy=name", Reach{}, "inA inAB everywhere"},
-		{"orderBy=sku", Reach{}, "everywhere inA inAB"},
-		{"orderBy=sellingPrice", Reach{}, "inA everywhere inAB"},
-		{"orderBy=purchasePrice&orderDirection=asc&limit=1", Reach{}, "inAB"},
-		{"siteId=" + siteA.String(), Reach{}, "inAB inA everywhere"},
-		{"siteId=" + siteB.String(), Reach{}, "inAB everywhere"},
-		{"siteId=" + siteC.String(), Reach{}, "everywhere"},
+		{"orderDirection=asc", SiteScope{}, "everywhere inA inAB"},
+		{"", SiteScope{}, "inAB inA everywhere"},
+		{"orderBy=name", SiteScope{}, "inA inAB everywhere"},
+		{"orderBy=sku", SiteScope{}, "everywhere inA inAB"},
+		{"orderBy=sellingPrice", SiteScope{}, "inA everywhere inAB"},
+		{"orderBy=purchasePrice&orderDirection=asc&limit=1", SiteScope{}, "inAB"},
+		{"siteId=" + siteA.String(), SiteScope{}, "inAB inA everywhere"},
+		{"siteId=" + siteB.String(), SiteScope{}, "inAB everywhere"},
+		{"siteId=" + siteC.String(), SiteScope{}, "everywhere"},
 		{"", limitedTo(siteB, siteC), "inAB everywhere"},
 		{"siteId=" + siteB.String(), limitedTo(siteA, siteB), "inAB everywhere"},
-		{"categoryId=" + category.String(), Reach{}, "inA"},
-		{"brandId=" + brand.String(), Reach{}, "inAB"},
-		{"isActive=false", Reach{}, "inAB"},
-		{"trackInventory=false", Reach{}, "inA everywhere"},
-		{"type=DIGITAL,SERVICE", Reach{}, "inA"},
-		{"type=PHYSICAL", Reach{}, "inAB everywhere"},
-		{"sku=M-2", Reach{}, "inA"},
-		{"sku=m", Reach{}, ""},
-		{"barcode=400", Reach{}, "inA"},
-		{"search=MUG", Reach{}, "inA everywhere"},
-		{"search=elan+m-1", Reach{}, "everywhere"},
-		{"search=cup+blue", Reach{}, "everywhere"},
-		{"search=cupblue", Reach{}, ""},
-		{"search=400", Reach{}, "inA"},
-		{"externalRef=x", Reach{}, ""},
-		{"ids=" + s.idOf("inA").String() + "," + siteA.String(), Reach{}, "inA"},
-		{"createdFrom=2026-11-21T06:35:41.243Z", Reach{}, "inAB inA"},
-		{"updatedTo=2026-11-21T06:35:41.244Z", Reach{}, "everywhere"}, // visible a millisecond after the change
+		{"categoryId=" + category.String(), SiteScope{}, "inA"},
+		{"brandId=" + brand.String(), SiteScope{}, "inAB"},
+		{"isActive=false", SiteScope{}, "inAB"},
+		{"trackInventory=false", SiteScope{}, "inA everywhere"},
+		{"type=DIGITAL,SERVICE", SiteScope{}, "inA"},
+		{"type=PHYSICAL", SiteScope{}, "inAB everywhere"},
+		{"sku=M-2", SiteScope{}, "inA"},
+		{"sku=m", SiteScope{}, ""},
+		{"barcode=400", SiteScope{}, "inA"},
+		{"search=MUG", SiteScope{}, "inA everywhere"},
+		{"search=elan+m-1", SiteScope{}, "everywhere"},
+		{"search=cup+blue", SiteScope{}, "everywhere"},
+		{"search=cupblue", SiteScope{}, ""},
+		{"search=400", SiteScope{}, "inA"},
+		{"externalRef=x", SiteScope{}, ""},
+		{"ids=" + s.idOf("inA").String() + "," + siteA.String(), SiteScope{}, "inA"},
+		{"createdFrom=2026-11-21T06:35:41.243Z", SiteScope{}, "inAB inA"},
+		{"updatedTo=2026-11-21T06:35:41.244Z", SiteScope{}, "everywhere"}, // visible a millisecond after the change
 		{"afterId=00000000-0000-0000-0000-000000000000&limit=3", limitedTo(siteC), "everywhere"},
 	})
 }
@@ -155,24 +155,24 @@ func TestTheListOfCategories(t *testing.T) {
 	s.add(t, "child", `"name":"A child","order":1,"parentId":"`+root.String()+`","siteId":"`+siteA.String()+`"`)
 	s.add(t, "other", `"name":"Other","order":3,"isActive":false,"siteId":"`+siteB.String()+`"`)
 	s.check(t, []listCase{
-		{"", Reach{}, "child root other"},
-		{"orderBy=order&orderDirection=desc", Reach{}, "other root child"},
-		{"orderBy=name", Reach{}, "child other root"},
-		{"includeGlobal=true", Reach{}, "child root other"},
-		{"includeGlobal=false", Reach{}, "child other"},
-		{"siteId=" + siteA.String(), Reach{}, "child"},
-		{"siteId=" + siteA.String() + "&includeGlobal=true", Reach{}, "child root"},
-		{"siteId=" + siteA.String() + "&includeGlobal=false", Reach{}, "child"},
-		{"siteId=" + siteC.String(), Reach{}, ""},
+		{"", SiteScope{}, "child root other"},
+		{"orderBy=order&orderDirection=desc", SiteScope{}, "other root child"},
+		{"orderBy=name", SiteScope{}, "child other root"},
+		{"includeGlobal=true", SiteScope{}, "child root other"},
+		{"includeGlobal=false", SiteScope{}, "child other"},
+		{"siteId=" + siteA.String(), SiteScope{}, "child"},
+		{"siteId=" + siteA.String() + "&includeGlobal=true", SiteScope{}, "child root"},
+		{"siteId=" + siteA.String() + "&includeGlobal=false", SiteScope{}, "child"},
+		{"siteId=" + siteC.String(), SiteScope{}, ""},
 		{"", limitedTo(siteB), "root other"},
 		{"includeGlobal=false", limitedTo(siteB), "other"},
 		{"siteId=" + siteB.String(), limitedTo(siteA, siteB), "other"},
-		{"parentId=root", Reach{}, "root other"},
-		{"parentId=" + root.String(), Reach{}, "child"},
-		{"isActive=true", Reach{}, "child root"},
-		{"slug=A-Child", Reach{}, "child"},
-		{"search=child", Reach{}, "child"},
-		{"externalRef=x", Reach{}, ""},
+		{"parentId=root", SiteScope{}, "root other"},
+		{"parentId=" + root.String(), SiteScope{}, "child"},
+		{"isActive=true", SiteScope{}, "child root"},
+		{"slug=A-Child", SiteScope{}, "child"},
+		{"search=child", SiteScope{}, "child"},
+		{"externalRef=x", SiteScope{}, ""},
 	})
 }
 
@@ -182,24 +182,24 @@ func TestTheListOfOrders(t *testing.T) {
 	s.add(t, "inA", `"orderNumber":"n-2","siteId":"`+siteA.String()+`","status":"COMPLETED","paymentStatus":"PAID","fulfillmentStatus":"SHIPPED",`+
 		`"customerId":"`+testID.String()+`","customerName":"Zoë","customerEmail":"Zoe@x.test","currency":"USD","placedAt":"2026-01-01","total":7`)
 	s.check(t, []listCase{
-		{"", Reach{}, "none inA"},
-		{"orderBy=total", Reach{}, "inA none"},
-		{"orderBy=orderNumber", Reach{}, "none inA"},
-		{"siteId=" + siteA.String(), Reach{}, "inA"},
+		{"", SiteScope{}, "none inA"},
+		{"orderBy=total", SiteScope{}, "inA none"},
+		{"orderBy=orderNumber", SiteScope{}, "none inA"},
+		{"siteId=" + siteA.String(), SiteScope{}, "inA"},
 		{"", limitedTo(siteA, siteB), "inA"},
 		{"", limitedTo(siteB), ""},
-		{"status=COMPLETED,CANCELLED", Reach{}, "inA"},
-		{"paymentStatus=UNPAID", Reach{}, "none"},
-		{"fulfillmentStatus=SHIPPED", Reach{}, "inA"},
-		{"customerId=" + testID.String(), Reach{}, "inA"},
-		{"currency=EUR", Reach{}, "none"},
-		{"currency=EUR,USD", Reach{}, "none inA"},
-		{"orderNumber=N-2", Reach{}, "inA"},
-		{"externalRef=erp+1", Reach{}, "none"},
-		{"placedFrom=2026-01-01&placedTo=2026-01-03", Reach{}, "inA"},
-		{"search=zoe", Reach{}, "inA"},
-		{"search=zoe%40x.test", Reach{}, "inA"},
-		{"search=n-+zo", Reach{}, "inA"},
+		{"status=COMPLETED,CANCELLED", SiteScope{}, "inA"},
+		{"paymentStatus=UNPAID", SiteScope{}, "none"},
+		{"fulfillmentStatus=SHIPPED", SiteScope{}, "inA"},
+		{"customerId=" + testID.String(), SiteScope{}, "inA"},
+		{"currency=EUR", SiteScope{}, "none"},
+		{"currency=EUR,USD", SiteScope{}, "none inA"},
+		{"orderNumber=N-2", SiteScope{}, "inA"},
+		{"externalRef=erp+1", SiteScope{}, "none"},
+		{"placedFrom=2026-01-01&placedTo=2026-01-03", SiteScope{}, "inA"},
+		{"search=zoe", SiteScope{}, "inA"},
+		{"search=zoe%40x.test", SiteScope{}, "inA"},
+		{"search=n-+zo", SiteScope{}, "inA"},
 	})
 }
 
@@ -208,19 +208,19 @@ func TestTheListOfCustomers(t *testing.T) {
 	s.add(t, "ada", `"firstName":"Ada","lastName":"Ångström","email":"Ada@X.test","phone":"+49 30","customerNumber":"C1","totalSpent":9.5,"ordersCount":2`)
 	s.add(t, "acme", `"type":"BUSINESS","companyName":"ACME","lastName":"Zeta","isActive":false,"siteId":"`+siteA.String()+`","externalRef":"e"`)
 	s.check(t, []listCase{
-		{"", Reach{}, "acme ada"},
-		{"orderBy=lastName", Reach{}, "ada acme"},
-		{"orderBy=totalSpent", Reach{}, "ada acme"},
-		{"orderBy=ordersCount&orderDirection=asc", Reach{}, "acme ada"},
-		{"type=BUSINESS", Reach{}, "acme"},
-		{"isActive=true", Reach{}, "ada"},
-		{"email=ada%40x.TEST", Reach{}, "ada"},
-		{"customerNumber=c1", Reach{}, "ada"},
-		{"externalRef=E", Reach{}, "acme"},
-		{"siteId=" + siteA.String(), Reach{}, "acme"},
-		{"search=angstrom+ada", Reach{}, "ada"},
-		{"search=acme", Reach{}, "acme"},
-		{"search=%2B49", Reach{}, "ada"},
+		{"", SiteScope{}, "acme ada"},
+		{"orderBy=lastName", SiteScope{}, "ada acme"},
+		{"orderBy=totalSpent", SiteScope{}, "ada acme"},
+		{"orderBy=ordersCount&orderDirection=asc", SiteScope{}, "acme ada"},
+		{"type=BUSINESS", SiteScope{}, "acme"},
+		{"isActive=true", SiteScope{}, "ada"},
+		{"email=ada%40x.TEST", SiteScope{}, "ada"},
+		{"customerNumber=c1", SiteScope{}, "ada"},
+		{"externalRef=E", SiteScope{}, "acme"},
+		{"siteId=" + siteA.String(), SiteScope{}, "acme"},
+		{"search=angstrom+ada", SiteScope{}, "ada"},
+		{"search=acme", SiteScope{}, "acme"},
+		{"search=%2B49", SiteScope{}, "ada"},
 	})
 }
 
@@ -232,23 +232,23 @@ func TestTheListOfInvoices(t *testing.T) {
 	s.add(t, "paid", `"status":"PAID","invoiceNumber":"R-3","total":6,"amountPaid":6,"issuedAt":"2026-02-01","dueAt":"2026-02-01","orderId":"`+testID.String()+`"`)
 	s.add(t, "credit", `"type":"CREDIT_NOTE","status":"ISSUED","invoiceNumber":"R-4","currency":"USD","total":1,"issuedAt":"2026-01-15","dueAt":"2026-02-01"`)
 	s.check(t, []listCase{
-		{"", Reach{}, "open paid credit late draft"},
-		{"orderDirection=asc", Reach{}, "late credit paid open draft"},
-		{"orderBy=total", Reach{}, "open paid late credit draft"},
-		{"orderBy=dueAt&limit=1", Reach{}, "open"},
-		{"orderBy=invoiceNumber", Reach{}, "late open paid credit draft"},
-		{"isOverdue=true", Reach{}, "late"},
-		{"isOverdue=false", Reach{}, "open paid credit draft"},
-		{"status=ISSUED,PARTIALLY_PAID", Reach{}, "open credit late"},
-		{"type=CREDIT_NOTE", Reach{}, "credit"},
-		{"customerId=" + testID.String(), Reach{}, "draft"},
-		{"orderId=" + testID.String(), Reach{}, "paid"},
-		{"currency=USD", Reach{}, "credit"},
-		{"invoiceNumber=r-2", Reach{}, "open"},
-		{"externalRef=X", Reach{}, "open"},
-		{"issuedFrom=2026-01-15&issuedTo=2026-02-01", Reach{}, "credit"},
-		{"dueTo=2026-02-01T00:00:00.001Z", Reach{}, "paid credit late"},
-		{"search=zoe+r-1", Reach{}, "late"},
+		{"", SiteScope{}, "open paid credit late draft"},
+		{"orderDirection=asc", SiteScope{}, "late credit paid open draft"},
+		{"orderBy=total", SiteScope{}, "open paid late credit draft"},
+		{"orderBy=dueAt&limit=1", SiteScope{}, "open"},
+		{"orderBy=invoiceNumber", SiteScope{}, "late open paid credit draft"},
+		{"isOverdue=true", SiteScope{}, "late"},
+		{"isOverdue=false", SiteScope{}, "open paid credit draft"},
+		{"status=ISSUED,PARTIALLY_PAID", SiteScope{}, "open credit late"},
+		{"type=CREDIT_NOTE", SiteScope{}, "credit"},
+		{"customerId=" + testID.String(), SiteScope{}, "draft"},
+		{"orderId=" + testID.String(), SiteScope{}, "paid"},
+		{"currency=USD", SiteScope{}, "credit"},
+		{"invoiceNumber=r-2", SiteScope{}, "open"},
+		{"externalRef=X", SiteScope{}, "open"},
+		{"issuedFrom=2026-01-15&issuedTo=2026-02-01", SiteScope{}, "credit"},
+		{"dueTo=2026-02-01T00:00:00.001Z", SiteScope{}, "paid credit late"},
+		{"search=zoe+r-1", SiteScope{}, "late"},
 	})
 }
 
@@ -273,7 +273,7 @@ func TestProductsOfCategoriesBelow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := IndexQuery(KindProduct, q, Reach{}, DescendantsIn(categories.find), testNow)
+			in, err := IndexQuery(KindProduct, q, SiteScope{}, categories.find, testNow)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -293,7 +293,7 @@ func TestProductsOfCategoriesBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = IndexQuery(KindProduct, q, Reach{}, func(value.ID) ([]value.ID, error) { return nil, failed }, testNow)
+	_, err = IndexQuery(KindProduct, q, SiteScope{}, func(columnar.Query) (columnar.Result, error) { return columnar.Result{}, failed }, testNow)
 	if !errors.Is(err, failed) {
 		t.Errorf("the tree cannot be read: %v", err)
 	}
@@ -311,21 +311,21 @@ func TestWhatAListShowsIsShownByIdentifier(t *testing.T) {
 			s.add(t, "inA", `"siteId":"`+siteA.String()+`"`)
 			s.add(t, "inB", `"siteId":"`+siteB.String()+`"`)
 		}
-		for _, reach := range []Reach{
+		for _, scope := range []SiteScope{
 			{}, limitedTo(siteA), limitedTo(siteB, siteC), limitedTo(siteC), {Site: &siteA}, {Site: &siteC}, {Site: &siteB, Sites: []value.ID{siteA, siteB}},
 		} {
 			query := ""
 			if kind == KindCategory { // globals are hidden from a site's list, but not from its readers
 				query = "includeGlobal=true"
 			}
-			listed := strings.Fields(s.list(t, query, reach))
+			listed := strings.Fields(s.list(t, query, scope))
 			for id, stored := range s.stored {
-				shown, err := reach.Shows(stored)
+				shown, err := scope.Shows(stored)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if shown != slices.Contains(listed, s.names[id]) {
-					t.Errorf("%s %s for %+v: shown %v, listed %v", kind, s.names[id], reach, shown, listed)
+					t.Errorf("%s %s for %+v: shown %v, listed %v", kind, s.names[id], scope, shown, listed)
 				}
 			}
 		}
@@ -348,7 +348,7 @@ func TestOverdueInTheIndexIsOverdueInTheShape(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := IndexQuery(KindInvoice, q, Reach{}, nil, now)
+			in, err := IndexQuery(KindInvoice, q, SiteScope{}, nil, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -396,7 +396,7 @@ func checkOrders(t *testing.T, kind Kind) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, err := IndexQuery(kind, q, Reach{}, nil, testNow)
+			in, err := IndexQuery(kind, q, SiteScope{}, nil, testNow)
 			if err != nil {
 				t.Fatal(err)
 			}

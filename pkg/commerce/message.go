@@ -158,7 +158,7 @@ func (e *entry) change(organization value.ID) (Change, error) {
 		return Change{}, fault.Field(fault.InBody, "record", fault.DetailType, "must be an object")
 	case e.Version != nil && *e.Version < 0:
 		return Change{}, fault.Field(fault.InBody, "version", fault.DetailOutOfRange, "must be 0 or more")
-	case e.Sites.Given && e.Kind != KindProduct:
+	case e.Sites.Given && !e.Kind.known().sites:
 		return Change{}, fault.Field(fault.InBody, "siteIds", fault.DetailNotAllowed,
 			"is for products only; another kind's site is its record's siteId")
 	case len(e.Sites.IDs) > maxSites:

@@ -1,11 +1,46 @@
 package commerce
 
 import (
-	"strconv"
-
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+var orderKind = &definition{
+	kind: KindOrder, plural: "orders", months: true,
+	record: func() any { return new(Order) },
+	input:  func() input { return new(orderInput) },
+	page:   lists.Page[Order]{},
+	columns: []string{
+		columnSite, "status", "paymentStatus", "fulfillmentStatus", "customerId", "currency", "orderNumber",
+		"customerName", "customerEmail", "externalRef", "total", "placedAt", "createdAt", "updatedAt",
+	},
+	search: []string{"orderNumber", "customerName", "customerEmail"},
+	orders: []lists.Order{
+		lists.By("placedAt"), lists.By("createdAt"), lists.By("updatedAt"), lists.By("total"), lists.ByText("orderNumber"),
+	},
+	filters: []lists.Filter{
+		siteFilter("The site of the order."),
+		{Name: "status", Description: "The state of the order."},
+		{Name: "paymentStatus", Description: "The state of the order's money."},
+		{Name: "fulfillmentStatus", Description: "The state of the order's goods."},
+		{Name: "customerId", Description: "The customer."},
+		{Name: "currency", Description: "ISO 4217 codes."},
+		{Name: "orderNumber", Description: "The order's number."},
+		{Name: "placedAt", Description: "When the order was placed."},
+	},
+	events: orderEvents,
+	sample: `{
+		"id": "0192f0c2-7e80-7a55-8e80-95d4e6f70819", "siteId": "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7",
+		"orderNumber": "2026-004711", "source": "ONLINE", "currency": "EUR",
+		"customerId": "0192f0c2-5d6f-7c44-9d7f-84c3d5e6f708", "customerName": "Ada Okafor",
+		"customerEmail": "ada.okafor@example.com",
+		"shippingAddress": {"firstName": "Ada", "lastName": "Okafor", "line1": "Lindenstr. 7", "city": "Berlin",
+			"postalCode": "10969", "country": "DE"},
+		"items": [{"productId": "0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5", "sku": "CUP-080-W", "name": "Espresso cup",
+			"quantity": 4, "unitPrice": 8.9, "discountAmount": 3.6, "taxRate": 20}],
+		"shippingTotal": 4.9, "placedAt": "2026-11-21T06:35:40.118Z"}`,
+}
 
 // Order is the GET shape of an order. Amounts are in its currency.
 type Order struct {
@@ -116,17 +151,6 @@ type ItemQuantity struct {
 	Quantity *value.Amount `json:"quantity"`
 }
 
-// Kind implements [Record].
-func (*Order) Kind() Kind { return KindOrder }
-
-// Head implements [Record].
-func (o *Order) Head() Head {
-	return Head{
-		ID: o.ID, OrganizationID: o.OrganizationID, SiteID: o.SiteID,
-		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
-	}
-}
-
 // orderInput is an order as a back office sends it.
 type orderInput struct {
 	Order
@@ -156,24 +180,23 @@ type orderItemInput struct {
 	Total     *value.Amount `json:"total"`
 }
 
-func (in *orderInput) complete(d *draft) Record {
+func (in *orderInput) complete(d *draft) any {
 	o := &in.Order
 	d.adopt(o.ID, &o.OrganizationID)
 	d.require("orderNumber", o.OrderNumber != "")
 	d.require("currency", o.Currency != "")
-	o.Source = orDefault(o.Source, SourceAPI)
-	o.Status = orDefault(o.Status, OrderPending)
-	o.PaymentStatus = orDefault(o.PaymentStatus, PaymentUnpaid)
-	o.FulfillmentStatus = orDefault(o.FulfillmentStatus, FulfillmentUnfulfilled)
+	o.Source = orDefault(o.Source, "API")
+	o.Status = orDefault(o.Status, orderPending)
+	o.PaymentStatus = orDefault(o.PaymentStatus, "UNPAID")
+	o.FulfillmentStatus = orDefault(o.FulfillmentStatus, "UNFULFILLED")
 	d.address("billingAddress", o.BillingAddress)
 	d.address("shippingAddress", o.ShippingAddress)
 	in.completeNested(d)
 	d.texts("couponCodes", o.CouponCodes, maxNested)
-	d.tags("tags", o.Tags)
+	d.tags(o.Tags)
 	o.Metadata = d.freeForm("metadata", o.Metadata)
-	o.CreatedAt = orValue(in.CreatedAt, d.createdAt)
+	o.CreatedAt, o.UpdatedAt = d.times(in.CreatedAt)
 	o.PlacedAt = orValue(in.PlacedAt, o.CreatedAt)
-	o.UpdatedAt = d.updatedAt
 	if d.ok() {
 		in.deriveTotals(d)
 	}
@@ -185,32 +208,28 @@ func (in *orderInput) complete(d *draft) Record {
 func (in *orderInput) completeNested(d *draft) {
 	o := &in.Order
 	d.taxLines(o.TaxLines)
-	d.count("payments", len(o.Payments), maxNested)
-	for i := range o.Payments {
-		d.nestedID(&o.Payments[i].ID, "payments", i)
-	}
-	d.count("shipments", len(o.Shipments), maxNested)
-	for i := range o.Shipments {
-		d.nestedID(&o.Shipments[i].ID, "shipments", i)
-	}
-	d.count("refunds", len(o.Refunds), maxNested)
-	for i := range o.Refunds {
-		d.nestedID(&o.Refunds[i].ID, "refunds", i)
-	}
-	if !d.count("items", len(in.Items), maxNested) {
+	d.nested("payments", len(o.Payments), func(i int) *value.ID { return &o.Payments[i].ID })
+	d.nested("shipments", len(o.Shipments), func(i int) *value.ID { return &o.Shipments[i].ID })
+	d.nested("refunds", len(o.Refunds), func(i int) *value.ID { return &o.Refunds[i].ID })
+	if !d.nested("items", len(in.Items), func(i int) *value.ID { return &in.Items[i].ID }) {
 		return
 	}
 	o.Items = make([]OrderItem, len(in.Items))
 	for i := range in.Items {
 		item := &in.Items[i]
-		path := "items[" + strconv.Itoa(i) + "]."
-		d.nestedID(&item.ID, "items", i)
+		path := at("items", i) + "."
 		d.require(path+"name", item.Name != "")
-		d.require(path+"quantity", item.Quantity != nil)
-		d.require(path+"unitPrice", item.UnitPrice != nil)
-		d.percent(path+"taxRate", item.TaxRate)
-		item.Unit = orDefault(item.Unit, UnitPiece)
+		d.checkLine(path, item.line())
 		item.Attributes = d.freeForm(path+"attributes", item.Attributes)
+	}
+}
+
+func (in *orderItemInput) line() line {
+	item := &in.OrderItem
+	return line{
+		unit: &item.Unit, discount: item.DiscountAmount, taxRate: item.TaxRate,
+		sent: lineAmounts{in.Quantity, in.UnitPrice, in.Subtotal, in.TaxAmount, in.Total},
+		kept: lineAmounts{&item.Quantity, &item.UnitPrice, &item.Subtotal, &item.TaxAmount, &item.Total},
 	}
 }
 
@@ -222,17 +241,8 @@ func (in *orderInput) deriveTotals(d *draft) {
 		shipping: orValue(in.ShippingTotal, 0), inclusive: o.PricesIncludeTax,
 	}
 	for i := range in.Items {
-		item := &in.Items[i]
-		l := lineSums{
-			quantity: *item.Quantity, unitPrice: *item.UnitPrice,
-			discount: orValue(item.DiscountAmount, 0), taxRate: orValue(item.TaxRate, 0),
-			subtotal: item.Subtotal, tax: item.TaxAmount, total: item.Total,
-		}
-		got := d.line("items["+strconv.Itoa(i)+"].", l, o.PricesIncludeTax)
-		item.OrderItem.Quantity, item.OrderItem.UnitPrice = l.quantity, l.unitPrice
-		item.OrderItem.Subtotal, item.OrderItem.TaxAmount, item.OrderItem.Total = got.subtotal, got.tax, got.total
-		o.Items[i] = item.OrderItem
-		sums.add(got)
+		sums.add(d.line(at("items", i)+".", in.Items[i].line(), o.PricesIncludeTax))
+		o.Items[i] = in.Items[i].OrderItem
 	}
 	got := d.document(sums)
 	o.Subtotal, o.DiscountTotal, o.TaxTotal, o.Total = got.subtotal, got.discount, got.tax, got.total

@@ -1,9 +1,70 @@
 package commerce
 
 import (
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+const (
+	filterCategory    = "categoryId"
+	filterDescendants = "includeDescendants"
+)
+
+var productKind = &definition{
+	kind: KindProduct, plural: "products", noSite: noSiteShared, sites: true,
+	record: func() any { return new(Product) },
+	input:  func() input { return new(productInput) },
+	page:   lists.Page[Product]{},
+	columns: []string{
+		columnSites, "categoryId", "brandId", "type", "isActive", "trackInventory", "name", "sku", "barcode", "tags",
+		"sellingPrice", "purchasePrice", "createdAt", "updatedAt",
+	},
+	search: []string{"name", "sku", "barcode", "tags"},
+	orders: []lists.Order{
+		lists.By("createdAt"), lists.By("updatedAt"), lists.ByText("name"), lists.ByText("sku"),
+		lists.By("sellingPrice"), lists.By("purchasePrice"),
+	},
+	filters: []lists.Filter{
+		siteFilter("The site that sells the product; a product of no site is sold at every one."),
+		{Name: filterCategory, Kind: lists.ID, Description: "The product's category."},
+		{
+			Name: filterDescendants, Kind: lists.Bool, Default: "false",
+			Description: "With categoryId: products of the categories below it too.",
+		},
+		{Name: "brandId", Description: "The product's brand."},
+		{Name: "isActive", Description: "Whether the product is active."},
+		{Name: "trackInventory", Description: "Whether the product's stock is tracked."},
+		{Name: "type", Description: "The nature of the product."},
+		{Name: "sku", Description: "The product's SKU."},
+		{Name: "barcode", Description: "The product's barcode."},
+	},
+	where:  whereProduct,
+	events: lifecycle(KindProduct, "A product", "A field of a product, or the sites that sell it, changed.", `{"sellingPrice": 7.5}`),
+	sample: `{
+		"id": "0192f0c2-1b7d-7e11-8a4c-51f0a2b3c4d5", "name": "Espresso cup", "description": "Porcelain, 80 ml",
+		"sku": "CUP-080-W", "barcode": "4006381333931", "categoryId": "0192f0c2-3c5e-7d22-9b5d-62a1b3c4d5e6",
+		"images": ["https://cdn.example.com/cup-080-w.jpg"], "purchasePrice": 3.1, "sellingPrice": 8.9, "taxRate": 20,
+		"trackInventory": true, "minStockLevel": 20, "reorderPoint": 40,
+		"attributes": {"color": "white", "dishwasherSafe": true}, "tags": ["kitchen", "coffee"]}`,
+}
+
+// whereProduct filters by a category, with those below it where they are asked for.
+func whereProduct(w *where) (err error) {
+	category, ok := w.ID(filterCategory)
+	if !ok {
+		return nil
+	}
+	within := []value.ID{category}
+	if w.Bool(filterDescendants, false) {
+		if within, err = w.descendants(category); err != nil {
+			return err
+		}
+	}
+	w.add(columnar.In(w.schema.Col("categoryId"), lists.Keys(within)...))
+	return nil
+}
 
 // Product is the GET shape of a product. Prices are in the organization's
 // own currency; taxRate is percent.
@@ -35,23 +96,13 @@ type Product struct {
 	UpdatedAt      value.Time     `json:"updatedAt"`
 }
 
-// Kind implements [Record].
-func (*Product) Kind() Kind { return KindProduct }
-
-// Head implements [Record].
-func (p *Product) Head() Head {
-	return Head{ID: p.ID, OrganizationID: p.OrganizationID, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
-}
-
 // ProductType is the nature of a product.
 type ProductType string
 
-// The product types.
+// The product types that code tells apart.
 const (
 	ProductPhysical ProductType = "PHYSICAL"
 	ProductDigital  ProductType = "DIGITAL"
-	ProductService  ProductType = "SERVICE"
-	ProductBundle   ProductType = "BUNDLE"
 	ProductGiftCard ProductType = "GIFT_CARD"
 )
 
@@ -89,7 +140,7 @@ type productInput struct {
 	UpdatedAt jsontext.Value `json:"updatedAt"` // ignored
 }
 
-func (in *productInput) complete(d *draft) Record {
+func (in *productInput) complete(d *draft) any {
 	p := &in.Product
 	d.adopt(p.ID, &p.OrganizationID)
 	d.require("name", p.Name != "")
@@ -99,8 +150,7 @@ func (in *productInput) complete(d *draft) Record {
 	d.percent("taxRate", p.TaxRate)
 	p.IsActive = orValue(in.IsActive, true)
 	p.Attributes = d.freeForm("attributes", p.Attributes)
-	d.tags("tags", p.Tags)
-	p.CreatedAt = orValue(in.CreatedAt, d.createdAt)
-	p.UpdatedAt = d.updatedAt
+	d.tags(p.Tags)
+	p.CreatedAt, p.UpdatedAt = d.times(in.CreatedAt)
 	return p
 }

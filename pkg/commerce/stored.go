@@ -27,8 +27,22 @@ type Stored struct {
 	Arrived value.Time
 }
 
-// Record decodes the document; a tombstone has none.
-func (s *Stored) Record() (Record, error) { return Decode(s.Kind, s.Doc) }
+// Record decodes the document into its GET shape; a tombstone has none.
+func (s *Stored) Record() (any, error) { return Decode(s.Kind, s.Doc) }
+
+// AppendShape appends the GET shape of a stored document as it is at a time.
+// It differs from the document only in an invoice's isOverdue.
+func AppendShape(dst []byte, kind Kind, doc []byte, now value.Time) []byte {
+	if d := kind.known(); d.appendShape != nil {
+		return d.appendShape(dst, doc, now)
+	}
+	return append(dst, doc...)
+}
+
+// shape is the GET shape of a stored record as a value of its own.
+func (s *Stored) shape(now value.Time) jsontext.Value {
+	return AppendShape(make([]byte, 0, len(s.Doc)), s.Kind, s.Doc, now)
+}
 
 // ExpiresAt is when a tombstone may be removed; ok is false for a live record.
 func (s *Stored) ExpiresAt() (at value.Time, ok bool) {

@@ -8,11 +8,22 @@ import (
 // hundred is 100% in ten-thousandths.
 const hundred value.Amount = 100 * value.AmountScale
 
-// lineSums is the arithmetic of one item or line. A nil amount is derived.
-type lineSums struct {
-	quantity, unitPrice  value.Amount
-	discount, taxRate    value.Amount
-	subtotal, tax, total *value.Amount
+// line is what an order's item and an invoice's line have in common.
+type line struct {
+	unit              *Unit
+	discount, taxRate *value.Amount // nil is 0
+	sent              lineAmounts   // nil is absent
+	kept              lineAmounts   // where the amounts of the shape are
+}
+
+type lineAmounts struct{ quantity, unitPrice, subtotal, tax, total *value.Amount }
+
+// checkLine refuses a line without what the others follow from.
+func (d *draft) checkLine(path string, l line) {
+	d.require(path+"quantity", l.sent.quantity != nil)
+	d.require(path+"unitPrice", l.sent.unitPrice != nil)
+	d.percent(path+"taxRate", l.taxRate)
+	*l.unit = orDefault(*l.unit, UnitPiece)
 }
 
 // sums are the four amounts that lines and documents share.
@@ -20,27 +31,28 @@ type sums struct {
 	subtotal, discount, tax, total value.Amount
 }
 
-// line derives what is absent of a line:
+// line fills in the amounts of a line, deriving those that are absent:
 //
 //	subtotal = quantity × unitPrice
 //	tax      = (subtotal − discount) × rate ÷ 100, or ÷ (100 + rate) of prices that include it
 //	total    = subtotal − discount (+ tax unless the prices include it)
 //
 // rounded half-up to four decimals.
-func (d *draft) line(path string, l lineSums, inclusive bool) sums {
-	got := sums{discount: l.discount}
-	got.subtotal = d.product(path+"subtotal", l.subtotal, l.quantity, l.unitPrice, value.AmountScale)
-	taxable := got.subtotal - l.discount
-	divisor := hundred
+func (d *draft) line(path string, l line, inclusive bool) sums {
+	got := sums{discount: orValue(l.discount, 0)}
+	got.subtotal = d.product(path+"subtotal", l.sent.subtotal, *l.sent.quantity, *l.sent.unitPrice, value.AmountScale)
+	taxable, taxRate, divisor := got.subtotal-got.discount, orValue(l.taxRate, 0), hundred
 	if inclusive {
-		divisor += l.taxRate
+		divisor += taxRate
 	}
-	got.tax = d.product(path+"taxAmount", l.tax, taxable, l.taxRate, divisor)
+	got.tax = d.product(path+"taxAmount", l.sent.tax, taxable, taxRate, divisor)
 	total := taxable
 	if !inclusive {
 		total += got.tax
 	}
-	got.total = d.bounded(path+"total", l.total, total)
+	got.total = d.bounded(path+"total", l.sent.total, total)
+	*l.kept.quantity, *l.kept.unitPrice = *l.sent.quantity, *l.sent.unitPrice
+	*l.kept.subtotal, *l.kept.tax, *l.kept.total = got.subtotal, got.tax, got.total
 	return got
 }
 

@@ -11,19 +11,11 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Page is one page of a list.
-type Page[T any] struct {
-	Data []T  `json:"data"`
-	Meta Meta `json:"meta"`
-}
-
-// Meta says which page it is. TotalPages is 0 when Total is 0.
-type Meta struct {
-	Page       int `json:"page"`
-	Limit      int `json:"limit"`
-	Total      int `json:"total"`
-	TotalPages int `json:"totalPages"`
-}
+// Page is one page of a list, and Meta says which.
+type (
+	Page[T any] = lists.Page[T]
+	Meta        = lists.Meta
+)
 
 // AnswerPage answers the page that the request asks of its operation's list.
 // total counts the entries of all pages. last is the id of the page's last

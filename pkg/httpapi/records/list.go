@@ -39,13 +39,13 @@ const (
 func (a *area) list(kind commerce.Kind) httpapi.Operation {
 	return httpapi.Operation{
 		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
-		Summary: "List " + kind.Plural(), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: pageOf(kind),
+		Summary: "List " + kind.Plural(), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: kind.Page(),
 		Description: "A change is in the list about two seconds after it was stored.",
 		Params:      []httpapi.Param{httpapi.SiteHeader()}, List: commerce.ListOf(kind),
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
-			reach := commerce.Reach{Site: r.Site, Sites: r.Principal.SiteIDs}
+			scope := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}
 			now := value.TimeOf(a.clock())
-			indexed, err := commerce.IndexQuery(kind, r.List, reach, a.descendants(r), now)
+			indexed, err := commerce.IndexQuery(kind, r.List, scope, a.categories(r), now)
 			if err != nil {
 				return nil, err
 			}
@@ -54,12 +54,11 @@ func (a *area) list(kind commerce.Kind) httpapi.Operation {
 	}
 }
 
-// descendants follows the organization's tree of categories, when a query
-// asks for it.
-func (a *area) descendants(r *httpapi.Request) commerce.Descendants {
-	return commerce.DescendantsIn(func(q columnar.Query) (columnar.Result, error) {
+// categories answers queries of the organization's categories.
+func (a *area) categories(r *httpapi.Request) commerce.Finder {
+	return func(q columnar.Query) (columnar.Result, error) {
 		return a.views.Query(r.Context(), r.Organization(), a.lists[commerce.KindCategory], q)
-	})
+	}
 }
 
 // answer finds the page in the view and reads its records, as they are at the

@@ -42,7 +42,7 @@ func (a *area) item(kind commerce.Kind) httpapi.Operation {
 			if stored == nil {
 				return nil, fault.Missing(string(kind))
 			}
-			visible, err := commerce.Reach{Site: r.Site, Sites: r.Principal.SiteIDs}.Shows(stored)
+			visible, err := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}.Shows(stored)
 			if err != nil {
 				return nil, err
 			}
@@ -93,20 +93,3 @@ func title(kind commerce.Kind) string { return capital(string(kind)) }
 func tagOf(kind commerce.Kind) string { return capital(kind.Plural()) }
 
 func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }
-
-// pageOf is the result of a kind's list, for the documentation.
-func pageOf(kind commerce.Kind) any {
-	switch kind {
-	case commerce.KindProduct:
-		return httpapi.Page[commerce.Product]{}
-	case commerce.KindCategory:
-		return httpapi.Page[commerce.Category]{}
-	case commerce.KindOrder:
-		return httpapi.Page[commerce.Order]{}
-	case commerce.KindCustomer:
-		return httpapi.Page[commerce.Customer]{}
-	case commerce.KindInvoice:
-		return httpapi.Page[commerce.Invoice]{}
-	}
-	panic("read: no kind " + string(kind))
-}

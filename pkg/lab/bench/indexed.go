@@ -98,7 +98,7 @@ func query(kind commerce.Kind, parameters string) (columnar.Query, error) {
 	if err != nil {
 		return columnar.Query{}, fmt.Errorf("%s: %w", parameters, err)
 	}
-	return commerce.IndexQuery(kind, q, commerce.Reach{}, nil, value.TimeOf(time.Now()))
+	return commerce.IndexQuery(kind, q, commerce.SiteScope{}, nil, value.TimeOf(time.Now()))
 }
 
 // measureQueries measures queries of a view that has answered such ones

@@ -51,7 +51,7 @@ func NewLists(source Source, shards int) *Lists {
 	}
 	for _, kind := range kinds {
 		list := &List{Name: kind.Plural(), Schema: commerce.ListOf(kind).Schema, Shards: shards}
-		if kind == commerce.KindOrder || kind == commerce.KindInvoice {
+		if kind.Monthly() {
 			list.By, list.On = Monthly, list.Schema.Col("createdAt")
 		}
 		list.Read = reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*commerce.Stored, string, error) {

@@ -1,0 +1,139 @@
+package commerce
+
+// OrderSource is where an order came from.
+type OrderSource string
+
+// Values lists what the type accepts.
+func (OrderSource) Values() []string { return []string{"POS", "ONLINE", "MANUAL", "API", "IMPORT"} }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *OrderSource) UnmarshalText(b []byte) error { return parseEnum(s, b) }
+
+// OrderStatus is the state of an order as a whole.
+type OrderStatus string
+
+// Values lists what the type accepts.
+func (OrderStatus) Values() []string {
+	return []string{"DRAFT", "PENDING", "CONFIRMED", "PROCESSING", "COMPLETED", "CANCELLED"}
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *OrderStatus) UnmarshalText(b []byte) error { return parseEnum(s, b) }
+
+// PaymentStatus is the state of an order's money.
+type PaymentStatus string
+
+// Values lists what the type accepts.
+func (PaymentStatus) Values() []string {
+	return []string{
+		"UNPAID", "PENDING", "AUTHORIZED", "PARTIALLY_PAID", "PAID", "PARTIALLY_REFUNDED", "REFUNDED", "FAILED", "VOIDED",
+	}
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *PaymentStatus) UnmarshalText(b []byte) error { return parseEnum(s, b) }
+
+// FulfillmentStatus is the state of an order's goods.
+type FulfillmentStatus string
+
+// Values lists what the type accepts.
+func (FulfillmentStatus) Values() []string {
+	return []string{
+		"UNFULFILLED", "PARTIALLY_FULFILLED", "FULFILLED", "SHIPPED", "DELIVERED", "RETURNED", "CANCELLED",
+	}
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *FulfillmentStatus) UnmarshalText(b []byte) error { return parseEnum(s, b) }
+
+// The states that code tells apart.
+const (
+	orderDraft      OrderStatus = "DRAFT"
+	orderPending    OrderStatus = "PENDING"
+	orderConfirmed  OrderStatus = "CONFIRMED"
+	orderProcessing OrderStatus = "PROCESSING"
+	orderCompleted  OrderStatus = "COMPLETED"
+	orderCancelled  OrderStatus = "CANCELLED"
+
+	paymentAuthorized        PaymentStatus = "AUTHORIZED"
+	paymentPaid              PaymentStatus = "PAID"
+	paymentPartiallyRefunded PaymentStatus = "PARTIALLY_REFUNDED"
+	paymentRefunded          PaymentStatus = "REFUNDED"
+	paymentFailed            PaymentStatus = "FAILED"
+
+	fulfillmentFulfilled FulfillmentStatus = "FULFILLED"
+	fulfillmentShipped   FulfillmentStatus = "SHIPPED"
+	fulfillmentDelivered FulfillmentStatus = "DELIVERED"
+)
+
+var orderEvents = append(lifecycle(KindOrder, "An order", "A field of an order changed.", `{"notes": "Ring twice."}`),
+	recordEvent{
+		"order.confirmed", "An order was confirmed, or went on to be processed or completed without that state.",
+		isConfirmed, `{"status": "CONFIRMED"}`,
+	},
+	recordEvent{
+		"order.completed", "An order's status became COMPLETED.",
+		func(was, is states) bool { return becomes(was.status, is.status, orderCompleted) },
+		`{"status": "COMPLETED", "completedAt": "2026-11-21T08:35:00.000Z"}`,
+	},
+	recordEvent{
+		"order.cancelled", "An order's status became CANCELLED.",
+		func(was, is states) bool { return becomes(was.status, is.status, orderCancelled) },
+		`{"status": "CANCELLED", "cancelReason": "Ordered by mistake", "cancelledAt": "2026-11-21T08:35:00.000Z"}`,
+	},
+	recordEvent{
+		"order.fulfilled", "All goods of an order were provided: its fulfillmentStatus became FULFILLED, SHIPPED or DELIVERED.",
+		func(was, is states) bool {
+			return enters(was.fulfillment, is.fulfillment, fulfillmentFulfilled, fulfillmentShipped, fulfillmentDelivered)
+		},
+		`{"fulfillmentStatus": "FULFILLED", "fulfilledAt": "2026-11-21T08:35:00.000Z"}`,
+	},
+	recordEvent{
+		"order.shipped", "The goods of an order left: its fulfillmentStatus became SHIPPED or DELIVERED.",
+		func(was, is states) bool {
+			return enters(was.fulfillment, is.fulfillment, fulfillmentShipped, fulfillmentDelivered)
+		},
+		`{"fulfillmentStatus": "SHIPPED", "shipments": [{"carrier": "DHL",
+			"trackingNumber": "00340434161094015902", "shippedAt": "2026-11-21T08:35:00.000Z"}]}`,
+	},
+	recordEvent{"order.paid", "An order was paid in full.", isPaidUp, examplePaid},
+	recordEvent{"payment.completed", "An order was paid in full; the object is the order.", isPaidUp, examplePaid},
+	recordEvent{"order.refunded", "Money was given back for an order, in part or in full.", isRefunded, exampleRefunded},
+	recordEvent{
+		"payment.refunded", "Money was given back for an order, in part or in full; the object is the order.",
+		isRefunded, exampleRefunded,
+	},
+	recordEvent{
+		"payment.authorized", "An order's payment was authorized; the object is the order.",
+		func(was, is states) bool { return becomes(was.payment, is.payment, paymentAuthorized) },
+		`{"paymentStatus": "AUTHORIZED"}`,
+	},
+	recordEvent{
+		"payment.failed", "An order's payment failed; the object is the order.",
+		func(was, is states) bool { return becomes(was.payment, is.payment, paymentFailed) },
+		`{"paymentStatus": "FAILED"}`,
+	})
+
+const (
+	examplePaid = `{"paymentStatus": "PAID", "paidAt": "2026-11-21T08:35:00.000Z", "payments": [{"method": "CARD",
+		"provider": "stripe", "reference": "pi_3Qk2", "status": "SUCCEEDED", "amount": 43.3,
+		"paidAt": "2026-11-21T08:35:00.000Z"}]}`
+	exampleRefunded = `{"paymentStatus": "PARTIALLY_REFUNDED", "refunds": [{"amount": 8.9, "reason": "One cup broken",
+		"refundedAt": "2026-11-21T08:35:00.000Z"}]}`
+)
+
+// isConfirmed also covers an order that skips the state: from one before it
+// straight to one after it.
+func isConfirmed(was, is states) bool {
+	return becomes(was.status, is.status, orderConfirmed) ||
+		oneOf(was.status, "", orderDraft, orderPending) && oneOf(is.status, orderProcessing, orderCompleted)
+}
+
+// isPaidUp does not cover a refund that is taken back.
+func isPaidUp(was, is states) bool {
+	return becomes(was.payment, is.payment, paymentPaid) && !oneOf(was.payment, paymentPartiallyRefunded, paymentRefunded)
+}
+
+func isRefunded(was, is states) bool {
+	return is.refunded > was.refunded || enters(was.payment, is.payment, paymentPartiallyRefunded, paymentRefunded)
+}
