@@ -255,3 +255,19 @@ func DecodeCounterShard(b []byte) (*CounterShard, error) {
 	}
 	return t, nil
 }
+
+// Add adds an attempt that this process recorded at now to a health that it
+// has read.
+func (h *Health) Add(a *Attempt, now value.Time) {
+	at := a.At.Add(a.Duration())
+	h.Recent.Attempts++
+	if a.Duration() > SlowAttempt {
+		h.Recent.Slow++
+	}
+	if a.Error == nil {
+		h.LastSuccessAt, h.Run = max(now, h.LastSuccessAt), FailureRun{}
+		return
+	}
+	h.Recent.Failed++
+	h.Run.merge(FailureRun{Count: 1, Start: at, Last: at})
+}

@@ -7,77 +7,96 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Spare is what must be left of the function's time beside an attempt, for
+// Spare is the part of the function's time that an attempt must leave, for
 // its outcome to be written.
 const Spare = 3 * time.Second
 
-// attempt asks the receiver once and notes the outcome, or why there was no
-// attempt.
-func (w *Worker) attempt(ctx context.Context, t *task) {
-	endpoint, row := t.delivery.Endpoint, t.delivery.Delivery
+// attempt is a request that was made, and what became of its outcome.
+type attempt struct {
+	outcome  webhook.Outcome
+	disabled bool // the endpoint is DISABLED by the answer
+	random   float64
+
+	recorded bool              // delivery is what the table holds
+	counted  bool              // by this attempt, not by another one of the same number
+	delivery *webhook.Delivery // after the attempt, or after the other one; nil: expired
+}
+
+// makeAttempt asks the receiver once. Without a permit for the endpoint the
+// message is moved to the slow lane, where attempts need none.
+func (w *Worker) makeAttempt(ctx context.Context, m *message) {
+	endpoint, d := m.input.Endpoint, m.input.Delivery
+	if m.from.lane == webhook.LaneMain {
+		end, err := w.permits.start(ctx, endpoint.OrganizationID, endpoint.ID)
+		if err != nil || end == nil {
+			m.disposition = moveToSlowLane(d)
+			return
+		}
+		defer end()
+	}
 	timeout := time.Duration(endpoint.TimeoutSeconds) * time.Second
 	// A context's deadline is of the system's clock.
 	if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) < timeout+Spare {
-		t.err = errors.New("too little time is left for an attempt")
+		m.fail(errors.New("too little time is left for an attempt"))
 		return
 	}
 	start := w.cfg.Clock()
-	header, err := w.signer.header(endpoint, row.EventID, start, t.delivery.Payload)
+	header, err := w.signer.header(endpoint, d.EventID, start, m.input.Payload)
 	if err != nil {
-		t.err = err
+		m.fail(err)
 		return
 	}
-	sent := w.client.Post(ctx, endpoint.URL, header, t.delivery.Payload, timeout)
-	w.log(ctx, row, &sent)
-	if sent.Kind == outbound.Ours {
-		t.err = fmt.Errorf("attempt: %s: %w", sent.Reason, sent.Err)
+	answer := w.client.Post(ctx, endpoint.URL, header, m.input.Payload, timeout)
+	w.logAttempt(ctx, d, &answer)
+	if answer.Kind == outbound.Ours {
+		m.fail(fmt.Errorf("attempt: %s: %w", answer.Reason, answer.Err))
 		return
 	}
-	t.outcome = outcomeOf(&sent, value.TimeOf(start))
-	if sent.Status == http.StatusGone && !row.Test {
-		t.disabled = w.disableGone(ctx, endpoint, sent.Status)
+	m.attempt = &attempt{outcome: outcomeOf(&answer, value.TimeOf(start))}
+	if answer.Status == http.StatusGone && !d.Test {
+		m.attempt.disabled = w.disableGone(ctx, endpoint, answer.Status)
 	}
 }
 
-func (w *Worker) log(ctx context.Context, row *webhook.Delivery, sent *outbound.Outcome) {
+func (w *Worker) logAttempt(ctx context.Context, d *webhook.Delivery, answer *outbound.Outcome) {
 	if !w.cfg.Logger.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	w.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "attempt",
-		slog.String("rowId", row.ID.String()), slog.String("endpointId", row.EndpointID.String()), slog.String("type", row.Type),
-		slog.Int("attempt", row.AttemptCount+1), slog.Int("status", sent.Status), slog.String("reason", sent.Reason),
-		slog.Duration("took", sent.Took))
+		slog.String("rowId", d.ID.String()), slog.String("endpointId", d.EndpointID.String()), slog.String("type", d.Type),
+		slog.Int("attempt", d.AttemptCount+1), slog.Int("status", answer.Status), slog.String("reason", answer.Reason),
+		slog.Duration("took", answer.Took))
 }
 
-// outcomeOf turns an answer, or its absence, into the row's terms.
-func outcomeOf(sent *outbound.Outcome, at value.Time) webhook.Outcome {
-	o := webhook.Outcome{Attempt: webhook.Attempt{At: at, DurationMs: sent.Took.Milliseconds()}, Result: webhook.AttemptFailed}
-	fail := func(reason string) { o.Attempt.Error = &reason }
-	switch sent.Kind {
+// outcomeOf turns an answer, or its absence, into the delivery's terms.
+func outcomeOf(answer *outbound.Outcome, at value.Time) webhook.Outcome {
+	o := webhook.Outcome{Attempt: webhook.Attempt{At: at, DurationMs: answer.Took.Milliseconds()}, Result: webhook.AttemptFailed}
+	reason := answer.Reason
+	switch answer.Kind {
 	case outbound.Answered:
-		body, status := webhook.ClipBody(sent.Body), sent.Status
+		body, status := webhook.ClipBody(answer.Body), answer.Status
 		o.Attempt.ResponseStatus, o.Attempt.ResponseBody = &status, &body
-		if sent.Status >= 200 && sent.Status <= 299 {
+		if answer.Status >= 200 && answer.Status <= 299 {
 			o.Result = webhook.AttemptSucceeded
-			break
+			return o
 		}
-		fail(answerReason(sent.Status))
-		if sent.Status == http.StatusTooManyRequests || sent.Status == http.StatusServiceUnavailable {
-			o.RetryAfter = sent.RetryAfter
+		reason = answerReason(answer.Status)
+		if answer.Status == http.StatusTooManyRequests || answer.Status == http.StatusServiceUnavailable {
+			o.RetryAfter = answer.RetryAfter
 		}
 	case outbound.Forbidden:
 		o.Result = webhook.AttemptRefused
-		fail(sent.Reason)
-	default:
-		fail(sent.Reason)
 	}
+	o.Attempt.Error = &reason
 	return o
 }
 
@@ -93,8 +112,8 @@ func answerReason(status int) string {
 }
 
 // disableGone disables an endpoint that answered 410 and reports whether it
-// is DISABLED then. An endpoint that has got another url meanwhile did not
-// give that answer. Should the disabling fail, the next 410 brings another.
+// is DISABLED then. An endpoint whose url has changed meanwhile did not give
+// that answer. Should the disabling fail, the next 410 tries again.
 func (w *Worker) disableGone(ctx context.Context, asked *webhook.Endpoint, status int) bool {
 	e, err := w.store.ChangeEndpoint(ctx, asked.OrganizationID, asked.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		if e.URL != asked.URL || e.Status != webhook.Active {
@@ -106,4 +125,56 @@ func (w *Worker) disableGone(ctx context.Context, asked *webhook.Endpoint, statu
 		w.cfg.Logger.ErrorContext(ctx, "endpoint that is gone was not disabled", "endpointId", asked.ID, "error", err)
 	}
 	return err == nil && e != nil && e.Status == webhook.Disabled
+}
+
+// signer signs deliveries. It remembers the keys of opened secrets.
+type signer struct {
+	box *sealed.Box
+
+	mu   sync.Mutex
+	keys bounded[sealedKey, []byte]
+}
+
+// sealedKey names an opened secret. A sealed text opens for its own endpoint
+// only.
+type sealedKey struct {
+	endpoint value.ID
+	sealed   string
+}
+
+func newSigner(box *sealed.Box) *signer {
+	return &signer{box: box, keys: newBounded[sealedKey, []byte](rememberedEndpoints, nil)}
+}
+
+// header is the header of an attempt at the given time, signed with every
+// secret of the endpoint that is valid then.
+func (s *signer) header(e *webhook.Endpoint, event value.ID, at time.Time, body []byte) (http.Header, error) {
+	secrets := e.Secrets(value.TimeOf(at))
+	keys := make([][]byte, len(secrets))
+	for i, secret := range secrets {
+		key, err := s.key(e.ID, secret)
+		if err != nil {
+			return nil, fmt.Errorf("secret of endpoint %s: %w", e.ID, err)
+		}
+		keys[i] = key
+	}
+	return webhook.Headers(event, at, body, keys...), nil
+}
+
+func (s *signer) key(endpoint value.ID, secret webhook.Secret) ([]byte, error) {
+	name := sealedKey{endpoint, secret.Sealed}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key, known := s.keys.get(name); known {
+		return key, nil
+	}
+	text, err := s.box.Open(secret.Sealed, webhook.SecretPurpose(endpoint))
+	if err != nil {
+		return nil, err
+	}
+	key, err := webhook.SecretKey(string(text))
+	if err == nil {
+		s.keys.put(name, key)
+	}
+	return key, err
 }

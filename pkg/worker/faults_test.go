@@ -71,15 +71,15 @@ func (f *faulty) Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Mo
 }
 
 // failing is a worker of which a call fails, the first times.
-func (b *bench) failing(call string, times int, before, after error) *worker.Worker {
+func (h *harness) failing(call string, times int, before, after error) *worker.Worker {
 	var calls atomic.Int64
-	f := &faulty{Store: b.table, Queue: b.deliveries, fail: func(c string) (error, error) {
+	f := &faulty{Store: h.table, Queue: h.deliveries, fail: func(c string) (error, error) {
 		if c == call && calls.Add(1) <= int64(times) {
 			return before, after
 		}
 		return nil, nil
 	}}
-	return b.worker(f, f, true)
+	return h.worker(f, f, true)
 }
 
 var (
@@ -92,7 +92,7 @@ const always1000 = 1000
 // A process that dies at a step leaves what the next one needs: the step's
 // call and everything behind it fail, and no message is deleted.
 func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	for _, tt := range []struct {
 		step     string
 		after    bool // dies after the call instead of before it
@@ -106,11 +106,11 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 		{"Hide", true, 2},
 	} {
 		rcv := newReceiver(t, always(http.StatusInternalServerError))
-		e, _ := b.endpoint(t, rcv.url, 3)
-		row := b.event(t, e)
-		m := b.receive(t)
+		e, _ := h.endpoint(t, rcv.url, 3)
+		row := h.event(t, e)
+		m := h.receive(t)
 		var dead atomic.Bool
-		f := &faulty{Store: b.table, Queue: b.deliveries, fail: func(call string) (before, after error) {
+		f := &faulty{Store: h.table, Queue: h.deliveries, fail: func(call string) (before, after error) {
 			switch {
 			case dead.Load():
 				return errWrong, nil
@@ -123,48 +123,48 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 			}
 			return nil, nil
 		}}
-		b.crash(t, b.worker(f, f, true), m...)
-		b.pass(6 * time.Minute) // the queue's own timeout
+		h.crash(t, h.worker(f, f, true), m...)
+		h.pass(6 * time.Minute) // the queue's own timeout
 		for range 2 {
-			if left := b.handle(t, b.Worker, m...); len(left) != 1 {
+			if left := h.handle(t, h.Worker, m...); len(left) != 1 {
 				t.Fatalf("%s, after %t: the message that carries the retry is done", tt.step, tt.after)
 			}
-			if got, err := b.table.Delivery(t.Context(), b.org, row.ID); err != nil || got.AttemptCount == 2 {
+			if got, err := h.table.Delivery(t.Context(), h.org, row.ID); err != nil || got.AttemptCount == 2 {
 				break
 			}
-			b.pass(5 * time.Second)
+			h.pass(5 * time.Second)
 		}
-		b.row(t, row, webhook.DeliveryPending, 2)
-		b.counters(t, e, 0, 2)
+		h.row(t, row, webhook.DeliveryPending, 2)
+		h.counters(t, e, 0, 2)
 		rcv.requests(t, tt.requests)
-		b.queues.Delete(t, mainQueue, m...)
+		h.queues.Delete(t, mainQueue, m...)
 	}
 }
 
 func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
-	e, _ := b.endpoint(t, rcv.url, 5)
-	b.setLane(t, e, webhook.LaneSlow)
-	row := b.event(t, e)
-	old := b.receive(t)[0]
-	if left := b.crash(t, b.Worker, old); len(left) > 0 {
+	e, _ := h.endpoint(t, rcv.url, 5)
+	h.setLane(t, e, webhook.LaneSlow)
+	row := h.event(t, e)
+	old := h.receive(t)[0]
+	if left := h.crash(t, h.Worker, old); len(left) > 0 {
 		t.Fatalf("left %+v, want the message moved", left)
 	}
-	moved := b.queues.Await(t, slowQueue)[0]
+	moved := h.queues.Await(t, slowQueue)[0]
 	rcv.requests(t, 0)
-	if left := b.handle(t, b.Worker, moved); len(left) != 1 {
+	if left := h.handle(t, h.Worker, moved); len(left) != 1 {
 		t.Errorf("left %+v, want the moved message to carry the retry", left)
 	}
-	b.row(t, row, webhook.DeliveryPending, 1)
+	h.row(t, row, webhook.DeliveryPending, 1)
 	for range 2 { // before the retry and at its time
-		if left := b.crash(t, b.Worker, old); len(left) != 1 {
+		if left := h.crash(t, h.Worker, old); len(left) != 1 {
 			t.Errorf("left %+v, want the old message to wait for its turn to take over", left)
 		}
-		b.pass(5 * time.Second)
+		h.pass(5 * time.Second)
 	}
 	rcv.requests(t, 1)
-	b.counters(t, e, 0, 1)
+	h.counters(t, e, 0, 1)
 }
 
 // crowded is a queue with too many messages in flight.
@@ -173,46 +173,46 @@ type crowded struct{ worker.Queue }
 func (crowded) TooManyInFlight(context.Context, webhook.Lane) bool { return true }
 
 func TestRetriesOfACrowdedQueueAreDelayedMessages(t *testing.T) {
-	b := newBench(t)
-	w := b.worker(b.table, crowded{b.deliveries}, true)
+	h := newHarness(t)
+	w := h.worker(h.table, crowded{h.deliveries}, true)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
-	e, _ := b.endpoint(t, rcv.url, 5)
-	row := b.event(t, e)
-	old := b.receive(t)[0]
-	if left := b.crash(t, w, old); len(left) > 0 {
+	e, _ := h.endpoint(t, rcv.url, 5)
+	row := h.event(t, e)
+	old := h.receive(t)[0]
+	if left := h.crash(t, w, old); len(left) > 0 {
 		t.Fatalf("left %+v, want another message in its place", left)
 	}
-	first := b.row(t, row, webhook.DeliveryPending, 1)
+	first := h.row(t, row, webhook.DeliveryPending, 1)
 	sent := time.Now()
-	next := b.receive(t)[0]
+	next := h.receive(t)[0]
 	if waited := time.Since(sent); waited < 3*time.Second || next.MessageId == old.MessageId {
 		t.Errorf("message %s after %s, want another than %s after 4s", next.MessageId, waited, old.MessageId)
 	}
-	b.pass(5 * time.Second)
+	h.pass(5 * time.Second)
 	// The old one was not deleted, and comes first: it may carry the row as
 	// well, but only until either makes the attempt.
-	if left := b.crash(t, b.Worker, old); len(left) != 1 {
+	if left := h.crash(t, h.Worker, old); len(left) != 1 {
 		t.Errorf("left %+v, want the old message to carry the next retry", left)
 	}
-	if got := b.row(t, row, webhook.DeliveryPending, 2); got.MessageID == first.MessageID {
+	if got := h.row(t, row, webhook.DeliveryPending, 2); got.MessageID == first.MessageID {
 		t.Errorf("carrier %s after both attempts", got.MessageID)
 	}
 	for range 2 {
-		if left := b.crash(t, b.Worker, next); len(left) != 1 {
+		if left := h.crash(t, h.Worker, next); len(left) != 1 {
 			t.Errorf("left %+v, want the other message to wait for its turn to take over", left)
 		}
-		b.pass(50 * time.Second)
+		h.pass(50 * time.Second)
 	}
-	if left := b.handle(t, w, old); len(left) > 0 {
+	if left := h.handle(t, w, old); len(left) > 0 {
 		t.Errorf("left %+v, want another message in its place", left)
 	}
-	b.row(t, row, webhook.DeliveryPending, 3)
+	h.row(t, row, webhook.DeliveryPending, 3)
 	rcv.requests(t, 3)
-	b.counters(t, e, 0, 3)
+	h.counters(t, e, 0, 3)
 }
 
 func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	for _, tt := range []struct {
 		call     string
 		err      error
@@ -231,33 +231,33 @@ func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
 		})
-		e, _ := b.endpoint(t, rcv.url, 3)
-		row := b.event(t, e)
-		m := b.receive(t)
-		if left := b.handle(t, b.failing(tt.call, always1000, tt.err, nil), m...); len(left) != 1 {
+		e, _ := h.endpoint(t, rcv.url, 3)
+		row := h.event(t, e)
+		m := h.receive(t)
+		if left := h.handle(t, h.failing(tt.call, always1000, tt.err, nil), m...); len(left) != 1 {
 			t.Errorf("%s: %s: %d messages left, want the message kept", tt.call, tt.err, len(left))
 		}
-		b.row(t, row, webhook.DeliveryPending, tt.attempts)
-		b.counters(t, e, 0, int64(tt.attempts))
+		h.row(t, row, webhook.DeliveryPending, tt.attempts)
+		h.counters(t, e, 0, int64(tt.attempts))
 		rcv.requests(t, tt.requests)
 		failing = false
-		if left := b.at(t, m[0], 5*time.Second); len(left) > 0 {
+		if left := h.at(t, m[0], 5*time.Second); len(left) > 0 {
 			t.Errorf("%s: messages left: %+v", tt.call, left)
 		}
-		b.row(t, row, webhook.DeliveryDelivered, tt.attempts+1)
+		h.row(t, row, webhook.DeliveryDelivered, tt.attempts+1)
 	}
 }
 
 func TestFaultsOfOursHideTheMessageLongerEachTime(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	for receives, want := range map[string]time.Duration{
 		"": 2 * time.Second, "1": 2 * time.Second, "2": 4 * time.Second, "8": 256 * time.Second, "9": 5 * time.Minute, "49": 5 * time.Minute,
 	} {
-		q := &hidden{Queue: b.deliveries}
-		w := b.worker(&faulty{Store: b.table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
-		ref := webhook.DeliveryRef{OrganizationID: b.org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: b.app}
+		q := &hidden{Queue: h.deliveries}
+		w := h.worker(&faulty{Store: h.table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
+		ref := webhook.DeliveryRef{OrganizationID: h.org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.app}
 		m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
-		b.crash(t, w, m)
+		h.crash(t, w, m)
 		if len(q.hidings) != 1 || q.hidings[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
 			t.Errorf("received %q times: hidden %+v, want %s", receives, q.hidings, want)
 		}
@@ -270,50 +270,50 @@ type hidden struct {
 	hidings []sqsqueue.VisibilityChange
 }
 
-func (h *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ...sqsqueue.VisibilityChange) error {
-	h.hidings = append(h.hidings, hidings...)
+func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ...sqsqueue.VisibilityChange) error {
+	v.hidings = append(v.hidings, hidings...)
 	return nil
 }
 
 func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	for _, call := range []string{"Tally", "RecordOutcomes"} {
 		for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
 			rcv := newReceiver(t, always(http.StatusInternalServerError))
-			e, _ := b.endpoint(t, rcv.url, 3)
-			row := b.event(t, e)
-			w := b.failing(call, 3, errBusy, nil)
+			e, _ := h.endpoint(t, rcv.url, 3)
+			row := h.event(t, e)
+			w := h.failing(call, 3, errBusy, nil)
 			if lost {
-				w = b.failing(call, 3, nil, errBusy)
+				w = h.failing(call, 3, nil, errBusy)
 			}
-			m := b.receive(t)
-			if left := b.handle(t, w, m...); len(left) != 1 {
+			m := h.receive(t)
+			if left := h.handle(t, w, m...); len(left) != 1 {
 				t.Errorf("%s, %s: left %+v, want the message that carries the retry", call, name, left)
 			}
-			b.row(t, row, webhook.DeliveryPending, 1)
-			b.counters(t, e, 0, 1)
+			h.row(t, row, webhook.DeliveryPending, 1)
+			h.counters(t, e, 0, 1)
 			rcv.requests(t, 1)
-			b.queues.Delete(t, mainQueue, m...)
+			h.queues.Delete(t, mainQueue, m...)
 		}
 	}
 }
 
 func TestWhatCannotBeWrittenDoesNotStopItsNeighbours(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
-	e, _ := b.endpoint(t, rcv.url, 3)
-	good, bad := b.event(t, e), b.event(t, e)
-	f := &refusing{Store: b.table, row: bad.ID}
+	e, _ := h.endpoint(t, rcv.url, 3)
+	good, bad := h.event(t, e), h.event(t, e)
+	f := &refusing{Store: h.table, row: bad.ID}
 	var messages []events.SQSMessage
 	for len(messages) < 2 {
-		messages = append(messages, b.receive(t)...)
+		messages = append(messages, h.receive(t)...)
 	}
-	if left := b.handle(t, b.worker(f, b.deliveries, true), messages...); len(left) != 1 {
+	if left := h.handle(t, h.worker(f, h.deliveries, true), messages...); len(left) != 1 {
 		t.Errorf("left %+v, want the message whose outcome is not written", left)
 	}
-	b.row(t, good, webhook.DeliveryDelivered, 1)
-	b.row(t, bad, webhook.DeliveryPending, 0)
-	b.counters(t, e, 1, 0)
+	h.row(t, good, webhook.DeliveryDelivered, 1)
+	h.row(t, bad, webhook.DeliveryPending, 0)
+	h.counters(t, e, 1, 0)
 }
 
 // refusing is a table that takes no outcome of a row.
@@ -332,25 +332,25 @@ func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.Delive
 }
 
 func TestFailedMoveKeepsTheMessage(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
-	e, _ := b.endpoint(t, rcv.url, 3)
-	b.setLane(t, e, webhook.LaneSlow)
-	row := b.event(t, e)
-	if left := b.handle(t, b.failing("Move", 1, errBusy, nil), b.receive(t)...); len(left) != 1 {
+	e, _ := h.endpoint(t, rcv.url, 3)
+	h.setLane(t, e, webhook.LaneSlow)
+	row := h.event(t, e)
+	if left := h.handle(t, h.failing("Move", 1, errBusy, nil), h.receive(t)...); len(left) != 1 {
 		t.Errorf("left %+v, want the message kept", left)
 	}
-	b.row(t, row, webhook.DeliveryPending, 0)
-	b.setLane(t, e, webhook.LaneMain)
-	next := b.event(t, e)
-	f := &faulty{Store: b.table, Queue: crowded{b.deliveries}, fail: func(call string) (error, error) {
+	h.row(t, row, webhook.DeliveryPending, 0)
+	h.setLane(t, e, webhook.LaneMain)
+	next := h.event(t, e)
+	f := &faulty{Store: h.table, Queue: crowded{h.deliveries}, fail: func(call string) (error, error) {
 		if call == "Move" {
 			return errBusy, nil
 		}
 		return nil, nil
 	}}
-	if left := b.handle(t, b.worker(f, f, true), b.receive(t)...); len(left) != 1 {
+	if left := h.handle(t, h.worker(f, f, true), h.receive(t)...); len(left) != 1 {
 		t.Errorf("left %+v, want the message to carry its retry itself", left)
 	}
-	b.row(t, next, webhook.DeliveryPending, 1)
+	h.row(t, next, webhook.DeliveryPending, 1)
 }

@@ -26,9 +26,9 @@ import (
 	"github.com/commerce-integration/service/pkg/worker"
 )
 
-// bench is a worker on a real table and real queues, with a clock that the
+// harness is a worker on a real table and real queues, with a clock that the
 // test moves and retries at the short end of their span.
-type bench struct {
+type harness struct {
 	*worker.Worker
 	table      *dynamo.Table
 	queues     *queuetest.Queues
@@ -40,95 +40,95 @@ type bench struct {
 	now time.Time
 }
 
-func newBench(t *testing.T) *bench {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	client, name := dynamotest.Client(t)
-	b := &bench{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
-	b.table = dynamo.New(client, name, b.clock)
-	b.deliveries = b.queues.Deliveries()
+	h := &harness{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
+	h.table = dynamo.New(client, name, h.clock)
+	h.deliveries = h.queues.Deliveries()
 	var err error
-	if b.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
+	if h.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
 		t.Fatal(err)
 	}
-	b.Worker = b.worker(b.table, b.deliveries, true)
-	b.app = dynamotest.Application(t, b.table, b.org)
-	return b
+	h.Worker = h.worker(h.table, h.deliveries, true)
+	h.app = dynamotest.Application(t, h.table, h.org)
+	return h
 }
 
-func (b *bench) worker(store worker.Store, q worker.Queue, allowPrivate bool) *worker.Worker {
-	return worker.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate, Clock: b.clock}), b.box, worker.Config{
-		Clock: b.clock, Random: func() float64 { return 0 }, Logger: slog.New(slog.DiscardHandler),
+func (h *harness) worker(store worker.Store, q worker.Queue, allowPrivate bool) *worker.Worker {
+	return worker.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate, Clock: h.clock}), h.box, worker.Config{
+		Clock: h.clock, Random: func() float64 { return 0 }, Logger: slog.New(slog.DiscardHandler),
 	})
 }
 
-func (b *bench) clock() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.now
+func (h *harness) clock() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
 }
 
-func (b *bench) pass(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.now = b.now.Add(d)
+func (h *harness) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
 }
 
-// endpoint makes an endpoint of the bench's application and returns its
+// endpoint makes an endpoint of the harness's application and returns its
 // secret.
-func (b *bench) endpoint(t *testing.T, url string, retries int) (*webhook.Endpoint, string) {
+func (h *harness) endpoint(t *testing.T, url string, retries int) (*webhook.Endpoint, string) {
 	t.Helper()
 	subscribed, timeout := []string{"*"}, 1
-	e, secret := webhook.NewEndpoint(b.org, b.app, webhook.CreateWebhookEndpointDto{
+	e, secret := webhook.NewEndpoint(h.org, h.app, webhook.CreateWebhookEndpointDto{
 		URL: &url, Events: &subscribed, RetryCount: &retries, TimeoutSeconds: &timeout,
-	}, b.box.Seal, value.TimeOf(b.clock()))
-	if err := b.table.CreateEndpoint(t.Context(), e); err != nil {
+	}, h.box.Seal, value.TimeOf(h.clock()))
+	if err := h.table.CreateEndpoint(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 	return e, secret
 }
 
 // event stores a row of a fresh event for the endpoint and sends it.
-func (b *bench) event(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
+func (h *harness) event(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	t.Helper()
 	payload := &commerce.WebhookPayload{
-		ID: value.NewID(), Type: "order.created", Timestamp: value.TimeOf(b.clock()), OrganizationID: b.org,
+		ID: value.NewID(), Type: "order.created", Timestamp: value.TimeOf(h.clock()), OrganizationID: h.org,
 		Data: commerce.WebhookData{Object: []byte(`{"total":12.5,"name":"caf\u00e9 ☕"}`), PreviousAttributes: []byte("null")},
 	}
 	body, err := payload.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.table.PutPayload(t.Context(), b.org, payload.ID, body); err != nil {
+	if err := h.table.PutPayload(t.Context(), h.org, payload.ID, body); err != nil {
 		t.Fatal(err)
 	}
-	row := webhook.NewDelivery(payload, e, "", value.TimeOf(b.clock()))
-	b.store(t, row)
+	row := webhook.NewDelivery(payload, e, "", value.TimeOf(h.clock()))
+	h.store(t, row)
 	return row
 }
 
-func (b *bench) store(t *testing.T, row *webhook.Delivery) {
+func (h *harness) store(t *testing.T, row *webhook.Delivery) {
 	t.Helper()
-	if existing, err := b.table.CreateDelivery(t.Context(), row); existing != nil || err != nil {
+	if existing, err := h.table.CreateDelivery(t.Context(), row); existing != nil || err != nil {
 		t.Fatalf("CreateRow: %+v, %v", existing, err)
 	}
-	if err := b.deliveries.SendMain(t.Context(), value.TimeOf(b.clock()), row); err != nil {
+	if err := h.deliveries.SendMain(t.Context(), value.TimeOf(h.clock()), row); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (b *bench) receive(t *testing.T) []events.SQSMessage {
+func (h *harness) receive(t *testing.T) []events.SQSMessage {
 	t.Helper()
-	return b.queues.Await(t, mainQueue)
+	return h.queues.Await(t, mainQueue)
 }
 
 // handle gives messages to a worker, deletes those that are done as the event
 // source does, and returns the others.
-func (b *bench) handle(t *testing.T, w *worker.Worker, messages ...events.SQSMessage) []events.SQSMessage {
+func (h *harness) handle(t *testing.T, w *worker.Worker, messages ...events.SQSMessage) []events.SQSMessage {
 	t.Helper()
-	left := b.crash(t, w, messages...)
+	left := h.crash(t, w, messages...)
 	for _, m := range messages {
 		if !contains(left, m) {
-			b.queues.Delete(t, queueOf(&m), m)
+			h.queues.Delete(t, queueOf(&m), m)
 		}
 	}
 	return left
@@ -136,7 +136,7 @@ func (b *bench) handle(t *testing.T, w *worker.Worker, messages ...events.SQSMes
 
 // crash gives messages to a worker that dies before any of them is deleted,
 // and returns those that it reports.
-func (b *bench) crash(t *testing.T, w *worker.Worker, messages ...events.SQSMessage) []events.SQSMessage {
+func (h *harness) crash(t *testing.T, w *worker.Worker, messages ...events.SQSMessage) []events.SQSMessage {
 	t.Helper()
 	response, err := w.Handle(t.Context(), events.SQSEvent{Records: messages})
 	if err != nil {
@@ -165,9 +165,9 @@ const (
 )
 
 // row reads the row and checks its status and number of attempts.
-func (b *bench) row(t *testing.T, r *webhook.Delivery, status webhook.DeliveryStatus, attempts int) *webhook.Delivery {
+func (h *harness) row(t *testing.T, r *webhook.Delivery, status webhook.DeliveryStatus, attempts int) *webhook.Delivery {
 	t.Helper()
-	got, err := b.table.Delivery(t.Context(), b.org, r.ID)
+	got, err := h.table.Delivery(t.Context(), h.org, r.ID)
 	if err != nil || got == nil {
 		t.Fatalf("row %s: %v, %v", r.ID, got, err)
 	}
@@ -177,9 +177,9 @@ func (b *bench) row(t *testing.T, r *webhook.Delivery, status webhook.DeliverySt
 	return got
 }
 
-func (b *bench) counters(t *testing.T, e *webhook.Endpoint, successes, failures int64) webhook.Counters {
+func (h *harness) counters(t *testing.T, e *webhook.Endpoint, successes, failures int64) webhook.Counters {
 	t.Helper()
-	found, err := b.table.Counters(context.Background(), b.org, e.ID)
+	found, err := h.table.Counters(context.Background(), h.org, e.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,24 +236,24 @@ func (r *receiver) requests(t *testing.T, want int) []received {
 }
 
 // setLane sets the endpoint's lane.
-func (b *bench) setLane(t *testing.T, e *webhook.Endpoint, lane webhook.Lane) {
+func (h *harness) setLane(t *testing.T, e *webhook.Endpoint, lane webhook.Lane) {
 	t.Helper()
-	b.setCondition(t, e, func(c *webhook.Routing) { c.Lane = lane })
+	h.setCondition(t, e, func(c *webhook.Routing) { c.Lane = lane })
 }
 
 // setCondition changes the endpoint's condition.
-func (b *bench) setCondition(t *testing.T, e *webhook.Endpoint, change func(*webhook.Routing)) {
+func (h *harness) setCondition(t *testing.T, e *webhook.Endpoint, change func(*webhook.Routing)) {
 	t.Helper()
-	next := b.condition(t, e)
+	next := h.condition(t, e)
 	change(&next)
-	if set, err := b.table.SetRouting(t.Context(), b.org, e.ID, b.condition(t, e), next); !set || err != nil {
+	if set, err := h.table.SetRouting(t.Context(), h.org, e.ID, h.condition(t, e), next); !set || err != nil {
 		t.Fatalf("SetRouting(%+v): %t, %v", next, set, err)
 	}
 }
 
-func (b *bench) condition(t *testing.T, e *webhook.Endpoint) webhook.Routing {
+func (h *harness) condition(t *testing.T, e *webhook.Endpoint) webhook.Routing {
 	t.Helper()
-	now, err := b.table.Endpoint(t.Context(), b.org, e.ID)
+	now, err := h.table.Endpoint(t.Context(), h.org, e.ID)
 	if err != nil || now == nil {
 		t.Fatalf("endpoint %s: %v, %v", e.ID, now, err)
 	}

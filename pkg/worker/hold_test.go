@@ -28,29 +28,29 @@ func (l *lifting) PutDelivery(ctx context.Context, previous, next *webhook.Deliv
 // An owner who activates an endpoint recovers what it holds at once. What is
 // held by a look that is older than that must not be left behind.
 func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
-	e, _ := b.endpoint(t, rcv.url, 3)
-	row := b.event(t, e)
-	dynamotest.SetStatus(t, b.table, e, webhook.Paused)
-	store := &lifting{Table: b.table, do: func() { dynamotest.SetStatus(t, b.table, e, webhook.Active) }}
-	messages := b.receive(t)
-	if left := b.handle(t, b.worker(store, b.deliveries, true), messages...); len(left) != 1 {
+	e, _ := h.endpoint(t, rcv.url, 3)
+	row := h.event(t, e)
+	dynamotest.SetStatus(t, h.table, e, webhook.Paused)
+	store := &lifting{Table: h.table, do: func() { dynamotest.SetStatus(t, h.table, e, webhook.Active) }}
+	messages := h.receive(t)
+	if left := h.handle(t, h.worker(store, h.deliveries, true), messages...); len(left) != 1 {
 		t.Errorf("messages left: %+v, want the one of the row", left)
 	}
-	if got := b.row(t, row, webhook.DeliveryPending, 0); got.DueAt == nil {
+	if got := h.row(t, row, webhook.DeliveryPending, 0); got.DueAt == nil {
 		t.Error("no due mark stands for the message")
 	}
-	b.pass(5 * time.Second)
-	if left := b.handle(t, b.Worker, messages...); len(left) > 0 {
+	h.pass(5 * time.Second)
+	if left := h.handle(t, h.Worker, messages...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	b.row(t, row, webhook.DeliveryDelivered, 1)
+	h.row(t, row, webhook.DeliveryDelivered, 1)
 	rcv.requests(t, 1)
 }
 
 func TestAHoldIsLookedAtAgainByAMessageThatComesAgain(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	for name, c := range map[string]struct {
 		later time.Duration
@@ -62,20 +62,20 @@ func TestAHoldIsLookedAtAgainByAMessageThatComesAgain(t *testing.T) {
 		"soon, and it is PAUSED still":          {14 * time.Minute, webhook.Paused, webhook.DeliveryHeld, 0},
 		"late, when the owner waits to recover": {16 * time.Minute, webhook.Active, webhook.DeliveryHeld, 0},
 	} {
-		e, _ := b.endpoint(t, rcv.url, 3)
-		row := b.event(t, e)
-		dynamotest.SetStatus(t, b.table, e, webhook.Paused)
-		messages := b.receive(t)
-		b.crash(t, b.Worker, messages...) // its messages are not deleted
-		b.row(t, row, webhook.DeliveryHeld, 0)
-		dynamotest.SetStatus(t, b.table, e, c.next)
-		b.pass(c.later)
-		if left := b.handle(t, b.Worker, messages...); len(left) != c.left {
+		e, _ := h.endpoint(t, rcv.url, 3)
+		row := h.event(t, e)
+		dynamotest.SetStatus(t, h.table, e, webhook.Paused)
+		messages := h.receive(t)
+		h.crash(t, h.Worker, messages...) // its messages are not deleted
+		h.row(t, row, webhook.DeliveryHeld, 0)
+		dynamotest.SetStatus(t, h.table, e, c.next)
+		h.pass(c.later)
+		if left := h.handle(t, h.Worker, messages...); len(left) != c.left {
 			t.Errorf("%s: messages left: %+v, want %d", name, left, c.left)
 		}
-		b.row(t, row, c.want, 0)
+		h.row(t, row, c.want, 0)
 		for _, m := range messages {
-			b.queues.Delete(t, queueOf(&m), m)
+			h.queues.Delete(t, queueOf(&m), m)
 		}
 	}
 	rcv.requests(t, 0)

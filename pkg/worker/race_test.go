@@ -1,6 +1,6 @@
 //go:build race
 
-package delivery_test
+package worker_test
 
 // scale divides the size of tests that take minutes under the race detector.
 const scale = 10

@@ -20,7 +20,7 @@ import (
 // loses answers, and messages come twice: whatever happens, counters are what
 // the rows record.
 func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	const eventsOfEach = 60
 	var endpoints []*webhook.Endpoint
 	var rows []*webhook.Delivery
@@ -30,16 +30,16 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 				w.WriteHeader(http.StatusInternalServerError)
 			}
 		})
-		e, _ := b.endpoint(t, rcv.url, 2)
+		e, _ := h.endpoint(t, rcv.url, 2)
 		endpoints = append(endpoints, e)
 		for range eventsOfEach {
-			rows = append(rows, b.event(t, e))
+			rows = append(rows, h.event(t, e))
 		}
 	}
 	var handled, retries atomic.Int64
 	var group sync.WaitGroup
 	for range 4 {
-		f := &faulty{Store: b.table, Queue: b.deliveries, fail: func(call string) (before, after error) {
+		f := &faulty{Store: h.table, Queue: h.deliveries, fail: func(call string) (before, after error) {
 			if call != "RecordOutcomes" && call != "Tally" && call != "Deliveries" {
 				return nil, nil
 			}
@@ -51,15 +51,15 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 			}
 			return nil, nil
 		}}
-		w := b.worker(f, f, true)
+		w := h.worker(f, f, true)
 		for range 3 { // invocations of the process
-			group.Go(func() { b.storm(t, w, &handled, &retries) })
+			group.Go(func() { h.storm(t, w, &handled, &retries) })
 		}
 	}
 	group.Wait()
 	want := map[bool]int64{}
 	for _, r := range rows {
-		got, err := b.table.Delivery(t.Context(), b.org, r.ID)
+		got, err := h.table.Delivery(t.Context(), h.org, r.ID)
 		if err != nil || got.Pending() {
 			t.Errorf("row %+v, %v; want it at its end or held", got, err)
 			continue
@@ -70,7 +70,7 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 	}
 	var got webhook.Counters
 	for _, e := range endpoints {
-		found, err := b.table.Counters(t.Context(), b.org, e.ID)
+		found, err := h.table.Counters(t.Context(), h.org, e.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,27 +85,27 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 
 // storm handles what comes, each batch twice at the same time now and then,
 // until nothing is left that can be received.
-func (b *bench) storm(t *testing.T, w *worker.Worker, handled, kept *atomic.Int64) {
+func (h *harness) storm(t *testing.T, w *worker.Worker, handled, kept *atomic.Int64) {
 	for quiet := 0; quiet < 3; {
 		quiet++
 		for _, q := range []string{mainQueue, slowQueue} {
-			messages := b.queues.Receive(t, q)
+			messages := h.queues.Receive(t, q)
 			if len(messages) == 0 {
 				continue
 			}
 			quiet = 0
 			var twins sync.WaitGroup
 			if rand.N(4) == 0 {
-				twins.Go(func() { b.crash(t, w, messages...) })
+				twins.Go(func() { h.crash(t, w, messages...) })
 			}
-			left := b.handle(t, w, messages...)
+			left := h.handle(t, w, messages...)
 			twins.Wait()
 			handled.Add(int64(len(messages)))
 			kept.Add(int64(len(left)))
 			// What stays comes again at once instead of after its wait.
 			for try := 0; len(left) > 0 && try < 20; try++ {
-				b.pass(time.Minute)
-				left = b.handle(t, w, left...)
+				h.pass(time.Minute)
+				left = h.handle(t, w, left...)
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (b *bench) storm(t *testing.T, w *worker.Worker, handled, kept *atomic.Int6
 // One endpoint hangs while many of its events wait. The others' attempts are
 // made meanwhile, and no more of its own than its share is under way.
 func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	release := make(chan struct{})
 	var underWay, most atomic.Int64
 	hanging := newReceiver(t, func(int, http.ResponseWriter) {
@@ -123,20 +123,20 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 		underWay.Add(-1)
 	})
 	quick := newReceiver(t, always(http.StatusOK))
-	stuck, _ := b.endpoint(t, hanging.url, 3)
-	other, _ := b.endpoint(t, quick.url, 3)
+	stuck, _ := h.endpoint(t, hanging.url, 3)
+	other, _ := h.endpoint(t, quick.url, 3)
 	for range 40 {
-		b.event(t, stuck)
+		h.event(t, stuck)
 	}
 	var group sync.WaitGroup
 	invoke := func(messages []events.SQSMessage) {
-		group.Go(func() { b.handle(t, b.Worker, messages...) })
+		group.Go(func() { h.handle(t, h.Worker, messages...) })
 	}
 	for range 4 {
-		invoke(b.receive(t))
+		invoke(h.receive(t))
 	}
-	row := b.event(t, other)
-	invoke(b.receive(t))
+	row := h.event(t, other)
+	invoke(h.receive(t))
 	const patience = time.Minute // and the endpoint hangs until this test lets go
 	for deadline := time.Now().Add(patience); quick.count() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -145,11 +145,11 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 	}
 	moved := 0
 	for deadline := time.Now().Add(patience); moved < 30 && time.Now().Before(deadline); {
-		moved += len(b.queues.Receive(t, slowQueue))
+		moved += len(h.queues.Receive(t, slowQueue))
 	}
 	close(release)
 	group.Wait()
-	b.row(t, row, webhook.DeliveryDelivered, 1)
+	h.row(t, row, webhook.DeliveryDelivered, 1)
 	if moved != 30 || most.Load() != 10 {
 		t.Errorf("%d messages moved to the slow lane and %d attempts at a time, want 30 and 10", moved, most.Load())
 	}

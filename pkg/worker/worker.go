@@ -1,35 +1,40 @@
-// Package worker is the worker: it brings events to integrators' URLs, one
-// attempt for each message of the deliveries queues. A receiver's failure is
-// written into the event's row and tried again as the schedule says; only
-// what the service itself could not do leaves a message to the queue's own
-// retries. An attempt counts when its outcome is in the row, once, however
-// often its message comes, and no endpoint takes more than its share of the
-// attempts under way. Which events there are is left to the dispatcher, and
-// waits longer than the queue's, probes and what circuits held to the
-// sweeper.
+// Package worker delivers events to integrators' URLs: it makes one attempt
+// for each message of the deliveries queues. A receiver's failure is recorded
+// in the delivery and tried again as the schedule says; only a failure of the
+// service itself leaves a message to the queue's own retries. An attempt
+// counts when its outcome is recorded, once, however often its message comes,
+// and no endpoint gets more than its share of the attempts under way. The
+// dispatcher creates the deliveries. The sweeper takes care of waits that are
+// longer than the queue's, of probes, and of what circuits held.
+//
+// Handle, in handle.go, shows the life of a message from top to bottom.
+// decide.go holds its decisions, which are pure.
 //
 // # What is never lost
 //
-// A message is deleted only when something else stands for what it brings:
-// the row's end, its due mark, or another message. A process that dies
+// A message is deleted only when something else takes care of its delivery:
+// the delivery's end, its due mark, or another message. A process that dies
 //   - before the attempt or during it leaves the message, which comes again;
-//   - between the attempt and its record too: the receiver is asked again and
-//     the attempt that nobody recorded is not counted;
-//   - between the record and hiding the message leaves it until the queue's
-//     own timeout, and as the row's carrier it makes the retry then;
-//   - between sending a message in its place and its deletion leaves two that
-//     may carry the row. Whichever records an attempt first carries on; the
-//     other stays until the row's end, and takes over should that one be lost.
+//   - between the attempt and its record leaves the message as well: the
+//     receiver is asked again, and the attempt that nobody recorded does not
+//     count;
+//   - between the record and ChangeVisibility leaves the message invisible
+//     until the queue's own timeout. The delivery names the message, which
+//     then makes the retry;
+//   - between sending a replacement and the deletion of the message leaves
+//     two messages for the delivery. The one that records an attempt first
+//     carries on; the other stays until the delivery's end, and takes over
+//     should the first be lost.
 //
-// A row that is HELD because its endpoint is PAUSED, DISABLED or suspended
-// waits for its owner's recovery. The endpoint is read again after the row is
-// HELD, and the row goes on when that is no longer so: a recovery that was
-// faster has not met it.
+// A delivery that is HELD because its endpoint is PAUSED, DISABLED or
+// suspended waits for its owner's recovery. A recovery that runs between the
+// read of the endpoint and the hold does not meet the delivery. So the worker
+// reads the endpoint again after the hold, and resumes the delivery when the
+// reason is gone.
 package worker
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -43,61 +48,53 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Rows reads what attempts need, and ends rows without an attempt. PutRow
-// fails with [fault.ErrChanged] when somebody else was faster.
-type Rows interface {
+// Deliveries reads what attempts need, and ends deliveries without an
+// attempt. PutDelivery fails with [fault.ErrChanged] when another writer was
+// faster.
+type Deliveries interface {
 	DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
 }
 
-// Outcomes keeps the outcomes of attempts and the tallies that count them,
-// all of a call or nothing.
+// Outcomes keeps the outcomes of attempts and the counter shards that count
+// them, all of a call or nothing.
 type Outcomes interface {
-	RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
-	CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (webhook.StoredCounterShard, error)
+	RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, counts []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
+	CounterShard(ctx context.Context, org, endpoint value.ID, number int) (webhook.StoredCounterShard, error)
 }
 
-// Conditions keeps how endpoints do. SetRouting reports false, and
-// ChangeEndpoint calls change again, when somebody else was faster.
-type Conditions interface {
+// Endpoints reads the health of endpoints and changes their routing. When
+// another writer was faster, SetRouting reports false, and ChangeEndpoint
+// calls change again.
+type Endpoints interface {
 	Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error)
 	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
 	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
 	ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
 }
 
-// Slots gives an endpoint's few slots to instances of the worker. False means
-// that others have them all.
-type Slots interface {
+// Permits leases an endpoint's few permits to processes. False means that
+// others have them all.
+type Permits interface {
 	TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error)
 }
 
 // Store is what the worker keeps its state in.
 type Store interface {
-	Rows
+	Deliveries
 	Outcomes
-	Conditions
-	Slots
+	Endpoints
+	Permits
 }
 
-// Lanes are the queues of deliveries. Move sends messages in the place of
-// others, which are deleted after it.
-type Lanes interface {
+// Queue is the queues of deliveries, one for each lane. Move sends messages
+// in the place of others, which are deleted after it. TooManyInFlight tells
+// that no more messages should wait invisible in a lane.
+type Queue interface {
 	Lane(m *events.SQSMessage) webhook.Lane
 	Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error
-}
-
-// Waits keeps messages from their readers, as long as a lane is not crowded
-// with those that wait.
-type Waits interface {
-	ChangeVisibility(ctx context.Context, in webhook.Lane, hidings ...sqsqueue.VisibilityChange) error
+	ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error
 	TooManyInFlight(ctx context.Context, in webhook.Lane) bool
-}
-
-// Queue is where messages come from.
-type Queue interface {
-	Lanes
-	Waits
 }
 
 // Config adapts a worker. Its zero value is the service's own.
@@ -113,9 +110,9 @@ type Worker struct {
 	queue   Queue
 	client  *outbound.Client
 	signer  *signer
-	slots   *slots
-	tallies *tallies
-	pulses  *pulses
+	permits *permits
+	shards  *shardPools
+	health  *healthCache
 	cfg     Config
 }
 
@@ -132,61 +129,8 @@ func New(store Store, queue Queue, client *outbound.Client, secrets *sealed.Box,
 	}
 	return &Worker{
 		store: store, queue: queue, client: client, cfg: cfg,
-		signer: newSigner(secrets), slots: newSlots(store, cfg.Clock), tallies: newTallies(store), pulses: newPulses(),
+		signer: newSigner(secrets), permits: newPermits(store, cfg.Clock), shards: newShardPools(store), health: newHealthCache(),
 	}
 }
 
 func (w *Worker) now() value.Time { return value.TimeOf(w.cfg.Clock()) }
-
-// Handle makes the attempts of a batch of messages. What is reported as
-// failed stays in the queue: a message that carries a retry, hidden until
-// then, and one that could not be worked on, hidden longer each time.
-func (w *Worker) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	tasks := make([]*task, len(batch.Records))
-	for i := range batch.Records {
-		m := &batch.Records[i]
-		t := &task{message: m, lane: w.queue.Lane(m)}
-		t.ref, t.err = webhook.ParseDeliveryRef(m.Body)
-		tasks[i] = t
-	}
-	w.read(ctx, tasks)
-	w.work(ctx, deal(tasks, w.now()))
-	w.reconsider(ctx, tasks)
-	w.postpone(ctx, tasks)
-	return w.report(ctx, tasks), nil
-}
-
-// postpone hides the messages that could not be worked on, longer each time.
-func (w *Worker) postpone(ctx context.Context, tasks []*task) {
-	ctx, cancel := finishing(ctx)
-	defer cancel()
-	hidings := map[webhook.Lane][]sqsqueue.VisibilityChange{}
-	for _, t := range tasks {
-		if t.failed() {
-			hidings[t.lane] = append(hidings[t.lane], sqsqueue.RetryLater(t.message))
-		}
-	}
-	for lane, some := range hidings {
-		if err := w.queue.ChangeVisibility(ctx, lane, some...); err != nil {
-			w.cfg.Logger.WarnContext(ctx, "messages keep the queue's own timeout", "messages", len(some), "error", err)
-		}
-	}
-}
-
-func (w *Worker) report(ctx context.Context, tasks []*task) events.SQSEventResponse {
-	var response events.SQSEventResponse
-	for _, t := range tasks {
-		if !t.stays() {
-			continue
-		}
-		if t.failed() {
-			w.cfg.Logger.ErrorContext(ctx, "delivery could not be worked on",
-				"messageId", t.message.MessageId, "rowId", t.ref.DeliveryID, "receives", sqsqueue.Receives(t.message), "error", t.err)
-		}
-		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: t.message.MessageId})
-	}
-	return response
-}
-
-// errLater keeps a message for its next attempt; nothing is wrong with it.
-var errLater = errors.New("hidden until its next attempt")

@@ -1,0 +1,221 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+const (
+	// attemptsPerPermit is how many attempts of an endpoint a process that
+	// holds one of its permits may have under way in the main lane. With
+	// [webhook.PermitHolders] it bounds them at 50 over all processes.
+	attemptsPerPermit = 10
+	// leaseTime is how long a permit is leased. At least leaseNeeded of it
+	// must be left when an attempt starts, which waits for room first and
+	// lasts up to 30 s. A lease with less than leaseLow left is renewed before
+	// it comes to that.
+	leaseTime   = 45 * time.Second
+	leaseLow    = 35 * time.Second
+	leaseNeeded = 33 * time.Second
+	// leaseRefused is how long a process that got no permit does not ask
+	// again.
+	leaseRefused = time.Second
+	// roomWait is how long an attempt waits for another one of its endpoint to
+	// end. After a wait in vain nobody waits for as long: what the endpoint
+	// delays would delay its neighbours too. Nor does an attempt wait when
+	// those that wait already will take longer.
+	roomWait = 500 * time.Millisecond
+	// maxRoomWait bounds a wait while others end.
+	maxRoomWait = 2 * time.Second
+)
+
+// permits are the leased permits of endpoints, and the limits of the attempts
+// that are under way with them.
+type permits struct {
+	store  Permits
+	holder string
+	clock  func() time.Time
+
+	mu         sync.Mutex
+	byEndpoint bounded[value.ID, *permit]
+}
+
+// permit is this process's share in the attempts of an endpoint.
+type permit struct {
+	lease   lease
+	limiter limiter
+	users   int // calls that have found the permit and not dropped it
+}
+
+func newPermits(store Permits, clock func() time.Time) *permits {
+	return &permits{
+		store: store, holder: value.NewRandomID().String(), clock: clock,
+		byEndpoint: newBounded[value.ID](rememberedEndpoints, func(p *permit) bool { return p.users > 0 }),
+	}
+}
+
+// find returns the permit of an endpoint, which stays known until drop.
+func (p *permits) find(endpoint value.ID) *permit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, found := p.byEndpoint.get(endpoint)
+	if !found {
+		one = &permit{lease: lease{lock: make(chan struct{}, 1)}, limiter: limiter{running: make(chan struct{}, attemptsPerPermit)}}
+		p.byEndpoint.put(endpoint, one)
+	}
+	one.users++
+	return one
+}
+
+func (p *permits) drop(one *permit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one.users--
+}
+
+// lease leases the endpoint's permit, or renews the lease, unless as much of
+// it is left or it was refused just now.
+func (p *permits) lease(ctx context.Context, org, endpoint value.ID, left time.Duration) error {
+	one := p.find(endpoint)
+	defer p.drop(one)
+	_, err := p.renew(ctx, one, org, endpoint, left)
+	return err
+}
+
+func (p *permits) renew(ctx context.Context, one *permit, org, endpoint value.ID, left time.Duration) (held bool, err error) {
+	return one.lease.renew(ctx, p.clock, left, func(now, until time.Time) (bool, error) {
+		return p.store.TakePermit(ctx, org, endpoint, p.holder, value.TimeOf(now), value.TimeOf(until))
+	})
+}
+
+// start starts an attempt of the endpoint when the process holds a permit and
+// there is room, or soon will be. end ends the attempt; it is nil when it was
+// not started.
+func (p *permits) start(ctx context.Context, org, endpoint value.ID) (end func(), err error) {
+	one := p.find(endpoint)
+	// The lease that was taken when the batch was read may have run low since.
+	held, err := p.renew(ctx, one, org, endpoint, leaseNeeded)
+	if !held || err != nil || !one.limiter.enter(ctx) {
+		p.drop(one)
+		return nil, err
+	}
+	start := time.Now()
+	return func() {
+		one.limiter.leave(time.Since(start))
+		p.drop(one)
+	}, nil
+}
+
+// lease is a permit as the store gave it to this process.
+type lease struct {
+	lock         chan struct{} // full while the lease is read or the store is asked
+	until        time.Time     // the zero time when there is none
+	refusedUntil time.Time
+}
+
+// renew asks for a lease unless enough of it is left, or it was refused just
+// now, and reports whether enough is left then. One call at a time asks.
+func (l *lease) renew(ctx context.Context, clock func() time.Time, left time.Duration, ask func(now, until time.Time) (bool, error)) (held bool, err error) {
+	select {
+	case l.lock <- struct{}{}:
+		defer func() { <-l.lock }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	now := clock()
+	if l.until.Sub(now) >= left {
+		return true, nil
+	}
+	if now.Before(l.refusedUntil) {
+		return false, nil
+	}
+	until := now.Add(leaseTime)
+	if held, err = ask(now, until); held {
+		l.until = until
+	} else {
+		l.refusedUntil = now.Add(leaseRefused)
+	}
+	return held, err
+}
+
+// limiter bounds the attempts of an endpoint that this process has under way.
+// Its times are the system clock's, which timers follow.
+type limiter struct {
+	running chan struct{} // holds one for each attempt under way
+
+	mu          sync.Mutex
+	waiting     int           // for room
+	noWaitUntil time.Time     // after a wait in vain
+	duration    time.Duration // of an attempt, the last ones weighing most
+	lastEnd     time.Time     // of an attempt
+}
+
+// enter reports whether an attempt may start. It waits for room as long as
+// attempts end.
+func (l *limiter) enter(ctx context.Context) bool {
+	select {
+	case l.running <- struct{}{}:
+		return true
+	default:
+	}
+	if !l.startWaiting() {
+		return false
+	}
+	start, timer := time.Now(), time.NewTimer(roomWait)
+	defer timer.Stop()
+	defer l.stopWaiting()
+	for {
+		select {
+		case l.running <- struct{}{}:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+		wait := l.waitOn(start)
+		if wait <= 0 {
+			return false
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (l *limiter) startWaiting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Now().Before(l.noWaitUntil) || time.Duration(l.waiting)*l.duration/attemptsPerPermit > roomWait {
+		return false
+	}
+	l.waiting++
+	return true
+}
+
+func (l *limiter) stopWaiting() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting--
+}
+
+// waitOn is for how long a wait that began at start is worth going on. When
+// it is not, nobody waits for a while.
+func (l *limiter) waitOn(start time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wait := min(roomWait-time.Since(l.lastEnd), maxRoomWait-time.Since(start))
+	if wait <= 0 {
+		l.noWaitUntil = time.Now().Add(roomWait)
+	}
+	return wait
+}
+
+// leave ends an attempt, which took the time.
+func (l *limiter) leave(took time.Duration) {
+	<-l.running
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastEnd = time.Now()
+	l.duration += (took - l.duration) / 8
+}

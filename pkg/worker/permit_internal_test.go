@@ -1,0 +1,231 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// store gives permits as the table does.
+type store struct {
+	mu    sync.Mutex
+	held  map[string]value.Time
+	calls int
+	err   error
+}
+
+func (d *store) TakePermit(_ context.Context, _, _ value.ID, holder string, now, until value.Time) (bool, error) {
+	time.Sleep(10 * time.Millisecond) // of the bubble's clock
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls++
+	if d.err != nil {
+		return false, d.err
+	}
+	for who, end := range d.held {
+		if end <= now {
+			delete(d.held, who)
+		}
+	}
+	if _, has := d.held[holder]; !has && len(d.held) >= webhook.PermitHolders {
+		return false, nil
+	}
+	d.held[holder] = until
+	return true, nil
+}
+
+var org, endpointA = value.NewID(), value.NewID()
+
+func newStore() *store { return &store{held: map[string]value.Time{}} }
+
+func (s *permits) mustLease(t *testing.T, endpoint value.ID) {
+	t.Helper()
+	if err := s.lease(t.Context(), org, endpoint, leaseLow); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustStart is start, which asks for no permit where mustLease came before.
+func (s *permits) mustStart(ctx context.Context) (end func()) {
+	end, _ = s.start(ctx, org, endpointA)
+	return end
+}
+
+func TestLeaseIsRenewedInTimeForWholeAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newStore()
+		s := newPermits(d, time.Now)
+		for _, step := range []struct {
+			pass  time.Duration
+			calls int
+		}{{0, 1}, {0, 1}, {leaseTime - leaseLow - time.Second, 1}, {2 * time.Second, 2}, {time.Hour, 3}} {
+			time.Sleep(step.pass)
+			s.mustLease(t, endpointA)
+			if d.calls != step.calls {
+				t.Errorf("after %s more: the permit was asked for %d times, want %d", step.pass, d.calls, step.calls)
+			}
+			end := s.mustStart(t.Context())
+			if left := time.Until(d.held[s.holder].Std()); end == nil || left < 30*time.Second {
+				t.Errorf("after %s more: entered %t with %s left of the lease", step.pass, end != nil, left)
+			}
+			end()
+		}
+	})
+}
+
+func TestPermitIsAskedForOnceByAllThatNeedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newStore()
+		s := newPermits(d, time.Now)
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() { s.mustLease(t, endpointA) })
+		}
+		group.Wait()
+		if d.calls != 1 {
+			t.Errorf("asked %d times, want once", d.calls)
+		}
+	})
+}
+
+func TestOnlySoManyProcessesMayHaveAttemptsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newStore()
+		for i := range webhook.PermitHolders + 1 {
+			s := newPermits(d, time.Now)
+			s.mustLease(t, endpointA)
+			if end := s.mustStart(t.Context()); (end != nil) != (i < webhook.PermitHolders) {
+				t.Errorf("process %d entered: %t", i+1, end != nil)
+			}
+			calls := d.calls
+			s.mustLease(t, endpointA)
+			if d.calls != calls {
+				t.Errorf("process %d asks again at once", i+1)
+			}
+		}
+	})
+}
+
+func TestPermitThatCannotBeTakenIsNotHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newStore()
+		d.err = errors.New("throttled")
+		s := newPermits(d, time.Now)
+		if err := s.lease(t.Context(), org, endpointA, leaseLow); !errors.Is(err, d.err) {
+			t.Errorf("error %v, want %v", err, d.err)
+		}
+		if end := s.mustStart(t.Context()); end != nil {
+			t.Error("entered without a permit")
+		}
+		d.err = nil
+		time.Sleep(leaseRefused)
+		s.mustLease(t, endpointA)
+		if end := s.mustStart(t.Context()); end == nil {
+			t.Error("no room although the permit is held")
+		}
+	})
+}
+
+func TestAttemptWaitsAMomentForRoomAndNotAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(newStore(), time.Now)
+		s.mustLease(t, endpointA)
+		var ends []func()
+		for range attemptsPerPermit {
+			ends = append(ends, s.mustStart(t.Context()))
+		}
+		enter := func(want bool, after time.Duration) {
+			t.Helper()
+			start := time.Now()
+			end := s.mustStart(t.Context())
+			if took := time.Since(start); (end != nil) != want || took != after {
+				t.Errorf("entered %t after %s, want %t after %s", end != nil, took, want, after)
+			}
+			if end != nil {
+				ends = append(ends, end)
+			}
+		}
+		enter(false, roomWait)
+		enter(false, 0)
+		time.Sleep(roomWait)
+		go func() {
+			time.Sleep(roomWait / 2)
+			ends[0]()
+		}()
+		enter(true, roomWait/2)
+		ends[1]()
+		enter(true, 0)
+		ctx, cancel := context.WithTimeout(t.Context(), roomWait/10)
+		defer cancel()
+		if end := s.mustStart(ctx); end != nil {
+			t.Error("entered where there is no room")
+		}
+	})
+}
+
+func TestAttemptWaitsForAnEndpointThatIsBusyAndNotForOneThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			each    time.Duration // what an attempt takes
+			waiting int
+			entered int // of those
+		}{
+			{time.Millisecond, 2000, 2000},
+			{time.Millisecond, 20_000, 5000},
+			{40 * time.Millisecond, 300, 125},
+			{5 * time.Second, 100, 0},
+		} {
+			s := newPermits(newStore(), time.Now)
+			s.mustLease(t, endpointA)
+			var entered atomic.Int64
+			var group sync.WaitGroup
+			one := func() {
+				if end := s.mustStart(t.Context()); end != nil {
+					entered.Add(1)
+					time.Sleep(tt.each)
+					end()
+				}
+			}
+			for range 30 * attemptsPerPermit { // for the endpoint to be known
+				group.Go(one)
+			}
+			group.Wait()
+			entered.Store(-attemptsPerPermit) // those that find room at once
+			for range tt.waiting + attemptsPerPermit {
+				group.Go(one)
+				synctest.Wait()
+			}
+			group.Wait()
+			if got := int(entered.Load()); got < tt.entered*9/10 || got > tt.entered*11/10 {
+				t.Errorf("attempts of %s, %d waiting: %d entered, want about %d", tt.each, tt.waiting, got, tt.entered)
+			}
+		}
+	})
+}
+
+func TestMemoryOfPermitsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(newStore(), time.Now)
+		s.mustLease(t, endpointA)
+		s.mustStart(t.Context())
+		for range 3 * rememberedEndpoints {
+			s.drop(s.find(value.NewID()))
+		}
+		if n := len(s.byEndpoint.values); n > rememberedEndpoints {
+			t.Errorf("%d permits are rememberedEndpoints, want at most %d", n, rememberedEndpoints)
+		}
+		for range attemptsPerPermit - 1 {
+			s.mustStart(t.Context())
+		}
+		if end := s.mustStart(t.Context()); end != nil {
+			t.Error("the attempts under way were forgotten")
+		}
+	})
+}

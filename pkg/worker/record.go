@@ -1,0 +1,206 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	// maxOutcomesPerTransaction leaves room for a counter shard and a finished
+	// hour with each delivery.
+	maxOutcomesPerTransaction = webhook.MaxOutcomeWrites / 3
+	// maxWriteConflicts bounds the tries to write outcomes that other writers
+	// are changing.
+	maxWriteConflicts = 20
+	// throttledPause is the first pause before a throttled table is asked
+	// again; it doubles up to throttledPauseMost. An attempt that is not
+	// recorded is made again, so the table is asked as long as there is time.
+	throttledPause     = 50 * time.Millisecond
+	throttledPauseMost = 2 * time.Second
+)
+
+// record writes the outcomes of attempts. A message whose outcome cannot be
+// written fails; it does not stop the others.
+func (w *Worker) record(ctx context.Context, messages []*message) {
+	for together := range slices.Chunk(messages, maxOutcomesPerTransaction) {
+		w.recordTogether(ctx, together)
+	}
+}
+
+func (w *Worker) recordTogether(ctx context.Context, messages []*message) {
+	err := w.recordAll(ctx, messages)
+	if err == nil {
+		return
+	}
+	for _, m := range messages {
+		switch {
+		case m.attempt.recorded:
+		case fault.Is(err, fault.Unavailable) || ctx.Err() != nil || len(messages) == 1:
+			m.fail(fmt.Errorf("write the outcome of delivery %s: %w", m.input.Delivery.ID, err))
+		default:
+			w.recordTogether(ctx, []*message{m})
+		}
+	}
+}
+
+// recordAll writes the outcomes in one transaction with the counter shards
+// that count them. After a conflict it merges the other writers' state and
+// tries again.
+func (w *Worker) recordAll(ctx context.Context, messages []*message) error {
+	shards, err := w.takeShards(ctx, messages)
+	if err != nil {
+		return err
+	}
+	defer w.returnShards(shards)
+	var outcomes []*outcome
+	for _, m := range messages {
+		m.attempt.random = w.cfg.Random()
+		outcomes = append(outcomes, &outcome{message: m, previous: m.input.Delivery})
+	}
+	for range maxWriteConflicts {
+		if len(outcomes) == 0 {
+			return nil
+		}
+		t := plan(outcomes, shards, w.health.known, w.now())
+		conflict, err := w.commit(ctx, t)
+		if err != nil {
+			return err
+		}
+		outcomes = t.merge(conflict)
+	}
+	return fault.Busy(fmt.Errorf("other writers were faster %d times", maxWriteConflicts))
+}
+
+// outcome is one delivery's part of a transaction.
+type outcome struct {
+	*message
+
+	previous *webhook.Delivery // the write depends on it
+	next     *webhook.Delivery // nil: to be planned
+}
+
+// transaction is a try to write outcomes. Its writes have the order of
+// outcomes and shards.
+type transaction struct {
+	outcomes []*outcome
+	shards   []*takenShard // those that count something
+	changes  []webhook.DeliveryChange
+	counts   []webhook.CounterShardWrite
+}
+
+// plan computes the writes. Each outcome keeps the next delivery that was
+// planned for it, so that the table recognizes a write whose answer was lost.
+func plan(outcomes []*outcome, shards []*takenShard, known func(*webhook.Endpoint) webhook.Health, now value.Time) *transaction {
+	t := &transaction{outcomes: outcomes}
+	for _, o := range outcomes {
+		if o.next == nil {
+			o.next = o.deliveryAfter(now)
+		}
+		t.changes = append(t.changes, webhook.DeliveryChange{Previous: o.previous, Next: o.next})
+	}
+	for _, s := range shards {
+		var attempts []webhook.Attempt
+		for _, o := range outcomes {
+			if o.ref.EndpointID == s.endpoint.ID && !o.input.Delivery.Test {
+				attempts = append(attempts, o.attempt.outcome.Attempt)
+			}
+		}
+		if len(attempts) == 0 {
+			continue
+		}
+		slices.SortStableFunc(attempts, func(a, b webhook.Attempt) int {
+			return cmp.Compare(a.At.Add(a.Duration()), b.At.Add(b.Duration()))
+		})
+		next, finished := s.Shard.Add(attempts, known(s.endpoint), now)
+		t.shards = append(t.shards, s)
+		t.counts = append(t.counts, webhook.CounterShardWrite{
+			OrganizationID: s.endpoint.OrganizationID, EndpointID: s.endpoint.ID,
+			Number: s.Number, Revision: s.Revision, Next: next, Finished: finished,
+		})
+	}
+	return t
+}
+
+// deliveryAfter is the delivery after the attempt.
+func (o *outcome) deliveryAfter(now value.Time) *webhook.Delivery {
+	e := o.input.Endpoint
+	next := o.previous.Record(o.attempt.outcome, o.from.nameAfter(o.previous.AttemptCount+1), e.RetryCount, o.attempt.random, now)
+	switch {
+	case !next.Pending():
+	case o.attempt.disabled:
+		return next.Hold(webhook.HeldDisabled, now)
+	case o.input.Delivery.Probe && e.Circuit.Open():
+		return next.Hold(webhook.HeldCircuitOpen, now)
+	}
+	return next
+}
+
+func (w *Worker) commit(ctx context.Context, t *transaction) (conflict *webhook.WriteConflict, err error) {
+	err = retryWhileThrottled(ctx, func() error {
+		conflict, err = w.store.RecordOutcomes(ctx, t.changes, t.counts)
+		return err
+	})
+	return conflict, err
+}
+
+// merge takes over what was written, or the state that other writers wrote
+// instead, and returns the outcomes that are still to be written. An outcome
+// is dropped when another attempt has taken its number, and counts it. A
+// change without an attempt, such as a hold, does not undo an outcome.
+func (t *transaction) merge(conflict *webhook.WriteConflict) []*outcome {
+	if conflict == nil {
+		for i, s := range t.shards {
+			s.Revision, s.Shard = s.Revision+1, t.counts[i].Next
+		}
+		for _, o := range t.outcomes {
+			o.recorded(o.next, true)
+		}
+		return nil
+	}
+	for i, stored := range conflict.Shards {
+		t.shards[i].StoredCounterShard, t.shards[i].contested = stored, true
+	}
+	var left []*outcome
+	for i, o := range t.outcomes {
+		current, changed := conflict.Deliveries[i]
+		switch {
+		case conflict.Recorded[i]:
+			o.recorded(o.next, true)
+			continue
+		case changed && (current == nil || current.AttemptCount != o.previous.AttemptCount):
+			o.recorded(current, false)
+			continue
+		case changed:
+			o.previous, o.next = current, nil
+		}
+		left = append(left, o)
+	}
+	return left
+}
+
+func (o *outcome) recorded(d *webhook.Delivery, counted bool) {
+	o.attempt.recorded, o.attempt.counted, o.attempt.delivery = true, counted, d
+}
+
+// retryWhileThrottled does something until it succeeds, fails for another
+// reason than a throttled table, or there is no time left.
+func retryWhileThrottled(ctx context.Context, do func() error) error {
+	for delay := throttledPause; ; delay = min(2*delay, throttledPauseMost) {
+		err := do()
+		if err == nil || !fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+			return err
+		}
+		if pauseErr := pause.For(ctx, delay); pauseErr != nil {
+			return errors.Join(err, pauseErr)
+		}
+	}
+}

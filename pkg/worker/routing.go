@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	// maxRoutingRetries bounds the tries to set a routing that other writers
+	// are setting.
+	maxRoutingRetries = 4
+	// routingTime is how long a throttled table is asked: the messages wait.
+	routingTime = 5 * time.Second
+)
+
+// updateRoutings brings the circuits and lanes of the endpoints that were
+// asked in line with their health, and disables those that have failed for
+// too long. Should it fail, the next attempt tries again.
+func (w *Worker) updateRoutings(ctx context.Context, messages []*message) {
+	ctx, cancel := context.WithTimeout(ctx, routingTime)
+	defer cancel()
+	var group sync.WaitGroup
+	for _, o := range observe(messages) {
+		if !w.health.add(o, w.now()) {
+			continue
+		}
+		group.Go(func() {
+			if err := recovered(func() error { return w.updateRouting(ctx, o) }); err != nil {
+				w.cfg.Logger.ErrorContext(ctx, "routing of an endpoint was not updated", "endpointId", o.endpoint.ID, "error", err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// updateRouting reads the endpoint's health and changes the endpoint when the
+// health calls for it. The endpoint as it was before the attempts decides
+// only whether to read it again; the change follows from its present state.
+func (w *Worker) updateRouting(ctx context.Context, o *observation) error {
+	h, err := w.readHealth(ctx, o.endpoint)
+	if err != nil || !o.callsForChange(h, w.now()) {
+		return err
+	}
+	for range maxRoutingRetries {
+		e, err := w.store.Endpoint(ctx, o.endpoint.OrganizationID, o.endpoint.ID)
+		if err != nil || e == nil {
+			return err
+		}
+		if e.HealthStart() != h.Since {
+			if h, err = w.readHealth(ctx, e); err != nil {
+				return err
+			}
+		}
+		if done, err := w.changeEndpoint(ctx, e, o, h); done || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("set the routing of endpoint %s: other writers were faster %d times", o.endpoint.ID, maxRoutingRetries)
+}
+
+func (w *Worker) readHealth(ctx context.Context, e *webhook.Endpoint) (h webhook.Health, err error) {
+	err = retryWhileThrottled(ctx, func() error {
+		h, err = w.store.Health(ctx, e.OrganizationID, e.ID, e.HealthStart(), w.now())
+		return err
+	})
+	if err == nil {
+		w.health.put(e.ID, h, w.now())
+	}
+	return h, err
+}
+
+// changeEndpoint makes the change that the endpoint's health calls for. It is
+// not done when another writer was faster.
+func (w *Worker) changeEndpoint(ctx context.Context, e *webhook.Endpoint, o *observation, h webhook.Health) (done bool, err error) {
+	// Attempts at another url tell nothing about this one.
+	sameURL := e.URL == o.endpoint.URL
+	next, disable := e.NextRouting(h, sameURL && o.succeeded, sameURL && o.probeFailed, w.now())
+	switch {
+	case disable != "":
+		return true, w.disable(ctx, e, disable)
+	case next.Equal(e.Routing()):
+		return true, nil
+	}
+	err = retryWhileThrottled(ctx, func() error {
+		done, err = w.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), next)
+		return err
+	})
+	if done {
+		w.cfg.Logger.InfoContext(ctx, "condition", "endpointId", e.ID,
+			"lane", next.Lane, "circuit", state(next.Circuit), "lane.was", e.Lane, "circuit.was", state(e.Circuit))
+	}
+	return done, err
+}
+
+func state(c *webhook.Circuit) webhook.CircuitState {
+	if c == nil {
+		return ""
+	}
+	return c.State
+}
+
+// disable disables an endpoint unless its owner has changed it meanwhile.
+func (w *Worker) disable(ctx context.Context, read *webhook.Endpoint, reason string) error {
+	_, err := w.store.ChangeEndpoint(ctx, read.OrganizationID, read.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+		if e.UpdatedAt != read.UpdatedAt || e.Status != webhook.Active {
+			return e, nil
+		}
+		return e.Disable(reason, w.now()), nil
+	})
+	if err != nil {
+		return fmt.Errorf("disable endpoint %s: %w", read.ID, err)
+	}
+	return nil
+}
