@@ -27,8 +27,8 @@ func decoded(schema *columnar.Schema, e columnar.Encoded) (*columnar.Segment, er
 	if err != nil {
 		return nil, fmt.Errorf("decode a segment: %w", err)
 	}
-	for group := columnar.SearchText; group < columnar.Groups; group++ {
-		if !schema.Groups().Has(group) {
+	for group := columnar.SearchText; group < columnar.NumColumnGroups; group++ {
+		if !schema.ColumnGroups().Has(group) {
 			continue
 		}
 		if err := segment.Decode(group, e.Groups[group]); err != nil {

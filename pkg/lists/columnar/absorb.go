@@ -5,20 +5,20 @@ import "slices"
 // run is what a table absorbs: chunks, their live rows in the order of keys, as
 // ordinals by the places of the chunks, and the revisions of deleted documents, of
 // which none is live.
-type run struct {
-	chunks []*chunk
+type loadedRows struct {
+	groups []*RowGroup
 	ids    []uint32
-	gone   map[key]int64
+	tombstones   map[Key]int64
 }
 
-func (g *Segment) run() run {
-	r := run{chunks: g.chunks, ids: make([]uint32, 0, g.rows-g.tombstones), gone: make(map[key]int64, g.tombstones)}
-	for place, c := range g.chunks {
-		for row := range c.rows() {
-			if c.live.has(row) {
+func (g *Segment) run() loadedRows {
+	r := loadedRows{groups: g.groups, ids: make([]uint32, 0, g.rows-g.tombstones), tombstones: make(map[Key]int64, g.tombstones)}
+	for place, c := range g.groups {
+		for row := range c.Rows() {
+			if c.Live.Has(row) {
 				r.ids = append(r.ids, ordinal(place, row))
 			} else {
-				r.gone[c.key(row)] = c.revision.at(row)
+				r.tombstones[c.Key(row)] = c.Revision.At(row)
 			}
 		}
 	}
@@ -28,13 +28,13 @@ func (g *Segment) run() run {
 // absorption is a table with a run in it, made beside the table, which queries go
 // on reading, and what is left to do to what both share when the one takes the
 // place of the other.
-type absorption struct {
+type pendingMerge struct {
 	next    *table
 	removed []uint32 // documents that go
 	fresh   []uint32 // documents that come, in the order of keys
 	raised  []raise
-	buried  map[key]int64
-	revived []key
+	tombstones  map[Key]int64
+	revived []Key
 }
 
 // raise is a document that became visible later than it was known to.
@@ -45,11 +45,11 @@ type raise struct {
 
 // absorb prepares to take a run in, as apply takes updates. The table must not
 // change until the absorption is settled; the run is used up.
-func (t *table) absorb(r run) *absorption {
-	a := &absorption{next: t.beside()}
-	t.bury(r.gone, a)
+func (t *table) merge(r loadedRows) *pendingMerge {
+	a := &pendingMerge{next: t.beside()}
+	t.applyTombstones(r.tombstones, a)
 	buried := len(a.removed)
-	a.placeRun(r, t.gone)
+	a.placeRun(r, t.tombstones)
 	a.mergeIDs(t)
 	gone := a.next.bitsOf(a.removed)
 	if buried > 0 {
@@ -64,24 +64,24 @@ func (t *table) absorb(r run) *absorption {
 // beside returns a table with the same chunks and without orderings.
 func (t *table) beside() *table {
 	next := newTable(t.schema)
-	next.chunks, next.free, next.tail = slices.Clone(t.chunks), slices.Clone(t.free), t.tail
-	next.dictionaries, next.gone = t.dictionaries, t.gone
+	next.groups, next.free, next.tail = slices.Clone(t.groups), slices.Clone(t.free), t.tail
+	next.dictionaries, next.tombstones = t.dictionaries, t.tombstones
 	return next
 }
 
 // bury finds what deletions change.
-func (t *table) bury(gone map[key]int64, a *absorption) {
-	a.buried = gone
+func (t *table) applyTombstones(gone map[Key]int64, a *pendingMerge) {
+	a.tombstones = gone
 	for k, revision := range gone {
 		if place, found := t.lookup(0, 1, k); found {
 			o := t.orderings[ByID].Load().sets[0][place]
-			c, row := t.chunk(o)
-			if c.revision.at(row) > revision {
+			c, row := t.at(o)
+			if c.Revision.At(row) > revision {
 				delete(gone, k)
 				continue
 			}
 			a.removed = append(a.removed, o)
-		} else if was, deleted := t.gone[k]; deleted && was >= revision {
+		} else if was, deleted := t.tombstones[k]; deleted && was >= revision {
 			delete(gone, k)
 		}
 	}
@@ -89,44 +89,44 @@ func (t *table) bury(gone map[key]int64, a *absorption) {
 
 // placeRun gives the run's chunks their slots, and drops the documents that are
 // known to be deleted.
-func (a *absorption) placeRun(r run, gone map[key]int64) {
-	slots := make([]int, len(r.chunks))
-	for i, c := range r.chunks {
+func (a *pendingMerge) placeRun(r loadedRows, gone map[Key]int64) {
+	slots := make([]int, len(r.groups))
+	for i, c := range r.groups {
 		slots[i] = a.next.place(c)
 	}
 	a.fresh = r.ids[:0]
 	for _, o := range r.ids {
-		c, row := r.chunks[o>>chunkShift], int(o&chunkMask)
+		c, row := r.groups[o>>rowShift], int(o&rowMask)
 		if len(gone) > 0 {
-			k := c.key(row)
-			if revision, deleted := gone[k]; deleted && revision >= c.revision.at(row) {
-				c.kill(row)
+			k := c.Key(row)
+			if revision, deleted := gone[k]; deleted && revision >= c.Revision.At(row) {
+				c.markDead(row)
 				continue
 			} else if deleted {
 				a.revived = append(a.revived, k)
 			}
 		}
-		a.fresh = append(a.fresh, ordinal(slots[o>>chunkShift], row))
+		a.fresh = append(a.fresh, ordinal(slots[o>>rowShift], row))
 	}
 }
 
 // mergeIDs makes the ordering by ID, in which of two documents with one key the
 // newer is left.
-func (a *absorption) mergeIDs(t *table) {
+func (a *pendingMerge) mergeIDs(t *table) {
 	old := t.orderings[ByID].Load().sets[0]
 	merged := make([]uint32, 0, len(old)+len(a.fresh))
 	candidates := a.fresh
 	a.fresh = candidates[:0]
 	from := 0
 	for i, o := range candidates {
-		c, row := a.next.chunk(o)
-		place, found := t.lookup(from, len(candidates)-i, c.key(row))
+		c, row := a.next.at(o)
+		place, found := t.lookup(from, len(candidates)-i, c.Key(row))
 		merged = append(merged, old[from:place]...)
 		from = place
 		if found {
 			from++
-			if was := old[place]; !a.outdates(o, was) {
-				c.kill(row)
+			if was := old[place]; !a.supersedes(o, was) {
+				c.markDead(row)
 				merged = append(merged, was)
 				continue
 			}
@@ -140,18 +140,18 @@ func (a *absorption) mergeIDs(t *table) {
 
 // outdates says whether a document takes the place of another. Where it only
 // repeats that one's revision, the later of the two moments stays.
-func (a *absorption) outdates(o, was uint32) bool {
-	c, row := a.next.chunk(o)
-	w, wasRow := a.next.chunk(was)
-	revision, held := c.revision.at(row), w.revision.at(wasRow)
-	if visible := c.visible.at(row); revision == held && visible > w.visible.at(wasRow) {
+func (a *pendingMerge) supersedes(o, was uint32) bool {
+	c, row := a.next.at(o)
+	w, wasRow := a.next.at(was)
+	revision, held := c.Revision.At(row), w.Revision.At(wasRow)
+	if visible := c.Visible.At(row); revision == held && visible > w.Visible.At(wasRow) {
 		a.raised = append(a.raised, raise{was, visible})
 	}
 	return revision > held
 }
 
 func (t *table) bitsOf(ordinals []uint32) []uint64 {
-	set := make([]uint64, len(t.chunks)*chunkWords)
+	set := make([]uint64, len(t.groups)*rowWords)
 	for _, o := range ordinals {
 		set[o>>6] |= 1 << (o & 63)
 	}
@@ -161,7 +161,7 @@ func (t *table) bitsOf(ordinals []uint32) []uint64 {
 // order makes the orderings that the table has, except those that most documents
 // would be new to, and those by text that some do not have: when they are asked
 // for, they are made again.
-func (a *absorption) order(t *table, gone []uint64) {
+func (a *pendingMerge) order(t *table, gone []uint64) {
 	var members []uint64
 	for col := range t.orderings {
 		o := t.orderings[col].Load()
@@ -202,19 +202,19 @@ func appendStaying(dst, set []uint32, gone []uint64) []uint32 {
 }
 
 // settle changes what both tables share. Nobody may read either.
-func (a *absorption) settle() {
+func (a *pendingMerge) commit() {
 	for _, r := range a.raised {
-		c, row := a.next.chunk(r.ordinal)
-		c.visible.set(row, r.visible)
+		c, row := a.next.at(r.ordinal)
+		c.Visible.set(row, r.visible)
 	}
 	for _, o := range a.removed {
-		c, row := a.next.chunk(o)
-		c.kill(row)
+		c, row := a.next.at(o)
+		c.markDead(row)
 	}
-	for k, revision := range a.buried {
-		a.next.gone[k] = revision
+	for k, revision := range a.tombstones {
+		a.next.tombstones[k] = revision
 	}
 	for _, k := range a.revived {
-		delete(a.next.gone, k)
+		delete(a.next.tombstones, k)
 	}
 }

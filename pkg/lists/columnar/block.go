@@ -21,17 +21,17 @@ const (
 )
 
 // dead returns the rows that do not live, or nil.
-func (c *chunk) dead() *rowset {
-	if c.liveCount == c.rows() {
+func (c *RowGroup) Deleted() *RowSet {
+	if c.liveCount == c.Rows() {
 		return nil
 	}
-	dead := fullRows(c.rows())
-	dead.without(&c.live)
+	dead := AllRows(c.Rows())
+	dead.Without(&c.Live)
 	return dead
 }
 
-func fullRows(n int) *rowset {
-	full := new(rowset)
+func AllRows(n int) *RowSet {
+	full := new(RowSet)
 	for w := range full {
 		switch left := n - w*64; {
 		case left >= 64:
@@ -45,51 +45,51 @@ func fullRows(n int) *rowset {
 
 // appendBlock writes a chunk that is not packed. The values of rows without one
 // are set as the reader will find them.
-func appendBlock(dst []byte, c *chunk) []byte {
-	dead := c.dead()
+func appendBlock(dst []byte, c *RowGroup) []byte {
+	dead := c.Deleted()
 	flags := byte(0)
 	if dead != nil {
 		flags |= blockDeleted
 	}
-	if c.subs != nil {
+	if c.Subs != nil {
 		flags |= blockSubs
 	}
 	dst = append(dst, flags)
 	if dead != nil {
-		dst = appendRows(dst, dead, c.rows())
+		dst = appendRows(dst, dead, c.Rows())
 	}
-	dst, moments := appendIDs(dst, c.ids)
-	if c.subs != nil {
-		dst = append(dst, c.subs...)
+	dst, moments := appendIDs(dst, c.IDs)
+	if c.Subs != nil {
+		dst = append(dst, c.Subs...)
 	}
 	references := [][]int64{moments}
-	for _, x := range []*ints{&c.revision, &c.visible} {
-		dst = appendNumbers(dst, x.raw, nil, references)
-		references = append(references, x.raw)
+	for _, x := range []*Ints{&c.Revision, &c.Visible} {
+		dst = appendNumbers(dst, x.Raw, nil, references)
+		references = append(references, x.Raw)
 	}
 	for i, declared := range c.schema.columns {
-		col := &c.columns[i+1]
+		col := &c.Columns[i+1]
 		switch declared.Type {
 		case Keyword:
-			dst = appendNumbers(dst, col.ints.raw, dead, nil)
+			dst = appendNumbers(dst, col.Values.Raw, dead, nil)
 		case Bool:
-			dst, _ = appendNulls(dst, col.absent, dead, c.rows())
-			truth := rowset{}
-			truth.or(orEmpty(col.truth))
-			dst = appendRows(dst, &truth, c.rows())
+			dst, _ = appendNulls(dst, col.Null, dead, c.Rows())
+			truth := RowSet{}
+			truth.Or(orEmpty(col.True))
+			dst = appendRows(dst, &truth, c.Rows())
 		case Number, Time:
-			var skip *rowset
-			dst, skip = appendNulls(dst, col.absent, dead, c.rows())
-			dst = appendNumbers(dst, col.ints.raw, skip, references)
-			references = append(references, col.ints.raw)
+			var skip *RowSet
+			dst, skip = appendNulls(dst, col.Null, dead, c.Rows())
+			dst = appendNumbers(dst, col.Values.Raw, skip, references)
+			references = append(references, col.Values.Raw)
 		}
 	}
 	return dst
 }
 
-func orEmpty(s *rowset) *rowset {
+func orEmpty(s *RowSet) *RowSet {
 	if s == nil {
-		return new(rowset)
+		return new(RowSet)
 	}
 	return s
 }
@@ -121,22 +121,22 @@ func momentsOf(high []int64) []int64 {
 
 // appendNulls writes which living rows are null and returns all that have no
 // value.
-func appendNulls(dst []byte, absent, dead *rowset, n int) ([]byte, *rowset) {
+func appendNulls(dst []byte, absent, dead *RowSet, n int) ([]byte, *RowSet) {
 	nulls := *orEmpty(absent)
-	nulls.without(dead)
+	nulls.Without(dead)
 	skip := nulls
-	skip.or(orEmpty(dead))
+	skip.Or(orEmpty(dead))
 	switch {
-	case nulls.empty():
+	case nulls.Empty():
 		return append(dst, nullNone), dead
-	case skip == *fullRows(n):
+	case skip == *AllRows(n):
 		return append(dst, nullAll), &skip
 	}
 	return appendRows(append(dst, nullSome), &nulls, n), &skip
 }
 
 // appendRows writes a bit for each of n rows.
-func appendRows(dst []byte, s *rowset, n int) []byte {
+func appendRows(dst []byte, s *RowSet, n int) []byte {
 	for i := range (n + 7) / 8 {
 		dst = append(dst, byte(s[i/8]>>(i%8*8)))
 	}
@@ -144,8 +144,8 @@ func appendRows(dst []byte, s *rowset, n int) []byte {
 }
 
 // rows reads n bits; those beyond in the last byte must be 0.
-func (r *reader) rows(n int) *rowset {
-	s := new(rowset)
+func (r *reader) rows(n int) *RowSet {
+	s := new(RowSet)
 	for i, b := range r.take(uint64(n+7) / 8) {
 		s[i/8] |= uint64(b) << (i % 8 * 8)
 	}
@@ -158,7 +158,7 @@ type blockReader struct {
 	schema *Schema
 	used   [][]uint64 // by Col: which codes of a Keyword occur
 	spans  []int64    // by Col: what its codes are less than
-	last   key        // of the block before
+	last   Key        // of the block before
 	some   bool       // there was one
 	// Memory that is used for every block.
 	columns [][]int64
@@ -172,29 +172,29 @@ func (s *Schema) maxBlock(n int) int {
 }
 
 // read returns the chunk of a block of n rows, which has no text.
-func (b *blockReader) read(raw []byte, n int) (*chunk, bool) {
+func (b *blockReader) read(raw []byte, n int) (*RowGroup, bool) {
 	r := &reader{data: raw}
-	c := &chunk{
-		schema: b.schema, columns: make([]column, len(b.schema.columns)+1),
-		texts: [2]texts{newTexts(), newTexts()}, missing: b.schema.Groups() &^ setOf(Core),
+	c := &RowGroup{
+		schema: b.schema, Columns: make([]ColumnData, len(b.schema.columns)+1),
+		Text: [2]TextRows{newTexts(), newTexts()}, Missing: b.schema.ColumnGroups() &^ SetOf(Core),
 	}
 	flags := r.byte()
 	r.fail(flags&^(blockDeleted|blockSubs) != 0)
-	c.live = *fullRows(n)
-	var dead *rowset
+	c.Live = *AllRows(n)
+	var dead *RowSet
 	if flags&blockDeleted != 0 {
 		dead = r.rows(n)
-		r.fail(dead.empty())
-		c.live.without(dead)
+		r.fail(dead.Empty())
+		c.Live.Without(dead)
 	}
-	c.liveCount = c.live.count()
+	c.liveCount = c.Live.Count()
 	b.columns = b.columns[:0]
 	b.readIDs(r, c, n, flags)
 	references := b.columns[:1:1]
-	for _, x := range []*ints{&c.revision, &c.visible} {
+	for _, x := range []*Ints{&c.Revision, &c.Visible} {
 		values := b.numbers(r, n, nil, references)
 		references = append(references, values)
-		*x = packed(values, nil)
+		*x = PackInts(values, nil)
 	}
 	for i := range b.schema.columns {
 		references = b.readColumn(r, c, Col(i+1), n, dead, references)
@@ -203,7 +203,7 @@ func (b *blockReader) read(raw []byte, n int) (*chunk, bool) {
 }
 
 // numbers reads a column into memory that stays its own until the next block.
-func (b *blockReader) numbers(r *reader, n int, skip *rowset, references [][]int64) []int64 {
+func (b *blockReader) numbers(r *reader, n int, skip *RowSet, references [][]int64) []int64 {
 	at := len(b.columns)
 	if at < cap(b.columns) {
 		b.columns = b.columns[:at+1]
@@ -211,14 +211,14 @@ func (b *blockReader) numbers(r *reader, n int, skip *rowset, references [][]int
 		b.columns = append(b.columns, nil)
 	}
 	if b.columns[at] == nil {
-		b.columns[at] = make([]int64, chunkRows)
+		b.columns[at] = make([]int64, MaxRowGroup)
 	}
 	values := b.columns[at][:n]
 	r.numbers(values, skip, references)
 	return values
 }
 
-func (b *blockReader) readIDs(r *reader, c *chunk, n int, flags byte) {
+func (b *blockReader) readIDs(r *reader, c *RowGroup, n int, flags byte) {
 	high := b.numbers(r, n, nil, nil)
 	planes := r.take(uint64(8 * n))
 	var subs []byte
@@ -229,71 +229,71 @@ func (b *blockReader) readIDs(r *reader, c *chunk, n int, flags byte) {
 	if r.bad {
 		return
 	}
-	c.ids = make([][16]byte, n)
-	for i := range c.ids {
-		id := &c.ids[i]
+	c.IDs = make([][16]byte, n)
+	for i := range c.IDs {
+		id := &c.IDs[i]
 		binary.BigEndian.PutUint64(id[:8], uint64(high[i])^1<<63)
 		for p := range 8 {
 			id[8+p] = planes[p*n+i]
 		}
 	}
 	if subs != nil {
-		c.subs = append(make([]uint8, 0, n), subs...)
+		c.Subs = append(make([]uint8, 0, n), subs...)
 	}
 	for i := range n {
-		k := c.key(i)
-		r.fail(b.some && b.last.compare(k) >= 0)
+		k := c.Key(i)
+		r.fail(b.some && b.last.Compare(k) >= 0)
 		b.some, b.last = true, k
 	}
 	momentsOf(high)
 }
 
-func (b *blockReader) readColumn(r *reader, c *chunk, col Col, n int, dead *rowset, references [][]int64) [][]int64 {
-	column := &c.columns[col]
-	switch b.schema.column(col).Type {
+func (b *blockReader) readColumn(r *reader, c *RowGroup, col Col, n int, dead *RowSet, references [][]int64) [][]int64 {
+	column := &c.Columns[col]
+	switch b.schema.Column(col).Type {
 	case Keyword:
 		codes := b.numbers(r, n, dead, nil)
 		b.columns = b.columns[:len(b.columns)-1]
 		if !r.bad {
 			r.fail(!b.use(col, codes))
-			column.ints = packed(codes, nil)
+			column.Values = PackInts(codes, nil)
 		}
 	case Bool:
 		skip := b.nulls(r, column, n, dead)
 		truth := r.rows(n)
 		if !r.bad && skip != nil {
 			both := *truth
-			both.and(skip)
-			r.fail(!both.empty())
+			both.And(skip)
+			r.fail(!both.Empty())
 		}
-		if !truth.empty() {
-			column.truth = truth
+		if !truth.Empty() {
+			column.True = truth
 		}
 	case Number, Time:
 		skip := b.nulls(r, column, n, dead)
 		values := b.numbers(r, n, skip, references)
 		references = append(references, values)
-		column.ints = packed(values, skip)
+		column.Values = PackInts(values, skip)
 	}
 	return references
 }
 
 // nulls reads which rows of a column are null and returns all that have no value.
-func (b *blockReader) nulls(r *reader, c *column, n int, dead *rowset) *rowset {
+func (b *blockReader) nulls(r *reader, c *ColumnData, n int, dead *RowSet) *RowSet {
 	switch r.byte() {
 	case nullNone:
 		return dead
 	case nullSome:
 		nulls := r.rows(n)
 		skip := *nulls
-		skip.or(orEmpty(dead))
-		r.fail(nulls.empty() || skip == *fullRows(n) || skip.count() != nulls.count()+orEmpty(dead).count())
-		c.absent = nulls
+		skip.Or(orEmpty(dead))
+		r.fail(nulls.Empty() || skip == *AllRows(n) || skip.Count() != nulls.Count()+orEmpty(dead).Count())
+		c.Null = nulls
 		return &skip
 	case nullAll:
-		r.fail(dead != nil && dead.count() == n)
-		c.absent = fullRows(n)
-		return c.absent
+		r.fail(dead != nil && dead.Count() == n)
+		c.Null = AllRows(n)
+		return c.Null
 	}
 	r.fail(true)
 	return nil

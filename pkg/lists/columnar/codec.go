@@ -134,7 +134,7 @@ func (s *Schema) checkValues(values []byte) error {
 		}
 		column := Column{}
 		if int(col) <= len(s.columns) {
-			column = s.column(Col(col))
+			column = s.Column(Col(col))
 			if !column.Type.takes(kind) {
 				return fmt.Errorf("column %s holds a value of kind %d: %w", column.Name, kind, ErrVersion)
 			}

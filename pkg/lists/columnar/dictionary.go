@@ -10,37 +10,37 @@ import (
 // dictionary numbers the values of a Keyword column and the sets of values that
 // documents hold. A document's code is 0 for no value, 2v+2 for value v alone and
 // 2s+1 for set s of two or more.
-type dictionary struct {
+type Dictionary struct {
 	seed    maphash.Seed
-	blob    []byte
-	ends    []uint32 // value v is blob[ends[v-1]:ends[v]]
+	Blob    []byte
+	Ends    []uint32 // value v is blob[ends[v-1]:ends[v]]
 	slots   []uint32 // open addressing by hash; a value's number + 1, 0 is free
-	members [][]uint32
-	sets    map[string]uint32 // by the members' numbers
+	Sets [][]uint32
+	setNumbers    map[string]uint32 // by the members' numbers
 	checked int               // how many values and sets there were when recode last looked
 }
 
-func newDictionary() *dictionary { return &dictionary{seed: maphash.MakeSeed()} }
+func NewDictionary() *Dictionary { return &Dictionary{seed: maphash.MakeSeed()} }
 
-func (d *dictionary) value(v uint32) []byte {
+func (d *Dictionary) Value(v uint32) []byte {
 	start := uint32(0)
 	if v > 0 {
-		start = d.ends[v-1]
+		start = d.Ends[v-1]
 	}
-	return d.blob[start:d.ends[v]]
+	return d.Blob[start:d.Ends[v]]
 }
 
 // slot is where value is in slots, or would be.
-func (d *dictionary) slot(value []byte) uint32 {
+func (d *Dictionary) slot(value []byte) uint32 {
 	mask := uint32(len(d.slots) - 1)
 	i := uint32(maphash.Bytes(d.seed, value)) & mask
-	for d.slots[i] != 0 && string(d.value(d.slots[i]-1)) != string(value) {
+	for d.slots[i] != 0 && string(d.Value(d.slots[i]-1)) != string(value) {
 		i = (i + 1) & mask
 	}
 	return i
 }
 
-func (d *dictionary) find(value []byte) (uint32, bool) {
+func (d *Dictionary) find(value []byte) (uint32, bool) {
 	if len(d.slots) == 0 {
 		return 0, false
 	}
@@ -48,24 +48,24 @@ func (d *dictionary) find(value []byte) (uint32, bool) {
 	return n - 1, n != 0
 }
 
-func (d *dictionary) number(value []byte) uint32 {
-	if 4*len(d.ends) >= 3*len(d.slots) {
+func (d *Dictionary) number(value []byte) uint32 {
+	if 4*len(d.Ends) >= 3*len(d.slots) {
 		d.slots = make([]uint32, max(8, 2*len(d.slots)))
-		for v := range d.ends {
-			d.slots[d.slot(d.value(uint32(v)))] = uint32(v) + 1
+		for v := range d.Ends {
+			d.slots[d.slot(d.Value(uint32(v)))] = uint32(v) + 1
 		}
 	}
 	i := d.slot(value)
 	if d.slots[i] == 0 {
-		d.blob = append(d.blob, value...)
-		d.ends = append(d.ends, uint32(len(d.blob)))
-		d.slots[i] = uint32(len(d.ends))
+		d.Blob = append(d.Blob, value...)
+		d.Ends = append(d.Ends, uint32(len(d.Blob)))
+		d.slots[i] = uint32(len(d.Ends))
 	}
 	return d.slots[i] - 1
 }
 
 // code numbers the values of a document's cell.
-func (d *dictionary) code(c cell) int64 {
+func (d *Dictionary) code(c cell) int64 {
 	if c.count == 0 {
 		return 0
 	}
@@ -82,17 +82,17 @@ func (d *dictionary) code(c cell) int64 {
 	return d.setCode(numbers)
 }
 
-func (d *dictionary) setCode(numbers []uint32) int64 {
+func (d *Dictionary) setCode(numbers []uint32) int64 {
 	slices.Sort(numbers)
 	name := setName(numbers)
-	s, ok := d.sets[name]
+	s, ok := d.setNumbers[name]
 	if !ok {
-		if d.sets == nil {
-			d.sets = map[string]uint32{}
+		if d.setNumbers == nil {
+			d.setNumbers = map[string]uint32{}
 		}
-		s = uint32(len(d.members))
-		d.sets[name] = s
-		d.members = append(d.members, numbers)
+		s = uint32(len(d.Sets))
+		d.setNumbers[name] = s
+		d.Sets = append(d.Sets, numbers)
 	}
 	return 2*int64(s) + 1
 }
@@ -106,18 +106,18 @@ func setName(numbers []uint32) string {
 }
 
 // codes are the codes of documents that hold any of the values.
-func (d *dictionary) codes(values []string) []int64 {
+func (d *Dictionary) codes(values []string) []int64 {
 	codes := make([]int64, 0, len(values))
 	for _, value := range values {
 		if v, ok := d.find([]byte(value)); ok {
 			codes = append(codes, 2*int64(v)+2)
 		}
 	}
-	if len(codes) == 0 || len(d.members) == 0 {
+	if len(codes) == 0 || len(d.Sets) == 0 {
 		return codes
 	}
-	wanted := codeSet(codes, d.span())
-	for s, numbers := range d.members {
+	wanted := codeSet(codes, d.Span())
+	for s, numbers := range d.Sets {
 		for _, n := range numbers {
 			if v := 2*uint64(n) + 2; wanted[v>>6]>>(v&63)&1 != 0 {
 				codes = append(codes, 2*int64(s)+1)
@@ -129,7 +129,7 @@ func (d *dictionary) codes(values []string) []int64 {
 }
 
 // span is one more than the greatest code.
-func (d *dictionary) span() int { return 2*max(len(d.ends), len(d.members)) + 2 }
+func (d *Dictionary) Span() int { return 2*max(len(d.Ends), len(d.Sets)) + 2 }
 
 func codeSet(codes []int64, span int) []uint64 {
 	set := make([]uint64, (span+63)/64)
@@ -141,49 +141,49 @@ func codeSet(codes []int64, span int) []uint64 {
 
 // worn says that enough values and sets were added since the last look for it to
 // be worth finding out how many are still in use.
-func (d *dictionary) worn() bool { return len(d.ends)+len(d.members) > 2*d.checked+chunkRows }
+func (d *Dictionary) needsRewrite() bool { return len(d.Ends)+len(d.Sets) > 2*d.checked+MaxRowGroup }
 
 // without returns a dictionary of the codes in use only, and what each old code
 // becomes; or nil when most are in use.
-func (d *dictionary) without(used []uint64) (*dictionary, []int64) {
+func (d *Dictionary) without(used []uint64) (*Dictionary, []int64) {
 	n := 0
 	for _, w := range used {
 		n += bits.OnesCount64(w)
 	}
-	d.checked = len(d.ends) + len(d.members)
+	d.checked = len(d.Ends) + len(d.Sets)
 	if 2*n > d.checked {
 		return nil, nil
 	}
-	fresh := newDictionary()
-	codes := make([]int64, d.span())
+	fresh := NewDictionary()
+	codes := make([]int64, d.Span())
 	for w, word := range used {
 		for ; word != 0; word &= word - 1 {
 			code := int64(w<<6 + bits.TrailingZeros64(word))
 			codes[code] = fresh.adopt(d, code)
 		}
 	}
-	fresh.checked = len(fresh.ends) + len(fresh.members)
+	fresh.checked = len(fresh.Ends) + len(fresh.Sets)
 	return fresh, codes
 }
 
-func (d *dictionary) adopt(old *dictionary, code int64) int64 {
+func (d *Dictionary) adopt(old *Dictionary, code int64) int64 {
 	switch {
 	case code == 0:
 		return 0
 	case code&1 == 0:
-		return 2*int64(d.number(old.value(uint32(code-2)/2))) + 2
+		return 2*int64(d.number(old.Value(uint32(code-2)/2))) + 2
 	}
-	members := old.members[code/2]
+	members := old.Sets[code/2]
 	numbers := make([]uint32, len(members))
 	for i, m := range members {
-		numbers[i] = d.number(old.value(m))
+		numbers[i] = d.number(old.Value(m))
 	}
 	return d.setCode(numbers)
 }
 
-func (d *dictionary) bytes() int {
-	n := cap(d.blob) + 4*cap(d.ends) + 4*cap(d.slots) + 24*cap(d.members)
-	for _, m := range d.members {
+func (d *Dictionary) bytes() int {
+	n := cap(d.Blob) + 4*cap(d.Ends) + 4*cap(d.slots) + 24*cap(d.Sets)
+	for _, m := range d.Sets {
 		// A set is there twice, as its members and as its name in the map.
 		n += 8*len(m) + 48
 	}
@@ -192,41 +192,41 @@ func (d *dictionary) bytes() int {
 
 // take makes an empty dictionary one of all values and sets of another, with the
 // same numbers. It shares memory with the other.
-func (d *dictionary) take(from *dictionary) {
-	d.blob, d.ends, d.members = slices.Clip(from.blob), slices.Clip(from.ends), slices.Clip(from.members)
+func (d *Dictionary) take(from *Dictionary) {
+	d.Blob, d.Ends, d.Sets = slices.Clip(from.Blob), slices.Clip(from.Ends), slices.Clip(from.Sets)
 	size := 8
-	for 4*len(d.ends) >= 3*size {
+	for 4*len(d.Ends) >= 3*size {
 		size *= 2
 	}
 	d.slots = make([]uint32, size)
-	for v := range d.ends {
-		d.slots[d.slot(d.value(uint32(v)))] = uint32(v) + 1
+	for v := range d.Ends {
+		d.slots[d.slot(d.Value(uint32(v)))] = uint32(v) + 1
 	}
-	if len(d.members) > 0 {
-		d.sets = make(map[string]uint32, len(d.members))
+	if len(d.Sets) > 0 {
+		d.setNumbers = make(map[string]uint32, len(d.Sets))
 	}
-	for s, numbers := range d.members {
-		d.sets[setName(numbers)] = uint32(s)
+	for s, numbers := range d.Sets {
+		d.setNumbers[setName(numbers)] = uint32(s)
 	}
-	d.checked = len(d.ends) + len(d.members)
+	d.checked = len(d.Ends) + len(d.Sets)
 }
 
 // join adds the values and sets of another dictionary, all of which are in use, and
 // returns what each of its codes becomes; nil when all stay.
-func (d *dictionary) join(from *dictionary) []int64 {
-	if len(d.ends) == 0 {
+func (d *Dictionary) join(from *Dictionary) []int64 {
+	if len(d.Ends) == 0 {
 		d.take(from)
 		return nil
 	}
-	before := len(d.ends) + len(d.members)
-	codes := make([]int64, from.span())
+	before := len(d.Ends) + len(d.Sets)
+	codes := make([]int64, from.Span())
 	same := true
-	for v := range from.ends {
+	for v := range from.Ends {
 		code := 2*v + 2
-		codes[code] = 2*int64(d.number(from.value(uint32(v)))) + 2
+		codes[code] = 2*int64(d.number(from.Value(uint32(v)))) + 2
 		same = same && codes[code] == int64(code)
 	}
-	for s, members := range from.members {
+	for s, members := range from.Sets {
 		code := 2*s + 1
 		numbers := make([]uint32, len(members))
 		for i, m := range members {
@@ -235,7 +235,7 @@ func (d *dictionary) join(from *dictionary) []int64 {
 		codes[code] = d.setCode(numbers)
 		same = same && codes[code] == int64(code)
 	}
-	d.checked += len(d.ends) + len(d.members) - before
+	d.checked += len(d.Ends) + len(d.Sets) - before
 	if same {
 		return nil
 	}

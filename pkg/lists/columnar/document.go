@@ -42,19 +42,19 @@ func (s *Schema) Tombstone(id [16]byte, sub uint8, revision, visible int64) Docu
 func (d *Document) Size() int { return 64 + len(d.values) }
 
 // key orders documents: by id, then by sub.
-type key struct {
-	id  [16]byte
-	sub uint8
+type Key struct {
+	ID  [16]byte
+	Sub uint8
 }
 
-func (k key) compare(o key) int {
-	if c := bytes.Compare(k.id[:], o.id[:]); c != 0 {
+func (k Key) Compare(o Key) int {
+	if c := bytes.Compare(k.ID[:], o.ID[:]); c != 0 {
 		return c
 	}
-	return cmp.Compare(k.sub, o.sub)
+	return cmp.Compare(k.Sub, o.Sub)
 }
 
-func (d *Document) key() key { return key{d.ID, d.Sub} }
+func (d *Document) key() Key { return Key{d.ID, d.Sub} }
 
 // Builder collects the values of one document. Columns that are not set are null.
 // Its methods panic when a column is not of their type.
@@ -161,7 +161,7 @@ func (b *Builder) Document(revision, visible int64) Document {
 
 func (b *Builder) appendCell(dst []byte, c Col) []byte {
 	cell := &b.cells[c]
-	switch b.schema.column(c).Type {
+	switch b.schema.Column(c).Type {
 	case Keyword:
 		slices.Sort(cell.strings)
 		cell.strings = slices.Compact(cell.strings)

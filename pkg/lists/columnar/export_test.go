@@ -11,7 +11,7 @@ type SegmentParts struct {
 }
 
 // TakeApart is the reverse of Assemble, for groups that were encoded here.
-func TakeApart(s *Schema, g Group, data []byte) (SegmentParts, error) {
+func TakeApart(s *Schema, g ColumnGroup, data []byte) (SegmentParts, error) {
 	r, id, err := s.openGroup(g, data)
 	if err != nil {
 		return SegmentParts{}, err
@@ -30,7 +30,7 @@ func TakeApart(s *Schema, g Group, data []byte) (SegmentParts, error) {
 }
 
 // Assemble makes a group with a right checksum of any parts.
-func Assemble(s *Schema, g Group, p SegmentParts) []byte {
+func Assemble(s *Schema, g ColumnGroup, p SegmentParts) []byte {
 	data := s.appendHead(nil, g, p.ID)
 	if g == Core {
 		data = binary.AppendUvarint(data, p.Counts[0])

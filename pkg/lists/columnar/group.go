@@ -2,11 +2,11 @@ package columnar
 
 // Group is a part of a segment that is stored and fetched on its own, so that a
 // query loads only what it reads.
-type Group uint8
+type ColumnGroup uint8
 
 const (
 	// Core holds ids, revisions, Visible and all columns that are not Text.
-	Core Group = iota
+	Core ColumnGroup = iota
 	// SearchText holds the Text columns with Search.
 	SearchText
 	// OtherText holds the other Text columns.
@@ -14,10 +14,10 @@ const (
 )
 
 // Groups is how many groups there are.
-const Groups = 3
+const NumColumnGroups = 3
 
 // String returns the group's name for messages.
-func (g Group) String() string {
+func (g ColumnGroup) String() string {
 	switch g {
 	case Core:
 		return "core"
@@ -30,22 +30,22 @@ func (g Group) String() string {
 }
 
 // GroupSet is a set of groups: bit g for Group g.
-type GroupSet uint8
+type ColumnGroupSet uint8
 
 // Has says whether g is in the set.
-func (s GroupSet) Has(g Group) bool { return s>>g&1 != 0 }
+func (s ColumnGroupSet) Has(g ColumnGroup) bool { return s>>g&1 != 0 }
 
-func setOf(g Group) GroupSet { return 1 << g }
+func SetOf(g ColumnGroup) ColumnGroupSet { return 1 << g }
 
 // textGroup returns the group of the segment that holds a group of Text columns.
-func textGroup(group int) Group { return SearchText + Group(group) }
+func textGroup(group int) ColumnGroup { return SearchText + ColumnGroup(group) }
 
 // Groups returns the groups that documents of the schema have, Core among them.
-func (s *Schema) Groups() GroupSet {
-	set := setOf(Core)
+func (s *Schema) ColumnGroups() ColumnGroupSet {
+	set := SetOf(Core)
 	for g, cols := range s.groups {
 		if len(cols) > 0 {
-			set |= setOf(textGroup(g))
+			set |= SetOf(textGroup(g))
 		}
 	}
 	return set
@@ -53,24 +53,24 @@ func (s *Schema) Groups() GroupSet {
 
 // Needs returns the groups that answering q reads, Core among them. It panics as
 // View.Query does.
-func (s *Schema) Needs(q *Query) GroupSet {
-	set := setOf(Core) | s.needsOf(&q.Filter)
+func (s *Schema) Needs(q *Query) ColumnGroupSet {
+	set := SetOf(Core) | s.needsOf(&q.Filter)
 	for _, token := range q.Search {
 		if token != "" {
-			set |= setOf(SearchText)
+			set |= SetOf(SearchText)
 		}
 	}
 	if q.AfterID == nil && q.OrderBy != ByID {
 		set |= s.needsColumn(q.OrderBy)
 	}
-	return set & s.Groups()
+	return set & s.ColumnGroups()
 }
 
-func (s *Schema) needsOf(f *Filter) GroupSet {
+func (s *Schema) needsOf(f *Filter) ColumnGroupSet {
 	f.check(s)
 	switch f.op {
 	case opAll, opAny, opNot:
-		var set GroupSet
+		var set ColumnGroupSet
 		for i := range f.of {
 			set |= s.needsOf(&f.of[i])
 		}
@@ -82,9 +82,9 @@ func (s *Schema) needsOf(f *Filter) GroupSet {
 }
 
 // needsColumn returns the text group of a column, or nothing.
-func (s *Schema) needsColumn(col Col) GroupSet {
-	if s.column(col).Type != Text {
+func (s *Schema) needsColumn(col Col) ColumnGroupSet {
+	if s.Column(col).Type != Text {
 		return 0
 	}
-	return setOf(textGroup(int(s.place[col].group)))
+	return SetOf(textGroup(int(s.place[col].group)))
 }

@@ -9,25 +9,25 @@ import (
 // ints is a chunk's column of int64. It grows in raw; pack, for a full chunk, keeps
 // the differences from lo in the least width that holds them, in exactly one of the
 // slices. Those of one and two bytes are laid out to be compared many at a time.
-type ints struct {
+type Ints struct {
 	lo, hi int64 // bounds of the values, perhaps wider; lo > hi while there is none
-	raw    []int64
+	Raw    []int64
 	u8     []byte
 	u16    []byte // little endian
 	u32    []uint32
 }
 
-func newInts() ints { return ints{lo: math.MaxInt64, hi: math.MinInt64} }
+func newInts() Ints { return Ints{lo: math.MaxInt64, hi: math.MinInt64} }
 
-func (x *ints) append(v int64) {
+func (x *Ints) append(v int64) {
 	x.lo, x.hi = min(x.lo, v), max(x.hi, v)
-	x.raw = append(x.raw, v)
+	x.Raw = append(x.Raw, v)
 }
 
 // appendNull appends a row whose value is never looked at.
-func (x *ints) appendNull() { x.raw = append(x.raw, 0) }
+func (x *Ints) appendNull() { x.Raw = append(x.Raw, 0) }
 
-func (x *ints) at(row int) int64 {
+func (x *Ints) At(row int) int64 {
 	switch {
 	case x.u8 != nil:
 		return x.lo + int64(x.u8[row])
@@ -36,15 +36,15 @@ func (x *ints) at(row int) int64 {
 	case x.u32 != nil:
 		return x.lo + int64(x.u32[row])
 	}
-	return x.raw[row]
+	return x.Raw[row]
 }
 
 // pack makes room for whole words of rows, because those are compared at a time.
-func (x *ints) pack() {
-	raw := x.raw
+func (x *Ints) pack() {
+	raw := x.Raw
 	x.shrink(len(raw))
-	if x.raw != nil {
-		x.raw = append(make([]int64, 0, len(raw)), raw...)
+	if x.Raw != nil {
+		x.Raw = append(make([]int64, 0, len(raw)), raw...)
 		return
 	}
 	for row, v := range raw {
@@ -54,7 +54,7 @@ func (x *ints) pack() {
 
 // shrink drops the values and makes the slice that holds so many between the
 // bounds; raw stays when it takes all of an int64.
-func (x *ints) shrink(rows int) {
+func (x *Ints) shrink(rows int) {
 	if x.lo > x.hi {
 		x.lo, x.hi = 0, 0
 	}
@@ -70,11 +70,11 @@ func (x *ints) shrink(rows int) {
 	default:
 		return
 	}
-	x.raw = nil
+	x.Raw = nil
 }
 
 // packed returns a packed column; rows in skip have no value.
-func packed(values []int64, skip *rowset) ints {
+func PackInts(values []int64, skip *RowSet) Ints {
 	x := newInts()
 	if skip == nil {
 		for _, v := range values {
@@ -82,18 +82,18 @@ func packed(values []int64, skip *rowset) ints {
 		}
 	} else {
 		for row, v := range values {
-			if !skip.has(row) {
+			if !skip.Has(row) {
 				x.lo, x.hi = min(x.lo, v), max(x.hi, v)
 			}
 		}
 	}
-	x.raw = values
+	x.Raw = values
 	x.pack()
 	return x
 }
 
 // put writes a difference that the width holds, or that is never looked at.
-func (x *ints) put(row int, d uint64) {
+func (x *Ints) put(row int, d uint64) {
 	switch {
 	case x.u8 != nil:
 		x.u8[row] = uint8(d)
@@ -105,7 +105,7 @@ func (x *ints) put(row int, d uint64) {
 }
 
 // set changes a row, going back to raw when its width does not hold v.
-func (x *ints) set(row int, v int64) {
+func (x *Ints) set(row int, v int64) {
 	room := uint64(math.MaxUint32)
 	switch {
 	case x.u8 != nil:
@@ -114,42 +114,42 @@ func (x *ints) set(row int, v int64) {
 		room = math.MaxUint16
 	}
 	d := uint64(v) - uint64(x.lo)
-	if x.raw == nil && (v < x.lo || d > room) {
+	if x.Raw == nil && (v < x.lo || d > room) {
 		x.unpack()
 	}
-	if x.raw != nil {
-		x.raw[row] = v
+	if x.Raw != nil {
+		x.Raw[row] = v
 	} else {
 		x.put(row, d)
 	}
 	x.lo, x.hi = min(x.lo, v), max(x.hi, v)
 }
 
-func (x *ints) unpack() {
+func (x *Ints) unpack() {
 	raw := make([]int64, max(len(x.u8), len(x.u16)/2, len(x.u32)))
 	for row := range raw {
-		raw[row] = x.at(row)
+		raw[row] = x.At(row)
 	}
-	x.raw, x.u8, x.u16, x.u32 = raw, nil, nil, nil
+	x.Raw, x.u8, x.u16, x.u32 = raw, nil, nil, nil
 }
 
-func (x *ints) bytes() int {
-	return 8*cap(x.raw) + cap(x.u8) + cap(x.u16) + 4*cap(x.u32)
+func (x *Ints) bytes() int {
+	return 8*cap(x.Raw) + cap(x.u8) + cap(x.u16) + 4*cap(x.u32)
 }
 
 // within keeps the rows whose value lies in [lo, hi].
-func (x *ints) within(lo, hi int64, rows *rowset) {
+func (x *Ints) within(lo, hi int64, rows *RowSet) {
 	switch {
 	case lo > x.hi || hi < x.lo || lo > hi:
-		*rows = rowset{}
+		*rows = RowSet{}
 		return
 	case lo <= x.lo && hi >= x.hi:
 		return
 	}
 	lo, hi = max(lo, x.lo), min(hi, x.hi)
 	from, span := uint64(lo)-uint64(x.lo), uint64(hi)-uint64(lo)
-	if x.raw != nil {
-		betweenRaw(x.raw, uint64(lo), span, rows)
+	if x.Raw != nil {
+		betweenRaw(x.Raw, uint64(lo), span, rows)
 		return
 	}
 	for w := range rows {
@@ -160,7 +160,7 @@ func (x *ints) within(lo, hi int64, rows *rowset) {
 }
 
 // between returns which of the w-th 64 rows have from <= difference <= from+span.
-func (x *ints) between(w int, from, span uint64) uint64 {
+func (x *Ints) between(w int, from, span uint64) uint64 {
 	switch {
 	case x.u8 != nil && span == 0:
 		return equal8((*[64]byte)(x.u8[w*64:]), from)
@@ -211,7 +211,7 @@ func between32(x []uint32, from, span uint32) (m uint64) {
 	return m
 }
 
-func betweenRaw(x []int64, from, span uint64, rows *rowset) {
+func betweenRaw(x []int64, from, span uint64, rows *RowSet) {
 	for w := range rows {
 		if rows[w] == 0 {
 			continue
@@ -264,12 +264,12 @@ func equal16(x *[128]byte, v uint64) (m uint64) {
 
 // among keeps the rows whose value is a member of the set: bit v stands for v. The
 // set has room for every value of the column, and none is negative.
-func (x *ints) among(set []uint64, rows *rowset) {
-	if x.raw != nil {
+func (x *Ints) among(set []uint64, rows *RowSet) {
+	if x.Raw != nil {
 		for w, word := range rows {
 			for ; word != 0; word &= word - 1 {
 				row := w<<6 + bits.TrailingZeros64(word)
-				if v := x.raw[row]; set[v>>6]>>(v&63)&1 == 0 {
+				if v := x.Raw[row]; set[v>>6]>>(v&63)&1 == 0 {
 					rows.drop(row)
 				}
 			}
@@ -284,7 +284,7 @@ func (x *ints) among(set []uint64, rows *rowset) {
 }
 
 // among64 returns which of the w-th 64 rows have a value in the set.
-func (x *ints) among64(w int, set []uint64) (m uint64) {
+func (x *Ints) among64(w int, set []uint64) (m uint64) {
 	lo := uint64(x.lo)
 	switch {
 	case x.u8 != nil:

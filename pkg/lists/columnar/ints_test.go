@@ -26,7 +26,7 @@ func TestPackedIntsAreTheirValues(t *testing.T) {
 		{"codes of four bytes", 9, 100_000},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			x, values := newInts(), make([]int64, chunkRows)
+			x, values := newInts(), make([]int64, MaxRowGroup)
 			for i := range values {
 				values[i] = row.lo + int64(random.Uint64N(row.span+1))
 				x.append(values[i])
@@ -35,8 +35,8 @@ func TestPackedIntsAreTheirValues(t *testing.T) {
 			x.pack()
 			checkInts(t, &x, values, random)
 			for range 50 {
-				i := random.IntN(chunkRows)
-				values[i] = values[random.IntN(chunkRows)]
+				i := random.IntN(MaxRowGroup)
+				values[i] = values[random.IntN(MaxRowGroup)]
 				x.set(i, values[i])
 			}
 			checkInts(t, &x, values, random)
@@ -50,23 +50,23 @@ func TestPackedIntsAreTheirValues(t *testing.T) {
 
 func TestPackedIntsMayAllBeNull(t *testing.T) {
 	x := newInts()
-	for range chunkRows {
+	for range MaxRowGroup {
 		x.appendNull()
 	}
 	x.pack()
-	rows := rowset{3}
-	if x.within(5, 9, &rows); rows.count() != 0 {
-		t.Errorf("%d rows of no values lie in [5, 9], want 0", rows.count())
+	rows := RowSet{3}
+	if x.within(5, 9, &rows); rows.Count() != 0 {
+		t.Errorf("%d rows of no values lie in [5, 9], want 0", rows.Count())
 	}
-	if x.bytes() != chunkRows {
-		t.Errorf("no values take %d bytes, want %d", x.bytes(), chunkRows)
+	if x.bytes() != MaxRowGroup {
+		t.Errorf("no values take %d bytes, want %d", x.bytes(), MaxRowGroup)
 	}
 }
 
-func checkInts(t *testing.T, x *ints, values []int64, random *rand.Rand) {
+func checkInts(t *testing.T, x *Ints, values []int64, random *rand.Rand) {
 	t.Helper()
 	for i, v := range values {
-		if got := x.at(i); got != v {
+		if got := x.At(i); got != v {
 			t.Fatalf("row %d is %d, want %d", i, got, v)
 		}
 	}
@@ -83,8 +83,8 @@ func checkInts(t *testing.T, x *ints, values []int64, random *rand.Rand) {
 	}
 }
 
-func someRows(n int) rowset {
-	var rows rowset
+func someRows(n int) RowSet {
+	var rows RowSet
 	for i := range n {
 		// Some words are empty, some full, some mixed.
 		if i/64%5 != 0 && (i/64%5 != 1 || i%3 == 0) {
@@ -94,7 +94,7 @@ func someRows(n int) rowset {
 	return rows
 }
 
-func checkWithin(t *testing.T, x *ints, values []int64, lo, hi int64) {
+func checkWithin(t *testing.T, x *Ints, values []int64, lo, hi int64) {
 	t.Helper()
 	rows := someRows(len(values))
 	want := rows
@@ -104,11 +104,11 @@ func checkWithin(t *testing.T, x *ints, values []int64, lo, hi int64) {
 		}
 	}
 	if x.within(lo, hi, &rows); rows != want {
-		t.Fatalf("within(%d, %d): %d rows, want %d", lo, hi, rows.count(), want.count())
+		t.Fatalf("within(%d, %d): %d rows, want %d", lo, hi, rows.Count(), want.Count())
 	}
 }
 
-func checkAmong(t *testing.T, x *ints, values []int64, random *rand.Rand) {
+func checkAmong(t *testing.T, x *Ints, values []int64, random *rand.Rand) {
 	t.Helper()
 	set := make([]uint64, x.hi>>6+1)
 	for range 40 {
@@ -123,6 +123,6 @@ func checkAmong(t *testing.T, x *ints, values []int64, random *rand.Rand) {
 		}
 	}
 	if x.among(set, &rows); rows != want {
-		t.Fatalf("among: %d rows, want %d", rows.count(), want.count())
+		t.Fatalf("among: %d rows, want %d", rows.Count(), want.Count())
 	}
 }

@@ -31,21 +31,21 @@ func (v *View) Load(segments ...*Segment) {
 	if len(segments) > 1 {
 		t := newTable(v.schema)
 		for _, g := range segments {
-			a := t.absorb(g.run())
-			a.settle()
+			a := t.merge(g.run())
+			a.commit()
 			t = a.next
 		}
-		r = run{chunks: t.chunks, ids: t.orderings[ByID].Load().sets[0], gone: t.gone}
+		r = loadedRows{groups: t.groups, ids: t.orderings[ByID].Load().sets[0], tombstones: t.tombstones}
 	}
 	v.changing.Lock()
 	defer v.changing.Unlock()
-	a := v.table.absorb(r)
+	a := v.table.merge(r)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	a.settle()
+	a.commit()
 	a.next.loads = v.table.loads - 1
 	v.table = a.next
-	v.table.evacuate()
+	v.table.rewrite()
 }
 
 // reserve adds the values of segments to the dictionaries, which keep their codes
@@ -69,17 +69,17 @@ func (v *View) reserve(segments []*Segment) [][][]int64 {
 // recode replaces the codes of all chunks; nil leaves a column as it is.
 func (g *Segment) recode(codes [][]int64) {
 	g.dictionaries = nil
-	values := make([]int64, chunkRows)
+	values := make([]int64, MaxRowGroup)
 	for col, to := range codes {
 		if to == nil {
 			continue
 		}
-		for _, c := range g.chunks {
-			x := &c.columns[col].ints
-			for row := range c.rows() {
-				values[row] = to[x.at(row)]
+		for _, c := range g.groups {
+			x := &c.Columns[col].Values
+			for row := range c.Rows() {
+				values[row] = to[x.At(row)]
 			}
-			*x = packed(values[:c.rows()], nil)
+			*x = PackInts(values[:c.Rows()], nil)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (g *Segment) recode(codes [][]int64) {
 // Fill gives a segment that is in the view a group of text; one that it has stays
 // as it is. Queries go on while it decodes. Errors are as of Segment.Decode, and
 // the view is as it was then. It panics when the segment is not in the view.
-func (v *View) Fill(g *Segment, group Group, data []byte) error {
+func (v *View) Fill(g *Segment, group ColumnGroup, data []byte) error {
 	if g.view != v {
 		panic("index: Fill: the segment is not in this view")
 	}
@@ -99,16 +99,16 @@ func (v *View) Fill(g *Segment, group Group, data []byte) error {
 	defer v.changing.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if g.groups.Has(group) {
+	if g.decoded.Has(group) {
 		return nil
 	}
-	for i, c := range g.chunks {
+	for i, c := range g.groups {
 		// A chunk of which nothing was live may be gone.
-		if c.rows() > 0 {
+		if c.Rows() > 0 {
 			blocks[i].give(c, int(group-SearchText))
 		}
 	}
-	g.groups |= setOf(group)
-	v.table.evacuate()
+	g.decoded |= SetOf(group)
+	v.table.rewrite()
 	return nil
 }

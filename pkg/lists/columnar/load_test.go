@@ -42,7 +42,7 @@ type waitingView struct {
 type waitingSegment struct {
 	segment *columnar.Segment
 	encoded columnar.Encoded
-	has     columnar.GroupSet
+	has     columnar.ColumnGroupSet
 }
 
 func newWaitingView(s *columnar.Schema) *waitingView { return &waitingView{view: columnar.NewView(s)} }
@@ -55,10 +55,10 @@ func (w *waitingView) step(t *rapid.T, m model) {
 		return
 	}
 	var batches [][]record
-	var groups [][]columnar.Group
+	var groups [][]columnar.ColumnGroup
 	for range rapid.IntRange(1, 3).Draw(t, "segments") {
 		batches = append(batches, rapid.SliceOfN(genRecord(), 0, 25).Draw(t, "batch"))
-		groups = append(groups, rapid.SliceOfDistinct(rapid.SampledFrom(textGroups(everything)), func(g columnar.Group) columnar.Group { return g }).Draw(t, "groups"))
+		groups = append(groups, rapid.SliceOfDistinct(rapid.SampledFrom(textGroups(everything)), func(g columnar.ColumnGroup) columnar.ColumnGroup { return g }).Draw(t, "groups"))
 	}
 	w.load(t, batches, groups)
 	for _, batch := range batches {
@@ -66,12 +66,12 @@ func (w *waitingView) step(t *rapid.T, m model) {
 	}
 }
 
-func (w *waitingView) load(t failer, batches [][]record, groups [][]columnar.Group) {
+func (w *waitingView) load(t failer, batches [][]record, groups [][]columnar.ColumnGroup) {
 	var segments []*columnar.Segment
 	for i, batch := range batches {
 		e := columnar.EncodeSegment(everything, documents(batch))
 		g := decoded(t, everything, e, groups[i]...)
-		has := columnar.GroupSet(1)
+		has := columnar.ColumnGroupSet(1)
 		for _, group := range groups[i] {
 			has |= 1 << group
 		}
@@ -82,10 +82,10 @@ func (w *waitingView) load(t failer, batches [][]record, groups [][]columnar.Gro
 }
 
 // need fills groups in.
-func (w *waitingView) need(t failer, groups columnar.GroupSet) {
+func (w *waitingView) need(t failer, groups columnar.ColumnGroupSet) {
 	for i := range w.segments {
 		s := &w.segments[i]
-		for g := columnar.SearchText; g < columnar.Groups; g++ {
+		for g := columnar.SearchText; g < columnar.NumColumnGroups; g++ {
 			if groups.Has(g) && !s.has.Has(g) {
 				if err := w.view.Fill(s.segment, g, s.encoded.Groups[g]); err != nil {
 					t.Fatalf("Fill(%s): %v", g, err)
@@ -114,10 +114,10 @@ func TestLargeViewOfSegmentsAnswersAsTheModel(t *testing.T) {
 		case 0:
 			w.view.Apply(documents(batch))
 		case 1:
-			w.load(t, [][]record{batch}, [][]columnar.Group{textGroups(everything)})
+			w.load(t, [][]record{batch}, [][]columnar.ColumnGroup{textGroups(everything)})
 		default:
 			half := len(batch) / 2
-			w.load(t, [][]record{batch[:half], batch[half:]}, [][]columnar.Group{{columnar.SearchText}, nil})
+			w.load(t, [][]record{batch[:half], batch[half:]}, [][]columnar.ColumnGroup{{columnar.SearchText}, nil})
 		}
 		m.apply(batch)
 		for range 6 {
@@ -135,7 +135,7 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 	docs := func(from int, s string) []columnar.Document {
 		var list []columnar.Document
 		for n := range 600 {
-			list = append(list, everything.Build(number(from+n), 0).Keyword(state, s).Text(name, "shirt").Text(lastName, "x").Text(ref, "r").Document(1, 1))
+			list = append(list, everything.Build(number(from+n), 0).Keyword(state, s).Text(name, "shirt").Text(lastName, "x").Text(listRef, "r").Document(1, 1))
 		}
 		return list
 	}
@@ -151,7 +151,7 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		query columnar.Query
-		group columnar.Group // that it needs, or 0
+		group columnar.ColumnGroup // that it needs, or 0
 	}{
 		{"all", columnar.Query{Limit: 5}, 0},
 		{"keyword", columnar.Query{Filter: columnar.In(state, "lacks"), OrderBy: price, Limit: 5}, 0},
@@ -161,10 +161,10 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 		{"order of some", columnar.Query{Filter: columnar.In(state, "lacks"), OrderBy: name, Limit: 5}, columnar.SearchText},
 		{"order of many", columnar.Query{Filter: columnar.Not(columnar.In(state, "applied")), OrderBy: lastName, Limit: 5}, columnar.OtherText},
 		{"order in a walk", columnar.Query{OrderBy: name, Limit: 5, AfterID: &[16]byte{}}, 0},
-		{"text", columnar.Query{Filter: columnar.In(ref, "r")}, columnar.OtherText},
+		{"text", columnar.Query{Filter: columnar.In(listRef, "r")}, columnar.OtherText},
 		{"no text", columnar.Query{Filter: columnar.Not(columnar.Null(sku))}, columnar.SearchText},
 	} {
-		want := columnar.GroupSet(1)
+		want := columnar.ColumnGroupSet(1)
 		if row.group != 0 {
 			want |= 1 << row.group
 		}
@@ -237,7 +237,7 @@ func TestSchemasWithoutSomeTextHaveFewerGroups(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		columns []columnar.Column
-		want    columnar.GroupSet
+		want    columnar.ColumnGroupSet
 	}{
 		{"no column", nil, 0b001},
 		{"no text", []columnar.Column{plain}, 0b001},
@@ -257,12 +257,12 @@ func TestSchemasWithoutSomeTextHaveFewerGroups(t *testing.T) {
 			docs = append(docs, b.Document(1, 1))
 		}
 		e := columnar.EncodeSegment(s, docs)
-		if got := s.Groups(); got != row.want {
+		if got := s.ColumnGroups(); got != row.want {
 			t.Errorf("%s: groups %b, want %b", row.name, got, row.want)
 		}
 		for g, data := range e.Groups {
-			if got, want := data != nil, row.want.Has(columnar.Group(g)); got != want {
-				t.Errorf("%s: %s is written: %v, want %v", row.name, columnar.Group(g), got, want)
+			if got, want := data != nil, row.want.Has(columnar.ColumnGroup(g)); got != want {
+				t.Errorf("%s: %s is written: %v, want %v", row.name, columnar.ColumnGroup(g), got, want)
 			}
 		}
 		applied, loaded := columnar.NewView(s), columnar.NewView(s)

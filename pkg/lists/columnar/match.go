@@ -61,7 +61,7 @@ func (s *Schema) holds(f *Filter, d *Document) bool {
 // isAmong says whether one of a Keyword's values, or the first of a Text, is one
 // of values.
 func (s *Schema) isAmong(c cell, values []string) bool {
-	column := s.column(c.col)
+	column := s.Column(c.col)
 	for list := c.list; len(list) > 0; {
 		var v []byte
 		v, list = nextString(list)

@@ -50,7 +50,7 @@ func (m *merger) choose(drop func(*Document) bool) {
 		used := make([][]uint64, len(m.schema.columns)+1)
 		for col, d := range g.dictionaries {
 			if d != nil {
-				used[col] = make([]uint64, (d.span()+63)/64)
+				used[col] = make([]uint64, (d.Span()+63)/64)
 			}
 		}
 		m.used = append(m.used, used)
@@ -79,14 +79,14 @@ type head struct {
 	segment int
 	source  *Segment
 	row     int
-	key     key
+	key     Key
 }
 
 func (h *head) load() bool {
 	if h.row == h.source.rows {
 		return false
 	}
-	h.key = h.chunk().key(h.row & chunkMask)
+	h.key = h.chunk().Key(h.row & rowMask)
 	return true
 }
 
@@ -95,10 +95,10 @@ func (h *head) next() bool {
 	return h.load()
 }
 
-func (h *head) chunk() *chunk { return h.source.chunks[h.row>>chunkShift] }
+func (h *head) chunk() *RowGroup { return h.source.groups[h.row>>rowShift] }
 
 func (h *head) document(g *Segment, visible int64) *Document {
-	d := h.chunk().document(h.row&chunkMask, g.dictionaries)
+	d := h.chunk().Document(h.row&rowMask, g.dictionaries)
 	d.Visible = visible
 	return &d
 }
@@ -112,7 +112,7 @@ type newestRow struct {
 func (m *merger) newest(heads []head) newestRow {
 	best := newestRow{head: heads[0], visible: heads[0].visible()}
 	for _, h := range heads[1:] {
-		switch d := h.key.compare(best.head.key); {
+		switch d := h.key.Compare(best.head.key); {
 		case d > 0:
 			continue
 		case d < 0:
@@ -133,9 +133,9 @@ func (m *merger) newest(heads []head) newestRow {
 	return best
 }
 
-func (h *head) visible() int64  { return h.chunk().visible.at(h.row & chunkMask) }
-func (h *head) revision() int64 { return h.chunk().revision.at(h.row & chunkMask) }
-func (h *head) deleted() bool   { return !h.chunk().live.has(h.row & chunkMask) }
+func (h *head) visible() int64  { return h.chunk().Visible.At(h.row & rowMask) }
+func (h *head) revision() int64 { return h.chunk().Revision.At(h.row & rowMask) }
+func (h *head) deleted() bool   { return !h.chunk().Live.Has(h.row & rowMask) }
 
 func (m *merger) take(h head, visible int64) {
 	m.chosen = append(m.chosen, chosenRow{visible: visible, segment: uint32(h.segment), row: uint32(h.row)})
@@ -145,7 +145,7 @@ func (m *merger) take(h head, visible int64) {
 	c := h.chunk()
 	for col, used := range m.used[h.segment] {
 		if used != nil {
-			code := c.columns[col].ints.at(h.row & chunkMask)
+			code := c.Columns[col].Values.At(h.row & rowMask)
 			used[code>>6] |= 1 << (code & 63)
 		}
 	}
@@ -153,17 +153,17 @@ func (m *merger) take(h head, visible int64) {
 
 // write makes the segment of the chosen rows, a block at a time.
 func (m *merger) write() (Encoded, error) {
-	from := make([][]*dictionary, len(m.segments))
+	from := make([][]*Dictionary, len(m.segments))
 	for i, g := range m.segments {
 		from[i] = g.dictionaries
 	}
 	joined, codes := joinDictionaries(m.schema, from, m.used)
 	w := newSegmentWriter(m.schema, joined)
-	for at := 0; at < len(m.chosen); at += chunkRows {
-		c := newChunk(m.schema)
-		for _, row := range m.chosen[at:min(at+chunkRows, len(m.chosen))] {
-			source := m.segments[row.segment].chunks[row.row>>chunkShift]
-			c.adoptCoded(source, int(row.row&chunkMask), row.visible, codes[row.segment])
+	for at := 0; at < len(m.chosen); at += MaxRowGroup {
+		c := NewRowGroup(m.schema)
+		for _, row := range m.chosen[at:min(at+MaxRowGroup, len(m.chosen))] {
+			source := m.segments[row.segment].groups[row.row>>rowShift]
+			c.adoptCoded(source, int(row.row&rowMask), row.visible, codes[row.segment])
 		}
 		w.add(c)
 	}
@@ -171,17 +171,17 @@ func (m *merger) write() (Encoded, error) {
 }
 
 // adoptCoded adds a row of a segment, deleted or not, with other codes.
-func (c *chunk) adoptCoded(from *chunk, row int, visible int64, codes [][]int64) {
-	if !from.live.has(row) {
-		c.appendDeleted(from.key(row), from.revision.at(row), visible)
+func (c *RowGroup) adoptCoded(from *RowGroup, row int, visible int64, codes [][]int64) {
+	if !from.Live.Has(row) {
+		c.AppendDeleted(from.Key(row), from.Revision.At(row), visible)
 		return
 	}
-	c.adopt(from, row)
-	last := c.rows() - 1
-	c.visible.raw[last] = visible
+	c.AppendRow(from, row)
+	last := c.Rows() - 1
+	c.Visible.Raw[last] = visible
 	for col, to := range codes {
 		if to != nil {
-			raw := c.columns[col].ints.raw
+			raw := c.Columns[col].Values.Raw
 			raw[last] = to[raw[last]]
 		}
 	}

@@ -33,16 +33,16 @@ var (
 	tags     = everything.Col("tags")
 	name     = everything.Col("name")
 	sku      = everything.Col("sku")
-	ref      = everything.Col("ref")
+	listRef      = everything.Col("ref")
 	lastName = everything.Col("lastName")
 )
 
 var (
 	keywordCols = []columnar.Col{state, sites}
 	numberCols  = []columnar.Col{price, placed}
-	textCols    = []columnar.Col{tags, name, sku, ref, lastName}
+	textCols    = []columnar.Col{tags, name, sku, listRef, lastName}
 	searchCols  = []columnar.Col{tags, name, sku}
-	matchCols   = []columnar.Col{sku, ref}
+	matchCols   = []columnar.Col{sku, listRef}
 	sortCols    = []columnar.Col{columnar.ByID, price, placed, name, sku, lastName}
 )
 

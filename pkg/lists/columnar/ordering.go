@@ -18,23 +18,23 @@ type ordering struct {
 }
 
 // A document's ordinal is its chunk's place and its row.
-func ordinal(slot, row int) uint32 { return uint32(slot)<<chunkShift | uint32(row) }
+func ordinal(slot, row int) uint32 { return uint32(slot)<<rowShift | uint32(row) }
 
-func (t *table) chunk(o uint32) (*chunk, int) { return t.chunks[o>>chunkShift], int(o & chunkMask) }
+func (t *table) at(o uint32) (*RowGroup, int) { return t.groups[o>>rowShift], int(o & rowMask) }
 
-func (t *table) key(o uint32) key {
-	c, row := t.chunk(o)
-	return c.key(row)
+func (t *table) key(o uint32) Key {
+	c, row := t.at(o)
+	return c.Key(row)
 }
 
-func (t *table) isText(col Col) bool { return col != ByID && t.schema.column(col).Type == Text }
+func (t *table) isText(col Col) bool { return col != ByID && t.schema.Column(col).Type == Text }
 
 // half says in which of an ordering's sets a document is.
 func (t *table) half(col Col, o uint32) int {
 	if col == ByID {
 		return 0
 	}
-	c, row := t.chunk(o)
+	c, row := t.at(o)
 	if c.null(col, row) {
 		return 1
 	}
@@ -43,38 +43,38 @@ func (t *table) half(col Col, o uint32) int {
 
 // compare orders documents of the same half.
 func (t *table) compare(col Col, half int, a, b uint32) int {
-	ca, ra := t.chunk(a)
-	cb, rb := t.chunk(b)
+	ca, ra := t.at(a)
+	cb, rb := t.at(b)
 	if col != ByID && half == 0 {
 		if d := t.compareValues(col, ca, ra, cb, rb); d != 0 {
 			return d
 		}
 	}
-	return ca.key(ra).compare(cb.key(rb))
+	return ca.Key(ra).Compare(cb.Key(rb))
 }
 
-func (t *table) compareValues(col Col, ca *chunk, ra int, cb *chunk, rb int) int {
+func (t *table) compareValues(col Col, ca *RowGroup, ra int, cb *RowGroup, rb int) int {
 	if t.isText(col) {
 		a, _ := ca.text(col, ra)
 		b, _ := cb.text(col, rb)
 		return bytes.Compare(a, b)
 	}
-	return cmp.Compare(ca.columns[col].ints.at(ra), cb.columns[col].ints.at(rb))
+	return cmp.Compare(ca.Columns[col].Values.At(ra), cb.Columns[col].Values.At(rb))
 }
 
 // newOrdering orders the documents whose bits are set, of which there are count.
 func (t *table) newOrdering(col Col, members []uint64, count int) *ordering {
 	o := &ordering{col: col}
-	halves := [2][]entry{make([]entry, 0, count)}
+	halves := [2][]sortItem{make([]sortItem, 0, count)}
 	for w, word := range members {
 		for ; word != 0; word &= word - 1 {
 			d := uint32(w<<6 + bits.TrailingZeros64(word))
 			h := t.half(col, d)
-			halves[h] = append(halves[h], entry{ordinal: d})
+			halves[h] = append(halves[h], sortItem{ordinal: d})
 		}
 	}
-	t.sortEntries(col, halves[0], 0)
-	t.sortEntries(ByID, halves[1], 0)
+	t.sortItems(col, halves[0], 0)
+	t.sortItems(ByID, halves[1], 0)
 	for h, entries := range halves {
 		o.sets[h] = make([]uint32, len(entries))
 		for i, e := range entries {
@@ -86,18 +86,18 @@ func (t *table) newOrdering(col Col, members []uint64, count int) *ordering {
 
 // entry is a document being sorted, with the next part of its value as a number:
 // numbers compare without going to the chunks.
-type entry struct {
+type sortItem struct {
 	part    uint64
 	ordinal uint32
 }
 
 // sortEntries sorts by the depth-th part of the values, and what is equal in it by
 // the parts after it.
-func (t *table) sortEntries(col Col, entries []entry, depth int) {
+func (t *table) sortItems(col Col, entries []sortItem, depth int) {
 	for i := range entries {
 		entries[i].part = t.part(col, entries[i].ordinal, depth)
 	}
-	sortParts(entries)
+	radixSort(entries)
 	isText := t.isText(col)
 	for i, j := 0, 0; i < len(entries); i = j {
 		for j = i + 1; j < len(entries) && entries[j].part == entries[i].part; j++ {
@@ -106,17 +106,17 @@ func (t *table) sortEntries(col Col, entries []entry, depth int) {
 		switch {
 		case len(run) == 1:
 		case isText && entries[i].part&0xff == more:
-			t.sortEntries(col, run, depth+1)
+			t.sortItems(col, run, depth+1)
 		default:
-			slices.SortFunc(run, func(a, b entry) int { return t.key(a.ordinal).compare(t.key(b.ordinal)) })
+			slices.SortFunc(run, func(a, b sortItem) int { return t.key(a.ordinal).Compare(t.key(b.ordinal)) })
 		}
 	}
 }
 
 // sortParts sorts by the parts.
-func sortParts(entries []entry) {
-	if len(entries) < manyEntries {
-		slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.part, b.part) })
+func radixSort(entries []sortItem) {
+	if len(entries) < minRadixSort {
+		slices.SortFunc(entries, func(a, b sortItem) int { return cmp.Compare(a.part, b.part) })
 		return
 	}
 	// A pass for each byte of the parts in which they are not all the same, from the
@@ -134,7 +134,7 @@ func sortParts(entries []entry) {
 	if sorted {
 		return
 	}
-	from, to := entries, make([]entry, len(entries))
+	from, to := entries, make([]sortItem, len(entries))
 	for b := range counts {
 		count := &counts[b]
 		if count[byte(last>>(8*b))] == uint32(len(entries)) {
@@ -158,7 +158,7 @@ func sortParts(entries []entry) {
 }
 
 // manyEntries is from how many on the passes take less time than comparing.
-const manyEntries = 512
+const minRadixSort = 512
 
 // partBytes is how many bytes of a text a part holds; its last byte is how many
 // of them the text had, or more.
@@ -168,12 +168,12 @@ const (
 )
 
 func (t *table) part(col Col, o uint32, depth int) uint64 {
-	c, row := t.chunk(o)
+	c, row := t.at(o)
 	switch {
 	case col == ByID:
-		return binary.BigEndian.Uint64(c.ids[row][:])
+		return binary.BigEndian.Uint64(c.IDs[row][:])
 	case !t.isText(col):
-		return uint64(c.columns[col].ints.at(row)) ^ 1<<63
+		return uint64(c.Columns[col].Values.At(row)) ^ 1<<63
 	}
 	value, _ := c.text(col, row)
 	value = value[min(partBytes*depth, len(value)):]
@@ -280,28 +280,28 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 // seek returns the first place from on whose document is not before d; d is the
 // first of as many as left to be sought.
 func (t *table) seek(col Col, half int, set []uint32, from, left int, d uint32) int {
-	c, row := t.chunk(d)
-	k := c.key(row)
-	var order func(c *chunk, row int) int
+	c, row := t.at(d)
+	k := c.Key(row)
+	var order func(c *RowGroup, row int) int
 	switch {
 	case col == ByID || half == 1:
-		order = func(*chunk, int) int { return 0 }
+		order = func(*RowGroup, int) int { return 0 }
 	case t.isText(col):
 		value, _ := c.text(col, row)
-		order = func(c *chunk, row int) int {
+		order = func(c *RowGroup, row int) int {
 			v, _ := c.text(col, row)
 			return bytes.Compare(v, value)
 		}
 	default:
-		value := c.columns[col].ints.at(row)
-		order = func(c *chunk, row int) int { return cmp.Compare(c.columns[col].ints.at(row), value) }
+		value := c.Columns[col].Values.At(row)
+		order = func(c *RowGroup, row int) int { return cmp.Compare(c.Columns[col].Values.At(row), value) }
 	}
 	return gallop(set, from, left, func(o uint32) bool {
-		c, row := t.chunk(o)
+		c, row := t.at(o)
 		if d := order(c, row); d != 0 {
 			return d < 0
 		}
-		return c.key(row).compare(k) < 0
+		return c.Key(row).Compare(k) < 0
 	})
 }
 

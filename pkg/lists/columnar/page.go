@@ -21,7 +21,7 @@ func (t *table) page(q *Query, hits []uint64, total int) Result {
 		return Result{Total: total, Hits: t.resolve(t.ordering(q.OrderBy).slice(q.Desc, offset, limit))}
 	}
 	// A few hits do not make it worth ordering all documents for the first time.
-	budget := total * bits.Len(uint(total)) * sortSteps
+	budget := total * bits.Len(uint(total)) * walkStepsPerSortStep
 	if complete && (budget > t.live || t.orderings[q.OrderBy].Load() != nil) {
 		o := t.ordering(q.OrderBy)
 		if page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, budget); ok {
@@ -36,15 +36,15 @@ func (t *table) page(q *Query, hits []uint64, total int) Result {
 // while some lack its text. It panics when hits do; nil are all documents.
 func (t *table) complete(col Col, hits []uint64) bool {
 	all := t.hasText(col)
-	for slot, c := range t.chunks {
+	for slot, c := range t.groups {
 		if all || c == nil {
 			continue
 		}
-		rows := &c.live
+		rows := &c.Live
 		if hits != nil {
-			rows = (*rowset)(hits[slot*chunkWords:])
+			rows = (*RowSet)(hits[slot*rowWords:])
 		}
-		c.want(t.schema.needsColumn(col), rows)
+		c.mustHave(t.schema.needsColumn(col), rows)
 	}
 	return all
 }
@@ -55,21 +55,21 @@ func (t *table) hasText(col Col) bool {
 		return true
 	}
 	groups := t.schema.needsColumn(col)
-	return !slices.ContainsFunc(t.chunks, func(c *chunk) bool { return c != nil && c.missing&groups != 0 })
+	return !slices.ContainsFunc(t.groups, func(c *RowGroup) bool { return c != nil && c.Missing&groups != 0 })
 }
 
 // sortSteps is how many steps of a walk take as long as one of sorting the hits.
 // How far a page is to walk cannot be known: hits may lie close together at one
 // end, or far from both. So a walk gives up after as many steps as would have
 // sorted the hits, and they are sorted.
-const sortSteps = 8
+const walkStepsPerSortStep = 8
 
 func (t *table) resolve(ordinals []uint32) []Hit {
 	hits := make([]Hit, len(ordinals))
 	for i, o := range ordinals {
-		c, row := t.chunk(o)
-		k := c.key(row)
-		hits[i] = Hit{ID: k.id, Sub: k.sub, Revision: c.revision.at(row), Visible: c.visible.at(row)}
+		c, row := t.at(o)
+		k := c.Key(row)
+		hits[i] = Hit{ID: k.ID, Sub: k.Sub, Revision: c.Revision.At(row), Visible: c.Visible.At(row)}
 	}
 	return hits
 }
@@ -80,13 +80,13 @@ func isHit(hits []uint64, o uint32) bool { return hits[o>>6]>>(o&63)&1 != 0 }
 // the last.
 func (t *table) after(id [16]byte, hits []uint64, limit int) []uint32 {
 	ids := t.orderings[ByID].Load().sets[0]
-	place, _ := t.lookup(0, 1, key{id: id, sub: 255})
+	place, _ := t.lookup(0, 1, Key{ID: id, Sub: 255})
 	var page []uint32
 	for ; place < len(ids) && limit > 0; place++ {
 		o := ids[place]
 		switch k := t.key(o); {
-		case k.id == id || hits != nil && !isHit(hits, o):
-		case len(page) < limit || k.id == t.key(page[len(page)-1]).id:
+		case k.ID == id || hits != nil && !isHit(hits, o):
+		case len(page) < limit || k.ID == t.key(page[len(page)-1]).ID:
 			page = append(page, o)
 		default:
 			return page

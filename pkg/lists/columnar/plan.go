@@ -34,21 +34,21 @@ func (v *View) Plan(q Query, parts []Summary) (open []int, before, beside int) {
 		p.from = 0
 	}
 	p.to = p.from + min(max(q.Limit, 0), math.MaxInt-p.from)
-	p.ordered = q.AfterID == nil && q.OrderBy != ByID && v.schema.column(q.OrderBy).Type == Time
-	p.pieces = make([]piece, 0, len(parts))
+	p.ordered = q.AfterID == nil && q.OrderBy != ByID && v.schema.Column(q.OrderBy).Type == Time
+	p.spans = make([]span, 0, len(parts))
 	searching := len(searchTokens(q.Search)) > 0
 	for i := range parts {
-		switch held := v.shareOf(&parts[i], &q.Filter, searching); held {
-		case ofSome:
+		switch held := v.coverageOf(&parts[i], &q.Filter, searching); held {
+		case coversSome:
 			open = append(open, i)
 			p.add(i, &parts[i], true)
-		case ofAll:
+		case coversAll:
 			beside += parts[i].Count
 			p.add(i, &parts[i], false)
 		}
 	}
 	if beside > 0 && p.from < p.to {
-		before, open = p.place(open)
+		before, open = p.locate(open)
 	}
 	p.release()
 	return open, before, beside
@@ -56,7 +56,7 @@ func (v *View) Plan(q Query, parts []Summary) (open []int, before, beside int) {
 
 // QueryBeside is Query, beside documents that are not in the view: before of them
 // stand before the page and no other reaches into it, and beside of them are hits.
-func (v *View) QueryBeside(q Query, before, beside int) Result {
+func (v *View) QueryWithOffset(q Query, before, beside int) Result {
 	if q.AfterID == nil {
 		q.Offset = max(q.Offset-before, 0)
 	}
@@ -65,17 +65,17 @@ func (v *View) QueryBeside(q Query, before, beside int) Result {
 	return r
 }
 
-func (v *View) shareOf(s *Summary, f *Filter, searching bool) share {
+func (v *View) coverageOf(s *Summary, f *Filter, searching bool) coverage {
 	if s.Count == 0 {
-		return ofNone
+		return coversNone
 	}
 	if len(s.Times) != v.schema.timeCount() {
 		// The schema has grown since: only the documents tell.
-		return ofSome
+		return coversSome
 	}
-	held := s.share(v.schema, f)
+	held := s.coverage(v.schema, f)
 	if searching {
-		held = min(held, ofSome)
+		held = min(held, coversSome)
 	}
 	return held
 }
@@ -87,7 +87,7 @@ type plan struct {
 	query    *Query
 	from, to int
 	ordered  bool // the summaries know the order
-	pieces   []piece
+	spans   []span
 
 	counted bool
 	hits    []uint64 // of the view; nil when every document is one
@@ -97,7 +97,7 @@ type plan struct {
 
 // piece is those documents of a part that have a value in the column of the order,
 // or those that are null. Values are turned so that what is less comes first.
-type piece struct {
+type span struct {
 	part          int
 	partial       bool // not all its documents are hits
 	null          bool
@@ -107,9 +107,9 @@ type piece struct {
 }
 
 func (p *plan) add(part int, s *Summary, partial bool) {
-	whole := piece{part: part, partial: partial, count: s.Count, null: true, reach: true}
+	whole := span{part: part, partial: partial, count: s.Count, null: true, reach: true}
 	if !p.ordered {
-		p.pieces = append(p.pieces, whole)
+		p.spans = append(p.spans, whole)
 		return
 	}
 	if len(s.Times) != p.view.schema.timeCount() {
@@ -117,31 +117,31 @@ func (p *plan) add(part int, s *Summary, partial bool) {
 	}
 	r := s.Times[p.view.schema.timeRank(p.query.OrderBy)]
 	if r.Nulls < s.Count {
-		valued := piece{part: part, partial: partial, count: s.Count - r.Nulls, first: r.Min, last: r.Max, reach: true}
+		valued := span{part: part, partial: partial, count: s.Count - r.Nulls, first: r.Min, last: r.Max, reach: true}
 		if p.query.Desc {
 			valued.first, valued.last = ^r.Max, ^r.Min
 		}
-		p.pieces = append(p.pieces, valued)
+		p.spans = append(p.spans, valued)
 	}
 	if r.Nulls > 0 {
 		whole.count = r.Nulls
-		p.pieces = append(p.pieces, whole)
+		p.spans = append(p.spans, whole)
 	}
 }
 
 // place decides for every piece whether it may reach into the page, adds to open
 // the parts that are to be opened for that, and returns how many documents stand
 // before the page for certain, which counts when open stays empty.
-func (p *plan) place(open []int) (before int, all []int) {
+func (p *plan) locate(open []int) (before int, all []int) {
 	p.decide(false)
 	if len(open) > 0 {
 		// What is to be opened anyway has any number of hits. A part is opened with it
 		// only if it may reach into the page whether those are none or all.
 		p.decide(true)
 	}
-	for i := range p.pieces {
-		if p.pieces[i].before {
-			before += p.pieces[i].count
+	for i := range p.spans {
+		if p.spans[i].before {
+			before += p.spans[i].count
 		}
 	}
 	return before, p.choose(open)
@@ -151,26 +151,26 @@ func (p *plan) place(open []int) (before int, all []int) {
 // for certain. full says that all documents of partial pieces are hits, otherwise
 // none is.
 func (p *plan) decide(full bool) {
-	slices.SortFunc(p.pieces, compareFirst)
+	slices.SortFunc(p.spans, compareFirst)
 	// What starts later has more before it, so the pieces behind the page are the
 	// last ones.
-	behind := sort.Search(len(p.pieces), func(i int) bool { return p.isBehind(&p.pieces[i], full) })
-	for i := range p.pieces[behind:] {
-		p.pieces[behind+i].reach = false
+	behind := sort.Search(len(p.spans), func(i int) bool { return p.isBehind(&p.spans[i], full) })
+	for i := range p.spans[behind:] {
+		p.spans[behind+i].reach = false
 	}
 	if p.from == 0 {
 		return
 	}
-	slices.SortFunc(p.pieces, compareLast)
+	slices.SortFunc(p.spans, compareLast)
 	// Likewise, those before it are the first ones by their ends.
-	reaching := sort.Search(len(p.pieces), func(i int) bool { return !p.isBefore(&p.pieces[i], full) })
-	for i := range p.pieces[:reaching] {
-		p.pieces[i].reach, p.pieces[i].before = false, true
+	reaching := sort.Search(len(p.spans), func(i int) bool { return !p.isBefore(&p.spans[i], full) })
+	for i := range p.spans[:reaching] {
+		p.spans[i].reach, p.spans[i].before = false, true
 	}
 }
 
-func compareFirst(a, b piece) int { return compareEnds(a.null, a.first, b.null, b.first) }
-func compareLast(a, b piece) int  { return compareEnds(a.null, a.last, b.null, b.last) }
+func compareFirst(a, b span) int { return compareEnds(a.null, a.first, b.null, b.first) }
+func compareLast(a, b span) int  { return compareEnds(a.null, a.last, b.null, b.last) }
 
 func compareEnds(aNull bool, a int64, bNull bool, b int64) int {
 	switch {
@@ -187,16 +187,16 @@ func compareEnds(aNull bool, a int64, bNull bool, b int64) int {
 // isBehind says whether so many hits stand before the first document of x, ties not
 // counted, that it is behind the page. The view is only asked if the parts do not
 // tell.
-func (p *plan) isBehind(x *piece, full bool) bool {
+func (p *plan) isBehind(x *span, full bool) bool {
 	n := p.preceding(x, full)
 	return n >= p.to || n+p.table().live >= p.to && n+p.inView(x.null, x.first, false) >= p.to
 }
 
 // preceding counts the documents of parts that stand before all of x for certain.
-func (p *plan) preceding(x *piece, full bool) int {
+func (p *plan) preceding(x *span, full bool) int {
 	n := 0
-	for i := range p.pieces {
-		y := &p.pieces[i]
+	for i := range p.spans {
+		y := &p.spans[i]
 		if !y.null && (x.null || y.last < x.first) && (full || !y.partial) {
 			n += y.count
 		}
@@ -206,10 +206,10 @@ func (p *plan) preceding(x *piece, full bool) int {
 
 // isBefore says whether so few hits stand before the last document of x, ties
 // counted, that it is before the page.
-func (p *plan) isBefore(x *piece, full bool) bool {
+func (p *plan) isBefore(x *span, full bool) bool {
 	n := 0
-	for i := range p.pieces {
-		y := &p.pieces[i]
+	for i := range p.spans {
+		y := &p.spans[i]
 		if (x.null || !y.null && y.first <= x.last) && (full || !y.partial) {
 			n += y.count
 		}
@@ -223,8 +223,8 @@ func (p *plan) isBefore(x *piece, full bool) bool {
 // out. A quarter of all that may reach into the page are opened at least, so that
 // a few rounds suffice.
 func (p *plan) choose(open []int) []int {
-	var reaching []piece
-	for _, x := range p.pieces {
+	var reaching []span
+	for _, x := range p.spans {
 		if x.reach && !x.partial {
 			reaching = append(reaching, x)
 		}
@@ -298,16 +298,16 @@ func (p *plan) between(lo, hi int64) int {
 		return t.rank(o, hi, true) - t.rank(o, lo, false)
 	}
 	n := 0
-	for slot, c := range t.chunks {
+	for slot, c := range t.groups {
 		if c == nil {
 			continue
 		}
-		rows := c.live
+		rows := c.Live
 		if p.hits != nil {
-			rows = *(*rowset)(p.hits[slot*chunkWords:])
+			rows = *(*RowSet)(p.hits[slot*rowWords:])
 		}
 		c.between(col, lo, hi, &rows)
-		n += rows.count()
+		n += rows.Count()
 	}
 	return n
 }
@@ -316,8 +316,8 @@ func (p *plan) between(lo, hi int64) int {
 // too.
 func (t *table) rank(o *ordering, v int64, ties bool) int {
 	return sort.Search(len(o.sets[0]), func(i int) bool {
-		c, row := t.chunk(o.sets[0][i])
-		value := c.columns[o.col].ints.at(row)
+		c, row := t.at(o.sets[0][i])
+		value := c.Columns[o.col].Values.At(row)
 		return value > v || value == v && !ties
 	})
 }

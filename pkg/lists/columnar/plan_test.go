@@ -38,8 +38,8 @@ func (p *parted) open(t failer, part int) {
 	}
 	encoded := columnar.EncodeSegment(p.schema, p.parts[part])
 	segment, err := columnar.DecodeSegment(p.schema, encoded.Groups[columnar.Core])
-	for group := columnar.SearchText; group < columnar.Groups && err == nil; group++ {
-		if p.schema.Groups().Has(group) {
+	for group := columnar.SearchText; group < columnar.NumColumnGroups && err == nil; group++ {
+		if p.schema.ColumnGroups().Has(group) {
 			err = segment.Decode(group, encoded.Groups[group])
 		}
 	}
@@ -70,7 +70,7 @@ func (p *parted) query(t failer, q columnar.Query) columnar.Result {
 		summaries, places := p.closed()
 		open, before, beside := p.view.Plan(q, summaries)
 		if len(open) == 0 {
-			return p.view.QueryBeside(q, before, beside)
+			return p.view.QueryWithOffset(q, before, beside)
 		}
 		if !slices.IsSorted(open) || len(slices.Compact(slices.Clone(open))) != len(open) {
 			t.Fatalf("Plan(%+v) opens %v, want rising places", q, open)

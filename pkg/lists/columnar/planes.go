@@ -16,7 +16,7 @@ const (
 // appendNumbers writes a column. Rows in skip have no value; they get the one that
 // the reader will find there, because other columns may refer to this one. Of the
 // references the one with the shortest differences is taken.
-func appendNumbers(dst []byte, values []int64, skip *rowset, references [][]int64) []byte {
+func appendNumbers(dst []byte, values []int64, skip *RowSet, references [][]int64) []byte {
 	var best, next residue
 	for from := range fromOther + len(references) {
 		var other []int64
@@ -51,7 +51,7 @@ type residue struct {
 	bits int // how many the differences take together
 }
 
-func (d *residue) set(from int, values []int64, skip *rowset, other []int64) {
+func (d *residue) set(from int, values []int64, skip *RowSet, other []int64) {
 	d.from, d.base, d.bits = from, 0, 0
 	d.rows = append(d.rows[:0], make([]uint64, len(values))...)
 	if from == fromPrevious {
@@ -64,11 +64,11 @@ func (d *residue) set(from int, values []int64, skip *rowset, other []int64) {
 	}
 }
 
-func (d *residue) setPrevious(values []int64, skip *rowset) {
+func (d *residue) setPrevious(values []int64, skip *RowSet) {
 	some := false
 	var last int64
 	for i, v := range values {
-		if skip != nil && skip.has(i) {
+		if skip != nil && skip.Has(i) {
 			continue
 		}
 		if !some {
@@ -81,10 +81,10 @@ func (d *residue) setPrevious(values []int64, skip *rowset) {
 
 // setOther takes differences from other, or from nothing, and of them those from
 // the least. Differences may wrap around; the reader's sums do too.
-func (d *residue) setOther(values []int64, skip *rowset, other []int64) {
+func (d *residue) setOther(values []int64, skip *RowSet, other []int64) {
 	some := false
 	for i, v := range values {
-		if skip != nil && skip.has(i) {
+		if skip != nil && skip.Has(i) {
 			continue
 		}
 		if other != nil {
@@ -96,20 +96,20 @@ func (d *residue) setOther(values []int64, skip *rowset, other []int64) {
 		d.rows[i] = uint64(v)
 	}
 	for i := range d.rows {
-		if skip == nil || !skip.has(i) {
+		if skip == nil || !skip.Has(i) {
 			d.rows[i] -= uint64(d.base)
 		}
 	}
 }
 
 // fill gives the rows in skip the values that come out of a difference of 0.
-func (d *residue) fill(values []int64, skip *rowset, references [][]int64) {
+func (d *residue) fill(values []int64, skip *RowSet, references [][]int64) {
 	if skip == nil {
 		return
 	}
 	last := d.base
 	for i := range values {
-		if skip.has(i) {
+		if skip.Has(i) {
 			values[i] = d.base
 			if d.from == fromPrevious {
 				values[i] = last
@@ -126,7 +126,7 @@ func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 // numbers reads a column of len(out) rows. It refuses what appendNumbers would
 // write otherwise, but for the choice of the reference.
-func (r *reader) numbers(out []int64, skip *rowset, references [][]int64) {
+func (r *reader) numbers(out []int64, skip *RowSet, references [][]int64) {
 	from, width := int(r.byte()), int(r.byte())
 	base := r.varint()
 	r.fail(from >= fromOther+len(references) || width > 8)
@@ -162,10 +162,10 @@ func (r *reader) numbers(out []int64, skip *rowset, references [][]int64) {
 // startsRight says whether differences start from the one right base: the least
 // is 0, or the first is when they are from row to row; and those that stand for no
 // value are 0.
-func startsRight(from int, base int64, rows []int64, skip *rowset) bool {
+func startsRight(from int, base int64, rows []int64, skip *RowSet) bool {
 	zero, some := false, false
 	for i, d := range rows {
-		if skip != nil && skip.has(i) {
+		if skip != nil && skip.Has(i) {
 			if d != 0 {
 				return false
 			}

@@ -21,7 +21,7 @@ type predicate struct {
 }
 
 // fewCodes is up to how many codes are compared one by one.
-const fewCodes = 4
+const maxCodesCompared = 4
 
 func (t *table) predicate(f *Filter) predicate {
 	f.check(t.schema)
@@ -36,7 +36,7 @@ func (t *table) predicate(f *Filter) predicate {
 		}
 		slices.SortStableFunc(p.of, func(a, b predicate) int { return a.cost() - b.cost() })
 	case opIn:
-		column := t.schema.column(f.col)
+		column := t.schema.Column(f.col)
 		p.text = column.Type == Text
 		p.values = f.values
 		if column.folds() {
@@ -70,8 +70,8 @@ func foldAll(values []string) []string {
 func (t *table) encode(p *predicate) {
 	d := t.dictionaries[p.col]
 	p.codes = d.codes(p.values)
-	if len(p.codes) > fewCodes {
-		p.set, p.codes = codeSet(p.codes, d.span()), nil
+	if len(p.codes) > maxCodesCompared {
+		p.set, p.codes = codeSet(p.codes, d.Span()), nil
 	}
 }
 
@@ -79,7 +79,7 @@ func (t *table) ordinals(ids [][16]byte) []uint32 {
 	all := t.orderings[ByID].Load().sets[0]
 	var found []uint32
 	for _, id := range ids {
-		for place, _ := t.lookup(0, 1, key{id: id}); place < len(all) && t.key(all[place]).id == id; place++ {
+		for place, _ := t.lookup(0, 1, Key{ID: id}); place < len(all) && t.key(all[place]).ID == id; place++ {
 			found = append(found, all[place])
 		}
 	}
@@ -106,11 +106,11 @@ func (p *predicate) cost() int {
 }
 
 // narrow keeps the rows of a chunk for which the predicate holds.
-func (p *predicate) narrow(slot int, c *chunk, rows *rowset) {
+func (p *predicate) narrow(slot int, c *RowGroup, rows *RowSet) {
 	switch p.op {
 	case opAll:
 		for i := range p.of {
-			if rows.empty() {
+			if rows.Empty() {
 				return
 			}
 			p.of[i].narrow(slot, c, rows)
@@ -120,7 +120,7 @@ func (p *predicate) narrow(slot int, c *chunk, rows *rowset) {
 	case opNot:
 		held := *rows
 		p.of[0].narrow(slot, c, &held)
-		rows.without(&held)
+		rows.Without(&held)
 	case opIn:
 		p.narrowIn(c, rows)
 	case opNull:
@@ -130,25 +130,25 @@ func (p *predicate) narrow(slot int, c *chunk, rows *rowset) {
 	case opBetween:
 		c.between(p.col, p.lo, p.hi, rows)
 	case opVisible:
-		c.visible.within(p.lo, p.hi, rows)
+		c.Visible.within(p.lo, p.hi, rows)
 	case opIDs:
 		p.narrowIDs(slot, rows)
 	}
 }
 
-func (p *predicate) narrowAny(slot int, c *chunk, rows *rowset) {
-	var found, left rowset
+func (p *predicate) narrowAny(slot int, c *RowGroup, rows *RowSet) {
+	var found, left RowSet
 	for i := range p.of {
 		left = *rows
-		left.without(&found)
+		left.Without(&found)
 		p.of[i].narrow(slot, c, &left)
-		found.or(&left)
+		found.Or(&left)
 	}
 	*rows = found
 }
 
-func (p *predicate) narrowIn(c *chunk, rows *rowset) {
-	codes := &c.columns[p.col].ints
+func (p *predicate) narrowIn(c *RowGroup, rows *RowSet) {
+	codes := &c.Columns[p.col].Values
 	switch {
 	case p.text:
 		c.matches(p.col, p.values, rows)
@@ -157,21 +157,21 @@ func (p *predicate) narrowIn(c *chunk, rows *rowset) {
 	case len(p.codes) == 1:
 		codes.within(p.codes[0], p.codes[0], rows)
 	default:
-		var found rowset
+		var found RowSet
 		for _, code := range p.codes {
 			left := *rows
 			codes.within(code, code, &left)
-			found.or(&left)
+			found.Or(&left)
 		}
 		*rows = found
 	}
 }
 
-func (p *predicate) narrowIDs(slot int, rows *rowset) {
-	var found rowset
+func (p *predicate) narrowIDs(slot int, rows *RowSet) {
+	var found RowSet
 	i, _ := slices.BinarySearch(p.ordinals, ordinal(slot, 0))
-	for ; i < len(p.ordinals) && int(p.ordinals[i]>>chunkShift) == slot; i++ {
-		found.add(int(p.ordinals[i] & chunkMask))
+	for ; i < len(p.ordinals) && int(p.ordinals[i]>>rowShift) == slot; i++ {
+		found.add(int(p.ordinals[i] & rowMask))
 	}
-	rows.and(&found)
+	rows.And(&found)
 }

@@ -69,7 +69,7 @@ func (v *View) checkOrder(q *Query) {
 // scratch pool afterwards.
 func (v *View) hits() (scratch *[]uint64, hits []uint64) {
 	scratch = v.scratch.Get().(*[]uint64) //nolint:forcetypeassert // the pool holds nothing else
-	n := len(v.table.chunks) * chunkWords
+	n := len(v.table.groups) * rowWords
 	*scratch = slices.Grow((*scratch)[:0], n)[:n]
 	return scratch, *scratch
 }
@@ -91,19 +91,19 @@ func searchTokens(search []string) [][]byte {
 func (t *table) find(p *predicate, tokens [][]byte, hits []uint64) int {
 	total := 0
 	search := search{tokens: tokens}
-	for slot, c := range t.chunks {
-		rows := (*rowset)(hits[slot*chunkWords:])
+	for slot, c := range t.groups {
+		rows := (*RowSet)(hits[slot*rowWords:])
 		if c == nil {
-			*rows = rowset{}
+			*rows = RowSet{}
 			continue
 		}
-		*rows = c.live
+		*rows = c.Live
 		p.narrow(slot, c, rows)
-		if len(tokens) > 0 && !rows.empty() {
-			c.want(setOf(SearchText), rows)
+		if len(tokens) > 0 && !rows.Empty() {
+			c.mustHave(SetOf(SearchText), rows)
 			c.search(&search, slot != t.tail, rows)
 		}
-		total += rows.count()
+		total += rows.Count()
 	}
 	return total
 }

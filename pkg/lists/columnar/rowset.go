@@ -5,20 +5,20 @@ import "math/bits"
 // A chunk holds at most chunkRows documents, so that a set of its rows is a small
 // fixed array and everything about it can be thrown away and built again cheaply.
 const (
-	chunkShift = 12
-	chunkRows  = 1 << chunkShift
-	chunkMask  = chunkRows - 1
-	chunkWords = chunkRows / 64
+	rowShift = 12
+	MaxRowGroup  = 1 << rowShift
+	rowMask  = MaxRowGroup - 1
+	rowWords = MaxRowGroup / 64
 )
 
 // rowset is a set of rows of one chunk.
-type rowset [chunkWords]uint64
+type RowSet [rowWords]uint64
 
-func (s *rowset) has(row int) bool { return s[row>>6]>>(row&63)&1 != 0 }
-func (s *rowset) add(row int)      { s[row>>6] |= 1 << (row & 63) }
-func (s *rowset) drop(row int)     { s[row>>6] &^= 1 << (row & 63) }
+func (s *RowSet) Has(row int) bool { return s[row>>6]>>(row&63)&1 != 0 }
+func (s *RowSet) add(row int)      { s[row>>6] |= 1 << (row & 63) }
+func (s *RowSet) drop(row int)     { s[row>>6] &^= 1 << (row & 63) }
 
-func (s *rowset) count() int {
+func (s *RowSet) Count() int {
 	n := 0
 	for _, w := range s {
 		n += bits.OnesCount64(w)
@@ -26,7 +26,7 @@ func (s *rowset) count() int {
 	return n
 }
 
-func (s *rowset) empty() bool {
+func (s *RowSet) Empty() bool {
 	for _, w := range s {
 		if w != 0 {
 			return false
@@ -36,9 +36,9 @@ func (s *rowset) empty() bool {
 }
 
 // and keeps the rows that are in o too; nil is the empty set.
-func (s *rowset) and(o *rowset) {
+func (s *RowSet) And(o *RowSet) {
 	if o == nil {
-		*s = rowset{}
+		*s = RowSet{}
 		return
 	}
 	for i := range s {
@@ -47,7 +47,7 @@ func (s *rowset) and(o *rowset) {
 }
 
 // without drops the rows that are in o; nil is the empty set.
-func (s *rowset) without(o *rowset) {
+func (s *RowSet) Without(o *RowSet) {
 	if o == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (s *rowset) without(o *rowset) {
 	}
 }
 
-func (s *rowset) or(o *rowset) {
+func (s *RowSet) Or(o *RowSet) {
 	for i := range s {
 		s[i] |= o[i]
 	}

@@ -128,7 +128,7 @@ func (s *Schema) arrangeText() {
 		s.groups[group] = append(s.groups[group], Col(i+1))
 	}
 	for g := range s.groups {
-		slices.SortStableFunc(s.groups[g], func(a, b Col) int { return s.column(a).weight() - s.column(b).weight() })
+		slices.SortStableFunc(s.groups[g], func(a, b Col) int { return s.Column(a).weight() - s.Column(b).weight() })
 		for rank, col := range s.groups[g] {
 			s.place[col] = textPlace{uint8(g), uint8(rank)}
 		}
@@ -170,7 +170,7 @@ func (s *Schema) find(name string) Col {
 	return 0
 }
 
-func (s *Schema) column(c Col) Column { return s.columns[c-1] }
+func (s *Schema) Column(c Col) Column { return s.columns[c-1] }
 
 // want panics unless c is a column for which ok holds; to use it for something
 // else is a mistake in the program.
@@ -178,10 +178,10 @@ func (s *Schema) want(c Col, use string, ok func(Column) bool) Column {
 	if c == 0 || int(c) > len(s.columns) {
 		panic(fmt.Sprintf("index: %s: schema %s has no column %d", use, s.name, c))
 	}
-	if !ok(s.column(c)) {
-		panic(fmt.Sprintf("index: %s: not for column %s of schema %s", use, s.column(c).Name, s.name))
+	if !ok(s.Column(c)) {
+		panic(fmt.Sprintf("index: %s: not for column %s of schema %s", use, s.Column(c).Name, s.name))
 	}
-	return s.column(c)
+	return s.Column(c)
 }
 
 func isType(t ColumnType) func(Column) bool {

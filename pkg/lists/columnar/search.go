@@ -10,46 +10,46 @@ import (
 type search struct {
 	tokens [][]byte
 	unread [][]byte // tokens for which the text of a chunk is still to be read
-	signer *signer  // made for the first chunk without a signature
+	indexer *bigramIndexer  // made for the first chunk without a signature
 }
 
 // searches is what a chunk remembers of its searches. Many may go through it at
 // once.
-type searches struct {
-	signing   sync.Mutex // held by the search that makes the signature
-	signature atomic.Pointer[signature]
-	recent    atomic.Pointer[[]finding]
+type searchCache struct {
+	indexing   sync.Mutex // held by the search that makes the signature
+	index atomic.Pointer[bigramIndex]
+	recent    atomic.Pointer[[]cachedToken]
 }
 
 // finding is the rows of a chunk, live or not, in which a token occurs.
-type finding struct {
+type cachedToken struct {
 	token string
-	rows  *rowset
+	rows  *RowSet
 }
 
 const (
 	// readRows is how many rows are read for a token sooner than something is made
 	// that later searches need not make again: a signature, a finding.
-	readRows = 64
+	minIndexedRows = 64
 	// maxRecent is how many findings a chunk remembers, the last ones.
-	maxRecent = 16
+	maxCachedTokens = 16
 )
 
 // narrow keeps the rows in which every token occurs.
-func (h *searches) narrow(s *search, t *texts, closed bool, rows *rowset) {
-	if len(t.starts) == 1 {
+func (h *searchCache) narrow(s *search, t *TextRows, closed bool, rows *RowSet) {
+	if len(t.Starts) == 1 {
 		// The schema has no searched text.
-		*rows = rowset{}
+		*rows = RowSet{}
 		return
 	}
-	var signature *signature
+	var signature *bigramIndex
 	if closed {
-		signature = h.signed(s, t, rows)
+		signature = h.indexFor(s, t, rows)
 	}
 	s.unread = s.unread[:0]
 	for _, token := range s.tokens {
 		if known := h.known(token); known != nil && closed {
-			rows.and(known)
+			rows.And(known)
 		} else if signature == nil || !signature.narrow(token, rows) {
 			s.unread = append(s.unread, token)
 		}
@@ -65,19 +65,19 @@ func (h *searches) narrow(s *search, t *texts, closed bool, rows *rowset) {
 // find keeps the rows in which a token occurs, of which there are so many that
 // looking at all of the chunk, once for many searches, takes little more; otherwise
 // it says no.
-func (h *searches) find(t *texts, signature *signature, token []byte, rows *rowset) bool {
-	n := rows.count()
-	if n <= readRows {
+func (h *searchCache) find(t *TextRows, signature *bigramIndex, token []byte, rows *RowSet) bool {
+	n := rows.Count()
+	if n <= minIndexedRows {
 		return false
 	}
-	candidates := *fullRows(len(t.starts) - 1)
+	candidates := *AllRows(len(t.Starts) - 1)
 	if signature != nil {
 		signature.narrow(token, &candidates)
 	}
-	of := candidates.count()
+	of := candidates.Count()
 	switch {
-	case 4*of > len(t.starts):
-		if 4*n <= len(t.starts) {
+	case 4*of > len(t.Starts):
+		if 4*n <= len(t.Starts) {
 			return false
 		}
 		candidates = t.sweep(token)
@@ -86,14 +86,14 @@ func (h *searches) find(t *texts, signature *signature, token []byte, rows *rows
 	default:
 		t.narrow([][]byte{token}, &candidates)
 	}
-	if rows.and(&candidates); signature != nil {
+	if rows.And(&candidates); signature != nil {
 		h.remember(token, &candidates)
 	}
 	return true
 }
 
 // known returns the rows in which a token occurs if a search has found them lately.
-func (h *searches) known(token []byte) *rowset {
+func (h *searchCache) known(token []byte) *RowSet {
 	if recent := h.recent.Load(); recent != nil {
 		for i := range *recent {
 			if f := &(*recent)[i]; f.token == string(token) {
@@ -104,51 +104,51 @@ func (h *searches) known(token []byte) *rowset {
 	return nil
 }
 
-func (h *searches) remember(token []byte, rows *rowset) {
-	var old []finding
+func (h *searchCache) remember(token []byte, rows *RowSet) {
+	var old []cachedToken
 	if recent := h.recent.Load(); recent != nil {
 		old = *recent
 	}
-	old = old[max(0, len(old)+1-maxRecent):]
+	old = old[max(0, len(old)+1-maxCachedTokens):]
 	kept := *rows
-	recent := append(append(make([]finding, 0, len(old)+1), old...), finding{string(token), &kept})
+	recent := append(append(make([]cachedToken, 0, len(old)+1), old...), cachedToken{string(token), &kept})
 	// Of searches beside one another one remembers, which is enough.
 	h.recent.Store(&recent)
 }
 
 // signed returns the chunk's signature, or nil while it has none and a few rows do
 // not make it worth one.
-func (h *searches) signed(s *search, t *texts, rows *rowset) *signature {
-	if made := h.signature.Load(); made != nil || rows.count() <= readRows {
+func (h *searchCache) indexFor(s *search, t *TextRows, rows *RowSet) *bigramIndex {
+	if made := h.index.Load(); made != nil || rows.Count() <= minIndexedRows {
 		return made
 	}
-	h.signing.Lock()
-	defer h.signing.Unlock()
-	if made := h.signature.Load(); made != nil {
+	h.indexing.Lock()
+	defer h.indexing.Unlock()
+	if made := h.index.Load(); made != nil {
 		return made
 	}
-	if s.signer == nil {
-		s.signer = new(signer)
+	if s.indexer == nil {
+		s.indexer = new(bigramIndexer)
 	}
-	made := s.signer.sign(t)
-	h.signature.Store(made)
+	made := s.indexer.build(t)
+	h.index.Store(made)
 	return made
 }
 
 // forget is for a chunk that has taken more rows.
-func (h *searches) forget() {
-	h.signature.Store(nil)
+func (h *searchCache) forget() {
+	h.index.Store(nil)
 	h.recent.Store(nil)
 }
 
-func (h *searches) bytes() int {
+func (h *searchCache) bytes() int {
 	n := 0
-	if s := h.signature.Load(); s != nil {
+	if s := h.index.Load(); s != nil {
 		n += s.bytes()
 	}
 	if recent := h.recent.Load(); recent != nil {
 		for _, r := range *recent {
-			n += 8*chunkWords + len(r.token) + 48
+			n += 8*rowWords + len(r.token) + 48
 		}
 	}
 	return n

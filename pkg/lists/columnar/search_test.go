@@ -11,13 +11,13 @@ import (
 )
 
 // textsOf has one row for each list of values.
-func textsOf(values [][]string) texts {
+func textsOf(values [][]string) TextRows {
 	t := newTexts()
 	for _, row := range values {
 		for _, v := range row {
-			t.data = append(append(t.data, v...), endValue)
+			t.Data = append(append(t.Data, v...), EndValue)
 		}
-		t.data = append(t.data, endColumn)
+		t.Data = append(t.Data, EndColumn)
 		t.close()
 	}
 	return t
@@ -51,7 +51,7 @@ func corpora(random *rand.Rand) []struct {
 	}{
 		{"products", func(i int) []string {
 			switch i {
-			case 0, 17, 3000, chunkRows - 1:
+			case 0, 17, 3000, MaxRowGroup - 1:
 				return []string{"zq first", "last qz", "é"}
 			}
 			return []string{fmt.Sprintf("shirt %d", random.IntN(50)), fmt.Sprintf("ab-%04d", i), ""}
@@ -68,14 +68,14 @@ func corpora(random *rand.Rand) []struct {
 func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, corpus := range corpora(random) {
-		for _, n := range []int{1, 65, 1000, chunkRows} {
+		for _, n := range []int{1, 65, 1000, MaxRowGroup} {
 			t.Run(fmt.Sprint(corpus.name, "/", n), func(t *testing.T) {
 				values := make([][]string, n)
 				for i := range values {
 					values[i] = corpus.row(i)
 				}
 				texts := textsOf(values)
-				open, closed := new(searches), new(searches)
+				open, closed := new(searchCache), new(searchCache)
 				for i, token := range corpus.tokens {
 					tokens := [][]byte{[]byte(token)}
 					if i%3 == 2 {
@@ -85,16 +85,16 @@ func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
 						rows := randomRows(random, share, n)
 						want := rows
 						want.keep(func(row int) bool { return contains(values[row], tokens) })
-						for name, h := range map[string]*searches{"open": open, "closed": closed} {
+						for name, h := range map[string]*searchCache{"open": open, "closed": closed} {
 							got := rows
 							h.narrow(&search{tokens: tokens}, &texts, name == "closed", &got)
 							if got != want {
-								t.Fatalf("%s: search %q in %d rows: %d rows, want %d", name, tokens, rows.count(), got.count(), want.count())
+								t.Fatalf("%s: search %q in %d rows: %d rows, want %d", name, tokens, rows.Count(), got.Count(), want.Count())
 							}
 						}
 					}
 				}
-				if open.bytes() != 0 || n > readRows && closed.bytes() == 0 {
+				if open.bytes() != 0 || n > minIndexedRows && closed.bytes() == 0 {
 					t.Errorf("an open chunk remembers %d bytes, a closed one %d", open.bytes(), closed.bytes())
 				}
 			})
@@ -108,15 +108,15 @@ func contains(values []string, tokens [][]byte) bool {
 	})
 }
 
-func (s *rowset) keep(holds func(row int) bool) {
-	for row := range chunkRows {
-		if s.has(row) && !holds(row) {
+func (s *RowSet) keep(holds func(row int) bool) {
+	for row := range MaxRowGroup {
+		if s.Has(row) && !holds(row) {
 			s.drop(row)
 		}
 	}
 }
 
-func randomRows(random *rand.Rand, count, of int) (rows rowset) {
+func randomRows(random *rand.Rand, count, of int) (rows RowSet) {
 	for _, row := range random.Perm(of)[:count] {
 		rows.add(row)
 	}
@@ -125,22 +125,22 @@ func randomRows(random *rand.Rand, count, of int) (rows rowset) {
 
 func TestGapsGiveBackTheirRows(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
-	for _, rows := range [][]int{{}, {0}, {253}, {254}, {255}, {508}, {chunkRows - 1}, {0, chunkRows - 1}, {1, 255, 509, 510}} {
-		var want, got rowset
+	for _, rows := range [][]int{{}, {0}, {253}, {254}, {255}, {508}, {MaxRowGroup - 1}, {0, MaxRowGroup - 1}, {1, 255, 509, 510}} {
+		var want, got RowSet
 		for _, row := range rows {
 			want.add(row)
 		}
-		gaps := appendGaps(nil, &want)
-		readGaps(append(gaps, 7), &got)
+		gaps := appendDeltas(nil, &want)
+		readDeltas(append(gaps, 7), &got)
 		if got != want {
-			t.Errorf("%v as %v: %d rows, want %d", rows, gaps, got.count(), want.count())
+			t.Errorf("%v as %v: %d rows, want %d", rows, gaps, got.Count(), want.Count())
 		}
 	}
 	for n := range 300 {
-		want, got := randomRows(random, n, chunkRows), rowset{}
-		readGaps(appendGaps(nil, &want), &got)
+		want, got := randomRows(random, n, MaxRowGroup), RowSet{}
+		readDeltas(appendDeltas(nil, &want), &got)
 		if got != want {
-			t.Errorf("%d rows: got %d", n, got.count())
+			t.Errorf("%d rows: got %d", n, got.Count())
 		}
 	}
 }
@@ -148,11 +148,11 @@ func TestGapsGiveBackTheirRows(t *testing.T) {
 // A schema without searched text has chunks without any.
 func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
 	texts := newTexts()
-	for _, n := range []int{1, readRows + 1} {
+	for _, n := range []int{1, minIndexedRows + 1} {
 		for _, tokens := range [][][]byte{{[]byte("a")}, {[]byte("ab"), []byte("abc")}} {
 			rows := randomRows(rand.New(rand.NewPCG(1, 1)), n, n)
-			if new(searches).narrow(&search{tokens: tokens}, &texts, true, &rows); !rows.empty() {
-				t.Errorf("%q in %d rows: found %d", tokens, n, rows.count())
+			if new(searchCache).narrow(&search{tokens: tokens}, &texts, true, &rows); !rows.Empty() {
+				t.Errorf("%q in %d rows: found %d", tokens, n, rows.Count())
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
 // A chunk's signature is for the rows that it had; one that takes more has none.
 func TestSealedChunkForgetsItsSearches(t *testing.T) {
 	texts := textsOf(make([][]string, 100))
-	var h searches
+	var h searchCache
 	rows := randomRows(rand.New(rand.NewPCG(1, 1)), 100, 100)
 	h.narrow(&search{tokens: [][]byte{[]byte("abc")}}, &texts, true, &rows)
 	if h.forget(); h.bytes() != 0 {
@@ -172,20 +172,20 @@ func TestSealedChunkForgetsItsSearches(t *testing.T) {
 func BenchmarkSign(b *testing.B) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, corpus := range corpora(random) {
-		values := make([][]string, chunkRows)
+		values := make([][]string, MaxRowGroup)
 		for i := range values {
 			values[i] = corpus.row(i)
 		}
-		texts, signer := textsOf(values), new(signer)
+		texts, signer := textsOf(values), new(bigramIndexer)
 		b.Run(corpus.name, func(b *testing.B) {
 			b.ReportAllocs()
-			var s *signature
+			var s *bigramIndex
 			for b.Loop() {
-				s = signer.sign(&texts)
+				s = signer.build(&texts)
 			}
-			b.ReportMetric(float64(len(texts.data))/chunkRows, "textB/row")
-			b.ReportMetric(float64(s.bytes())/chunkRows, "B/row")
-			b.ReportMetric(float64(len(s.pairs)), "pairs")
+			b.ReportMetric(float64(len(texts.Data))/MaxRowGroup, "textB/row")
+			b.ReportMetric(float64(s.bytes())/MaxRowGroup, "B/row")
+			b.ReportMetric(float64(len(s.bigrams)), "pairs")
 		})
 	}
 }
@@ -193,13 +193,13 @@ func BenchmarkSign(b *testing.B) {
 // ForgetSearches takes from the view's chunks what they remember of searches.
 // Their signatures stay when only tokens are to be forgotten.
 func ForgetSearches(v *View, onlyTokens bool) {
-	for _, c := range v.table.chunks {
+	for _, c := range v.table.groups {
 		if c == nil {
 			continue
 		}
-		signature := c.searches.signature.Load()
-		if c.searches.forget(); onlyTokens {
-			c.searches.signature.Store(signature)
+		signature := c.cache.index.Load()
+		if c.cache.forget(); onlyTokens {
+			c.cache.index.Store(signature)
 		}
 	}
 }

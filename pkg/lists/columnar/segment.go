@@ -16,7 +16,7 @@ import (
 // are nil. The same documents make the same bytes, whatever their order, with the
 // same release of zstd.
 type Encoded struct {
-	Groups [Groups][]byte
+	Groups [NumColumnGroups][]byte
 	// Rows counts the documents, and Tombstones how many of them are deleted.
 	Rows, Tombstones int
 	// MaxVisible is the latest Visible of all documents; 0 when there is none.
@@ -27,12 +27,12 @@ type Encoded struct {
 type Segment struct {
 	schema       *Schema
 	id           segmentID
-	dictionaries []*dictionary // by Col, nil unless a Keyword; not made to be looked up
-	chunks       []*chunk
-	deleted      []*rowset // by chunk; nil where no document is deleted
+	dictionaries []*Dictionary // by Col, nil unless a Keyword; not made to be looked up
+	groups       []*RowGroup
+	deleted      []*RowSet // by chunk; nil where no document is deleted
 	rows         int
 	tombstones   int
-	groups       GroupSet // decoded
+	decoded       ColumnGroupSet // decoded
 	view         *View    // that owns the segment
 }
 
@@ -51,20 +51,20 @@ func EncodeSegment(s *Schema, docs []Document) Encoded {
 	s.own(docs, "EncodeSegment")
 	t := newTable(s)
 	cells := make([]cell, len(s.columns)+1)
-	var chunks []*chunk
+	var chunks []*RowGroup
 	for i, u := range newest(docs) {
-		if i%chunkRows == 0 {
-			chunks = append(chunks, newChunk(s))
+		if i%MaxRowGroup == 0 {
+			chunks = append(chunks, NewRowGroup(s))
 		}
 		c := chunks[len(chunks)-1]
 		if u.Deleted {
-			c.appendDeleted(u.key(), u.Revision, u.visible)
+			c.AppendDeleted(u.key(), u.Revision, u.visible)
 			continue
 		}
 		u.split(cells)
-		c.append(u.Document, u.visible, cells, t.dictionaries)
+		c.Append(u.Document, u.visible, cells, t.dictionaries)
 	}
-	sorted, codes := joinDictionaries(s, [][]*dictionary{t.dictionaries}, nil)
+	sorted, codes := joinDictionaries(s, [][]*Dictionary{t.dictionaries}, nil)
 	w := newSegmentWriter(s, sorted)
 	for _, c := range chunks {
 		c.mapCodes(codes[0])
@@ -87,24 +87,24 @@ func (s *Schema) own(docs []Document, what string) {
 }
 
 // appendDeleted adds the row of a deleted document, which does not live.
-func (c *chunk) appendDeleted(k key, revision, visible int64) {
+func (c *RowGroup) AppendDeleted(k Key, revision, visible int64) {
 	c.appendHead(k, revision, visible)
-	c.kill(c.rows() - 1)
-	for i := range c.columns {
-		c.columns[i].ints.appendNull()
+	c.markDead(c.Rows() - 1)
+	for i := range c.Columns {
+		c.Columns[i].Values.appendNull()
 	}
-	for g := range c.texts {
-		c.texts[g].close()
+	for g := range c.Text {
+		c.Text[g].close()
 	}
 }
 
 // mapCodes replaces the codes of a chunk that is not packed.
-func (c *chunk) mapCodes(codes [][]int64) {
+func (c *RowGroup) mapCodes(codes [][]int64) {
 	for col, to := range codes {
 		if to == nil {
 			continue
 		}
-		raw := c.columns[col].ints.raw
+		raw := c.Columns[col].Values.Raw
 		for row, code := range raw {
 			raw[row] = to[code]
 		}
@@ -115,15 +115,15 @@ func (c *chunk) mapCodes(codes [][]int64) {
 // its dictionaries.
 type segmentWriter struct {
 	schema  *Schema
-	frames  [Groups][]byte // of the blocks
+	frames  [NumColumnGroups][]byte // of the blocks
 	lengths [2][]byte      // of the rows of text
-	sizes   [Groups]int
+	sizes   [NumColumnGroups]int
 	sum     hash.Hash
 	raw     []byte
 	encoded Encoded
 }
 
-func newSegmentWriter(s *Schema, dictionaries []*dictionary) *segmentWriter {
+func newSegmentWriter(s *Schema, dictionaries []*Dictionary) *segmentWriter {
 	w := &segmentWriter{schema: s, sum: sha256.New()}
 	for _, d := range dictionaries {
 		if d != nil {
@@ -134,28 +134,28 @@ func newSegmentWriter(s *Schema, dictionaries []*dictionary) *segmentWriter {
 	return w
 }
 
-func (w *segmentWriter) frame(g Group, raw []byte) {
+func (w *segmentWriter) frame(g ColumnGroup, raw []byte) {
 	w.sizes[g] += len(raw)
 	w.sum.Write(raw)
 	w.frames[g] = appendFrame(w.frames[g], raw)
 }
 
-func (w *segmentWriter) add(c *chunk) {
+func (w *segmentWriter) add(c *RowGroup) {
 	w.raw = appendBlock(w.raw[:0], c)
 	w.frame(Core, w.raw)
-	dead := c.dead()
+	dead := c.Deleted()
 	for g, cols := range w.schema.groups {
 		if len(cols) > 0 {
-			w.lengths[g] = appendLengths(w.lengths[g], &c.texts[g], dead)
-			w.frame(textGroup(g), c.texts[g].data)
+			w.lengths[g] = appendLengths(w.lengths[g], &c.Text[g], dead)
+			w.frame(textGroup(g), c.Text[g].Data)
 		}
 	}
 	if w.encoded.Rows == 0 {
-		w.encoded.MaxVisible = c.visible.raw[0]
+		w.encoded.MaxVisible = c.Visible.Raw[0]
 	}
-	w.encoded.MaxVisible = max(w.encoded.MaxVisible, slices.Max(c.visible.raw))
-	w.encoded.Rows += c.rows()
-	w.encoded.Tombstones += c.rows() - c.liveCount
+	w.encoded.MaxVisible = max(w.encoded.MaxVisible, slices.Max(c.Visible.Raw))
+	w.encoded.Rows += c.Rows()
+	w.encoded.Tombstones += c.Rows() - c.liveCount
 }
 
 func (w *segmentWriter) finish() (Encoded, error) {
@@ -188,7 +188,7 @@ func sealGroup(b []byte) []byte {
 const segmentMagic = "cseg"
 
 // appendHead writes what every group starts with.
-func (s *Schema) appendHead(dst []byte, g Group, id segmentID) []byte {
+func (s *Schema) appendHead(dst []byte, g ColumnGroup, id segmentID) []byte {
 	dst = append(dst, segmentMagic...)
 	dst = append(dst, segmentVersion, byte(g))
 	dst = append(dst, id[:]...)
@@ -218,7 +218,7 @@ func (s *Schema) sum() [8]byte {
 
 // openGroup checks the checksum and the head of a group and returns a reader of
 // what follows.
-func (s *Schema) openGroup(g Group, data []byte) (*reader, segmentID, error) {
+func (s *Schema) openGroup(g ColumnGroup, data []byte) (*reader, segmentID, error) {
 	fail := func(what string, err error) (*reader, segmentID, error) {
 		return nil, segmentID{}, fmt.Errorf("%s: %w", what, err)
 	}
@@ -234,7 +234,7 @@ func (s *Schema) openGroup(g Group, data []byte) (*reader, segmentID, error) {
 	}
 	r := &reader{data: body}
 	r.take(uint64(len(segmentMagic) + 1))
-	group := Group(r.byte())
+	group := ColumnGroup(r.byte())
 	var id segmentID
 	copy(id[:], r.take(uint64(len(id))))
 	name := r.take(r.uvarint())
@@ -261,7 +261,7 @@ func DecodeSegment(s *Schema, core []byte) (*Segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode a segment of %s: %w", s.name, err)
 	}
-	g := &Segment{schema: s, id: id, groups: setOf(Core)}
+	g := &Segment{schema: s, id: id, decoded: SetOf(Core)}
 	if !g.read(r) {
 		return nil, fmt.Errorf("decode a segment of %s: %w", s.name, ErrFormat)
 	}
@@ -282,8 +282,8 @@ func (g *Segment) read(r *reader) bool {
 	}
 	b := newBlockReader(g.schema, g.dictionaries)
 	found := 0
-	for left := g.rows; left > 0; left -= chunkRows {
-		n := min(left, chunkRows)
+	for left := g.rows; left > 0; left -= MaxRowGroup {
+		n := min(left, MaxRowGroup)
 		b.raw = r.frame(b.raw, min(room, g.schema.maxBlock(n)))
 		room -= len(b.raw)
 		if r.bad {
@@ -293,20 +293,20 @@ func (g *Segment) read(r *reader) bool {
 		if !ok {
 			return false
 		}
-		dead := c.dead()
-		found += orEmpty(dead).count()
-		g.chunks = append(g.chunks, c)
+		dead := c.Deleted()
+		found += orEmpty(dead).Count()
+		g.groups = append(g.groups, c)
 		g.deleted = append(g.deleted, dead)
 	}
 	return len(r.data) == 0 && found == g.tombstones && b.allUsed(g.dictionaries)
 }
 
-func newBlockReader(s *Schema, dictionaries []*dictionary) *blockReader {
+func newBlockReader(s *Schema, dictionaries []*Dictionary) *blockReader {
 	b := &blockReader{schema: s, used: make([][]uint64, len(dictionaries)), spans: make([]int64, len(dictionaries))}
 	for col, d := range dictionaries {
 		if d != nil {
-			b.spans[col] = int64(d.span())
-			b.used[col] = make([]uint64, (d.span()+63)/64)
+			b.spans[col] = int64(d.Span())
+			b.used[col] = make([]uint64, (d.Span()+63)/64)
 		}
 	}
 	return b
@@ -314,13 +314,13 @@ func newBlockReader(s *Schema, dictionaries []*dictionary) *blockReader {
 
 // allUsed says whether the codes that occur are all that the dictionaries have,
 // and no others.
-func (b *blockReader) allUsed(dictionaries []*dictionary) bool {
+func (b *blockReader) allUsed(dictionaries []*Dictionary) bool {
 	for col, d := range dictionaries {
 		if d == nil {
 			continue
 		}
 		used := b.used[col]
-		for s, members := range d.members {
+		for s, members := range d.Sets {
 			code := 2*s + 1
 			if used[code>>6]>>(code&63)&1 == 0 {
 				return false
@@ -331,10 +331,10 @@ func (b *blockReader) allUsed(dictionaries []*dictionary) bool {
 			}
 		}
 		used[0] &^= 1
-		if bitsSet(used) != len(d.ends) {
+		if bitsSet(used) != len(d.Ends) {
 			return false
 		}
-		for v := range d.ends {
+		for v := range d.Ends {
 			if code := 2*v + 2; used[code>>6]>>(code&63)&1 == 0 {
 				return false
 			}
@@ -346,11 +346,11 @@ func (b *blockReader) allUsed(dictionaries []*dictionary) bool {
 // Decode reads a group of text of the same segment; a group that was read before
 // is left as it is. It keeps nothing of data. Errors are as of DecodeSegment; the
 // segment is as it was then.
-func (g *Segment) Decode(group Group, data []byte) error {
+func (g *Segment) Decode(group ColumnGroup, data []byte) error {
 	if g.view != nil {
 		panic("index: Decode: the segment is in a view; see Fill")
 	}
-	if g.groups.Has(group) {
+	if g.decoded.Has(group) {
 		return nil
 	}
 	blocks, err := g.decodeText(group, data)
@@ -358,14 +358,14 @@ func (g *Segment) Decode(group Group, data []byte) error {
 		return err
 	}
 	for i := range blocks {
-		blocks[i].give(g.chunks[i], int(group-SearchText))
+		blocks[i].give(g.groups[i], int(group-SearchText))
 	}
-	g.groups |= setOf(group)
+	g.decoded |= SetOf(group)
 	return nil
 }
 
-func (g *Segment) decodeText(group Group, data []byte) ([]textBlock, error) {
-	if group == Core || !g.schema.Groups().Has(group) {
+func (g *Segment) decodeText(group ColumnGroup, data []byte) ([]textBlock, error) {
+	if group == Core || !g.schema.ColumnGroups().Has(group) {
 		panic(fmt.Sprintf("index: schema %s has no text in group %d", g.schema.name, group))
 	}
 	blocks, err := g.readText(group, data)
@@ -375,7 +375,7 @@ func (g *Segment) decodeText(group Group, data []byte) ([]textBlock, error) {
 	return blocks, nil
 }
 
-func (g *Segment) readText(group Group, data []byte) ([]textBlock, error) {
+func (g *Segment) readText(group ColumnGroup, data []byte) ([]textBlock, error) {
 	r, id, err := g.schema.openGroup(group, data)
 	if err != nil {
 		return nil, err
@@ -388,13 +388,13 @@ func (g *Segment) readText(group Group, data []byte) ([]textBlock, error) {
 	b.room -= len(lengths.data)
 	blocks := make([]textBlock, 0, len(g.deleted))
 	for i := range g.deleted {
-		t := texts{starts: b.starts(lengths, g.rowsOf(i), g.deleted[i])}
+		t := TextRows{Starts: b.starts(lengths, g.rowsOf(i), g.deleted[i])}
 		if lengths.bad || r.bad {
 			break
 		}
-		size := int(t.starts[len(t.starts)-1])
-		t.data = r.frame(nil, size)
-		if r.bad || len(t.data) != size {
+		size := int(t.Starts[len(t.Starts)-1])
+		t.Data = r.frame(nil, size)
+		if r.bad || len(t.Data) != size {
 			break
 		}
 		block, ok := b.scan(t, g.deleted[i])
@@ -410,7 +410,7 @@ func (g *Segment) readText(group Group, data []byte) ([]textBlock, error) {
 }
 
 // rowsOf returns how many rows the i-th block has.
-func (g *Segment) rowsOf(i int) int { return min(g.rows-i*chunkRows, chunkRows) }
+func (g *Segment) rowsOf(i int) int { return min(g.rows-i*MaxRowGroup, MaxRowGroup) }
 
 // Rows counts the documents, deleted ones among them.
 func (g *Segment) Rows() int { return g.rows }
@@ -423,9 +423,9 @@ func (g *Segment) Tombstones() int { return g.tombstones }
 func (g *Segment) Documents() iter.Seq[Document] {
 	g.want("Documents")
 	return func(yield func(Document) bool) {
-		for _, c := range g.chunks {
-			for row := range c.rows() {
-				if !yield(c.document(row, g.dictionaries)) {
+		for _, c := range g.groups {
+			for row := range c.Rows() {
+				if !yield(c.Document(row, g.dictionaries)) {
 					return
 				}
 			}
@@ -438,17 +438,17 @@ func (g *Segment) want(what string) {
 	if g.view != nil {
 		panic(fmt.Sprintf("index: %s: the segment is in a view", what))
 	}
-	if missing := g.schema.Groups() &^ g.groups; missing != 0 {
-		panic(fmt.Sprintf("index: %s: the %s of the segment is not decoded", what, Group(bits.TrailingZeros8(uint8(missing)))))
+	if missing := g.schema.ColumnGroups() &^ g.decoded; missing != 0 {
+		panic(fmt.Sprintf("index: %s: the %s of the segment is not decoded", what, ColumnGroup(bits.TrailingZeros8(uint8(missing)))))
 	}
 }
 
 // document makes the document of a row again.
-func (c *chunk) document(row int, dictionaries []*dictionary) Document {
-	k := c.key(row)
+func (c *RowGroup) Document(row int, dictionaries []*Dictionary) Document {
+	k := c.Key(row)
 	d := Document{
-		ID: k.id, Sub: k.sub, Revision: c.revision.at(row), Visible: c.visible.at(row),
-		Deleted: !c.live.has(row), schema: c.schema,
+		ID: k.ID, Sub: k.Sub, Revision: c.Revision.At(row), Visible: c.Visible.At(row),
+		Deleted: !c.Live.Has(row), schema: c.schema,
 	}
 	if d.Deleted {
 		return d
@@ -456,15 +456,15 @@ func (c *chunk) document(row int, dictionaries []*dictionary) Document {
 	values := make([]byte, 0, 128)
 	for i, declared := range c.schema.columns {
 		col := Col(i + 1)
-		column := &c.columns[col]
-		null := column.absent != nil && column.absent.has(row)
+		column := &c.Columns[col]
+		null := column.Null != nil && column.Null.Has(row)
 		switch declared.Type {
 		case Keyword:
-			values = appendKeyword(values, col, dictionaries[col], column.ints.at(row))
+			values = appendKeyword(values, col, dictionaries[col], column.Values.At(row))
 		case Bool:
 			if !null {
 				kind := kindFalse
-				if column.truth != nil && column.truth.has(row) {
+				if column.True != nil && column.True.Has(row) {
 					kind = kindTrue
 				}
 				values = append(values, byte(col), kind)
@@ -472,11 +472,11 @@ func (c *chunk) document(row int, dictionaries []*dictionary) Document {
 		case Number, Time:
 			if !null {
 				values = append(values, byte(col), kindNumber)
-				values = binary.AppendVarint(values, column.ints.at(row))
+				values = binary.AppendVarint(values, column.Values.At(row))
 			}
 		case Text:
 			p := c.schema.place[col]
-			values = appendText(values, col, c.texts[p.group].row(row), p.rank)
+			values = appendText(values, col, c.Text[p.group].Row(row), p.rank)
 		}
 	}
 	if len(values) > 0 {

@@ -152,7 +152,7 @@ func BenchmarkSegmentLoad(b *testing.B) {
 		{"42000Orders", orderSchema, orderDocuments(0, 42_000)},
 	} {
 		e := columnar.EncodeSegment(row.schema, row.docs)
-		for _, groups := range [][]columnar.Group{nil, {columnar.SearchText}, textGroups(row.schema)} {
+		for _, groups := range [][]columnar.ColumnGroup{nil, {columnar.SearchText}, textGroups(row.schema)} {
 			b.Run(fmt.Sprintf("%s/%dGroups", row.name, len(groups)+1), func(b *testing.B) {
 				var v *columnar.View
 				measureCPU(b, func() {
@@ -229,7 +229,7 @@ func BenchmarkMonthLoad(b *testing.B) {
 		months = append(months, columnar.EncodeSegment(orderSchema, orderDocuments(m*42_000, (m+1)*42_000)))
 	}
 	const last = 12
-	for _, groups := range [][]columnar.Group{nil, textGroups(orderSchema)} {
+	for _, groups := range [][]columnar.ColumnGroup{nil, textGroups(orderSchema)} {
 		b.Run(fmt.Sprintf("%dGroups", len(groups)+1), func(b *testing.B) {
 			best := time.Duration(1 << 62)
 			for b.Loop() {

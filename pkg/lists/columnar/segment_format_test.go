@@ -30,7 +30,7 @@ func vectorDocuments() []columnar.Document {
 		everything.Tombstone(number(2), 0, 1_760_000_000_700, 1_760_000_002_000),
 		everything.Build(number(3), 0).Document(1_760_000_000_900, 1_760_000_000_900),
 		everything.Build(number(3), 4).Keyword(state, "old").Keyword(sites, "b").Bool(active, false).Number(price, -7).
-			Text(ref, "X 1").Document(1_760_000_000_901, 1_760_000_000_901),
+			Text(listRef, "X 1").Document(1_760_000_000_901, 1_760_000_000_901),
 	}
 	for n := range 20 {
 		docs = append(docs, everything.Build(number(100+n*n), 0).Keyword(state, []string{"new", "old", "sold"}[n%3]).
@@ -76,7 +76,7 @@ func TestSegmentsOfTheVectorFileAreReadAndWritten(t *testing.T) {
 	}
 	// Another release of zstd may compress otherwise.
 	for g, data := range kept.Groups {
-		want, got := takeApart(t, columnar.Group(g), data), takeApart(t, columnar.Group(g), e.Groups[g])
+		want, got := takeApart(t, columnar.ColumnGroup(g), data), takeApart(t, columnar.ColumnGroup(g), e.Groups[g])
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("group %d is written otherwise (-file +now):\n%s", g, diff)
 		}
@@ -99,7 +99,7 @@ func writeVector(t *testing.T, e columnar.Encoded) {
 	}
 }
 
-func takeApart(t failer, g columnar.Group, data []byte) columnar.SegmentParts {
+func takeApart(t failer, g columnar.ColumnGroup, data []byte) columnar.SegmentParts {
 	t.Helper()
 	p, err := columnar.TakeApart(everything, g, data)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestSegmentHasTheSpecifiedForm(t *testing.T) {
 		{"0001" + "02" + "000004", "fe" + "78ff79fffe"}, // lengths 1 and 4 more
 		{"0001" + "02" + "000002", "fe" + "6efffe"},
 	} {
-		p, err := columnar.TakeApart(small, columnar.Group(g), e.Groups[g])
+		p, err := columnar.TakeApart(small, columnar.ColumnGroup(g), e.Groups[g])
 		if err != nil {
 			t.Fatalf("group %d: %v", g, err)
 		}
@@ -156,7 +156,7 @@ func TestSegmentHasTheSpecifiedForm(t *testing.T) {
 func TestAlteredGroupsAreRefused(t *testing.T) {
 	e := columnar.EncodeSegment(everything, vectorDocuments())
 	for g := range e.Groups {
-		group := columnar.Group(g)
+		group := columnar.ColumnGroup(g)
 		read := func(data []byte) error {
 			if group == columnar.Core {
 				_, err := columnar.DecodeSegment(everything, data)
@@ -222,7 +222,7 @@ func TestSegmentsOfAnotherFormAreRefused(t *testing.T) {
 	}
 	e := columnar.EncodeSegment(everything, docs)
 	for g := range e.Groups {
-		group := columnar.Group(g)
+		group := columnar.ColumnGroup(g)
 		parts := takeApart(t, group, e.Groups[g])
 		refused := func(what string, p columnar.SegmentParts) {
 			t.Helper()
@@ -316,7 +316,7 @@ func FuzzDecodeSegment(f *testing.F) {
 		}
 		var e columnar.Encoded
 		for g, p := range []columnar.SegmentParts{core, search, other} {
-			e.Groups[g] = columnar.Assemble(everything, columnar.Group(g), p)
+			e.Groups[g] = columnar.Assemble(everything, columnar.ColumnGroup(g), p)
 		}
 		checkHostile(t, e)
 	})
@@ -333,7 +333,7 @@ func FuzzDecodeSegmentBytes(f *testing.F) {
 		f.Add(e.Groups[0][:len(e.Groups[0])/2], e.Groups[1], e.Groups[2])
 	}
 	f.Fuzz(func(t *testing.T, core, search, other []byte) {
-		e := columnar.Encoded{Groups: [columnar.Groups][]byte{core, search, other}}
+		e := columnar.Encoded{Groups: [columnar.NumColumnGroups][]byte{core, search, other}}
 		for g, data := range e.Groups {
 			if len(data) >= 4 {
 				e.Groups[g] = columnar.Reseal(data)
@@ -361,7 +361,7 @@ func checkHostile(t *testing.T, e columnar.Encoded) {
 	}
 	again := columnar.EncodeSegment(everything, docs)
 	for group, data := range again.Groups {
-		got, want := takeApart(t, columnar.Group(group), data), takeApart(t, columnar.Group(group), e.Groups[group])
+		got, want := takeApart(t, columnar.ColumnGroup(group), data), takeApart(t, columnar.ColumnGroup(group), e.Groups[group])
 		if !bytes.Equal(got.Frames[0], want.Frames[0]) && group == int(columnar.Core) {
 			t.Fatalf("dictionaries written again as %x, were %x", got.Frames[0], want.Frames[0])
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // decoded reads the groups of a segment.
-func decoded(t failer, s *columnar.Schema, e columnar.Encoded, groups ...columnar.Group) *columnar.Segment {
+func decoded(t failer, s *columnar.Schema, e columnar.Encoded, groups ...columnar.ColumnGroup) *columnar.Segment {
 	t.Helper()
 	g, err := columnar.DecodeSegment(s, e.Groups[columnar.Core])
 	if err != nil {
@@ -33,10 +33,10 @@ func wholeSegment(t failer, s *columnar.Schema, e columnar.Encoded) *columnar.Se
 	return decoded(t, s, e, textGroups(s)...)
 }
 
-func textGroups(s *columnar.Schema) []columnar.Group {
-	var groups []columnar.Group
-	for g := columnar.SearchText; g < columnar.Groups; g++ {
-		if s.Groups().Has(g) {
+func textGroups(s *columnar.Schema) []columnar.ColumnGroup {
+	var groups []columnar.ColumnGroup
+	for g := columnar.SearchText; g < columnar.NumColumnGroups; g++ {
+		if s.ColumnGroups().Has(g) {
 			groups = append(groups, g)
 		}
 	}
@@ -150,7 +150,7 @@ func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
 
 func TestGroupsAreTiedToTheirSegment(t *testing.T) {
 	doc := func(text string) columnar.Document {
-		return everything.Build(number(1), 0).Text(name, text).Text(ref, text).Document(1, 1)
+		return everything.Build(number(1), 0).Text(name, text).Text(listRef, text).Document(1, 1)
 	}
 	a := columnar.EncodeSegment(everything, []columnar.Document{doc("one")})
 	b := columnar.EncodeSegment(everything, []columnar.Document{doc("two")})

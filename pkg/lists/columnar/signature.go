@@ -9,25 +9,25 @@ import (
 // of bytes its searched text holds within a value. A search reads the text only of
 // rows that have all the pairs of a token, and of none for a token of one or two
 // bytes, for which the pairs tell all.
-type signature struct {
-	pairs []uint16 // those that occur, ascending; the first byte counts more
-	refs  []ref    // by place in pairs
-	sets  []rowset
-	gaps  []byte // of pairs that are in few rows, as appendGaps writes them
+type bigramIndex struct {
+	bigrams []uint16 // those that occur, ascending; the first byte counts more
+	lists  []listRef    // by place in pairs
+	sets  []RowSet
+	deltas  []byte // of pairs that are in few rows, as appendGaps writes them
 }
 
 // ref says where the rows of a pair are.
-type ref uint32
+type listRef uint32
 
 const (
-	refGaps   ref = 1 << 31 // in gaps, from the place that the lower bits give; otherwise in sets
-	refShared ref = 1 << 30 // pairs share the set: a row of it has one of them
+	refDeltas   listRef = 1 << 31 // in gaps, from the place that the lower bits give; otherwise in sets
+	refShared listRef = 1 << 30 // pairs share the set: a row of it has one of them
 	refPlace      = refShared - 1
 )
 
 // gapRows is up to how many rows are written as gaps: that takes a byte for each,
 // but reading them takes longer than reading a set.
-const gapRows = 256
+const maxDeltaRows = 256
 
 // A chunk of text in many scripts has more pairs than are worth a set each. Those
 // that come late share some.
@@ -37,19 +37,19 @@ const (
 )
 
 // signer makes signatures; it keeps its memory from one to the next.
-type signer struct {
+type bigramIndexer struct {
 	numbers [1 << 16]uint16 // of a pair's set, by pair; 0 for none yet
 	seen    [1 << 10]uint64 // which pairs occur, a bit for each
 	block   [1 << 12]uint64 // of 64 rows: those that have a pair, by number of its set
 	sets    []scratchSet    // by number
 	count   int             // how many own sets there are
-	made    signature
+	made    bigramIndex
 }
 
 // scratchSet is a rowset with a gap behind it: words at the same place of rowsets
 // that lie side by side, 512 bytes apart, would crowd a few places of the caches.
 type scratchSet struct {
-	rowset
+	RowSet
 	_ [64]byte
 }
 
@@ -57,18 +57,18 @@ type scratchSet struct {
 // end of a value or a column.
 const noSet = 1
 
-func (s *signer) sign(t *texts) *signature {
+func (s *bigramIndexer) build(t *TextRows) *bigramIndex {
 	s.reset()
-	rows := len(t.starts) - 1
-	previous := uint16(endColumn)
+	rows := len(t.Starts) - 1
+	previous := uint16(EndColumn)
 	for first := 0; first < rows; first += 64 {
 		for row := first; row < min(first+64, rows); row++ {
-			previous = s.mark(t.row(row), previous, 1<<(row&63))
+			previous = s.mark(t.Row(row), previous, 1<<(row&63))
 		}
 		// Going from set to set for every byte would take longer than all the rest.
 		for n := range s.sets {
 			if word := s.block[n]; word != 0 {
-				s.sets[n].rowset[first>>6] = word
+				s.sets[n].RowSet[first>>6] = word
 				s.block[n] = 0
 			}
 		}
@@ -77,7 +77,7 @@ func (s *signer) sign(t *texts) *signature {
 }
 
 // mark sets a row's bit for each of its pairs and returns its last byte.
-func (s *signer) mark(row []byte, previous uint16, bit uint64) uint16 {
+func (s *bigramIndexer) mark(row []byte, previous uint16, bit uint64) uint16 {
 	for _, b := range row {
 		pair := previous<<8 | uint16(b)
 		previous = uint16(b)
@@ -90,12 +90,12 @@ func (s *signer) mark(row []byte, previous uint16, bit uint64) uint16 {
 	return previous
 }
 
-func (s *signer) reset() {
+func (s *bigramIndexer) reset() {
 	clear(s.numbers[:])
 	clear(s.seen[:])
 	for b := range 256 {
-		s.numbers[endColumn<<8|b] = noSet
-		s.numbers[endValue<<8|b] = noSet
+		s.numbers[EndColumn<<8|b] = noSet
+		s.numbers[EndValue<<8|b] = noSet
 	}
 	s.count = 0
 	s.sets = slices.Grow(s.sets[:0], 1024)[:noSet+1]
@@ -103,7 +103,7 @@ func (s *signer) reset() {
 }
 
 // number gives a pair its set.
-func (s *signer) number(pair uint16) uint16 {
+func (s *bigramIndexer) number(pair uint16) uint16 {
 	s.seen[pair>>6] |= 1 << (pair & 63)
 	n := noSet + 1 + s.count
 	switch {
@@ -120,52 +120,52 @@ func (s *signer) number(pair uint16) uint16 {
 	return uint16(n)
 }
 
-func (s *signer) write() *signature {
+func (s *bigramIndexer) write() *bigramIndex {
 	m := &s.made
-	m.pairs, m.refs, m.sets, m.gaps = m.pairs[:0], m.refs[:0], m.sets[:0], m.gaps[:0]
-	shared := make([]ref, sharedSets)
+	m.bigrams, m.lists, m.sets, m.deltas = m.bigrams[:0], m.lists[:0], m.sets[:0], m.deltas[:0]
+	shared := make([]listRef, sharedSets)
 	for w, word := range s.seen {
 		for ; word != 0; word &= word - 1 {
 			pair := uint16(w<<6 + bits.TrailingZeros64(word))
 			n := int(s.numbers[pair])
-			m.pairs = append(m.pairs, pair)
+			m.bigrams = append(m.bigrams, pair)
 			if n <= noSet+ownSets {
-				m.refs = append(m.refs, m.add(&s.sets[n].rowset))
+				m.lists = append(m.lists, m.add(&s.sets[n].RowSet))
 				continue
 			}
 			r := &shared[n-noSet-ownSets-1]
 			if *r == 0 {
-				*r = m.addSet(&s.sets[n].rowset) | refShared
+				*r = m.addSet(&s.sets[n].RowSet) | refShared
 			}
-			m.refs = append(m.refs, *r)
+			m.lists = append(m.lists, *r)
 		}
 	}
-	return &signature{
-		pairs: append(make([]uint16, 0, len(m.pairs)), m.pairs...),
-		refs:  append(make([]ref, 0, len(m.refs)), m.refs...),
-		sets:  append(make([]rowset, 0, len(m.sets)), m.sets...),
-		gaps:  append(make([]byte, 0, len(m.gaps)), m.gaps...),
+	return &bigramIndex{
+		bigrams: append(make([]uint16, 0, len(m.bigrams)), m.bigrams...),
+		lists:  append(make([]listRef, 0, len(m.lists)), m.lists...),
+		sets:  append(make([]RowSet, 0, len(m.sets)), m.sets...),
+		deltas:  append(make([]byte, 0, len(m.deltas)), m.deltas...),
 	}
 }
 
-func (s *signature) add(rows *rowset) ref {
-	if rows.count() > gapRows {
+func (s *bigramIndex) add(rows *RowSet) listRef {
+	if rows.Count() > maxDeltaRows {
 		return s.addSet(rows)
 	}
-	r := refGaps | ref(len(s.gaps))
-	s.gaps = appendGaps(s.gaps, rows)
+	r := refDeltas | listRef(len(s.deltas))
+	s.deltas = appendDeltas(s.deltas, rows)
 	return r
 }
 
-func (s *signature) addSet(rows *rowset) ref {
+func (s *bigramIndex) addSet(rows *RowSet) listRef {
 	s.sets = append(s.sets, *rows)
-	return ref(len(s.sets) - 1)
+	return listRef(len(s.sets) - 1)
 }
 
 // appendGaps writes a set of rows: for each row in rising order how much it is more
 // than the one before, the first than -1, in one byte; 255 stands for 254 more and
 // no row; and 0 at the end.
-func appendGaps(dst []byte, rows *rowset) []byte {
+func appendDeltas(dst []byte, rows *RowSet) []byte {
 	last := -1
 	for w, word := range rows {
 		for ; word != 0; word &= word - 1 {
@@ -181,7 +181,7 @@ func appendGaps(dst []byte, rows *rowset) []byte {
 	return append(dst, 0)
 }
 
-func readGaps(gaps []byte, rows *rowset) {
+func readDeltas(gaps []byte, rows *RowSet) {
 	row := -1
 	for _, gap := range gaps {
 		switch gap {
@@ -191,56 +191,56 @@ func readGaps(gaps []byte, rows *rowset) {
 			row += 254
 		default:
 			row += int(gap)
-			rows.add(row & chunkMask)
+			rows.add(row & rowMask)
 		}
 	}
 }
 
 // narrow keeps the rows that have all pairs of a token, and says whether all of
 // those hold the token.
-func (s *signature) narrow(token []byte, rows *rowset) (exact bool) {
+func (s *bigramIndex) narrow(token []byte, rows *RowSet) (exact bool) {
 	if len(token) == 1 {
 		return s.narrowByte(token[0], rows)
 	}
 	exact = len(token) == 2
-	for i := 1; i < len(token) && !rows.empty(); i++ {
-		place, ok := slices.BinarySearch(s.pairs, uint16(token[i-1])<<8|uint16(token[i]))
+	for i := 1; i < len(token) && !rows.Empty(); i++ {
+		place, ok := slices.BinarySearch(s.bigrams, uint16(token[i-1])<<8|uint16(token[i]))
 		if !ok {
-			*rows = rowset{}
+			*rows = RowSet{}
 			return true
 		}
-		r := s.refs[place]
+		r := s.lists[place]
 		exact = exact && r&refShared == 0
-		if r&refGaps == 0 {
-			rows.and(&s.sets[r&refPlace])
+		if r&refDeltas == 0 {
+			rows.And(&s.sets[r&refPlace])
 			continue
 		}
-		var few rowset
-		readGaps(s.gaps[r&refPlace:], &few)
-		rows.and(&few)
+		var few RowSet
+		readDeltas(s.deltas[r&refPlace:], &few)
+		rows.And(&few)
 	}
 	return exact
 }
 
 // narrowByte keeps the rows that have a pair which begins with b. Every byte of a
 // value begins one: the last with the value's end.
-func (s *signature) narrowByte(b byte, rows *rowset) (exact bool) {
-	place, _ := slices.BinarySearch(s.pairs, uint16(b)<<8)
+func (s *bigramIndex) narrowByte(b byte, rows *RowSet) (exact bool) {
+	place, _ := slices.BinarySearch(s.bigrams, uint16(b)<<8)
 	exact = true
-	var some rowset
-	for ; place < len(s.pairs) && s.pairs[place]>>8 == uint16(b); place++ {
-		r := s.refs[place]
+	var some RowSet
+	for ; place < len(s.bigrams) && s.bigrams[place]>>8 == uint16(b); place++ {
+		r := s.lists[place]
 		exact = exact && r&refShared == 0
-		if r&refGaps != 0 {
-			readGaps(s.gaps[r&refPlace:], &some)
+		if r&refDeltas != 0 {
+			readDeltas(s.deltas[r&refPlace:], &some)
 		} else {
-			some.or(&s.sets[r&refPlace])
+			some.Or(&s.sets[r&refPlace])
 		}
 	}
-	rows.and(&some)
+	rows.And(&some)
 	return exact
 }
 
-func (s *signature) bytes() int {
-	return 6*cap(s.pairs) + 8*chunkWords*cap(s.sets) + cap(s.gaps) + 96
+func (s *bigramIndex) bytes() int {
+	return 6*cap(s.bigrams) + 8*rowWords*cap(s.sets) + cap(s.deltas) + 96
 }

@@ -31,9 +31,9 @@ func (v *View) Summary() Summary {
 	t := v.table
 	s := Summary{Count: t.live, Times: []TimeRange{}}
 	visible := newBounds()
-	for _, c := range t.chunks {
+	for _, c := range t.groups {
 		if c != nil {
-			visible.over(&c.visible, &c.live)
+			visible.over(&c.Visible, &c.Live)
 		}
 	}
 	s.Visible, _ = visible.result()
@@ -47,11 +47,11 @@ func (v *View) Summary() Summary {
 
 func (t *table) timeRange(col Col) TimeRange {
 	b := newBounds()
-	for _, c := range t.chunks {
+	for _, c := range t.groups {
 		if c != nil {
-			rows := c.live
-			rows.without(c.columns[col].absent)
-			b.over(&c.columns[col].ints, &rows)
+			rows := c.Live
+			rows.Without(c.Columns[col].Null)
+			b.over(&c.Columns[col].Values, &rows)
 		}
 	}
 	r, n := b.result()
@@ -66,10 +66,10 @@ type bounds struct {
 
 func newBounds() bounds { return bounds{Range: Range{Min: math.MaxInt64, Max: math.MinInt64}} }
 
-func (b *bounds) over(x *ints, rows *rowset) {
+func (b *bounds) over(x *Ints, rows *RowSet) {
 	for w, word := range rows {
 		for ; word != 0; word &= word - 1 {
-			n := x.at(w<<6 + bits.TrailingZeros64(word))
+			n := x.At(w<<6 + bits.TrailingZeros64(word))
 			b.Min, b.Max = min(b.Min, n), max(b.Max, n)
 			b.count++
 		}
@@ -93,75 +93,75 @@ func (d *Document) Time(c Col) (ms int64, ok bool) {
 
 // share is of how many of a summary's documents a filter holds, as far as the
 // summary tells.
-type share uint8
+type coverage uint8
 
 const (
-	ofNone share = iota
-	ofSome       // or none, or all: the summary does not tell
-	ofAll
+	coversNone coverage = iota
+	coversSome       // or none, or all: the summary does not tell
+	coversAll
 )
 
 // share says of how many of the documents behind s the filter holds.
-func (s *Summary) share(schema *Schema, f *Filter) share {
+func (s *Summary) coverage(schema *Schema, f *Filter) coverage {
 	f.check(schema)
 	switch f.op {
 	case opAll:
-		least := ofAll
+		least := coversAll
 		for i := range f.of {
-			least = min(least, s.share(schema, &f.of[i]))
+			least = min(least, s.coverage(schema, &f.of[i]))
 		}
 		return least
 	case opAny:
-		most := ofNone
+		most := coversNone
 		for i := range f.of {
-			most = max(most, s.share(schema, &f.of[i]))
+			most = max(most, s.coverage(schema, &f.of[i]))
 		}
 		return most
 	case opNot:
-		return ofAll - s.share(schema, &f.of[0])
+		return coversAll - s.coverage(schema, &f.of[0])
 	case opVisible:
-		return s.Visible.share(f.lo, f.hi)
+		return s.Visible.coverage(f.lo, f.hi)
 	case opNull, opBetween:
-		if schema.column(f.col).Type == Time {
-			return s.timeShare(schema.timeRank(f.col), f)
+		if schema.Column(f.col).Type == Time {
+			return s.timeCoverage(schema.timeRank(f.col), f)
 		}
 	case opIn:
 		if len(f.values) == 0 {
-			return ofNone
+			return coversNone
 		}
 	case opIDs:
 		if len(f.ids) == 0 {
-			return ofNone
+			return coversNone
 		}
 	}
-	return ofSome
+	return coversSome
 }
 
-func (s *Summary) timeShare(rank int, f *Filter) share {
+func (s *Summary) timeCoverage(rank int, f *Filter) coverage {
 	r := s.Times[rank]
 	switch {
 	case f.op == opNull && r.Nulls == 0, f.op == opBetween && r.Nulls == s.Count:
-		return ofNone
+		return coversNone
 	case f.op == opNull && r.Nulls == s.Count:
-		return ofAll
+		return coversAll
 	case f.op == opNull:
-		return ofSome
+		return coversSome
 	case r.Nulls > 0:
-		return min(ofSome, r.share(f.lo, f.hi))
+		return min(coversSome, r.coverage(f.lo, f.hi))
 	}
-	return r.share(f.lo, f.hi)
+	return r.coverage(f.lo, f.hi)
 }
 
 // share says of how many numbers within r, those on its bounds among them, lie in
 // [lo, hi].
-func (r Range) share(lo, hi int64) share {
+func (r Range) coverage(lo, hi int64) coverage {
 	switch {
 	case lo > hi || lo > r.Max || hi < r.Min:
-		return ofNone
+		return coversNone
 	case lo <= r.Min && r.Max <= hi:
-		return ofAll
+		return coversAll
 	}
-	return ofSome
+	return coversSome
 }
 
 // timeRank is the place of a Time column among those of the schema.

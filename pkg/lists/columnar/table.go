@@ -11,12 +11,12 @@ import (
 // revisions of deleted documents.
 type table struct {
 	schema       *Schema
-	chunks       []*chunk // by slot; nil where one was evacuated
+	groups       []*RowGroup // by slot; nil where one was evacuated
 	free         []int    // slots of nil chunks
 	tail         int      // slot of the chunk that takes rows, or noTail
 	live         int
-	dictionaries []*dictionary // by Col, nil unless a Keyword
-	gone         map[key]int64 // revisions of deleted documents
+	dictionaries []*Dictionary // by Col, nil unless a Keyword
+	tombstones         map[Key]int64 // revisions of deleted documents
 	loads        int           // segments on their way in, with codes of the dictionaries
 
 	building  sync.Mutex                 // held while a query adds an ordering
@@ -27,13 +27,13 @@ const noTail = -1
 
 func newTable(s *Schema) *table {
 	t := &table{
-		schema: s, tail: noTail, gone: map[key]int64{},
-		dictionaries: make([]*dictionary, len(s.columns)+1),
+		schema: s, tail: noTail, tombstones: map[Key]int64{},
+		dictionaries: make([]*Dictionary, len(s.columns)+1),
 		orderings:    make([]atomic.Pointer[ordering], len(s.columns)+1),
 	}
 	for i, c := range s.columns {
 		if c.Type == Keyword {
-			t.dictionaries[i+1] = newDictionary()
+			t.dictionaries[i+1] = NewDictionary()
 		}
 	}
 	t.orderings[ByID].Store(&ordering{col: ByID})
@@ -51,11 +51,11 @@ func (t *table) ordering(col Col) *ordering {
 	if o := t.orderings[col].Load(); o != nil {
 		return o
 	}
-	live := make([]uint64, 0, len(t.chunks)*chunkWords)
-	for _, c := range t.chunks {
-		rows := rowset{}
+	live := make([]uint64, 0, len(t.groups)*rowWords)
+	for _, c := range t.groups {
+		rows := RowSet{}
 		if c != nil {
-			rows = c.live
+			rows = c.Live
 		}
 		live = append(live, rows[:]...)
 	}
@@ -66,9 +66,9 @@ func (t *table) ordering(col Col) *ordering {
 
 // lookup returns the place of a key in the order of ids, from a place at or before
 // it, and whether the document is there. It is the first of as many as left.
-func (t *table) lookup(from, left int, k key) (int, bool) {
+func (t *table) lookup(from, left int, k Key) (int, bool) {
 	ids := t.orderings[ByID].Load().sets[0]
-	place := gallop(ids, from, left, func(o uint32) bool { return t.key(o).compare(k) < 0 })
+	place := gallop(ids, from, left, func(o uint32) bool { return t.key(o).Compare(k) < 0 })
 	return place, place < len(ids) && t.key(ids[place]) == k
 }
 
@@ -90,24 +90,24 @@ func (t *table) apply(updates []update) {
 				swaps = append(swaps, swap{o, nowhere})
 				fresh = append(fresh, u)
 			}
-		} else if revision, deleted := t.gone[u.key()]; !deleted || u.Revision > revision {
+		} else if revision, deleted := t.tombstones[u.key()]; !deleted || u.Revision > revision {
 			swaps = append(swaps, swap{nowhere, nowhere})
 			fresh = append(fresh, u)
 		}
 	}
 	t.add(fresh, swaps)
 	t.reorder(swaps)
-	t.evacuate()
-	t.recode()
+	t.rewrite()
+	t.rewriteDictionaries()
 }
 
 // supersedes says whether an update takes the place of a live document. Where it
 // only repeats the document's revision, the later of the two moments stays.
 func (t *table) supersedes(u update, o uint32) bool {
-	c, row := t.chunk(o)
-	revision := c.revision.at(row)
-	if u.Revision == revision && !u.Deleted && u.visible > c.visible.at(row) {
-		c.visible.set(row, u.visible)
+	c, row := t.at(o)
+	revision := c.Revision.At(row)
+	if u.Revision == revision && !u.Deleted && u.visible > c.Visible.At(row) {
+		c.Visible.set(row, u.visible)
 	}
 	return u.Revision > revision || u.Revision == revision && u.Deleted
 }
@@ -118,19 +118,19 @@ func (t *table) add(updates []update, swaps []swap) {
 	cells := make([]cell, len(t.schema.columns)+1)
 	for i, u := range updates {
 		if old := swaps[i].old; old != nowhere {
-			c, row := t.chunk(old)
-			c.kill(row)
+			c, row := t.at(old)
+			c.markDead(row)
 			t.live--
 		}
 		if u.Deleted {
-			t.gone[u.key()] = u.Revision
+			t.tombstones[u.key()] = u.Revision
 			continue
 		}
-		delete(t.gone, u.key())
+		delete(t.tombstones, u.key())
 		u.split(cells)
 		c := t.room()
-		swaps[i].new = ordinal(t.tail, c.rows())
-		c.append(u.Document, u.visible, cells, t.dictionaries)
+		swaps[i].new = ordinal(t.tail, c.Rows())
+		c.Append(u.Document, u.visible, cells, t.dictionaries)
 		t.live++
 	}
 }
@@ -147,27 +147,27 @@ func (d *Document) split(cells []cell) {
 }
 
 // room returns the tail, a new one when it is full.
-func (t *table) room() *chunk {
-	if t.tail != noTail && t.chunks[t.tail].rows() < chunkRows {
-		return t.chunks[t.tail]
+func (t *table) room() *RowGroup {
+	if t.tail != noTail && t.groups[t.tail].Rows() < MaxRowGroup {
+		return t.groups[t.tail]
 	}
 	if t.tail != noTail {
-		t.chunks[t.tail].seal()
+		t.groups[t.tail].seal()
 	}
-	c := newChunk(t.schema)
+	c := NewRowGroup(t.schema)
 	t.tail = t.place(c)
 	return c
 }
 
 // place gives a chunk a slot.
-func (t *table) place(c *chunk) (slot int) {
+func (t *table) place(c *RowGroup) (slot int) {
 	if n := len(t.free); n > 0 {
 		slot, t.free = t.free[n-1], t.free[:n-1]
-		t.chunks[slot] = c
+		t.groups[slot] = c
 		return slot
 	}
-	t.chunks = append(t.chunks, c)
-	return len(t.chunks) - 1
+	t.groups = append(t.groups, c)
+	return len(t.groups) - 1
 }
 
 // reorder brings the orderings up to date. One that most of the documents are new
@@ -188,30 +188,30 @@ func (t *table) reorder(swaps []swap) {
 // worn says that a chunk is to be evacuated: nothing in it is live, or a third of
 // its rows are not, or it is one of few rows that came with a segment. While it
 // lacks text, what is live cannot leave it.
-func (t *table) worn(slot int) bool {
-	c := t.chunks[slot]
-	dead := c.rows() - c.liveCount
+func (t *table) needsRewrite(slot int) bool {
+	c := t.groups[slot]
+	dead := c.Rows() - c.liveCount
 	switch {
 	case c.liveCount == 0 && slot != t.tail:
 		return true
-	case c.missing != 0:
+	case c.Missing != 0:
 		return false
-	case slot != t.tail && c.rows() < fewRows:
+	case slot != t.tail && c.Rows() < minLoadedRows:
 		return true
 	}
-	return dead >= 64 && 3*dead > c.rows()
+	return dead >= 64 && 3*dead > c.Rows()
 }
 
 // fewRows is for how many rows a chunk is not worth the memory and the steps of
 // each query that it takes besides.
-const fewRows = 512
+const minLoadedRows = 512
 
 // evacuate moves what is live in worn chunks to the tail and drops them. It costs
 // as much as adding those documents, at most twice as many as died.
-func (t *table) evacuate() {
+func (t *table) rewrite() {
 	var worn []int
-	for slot, c := range t.chunks {
-		if c != nil && t.worn(slot) {
+	for slot, c := range t.groups {
+		if c != nil && t.needsRewrite(slot) {
 			worn = append(worn, slot)
 			if slot == t.tail {
 				t.tail = noTail
@@ -221,9 +221,9 @@ func (t *table) evacuate() {
 	if len(worn) == 0 {
 		return
 	}
-	moved := make([]*[chunkRows]uint32, len(t.chunks))
+	moved := make([]*[MaxRowGroup]uint32, len(t.groups))
 	for _, slot := range worn {
-		moved[slot] = t.move(t.chunks[slot])
+		moved[slot] = t.move(t.groups[slot])
 	}
 	for col := range t.orderings {
 		if o := t.orderings[col].Load(); o != nil {
@@ -233,52 +233,52 @@ func (t *table) evacuate() {
 		}
 	}
 	for _, slot := range worn {
-		t.chunks[slot].release()
-		t.chunks[slot] = nil
+		t.groups[slot].release()
+		t.groups[slot] = nil
 	}
 	t.free = append(t.free, worn...)
 }
 
 // release frees the memory of a chunk that the segment it came with may still
 // point to.
-func (c *chunk) release() {
-	c.ids, c.subs, c.columns, c.texts = nil, nil, nil, [2]texts{}
-	c.searches.forget()
+func (c *RowGroup) release() {
+	c.IDs, c.Subs, c.Columns, c.Text = nil, nil, nil, [2]TextRows{}
+	c.cache.forget()
 }
 
 // move copies the live rows of a chunk to the tail and returns where they went.
-func (t *table) move(c *chunk) *[chunkRows]uint32 {
-	to := new([chunkRows]uint32)
-	for w, word := range c.live {
+func (t *table) move(c *RowGroup) *[MaxRowGroup]uint32 {
+	to := new([MaxRowGroup]uint32)
+	for w, word := range c.Live {
 		for ; word != 0; word &= word - 1 {
 			row := w<<6 + bits.TrailingZeros64(word)
 			tail := t.room()
-			to[row] = ordinal(t.tail, tail.rows())
-			tail.adopt(c, row)
+			to[row] = ordinal(t.tail, tail.Rows())
+			tail.AppendRow(c, row)
 		}
 	}
 	return to
 }
 
-func follow(set []uint32, moved []*[chunkRows]uint32) {
+func follow(set []uint32, moved []*[MaxRowGroup]uint32) {
 	for i, o := range set {
-		if slot := int(o >> chunkShift); slot < len(moved) && moved[slot] != nil {
-			set[i] = moved[slot][o&chunkMask]
+		if slot := int(o >> rowShift); slot < len(moved) && moved[slot] != nil {
+			set[i] = moved[slot][o&rowMask]
 		}
 	}
 }
 
 // recode drops the values of Keyword columns that no row has any more, once more
 // than half of them may be such.
-func (t *table) recode() {
+func (t *table) rewriteDictionaries() {
 	if t.loads > 0 {
 		return
 	}
 	for col, d := range t.dictionaries {
-		if d == nil || !d.worn() {
+		if d == nil || !d.needsRewrite() {
 			continue
 		}
-		used := make([]uint64, (d.span()+63)/64)
+		used := make([]uint64, (d.Span()+63)/64)
 		t.eachCode(col, func(code int64) int64 {
 			used[code>>6] |= 1 << (code & 63)
 			return code
@@ -292,25 +292,25 @@ func (t *table) recode() {
 
 // eachCode replaces the code of every row, live or not.
 func (t *table) eachCode(col int, f func(int64) int64) {
-	for slot, c := range t.chunks {
+	for slot, c := range t.groups {
 		if c == nil {
 			continue
 		}
 		fresh := newInts()
-		fresh.raw = make([]int64, 0, c.rows())
-		for row := range c.rows() {
-			fresh.append(f(c.columns[col].ints.at(row)))
+		fresh.Raw = make([]int64, 0, c.Rows())
+		for row := range c.Rows() {
+			fresh.append(f(c.Columns[col].Values.At(row)))
 		}
 		if slot != t.tail {
 			fresh.pack()
 		}
-		c.columns[col].ints = fresh
+		c.Columns[col].Values = fresh
 	}
 }
 
 func (t *table) bytes() int64 {
 	n := 0
-	for _, c := range t.chunks {
+	for _, c := range t.groups {
 		if c != nil {
 			n += c.bytes()
 		}
@@ -325,7 +325,7 @@ func (t *table) bytes() int64 {
 			n += 4 * (cap(o.sets[0]) + cap(o.sets[1]))
 		}
 	}
-	return int64(n + 8*cap(t.chunks) + 64*len(t.gone) + 1024)
+	return int64(n + 8*cap(t.groups) + 64*len(t.tombstones) + 1024)
 }
 
 // newest returns the documents that count, in the order of their keys: of those
@@ -336,7 +336,7 @@ func newest(docs []Document) []update {
 	for i := range docs {
 		updates[i] = update{&docs[i], docs[i].Visible}
 	}
-	slices.SortStableFunc(updates, func(a, b update) int { return a.key().compare(b.key()) })
+	slices.SortStableFunc(updates, func(a, b update) int { return a.key().Compare(b.key()) })
 	n := 0
 	for _, u := range updates {
 		if n == 0 || updates[n-1].key() != u.key() {

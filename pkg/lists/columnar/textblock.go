@@ -7,18 +7,18 @@ import (
 )
 
 // appendLengths writes how long the rows of a chunk's group of text are.
-func appendLengths(dst []byte, t *texts, dead *rowset) []byte {
-	lengths := make([]int64, len(t.starts)-1)
+func appendLengths(dst []byte, t *TextRows, dead *RowSet) []byte {
+	lengths := make([]int64, len(t.Starts)-1)
 	for i := range lengths {
-		lengths[i] = int64(t.starts[i+1] - t.starts[i])
+		lengths[i] = int64(t.Starts[i+1] - t.Starts[i])
 	}
 	return appendNumbers(dst, lengths, dead, nil)
 }
 
 // textBlock is one block of a group of text, ready for its chunk.
 type textBlock struct {
-	texts        texts
-	fingerprints []ints // by rank; of columns with Match
+	texts        TextRows
+	fingerprints []Ints // by rank; of columns with Match
 }
 
 // textReader reads the blocks of one group of text.
@@ -35,24 +35,24 @@ func newTextReader(s *Schema, group int) *textReader {
 	r := &textReader{
 		schema: s, cols: s.groups[group], room: MaxGroup,
 		match: make([]bool, len(s.groups[group])), prints: make([][]int64, len(s.groups[group])),
-		row: make([]int64, chunkRows),
+		row: make([]int64, MaxRowGroup),
 	}
 	for rank, col := range r.cols {
-		if r.match[rank] = s.column(col).Match; r.match[rank] {
-			r.prints[rank] = make([]int64, chunkRows)
+		if r.match[rank] = s.Column(col).Match; r.match[rank] {
+			r.prints[rank] = make([]int64, MaxRowGroup)
 		}
 	}
 	return r
 }
 
 // starts reads the lengths of n rows; those of dead are 0.
-func (b *textReader) starts(r *reader, n int, dead *rowset) []uint32 {
+func (b *textReader) starts(r *reader, n int, dead *RowSet) []uint32 {
 	lengths := b.row[:n]
 	r.numbers(lengths, dead, nil)
 	starts := make([]uint32, n+1)
 	total := 0
 	for i, length := range lengths {
-		if dead != nil && dead.has(i) {
+		if dead != nil && dead.Has(i) {
 			length = 0
 		} else if length < int64(len(b.cols)) || length > int64(b.room-total) {
 			r.bad = true
@@ -68,10 +68,10 @@ func (b *textReader) starts(r *reader, n int, dead *rowset) []uint32 {
 }
 
 // scan checks the rows of a block and takes the fingerprints.
-func (b *textReader) scan(t texts, dead *rowset) (textBlock, bool) {
-	n := len(t.starts) - 1
+func (b *textReader) scan(t TextRows, dead *RowSet) (textBlock, bool) {
+	n := len(t.Starts) - 1
 	for i := range n {
-		if dead != nil && dead.has(i) {
+		if dead != nil && dead.Has(i) {
 			for _, prints := range b.prints {
 				if prints != nil {
 					prints[i] = 0
@@ -79,14 +79,14 @@ func (b *textReader) scan(t texts, dead *rowset) (textBlock, bool) {
 			}
 			continue
 		}
-		if !b.scanRow(i, t.row(i)) {
+		if !b.scanRow(i, t.Row(i)) {
 			return textBlock{}, false
 		}
 	}
-	block := textBlock{texts: t, fingerprints: make([]ints, len(b.cols))}
+	block := textBlock{texts: t, fingerprints: make([]Ints, len(b.cols))}
 	for rank, prints := range b.prints {
 		if prints != nil {
-			block.fingerprints[rank] = packed(prints[:n], nil)
+			block.fingerprints[rank] = PackInts(prints[:n], nil)
 		}
 	}
 	return block, true
@@ -99,18 +99,18 @@ func (b *textReader) scanRow(i int, row []byte) bool {
 	seen := false // a value of this column
 	for at := nextHigh(row, 0); at < len(row); at = nextHigh(row, at) {
 		switch row[at] {
-		case endValue:
+		case EndValue:
 			if rank == len(b.cols) {
 				return false
 			}
 			if !seen && b.match[rank] {
-				b.prints[rank][i] = hash8(row[start:at])
+				b.prints[rank][i] = Fingerprint(row[start:at])
 			}
 			seen = true
 			at++
 			ends++
 			start = at
-		case endColumn:
+		case EndColumn:
 			if start != at || rank == len(b.cols) {
 				return false
 			}
@@ -147,12 +147,12 @@ func nextHigh(b []byte, from int) int {
 }
 
 // give completes a chunk with a group of text.
-func (b *textBlock) give(c *chunk, group int) {
-	c.texts[group] = b.texts
+func (b *textBlock) give(c *RowGroup, group int) {
+	c.Text[group] = b.texts
 	for rank, col := range c.schema.groups[group] {
-		if c.schema.column(col).Match {
-			c.columns[col].ints = b.fingerprints[rank]
+		if c.schema.Column(col).Match {
+			c.Columns[col].Values = b.fingerprints[rank]
 		}
 	}
-	c.missing &^= setOf(textGroup(group))
+	c.Missing &^= SetOf(textGroup(group))
 }

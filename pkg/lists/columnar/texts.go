@@ -10,27 +10,27 @@ import (
 // The bytes that end a value and a column in a row. Neither occurs in valid UTF-8,
 // so that what is searched never reaches from one value into another.
 const (
-	endValue  = 0xff
-	endColumn = 0xfe
+	EndValue  = 0xff
+	EndColumn = 0xfe
 )
 
 // texts is a chunk's rows of one group of Text columns. A row is, for every column
 // of the group, each value and endValue, and then endColumn.
-type texts struct {
-	data   []byte
-	starts []uint32 // one more than there are rows
+type TextRows struct {
+	Data   []byte
+	Starts []uint32 // one more than there are rows
 }
 
-func newTexts() texts { return texts{starts: []uint32{0}} }
+func newTexts() TextRows { return TextRows{Starts: []uint32{0}} }
 
-func (t *texts) row(i int) []byte { return t.data[t.starts[i]:t.starts[i+1]] }
+func (t *TextRows) Row(i int) []byte { return t.Data[t.Starts[i]:t.Starts[i+1]] }
 
 // narrow keeps the rows in which every token occurs, reading each.
-func (t *texts) narrow(tokens [][]byte, rows *rowset) {
+func (t *TextRows) narrow(tokens [][]byte, rows *RowSet) {
 	for w, word := range rows {
 		for ; word != 0; word &= word - 1 {
 			row := w<<6 + bits.TrailingZeros64(word)
-			if !holds(t.row(row), tokens) {
+			if !holds(t.Row(row), tokens) {
 				rows.drop(row)
 			}
 		}
@@ -48,22 +48,22 @@ func holds(row []byte, tokens [][]byte) bool {
 
 // sweep returns the rows in which a token occurs, not going from row to row but
 // from each place to the next at which two bytes of the token stand.
-func (t *texts) sweep(token []byte) (found rowset) {
+func (t *TextRows) sweep(token []byte) (found RowSet) {
 	at, pair := t.rarest(token)
 	row := 0
 	for pos := at; ; {
-		if pos += indexPair(t.data[pos:], pair); pos >= len(t.data) {
+		if pos += indexPair(t.Data[pos:], pair); pos >= len(t.Data) {
 			return found
 		}
-		if !bytes.HasPrefix(t.data[pos-at:], token) {
+		if !bytes.HasPrefix(t.Data[pos-at:], token) {
 			pos++
 			continue
 		}
-		for int(t.starts[row+1]) <= pos {
+		for int(t.Starts[row+1]) <= pos {
 			row++
 		}
 		found.add(row)
-		if pos = int(t.starts[row+1]) + at; pos >= len(t.data) {
+		if pos = int(t.Starts[row+1]) + at; pos >= len(t.Data) {
 			return found
 		}
 	}
@@ -71,8 +71,8 @@ func (t *texts) sweep(token []byte) (found rowset) {
 
 // rarest returns which two bytes of a token, that stand side by side, are likely to
 // be the rarest, by a sample of the text; of one byte, it and nothing.
-func (t *texts) rarest(token []byte) (at int, pair []byte) {
-	sample := t.data[:min(len(t.data), 4096)]
+func (t *TextRows) rarest(token []byte) (at int, pair []byte) {
+	sample := t.Data[:min(len(t.Data), 4096)]
 	least, last := math.MaxInt, len(sample)+1
 	for i := range token {
 		n := bytes.Count(sample, token[i:i+1])
@@ -112,22 +112,22 @@ func indexPair(data, pair []byte) int {
 }
 
 // close ends the row of what was appended to data.
-func (t *texts) close() { t.starts = append(t.starts, uint32(len(t.data))) }
+func (t *TextRows) close() { t.Starts = append(t.Starts, uint32(len(t.Data))) }
 
-func (t *texts) pack() {
-	t.data = append(make([]byte, 0, len(t.data)), t.data...)
-	t.starts = append(make([]uint32, 0, len(t.starts)), t.starts...)
+func (t *TextRows) pack() {
+	t.Data = append(make([]byte, 0, len(t.Data)), t.Data...)
+	t.Starts = append(make([]uint32, 0, len(t.Starts)), t.Starts...)
 }
 
 // first returns the first value of the column of that rank in a row.
 func first(row []byte, rank uint8) (value []byte, ok bool) {
 	for ; rank > 0; rank-- {
-		row = row[bytes.IndexByte(row, endColumn)+1:]
+		row = row[bytes.IndexByte(row, EndColumn)+1:]
 	}
-	if row[0] == endColumn {
+	if row[0] == EndColumn {
 		return nil, false
 	}
-	return row[:bytes.IndexByte(row, endValue)], true
+	return row[:bytes.IndexByte(row, EndValue)], true
 }
 
 // appendColumn appends the values of a cell and ends the column.
@@ -135,9 +135,9 @@ func appendColumn(dst []byte, c cell) []byte {
 	for list := c.list; len(list) > 0; {
 		var v []byte
 		v, list = nextString(list)
-		dst = append(append(dst, v...), endValue)
+		dst = append(append(dst, v...), EndValue)
 	}
-	return append(dst, endColumn)
+	return append(dst, EndColumn)
 }
 
 // fingerprint is one byte that stands for the first value of a cell: 1 to 255, and
@@ -147,11 +147,11 @@ func fingerprint(c cell) int64 {
 		return 0
 	}
 	v, _ := nextString(c.list)
-	return hash8(v)
+	return Fingerprint(v)
 }
 
 // hash8 hashes to 1 to 255, by FNV-1a.
-func hash8(value []byte) int64 {
+func Fingerprint(value []byte) int64 {
 	h := uint32(2166136261)
 	for _, b := range value {
 		h = (h ^ uint32(b)) * 16777619
