@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"unicode/utf8"
+
+	"github.com/commerce-integration/service/pkg/strictbinary"
 )
 
 const formatVersion = 1
@@ -79,57 +81,57 @@ func decode(s *Schema, data []byte) (Document, []byte, error) {
 	if data[0] != formatVersion {
 		return Document{}, nil, fmt.Errorf("format %d, this program knows %d: %w", data[0], formatVersion, ErrVersion)
 	}
-	r := reader{data: data[1:]}
-	size := r.uvarint()
-	body := r.take(size)
-	sum := r.take(crc32.Size)
-	if r.bad {
+	r := strictbinary.Reader{Data: data[1:]}
+	size := r.Uvarint()
+	body := r.Take(size)
+	sum := r.Take(crc32.Size)
+	if r.Bad {
 		return Document{}, nil, fmt.Errorf("cut off: %w", ErrFormat)
 	}
-	whole := data[:len(data)-len(r.data)-crc32.Size]
+	whole := data[:len(data)-len(r.Data)-crc32.Size]
 	if crc32.Checksum(whole, castagnoli()) != binary.LittleEndian.Uint32(sum) {
 		return Document{}, nil, fmt.Errorf("checksum differs: %w", ErrFormat)
 	}
 	d, err := decodeBody(s, body)
-	return d, r.data, err
+	return d, r.Data, err
 }
 
 func decodeBody(s *Schema, body []byte) (Document, error) {
-	r := reader{data: body}
+	r := strictbinary.Reader{Data: body}
 	d := Document{schema: s}
-	flags := r.byte()
+	flags := r.Byte()
 	if flags&^(flagDeleted|flagSub) != 0 {
 		return d, fmt.Errorf("flags %#x: %w", flags, ErrFormat)
 	}
 	d.Deleted = flags&flagDeleted != 0
-	copy(d.ID[:], r.take(uint64(len(d.ID))))
+	copy(d.ID[:], r.Take(uint64(len(d.ID))))
 	if flags&flagSub != 0 {
-		d.Sub = r.byte()
-		r.fail(d.Sub == 0)
+		d.Sub = r.Byte()
+		r.Fail(d.Sub == 0)
 	}
-	d.Revision = r.varint()
-	d.Visible = r.varint()
-	if r.bad || d.Deleted && len(r.data) != 0 {
+	d.Revision = r.Varint()
+	d.Visible = r.Varint()
+	if r.Bad || d.Deleted && len(r.Data) != 0 {
 		return d, fmt.Errorf("head: %w", ErrFormat)
 	}
-	if err := s.checkValues(r.data); err != nil {
+	if err := s.checkValues(r.Data); err != nil {
 		return d, err
 	}
-	if len(r.data) != 0 {
-		d.values = r.data[:len(r.data):len(r.data)]
+	if len(r.Data) != 0 {
+		d.values = r.Data[:len(r.Data):len(r.Data)]
 	}
 	return d, nil
 }
 
 // checkValues accepts exactly what a Builder writes.
 func (s *Schema) checkValues(values []byte) error {
-	r := reader{data: values}
+	r := strictbinary.Reader{Data: values}
 	last, text := byte(0), 0
-	for len(r.data) > 0 {
-		col, kind := r.byte(), r.byte()
-		r.fail(col <= last || col > maxColumns)
+	for len(r.Data) > 0 {
+		col, kind := r.Byte(), r.Byte()
+		r.Fail(col <= last || col > maxColumns)
 		last = col
-		if r.bad {
+		if r.Bad {
 			break
 		}
 		column := Column{}
@@ -139,10 +141,10 @@ func (s *Schema) checkValues(values []byte) error {
 				return fmt.Errorf("column %s holds a value of kind %d: %w", column.Name, kind, ErrVersion)
 			}
 		}
-		text += r.value(kind, column.Type)
+		text += skipValue(&r, kind, column.Type)
 	}
-	r.fail(text > MaxText)
-	if r.bad {
+	r.Fail(text > MaxText)
+	if r.Bad {
 		return fmt.Errorf("values: %w", ErrFormat)
 	}
 	return nil
@@ -160,76 +162,34 @@ func (t ColumnType) takes(kind byte) bool {
 }
 
 // value passes over a value and returns how many bytes of text it holds.
-func (r *reader) value(kind byte, t ColumnType) (text int) {
+func skipValue(r *strictbinary.Reader, kind byte, t ColumnType) (text int) {
 	count := uint64(1)
 	switch kind {
 	case kindFalse, kindTrue:
 		return 0
 	case kindNumber:
-		r.varint()
+		r.Varint()
 		return 0
 	case kindString:
 	case kindStrings:
-		count = r.uvarint()
-		r.fail(count < 2)
+		count = r.Uvarint()
+		r.Fail(count < 2)
 	default:
-		r.bad = true
+		r.Bad = true
 	}
 	var last []byte
-	for i := uint64(0); i < count && !r.bad; i++ {
-		v := r.take(r.uvarint())
+	for i := uint64(0); i < count && !r.Bad; i++ {
+		v := r.Take(r.Uvarint())
 		switch t {
 		case Keyword:
-			r.fail(i > 0 && string(last) >= string(v))
+			r.Fail(i > 0 && string(last) >= string(v))
 		case Text:
-			r.fail(!utf8.Valid(v))
+			r.Fail(!utf8.Valid(v))
 			text += len(v)
 		}
 		last = v
 	}
 	return text
-}
-
-// reader takes values off data; bad is set once something does not fit, and what
-// is read from then on means nothing.
-type reader struct {
-	data []byte
-	bad  bool
-}
-
-func (r *reader) fail(when bool) { r.bad = r.bad || when }
-
-func (r *reader) take(n uint64) []byte {
-	if n > uint64(len(r.data)) {
-		r.bad, r.data = true, nil
-		return nil
-	}
-	v := r.data[:n]
-	r.data = r.data[n:]
-	return v
-}
-
-func (r *reader) byte() byte {
-	if v := r.take(1); len(v) == 1 {
-		return v[0]
-	}
-	return 0
-}
-
-// uvarint refuses the longer forms of a number: only one form is accepted.
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.data)
-	if n <= 0 || n > 1 && r.data[n-1] == 0 {
-		r.bad, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[n:]
-	return v
-}
-
-func (r *reader) varint() int64 {
-	u := r.uvarint()
-	return int64(u>>1) ^ -int64(u&1)
 }
 
 // cell is the value of one column of a document; its kind says which field counts.
@@ -245,31 +205,31 @@ type cell struct {
 // fail.
 func nextCell(values []byte) (cell, []byte) {
 	c := cell{col: Col(values[0]), kind: values[1]}
-	r := reader{data: values[2:]}
+	r := strictbinary.Reader{Data: values[2:]}
 	switch c.kind {
 	case kindFalse, kindTrue:
-		return c, r.data
+		return c, r.Data
 	case kindNumber:
-		c.number = r.varint()
-		return c, r.data
+		c.number = r.Varint()
+		return c, r.Data
 	case kindString:
 		c.count = 1
 	default:
-		c.count = int(r.uvarint())
+		c.count = int(r.Uvarint())
 	}
-	c.list = r.data
+	c.list = r.Data
 	for range c.count {
-		r.take(r.uvarint())
+		r.Take(r.Uvarint())
 	}
-	c.list = c.list[:len(c.list)-len(r.data)]
-	return c, r.data
+	c.list = c.list[:len(c.list)-len(r.Data)]
+	return c, r.Data
 }
 
 // nextString reads one string of a cell's list.
 func nextString(list []byte) (v, rest []byte) {
-	r := reader{data: list}
-	v = r.take(r.uvarint())
-	return v, r.data
+	r := strictbinary.Reader{Data: list}
+	v = r.Take(r.Uvarint())
+	return v, r.Data
 }
 
 // cell returns the value of a column, or false and an empty cell when it is null.

@@ -198,7 +198,7 @@ func FuzzDecodeDocument(f *testing.F) {
 		everything.Tombstone([16]byte{1}, 3, -5, 1<<62),
 		everything.Build([16]byte{2}, 0).Document(1, 2),
 		everything.Build([16]byte{2}, 1).Keyword(state, "a").Keyword(sites, "A", "b").Bool(active, false).
-			Number(price, 1<<40).Time(placed, -1).Text(tags, "one", "two", "").Text(name, "日本").Text(listRef, "x").Document(1, 2),
+			Number(price, 1<<40).Time(placed, -1).Text(tags, "one", "two", "").Text(name, "日本").Text(ref, "x").Document(1, 2),
 	} {
 		f.Add(columnar.AppendDocument(nil, &doc))
 		data := columnar.AppendDocument(nil, &doc)

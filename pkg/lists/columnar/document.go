@@ -181,7 +181,7 @@ func (b *Builder) appendCell(dst []byte, c Col) []byte {
 	return dst
 }
 
-func appendStrings(dst []byte, c Col, values []string) []byte {
+func appendStrings[S string | []byte](dst []byte, c Col, values []S) []byte {
 	switch len(values) {
 	case 0:
 		return dst

@@ -224,7 +224,7 @@ func randomRecord(random *rand.Rand, ids int, round int64) record {
 		name: {words[n%len(words)] + " " + words[n/31%len(words)]},
 		sku:  {fmt.Sprintf("SKU-%06d", n)},
 		tags: {words[n/7%len(words)], words[n/11%len(words)]},
-		listRef:  {fmt.Sprint(n % 400)},
+		ref:  {fmt.Sprint(n % 400)},
 	}
 	return r
 }
@@ -246,7 +246,7 @@ func randomQuery(random *rand.Rand, ids int) (columnar.Query, condition) {
 			return ok && int64(n/2) <= p && p <= int64(n)
 		}},
 		{"no price", columnar.Null(price), func(r record) bool { _, ok := r.numbers[price]; return !ok }},
-		{"ref", columnar.In(listRef, fmt.Sprint(n)), func(r record) bool { return r.texts[listRef][0] == fmt.Sprint(n) }},
+		{"ref", columnar.In(ref, fmt.Sprint(n)), func(r record) bool { return r.texts[ref][0] == fmt.Sprint(n) }},
 		{"visible", columnar.VisibleWithin(int64(n)*30, 35_000), func(r record) bool { return int64(n)*30 <= r.visible && r.visible < 35_000 }},
 	}
 	a, b := some[random.IntN(len(some))], some[random.IntN(len(some))]

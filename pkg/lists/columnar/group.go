@@ -1,7 +1,9 @@
 package columnar
 
-// Group is a part of a segment that is stored and fetched on its own, so that a
-// query loads only what it reads.
+import "math/bits"
+
+// ColumnGroup is columns that are stored and loaded together, so that a query loads
+// only the groups it reads.
 type ColumnGroup uint8
 
 const (
@@ -13,7 +15,7 @@ const (
 	OtherText
 )
 
-// Groups is how many groups there are.
+// NumColumnGroups is how many groups there are.
 const NumColumnGroups = 3
 
 // String returns the group's name for messages.
@@ -29,24 +31,23 @@ func (g ColumnGroup) String() string {
 	return "unknown"
 }
 
-// GroupSet is a set of groups: bit g for Group g.
+// ColumnGroupSet is a set of groups: bit g for group g.
 type ColumnGroupSet uint8
 
 // Has says whether g is in the set.
 func (s ColumnGroupSet) Has(g ColumnGroup) bool { return s>>g&1 != 0 }
 
+// First returns the first group of a set that is not empty.
+func (s ColumnGroupSet) First() ColumnGroup { return ColumnGroup(bits.TrailingZeros8(uint8(s))) }
+
+// SetOf returns the set of one group.
 func SetOf(g ColumnGroup) ColumnGroupSet { return 1 << g }
 
-// textGroup returns the group of the segment that holds a group of Text columns.
-func textGroup(group int) ColumnGroup { return SearchText + ColumnGroup(group) }
-
-// Groups returns the groups that documents of the schema have, Core among them.
+// ColumnGroups returns the groups that documents of the schema have, Core among them.
 func (s *Schema) ColumnGroups() ColumnGroupSet {
 	set := SetOf(Core)
-	for g, cols := range s.groups {
-		if len(cols) > 0 {
-			set |= SetOf(textGroup(g))
-		}
+	for _, g := range s.textGroups {
+		set |= SetOf(g)
 	}
 	return set
 }
@@ -86,5 +87,5 @@ func (s *Schema) needsColumn(col Col) ColumnGroupSet {
 	if s.Column(col).Type != Text {
 		return 0
 	}
-	return SetOf(textGroup(int(s.place[col].group)))
+	return SetOf(s.place[col].group)
 }

@@ -264,14 +264,11 @@ func equal16(x *[128]byte, v uint64) (m uint64) {
 
 // among keeps the rows whose value is a member of the set: bit v stands for v. The
 // set has room for every value of the column, and none is negative.
-func (x *Ints) among(set []uint64, rows *RowSet) {
+func (x *Ints) among(set Bits, rows *RowSet) {
 	if x.Raw != nil {
-		for w, word := range rows {
-			for ; word != 0; word &= word - 1 {
-				row := w<<6 + bits.TrailingZeros64(word)
-				if v := x.Raw[row]; set[v>>6]>>(v&63)&1 == 0 {
-					rows.drop(row)
-				}
+		for row := range rows.all() {
+			if !set.Has(int(x.Raw[row])) {
+				rows.drop(row)
 			}
 		}
 		return
@@ -284,7 +281,7 @@ func (x *Ints) among(set []uint64, rows *RowSet) {
 }
 
 // among64 returns which of the w-th 64 rows have a value in the set.
-func (x *Ints) among64(w int, set []uint64) (m uint64) {
+func (x *Ints) among64(w int, set Bits) (m uint64) {
 	lo := uint64(x.lo)
 	switch {
 	case x.u8 != nil:
@@ -304,7 +301,7 @@ func (x *Ints) among64(w int, set []uint64) (m uint64) {
 }
 
 // member returns the bit of v in its lowest place, above it anything.
-func member(set []uint64, v uint64) uint64 {
+func member(set Bits, v uint64) uint64 {
 	// This never fails, and costs less than the compiler's own test.
 	if i := v >> 6; i < uint64(len(set)) {
 		return set[i] >> (v & 63)

@@ -135,7 +135,7 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 	docs := func(from int, s string) []columnar.Document {
 		var list []columnar.Document
 		for n := range 600 {
-			list = append(list, everything.Build(number(from+n), 0).Keyword(state, s).Text(name, "shirt").Text(lastName, "x").Text(listRef, "r").Document(1, 1))
+			list = append(list, everything.Build(number(from+n), 0).Keyword(state, s).Text(name, "shirt").Text(lastName, "x").Text(ref, "r").Document(1, 1))
 		}
 		return list
 	}
@@ -161,7 +161,7 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 		{"order of some", columnar.Query{Filter: columnar.In(state, "lacks"), OrderBy: name, Limit: 5}, columnar.SearchText},
 		{"order of many", columnar.Query{Filter: columnar.Not(columnar.In(state, "applied")), OrderBy: lastName, Limit: 5}, columnar.OtherText},
 		{"order in a walk", columnar.Query{OrderBy: name, Limit: 5, AfterID: &[16]byte{}}, 0},
-		{"text", columnar.Query{Filter: columnar.In(listRef, "r")}, columnar.OtherText},
+		{"text", columnar.Query{Filter: columnar.In(ref, "r")}, columnar.OtherText},
 		{"no text", columnar.Query{Filter: columnar.Not(columnar.Null(sku))}, columnar.SearchText},
 	} {
 		want := columnar.ColumnGroupSet(1)

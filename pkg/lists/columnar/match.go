@@ -81,7 +81,7 @@ func (s *Schema) isAmong(c cell, values []string) bool {
 }
 
 func (s *Schema) occurs(token []byte, d *Document) bool {
-	for _, col := range s.groups[searched] {
+	for _, col := range s.text[SearchText] {
 		c, _ := d.cell(col)
 		for list := c.list; len(list) > 0; {
 			var v []byte

@@ -1,188 +1,209 @@
 package columnar
 
-import (
-	"errors"
-	"fmt"
-)
+import "slices"
 
-// ErrTooLarge says that documents do not fit into one segment: they are more than
-// MaxRows, or a group of them would exceed MaxGroup.
-var ErrTooLarge = errors.New("too large for a segment of the index")
+// A load merges rows into a table in two phases, so that queries wait for the
+// second, short one only:
+//
+//	         merge (changing is held)          commit (changing and mu are held)
+//
+//	queries ──► table ─────────────────────────► table
+//	              │ reads                          ▲ dead rows, Visible, tombstones
+//	              ▼                                │
+//	            next: own orderings ─────────────► next ──► View.table ──► queries
+//
+// The two tables share row groups, dictionaries and tombstones. merge makes a table
+// that is right once commit has changed what they share. Until then it only marks
+// rows as dead that it has loaded itself: no query reads them.
 
-// MergeSegments makes one segment of several. Of the documents with one key the
-// newest counts, as View.Apply says, and those for which drop holds are left out;
-// nil drops none. drop must not keep its document. It panics unless all groups of
-// the segments are decoded, and when one is of another schema; it returns
-// ErrTooLarge, wrapped, when the result would exceed a segment's bounds.
-func MergeSegments(s *Schema, segments []*Segment, drop func(*Document) bool) (Encoded, error) {
-	for _, g := range segments {
-		if g.schema != s {
-			panic(fmt.Sprintf("index: MergeSegments: a segment of schema %s, want %s", g.schema.name, s.name))
-		}
-		g.want("MergeSegments")
-	}
-	m := merger{schema: s, segments: segments}
-	m.choose(drop)
-	e, err := m.write()
-	if err != nil {
-		return Encoded{}, fmt.Errorf("merge %d segments: %w", len(segments), err)
-	}
-	return e, nil
+// loadedRows are what merge adds to a table.
+type loadedRows struct {
+	groups     []*RowGroup
+	ids        []uint32      // live rows in the order of keys, as ordinals in groups
+	tombstones map[Key]int64 // revisions of deleted documents, none of which is live
 }
 
-type merger struct {
-	schema   *Schema
-	segments []*Segment
-	used     [][][]uint64 // by segment and Col: the codes that the chosen rows have
-	chosen   []chosenRow  // in the order of keys
+// pendingMerge is the next table and what is left to commit.
+type pendingMerge struct {
+	next       *table
+	removed    []uint32 // rows of the table that are superseded or deleted
+	added      []uint32 // rows of next, in the order of keys
+	later      []laterVisible
+	tombstones map[Key]int64 // new ones
+	revived    []Key         // tombstones that are superseded
 }
 
-type chosenRow struct {
-	visible int64
-	segment uint32
-	row     uint32 // in the whole segment
-}
-
-// choose finds the rows that stay.
-func (m *merger) choose(drop func(*Document) bool) {
-	heads := make([]head, 0, len(m.segments))
-	for i, g := range m.segments {
-		used := make([][]uint64, len(m.schema.columns)+1)
-		for col, d := range g.dictionaries {
-			if d != nil {
-				used[col] = make([]uint64, (d.Span()+63)/64)
-			}
-		}
-		m.used = append(m.used, used)
-		if h := (head{segment: i, source: g}); h.load() {
-			heads = append(heads, h)
-		}
-	}
-	for len(heads) > 0 {
-		row := m.newest(heads)
-		h := row.head
-		if drop == nil || !drop(h.document(m.segments[h.segment], row.visible)) {
-			m.take(h, row.visible)
-		}
-		left := heads[:0]
-		for _, other := range heads {
-			if other.key != h.key || other.next() {
-				left = append(left, other)
-			}
-		}
-		heads = left
-	}
-}
-
-// head is the next row of a segment.
-type head struct {
-	segment int
-	source  *Segment
-	row     int
-	key     Key
-}
-
-func (h *head) load() bool {
-	if h.row == h.source.rows {
-		return false
-	}
-	h.key = h.chunk().Key(h.row & rowMask)
-	return true
-}
-
-func (h *head) next() bool {
-	h.row++
-	return h.load()
-}
-
-func (h *head) chunk() *RowGroup { return h.source.groups[h.row>>rowShift] }
-
-func (h *head) document(g *Segment, visible int64) *Document {
-	d := h.chunk().Document(h.row&rowMask, g.dictionaries)
-	d.Visible = visible
-	return &d
-}
-
-type newestRow struct {
-	head    head
+// laterVisible is a row whose document turned out to be visible from a later moment.
+type laterVisible struct {
+	ordinal uint32
 	visible int64
 }
 
-// newest returns the least key's row that counts.
-func (m *merger) newest(heads []head) newestRow {
-	best := newestRow{head: heads[0], visible: heads[0].visible()}
-	for _, h := range heads[1:] {
-		switch d := h.key.Compare(best.head.key); {
-		case d > 0:
-			continue
-		case d < 0:
-			best = newestRow{head: h, visible: h.visible()}
-			continue
-		}
-		was, is := best.head.revision(), h.revision()
-		switch {
-		case is > was:
-			best = newestRow{head: h, visible: h.visible()}
-		case is == was:
-			if h.deleted() {
-				best.head = h
+// merge prepares the next table, with the meaning of apply. The table must not
+// change before the commit; merge takes possession of the rows.
+func (t *table) merge(r loadedRows) *pendingMerge {
+	next := newTable(t.schema)
+	next.groups, next.free, next.tail = slices.Clone(t.groups), slices.Clone(t.free), t.tail
+	next.dictionaries, next.tombstones = t.dictionaries, t.tombstones
+	m := &pendingMerge{next: next, tombstones: r.tombstones}
+	m.applyTombstones(t)
+	deleted := len(m.removed)
+	m.addGroups(r)
+	m.mergeIDs(t)
+	removed := next.bitsOf(m.removed)
+	if deleted > 0 {
+		ids := next.orderings[ByID].Load()
+		ids.sets[0] = slices.DeleteFunc(ids.sets[0], func(o uint32) bool { return removed.Has(int(o)) })
+	}
+	next.live = t.live - len(m.removed) + len(m.added)
+	m.mergeOrderings(t, removed)
+	return m
+}
+
+// applyTombstones finds the rows that are deleted and drops the tombstones that are
+// older than what the table knows.
+func (m *pendingMerge) applyTombstones(t *table) {
+	for k, revision := range m.tombstones {
+		if at, found := t.lookup(0, 1, k); found {
+			o := t.ids()[at]
+			if g, row := t.at(o); g.Revision.At(row) > revision {
+				delete(m.tombstones, k)
+			} else {
+				m.removed = append(m.removed, o)
 			}
-			best.visible = max(best.visible, h.visible())
-		}
-	}
-	return best
-}
-
-func (h *head) visible() int64  { return h.chunk().Visible.At(h.row & rowMask) }
-func (h *head) revision() int64 { return h.chunk().Revision.At(h.row & rowMask) }
-func (h *head) deleted() bool   { return !h.chunk().Live.Has(h.row & rowMask) }
-
-func (m *merger) take(h head, visible int64) {
-	m.chosen = append(m.chosen, chosenRow{visible: visible, segment: uint32(h.segment), row: uint32(h.row)})
-	if h.deleted() {
-		return
-	}
-	c := h.chunk()
-	for col, used := range m.used[h.segment] {
-		if used != nil {
-			code := c.Columns[col].Values.At(h.row & rowMask)
-			used[code>>6] |= 1 << (code & 63)
+		} else if known, deleted := t.tombstones[k]; deleted && known >= revision {
+			delete(m.tombstones, k)
 		}
 	}
 }
 
-// write makes the segment of the chosen rows, a block at a time.
-func (m *merger) write() (Encoded, error) {
-	from := make([][]*Dictionary, len(m.segments))
-	for i, g := range m.segments {
-		from[i] = g.dictionaries
+// addGroups adds the row groups and keeps the rows that no tombstone of the table
+// supersedes.
+func (m *pendingMerge) addGroups(r loadedRows) {
+	numbers := make([]int, len(r.groups))
+	for i, g := range r.groups {
+		numbers[i] = m.next.addGroup(g)
 	}
-	joined, codes := joinDictionaries(m.schema, from, m.used)
-	w := newSegmentWriter(m.schema, joined)
-	for at := 0; at < len(m.chosen); at += MaxRowGroup {
-		c := NewRowGroup(m.schema)
-		for _, row := range m.chosen[at:min(at+MaxRowGroup, len(m.chosen))] {
-			source := m.segments[row.segment].groups[row.row>>rowShift]
-			c.adoptCoded(source, int(row.row&rowMask), row.visible, codes[row.segment])
+	m.added = r.ids[:0]
+	for _, o := range r.ids {
+		g, row := r.groups[o>>rowShift], int(o&rowMask)
+		if len(m.next.tombstones) > 0 {
+			k := g.Key(row)
+			if revision, deleted := m.next.tombstones[k]; deleted && revision >= g.Revision.At(row) {
+				g.markDead(row)
+				continue
+			} else if deleted {
+				m.revived = append(m.revived, k)
+			}
 		}
-		w.add(c)
+		m.added = append(m.added, ordinal(numbers[o>>rowShift], row))
 	}
-	return w.finish()
 }
 
-// adoptCoded adds a row of a segment, deleted or not, with other codes.
-func (c *RowGroup) adoptCoded(from *RowGroup, row int, visible int64, codes [][]int64) {
-	if !from.Live.Has(row) {
-		c.AppendDeleted(from.Key(row), from.Revision.At(row), visible)
-		return
-	}
-	c.AppendRow(from, row)
-	last := c.Rows() - 1
-	c.Visible.Raw[last] = visible
-	for col, to := range codes {
-		if to != nil {
-			raw := c.Columns[col].Values.Raw
-			raw[last] = to[raw[last]]
+// mergeIDs makes the ordering by ID, with the newer of two documents of one key.
+func (m *pendingMerge) mergeIDs(t *table) {
+	old := t.ids()
+	merged := make([]uint32, 0, len(old)+len(m.added))
+	candidates := m.added
+	m.added = candidates[:0]
+	from := 0
+	for i, o := range candidates {
+		g, row := m.next.at(o)
+		at, found := t.lookup(from, len(candidates)-i, g.Key(row))
+		merged = append(merged, old[from:at]...)
+		from = at
+		if found {
+			from++
+			if !m.supersedes(o, old[at]) {
+				g.markDead(row)
+				merged = append(merged, old[at])
+				continue
+			}
+			m.removed = append(m.removed, old[at])
 		}
+		merged = append(merged, o)
+		m.added = append(m.added, o)
+	}
+	m.next.orderings[ByID].Store(&ordering{col: ByID, sets: [2][]uint32{append(merged, old[from:]...)}})
+}
+
+// supersedes says whether a row has a newer revision than another. Where it has the
+// same, the later moment of the two stays.
+func (m *pendingMerge) supersedes(o, known uint32) bool {
+	g, row := m.next.at(o)
+	k, knownRow := m.next.at(known)
+	revision, old := g.Revision.At(row), k.Revision.At(knownRow)
+	if visible := g.Visible.At(row); revision == old && visible > k.Visible.At(knownRow) {
+		m.later = append(m.later, laterVisible{known, visible})
+	}
+	return revision > old
+}
+
+// mergeOrderings makes the orderings that the table has. Those to which most
+// documents would be new, and those by text that some rows lack, are made again when
+// a query asks for them.
+func (m *pendingMerge) mergeOrderings(t *table, removed Bits) {
+	next := m.next
+	var added Bits
+	for col := range t.orderings {
+		o := t.orderings[col].Load()
+		if o == nil || Col(col) == ByID || 2*len(m.added) > next.live || !next.hasText(Col(col)) {
+			continue
+		}
+		if added == nil {
+			added = next.bitsOf(m.added)
+		}
+		merged := next.newOrdering(Col(col), added, len(m.added))
+		for half, set := range merged.sets {
+			merged.sets[half] = next.mergeSets(Col(col), half, o.sets[half], set, removed)
+		}
+		next.orderings[col].Store(merged)
+	}
+}
+
+// mergeSets merges two sorted sets, the first without the removed documents.
+func (t *table) mergeSets(col Col, half int, set, added []uint32, removed Bits) []uint32 {
+	merged := make([]uint32, 0, len(set)+len(added))
+	keep := func(set []uint32) {
+		for _, o := range set {
+			if !removed.Has(int(o)) {
+				merged = append(merged, o)
+			}
+		}
+	}
+	from := 0
+	for i, o := range added {
+		at := t.seek(col, half, set, from, len(added)-i, o)
+		keep(set[from:at])
+		merged = append(merged, o)
+		from = at
+	}
+	keep(set[from:])
+	return merged
+}
+
+func (t *table) bitsOf(ordinals []uint32) Bits {
+	set := NewBits(len(t.groups) * MaxRowGroup)
+	for _, o := range ordinals {
+		set.Add(int(o))
+	}
+	return set
+}
+
+// commit changes what both tables share. Nobody may read either.
+func (m *pendingMerge) commit() {
+	for _, l := range m.later {
+		g, row := m.next.at(l.ordinal)
+		g.Visible.set(row, l.visible)
+	}
+	for _, o := range m.removed {
+		g, row := m.next.at(o)
+		g.markDead(row)
+	}
+	for k, revision := range m.tombstones {
+		m.next.tombstones[k] = revision
+	}
+	for _, k := range m.revived {
+		delete(m.next.tombstones, k)
 	}
 }

@@ -33,16 +33,16 @@ var (
 	tags     = everything.Col("tags")
 	name     = everything.Col("name")
 	sku      = everything.Col("sku")
-	listRef      = everything.Col("ref")
+	ref      = everything.Col("ref")
 	lastName = everything.Col("lastName")
 )
 
 var (
 	keywordCols = []columnar.Col{state, sites}
 	numberCols  = []columnar.Col{price, placed}
-	textCols    = []columnar.Col{tags, name, sku, listRef, lastName}
+	textCols    = []columnar.Col{tags, name, sku, ref, lastName}
 	searchCols  = []columnar.Col{tags, name, sku}
-	matchCols   = []columnar.Col{sku, listRef}
+	matchCols   = []columnar.Col{sku, ref}
 	sortCols    = []columnar.Col{columnar.ByID, price, placed, name, sku, lastName}
 )
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -17,8 +16,8 @@ type ordering struct {
 	sets [2][]uint32 // with a value, without
 }
 
-// A document's ordinal is its chunk's place and its row.
-func ordinal(slot, row int) uint32 { return uint32(slot)<<rowShift | uint32(row) }
+// ordinal is the number of a row group in its table, and a row.
+func ordinal(group, row int) uint32 { return uint32(group)<<rowShift | uint32(row) }
 
 func (t *table) at(o uint32) (*RowGroup, int) { return t.groups[o>>rowShift], int(o & rowMask) }
 
@@ -63,15 +62,13 @@ func (t *table) compareValues(col Col, ca *RowGroup, ra int, cb *RowGroup, rb in
 }
 
 // newOrdering orders the documents whose bits are set, of which there are count.
-func (t *table) newOrdering(col Col, members []uint64, count int) *ordering {
+func (t *table) newOrdering(col Col, members Bits, count int) *ordering {
 	o := &ordering{col: col}
 	halves := [2][]sortItem{make([]sortItem, 0, count)}
-	for w, word := range members {
-		for ; word != 0; word &= word - 1 {
-			d := uint32(w<<6 + bits.TrailingZeros64(word))
-			h := t.half(col, d)
-			halves[h] = append(halves[h], sortItem{ordinal: d})
-		}
+	for n := range members.all() {
+		d := uint32(n)
+		h := t.half(col, d)
+		halves[h] = append(halves[h], sortItem{ordinal: d})
 	}
 	t.sortItems(col, halves[0], 0)
 	t.sortItems(ByID, halves[1], 0)
@@ -221,14 +218,14 @@ func (t *table) change(o *ordering, swaps []swap) {
 		}
 	}
 	for h, set := range o.sets {
-		t.replace(o.col, h, set, stay[h])
+		t.exchange(o.col, h, set, stay[h])
 		set = t.cut(o.col, h, set, t.sorted(o.col, h, gone[h]))
 		o.sets[h] = t.splice(o.col, h, set, t.sorted(o.col, h, fresh[h]))
 	}
 }
 
-// replace puts new ordinals in the places of the old.
-func (t *table) replace(col Col, half int, set []uint32, swaps []swap) {
+// exchange puts new ordinals in the places of the old.
+func (t *table) exchange(col Col, half int, set []uint32, swaps []swap) {
 	slices.SortFunc(swaps, func(a, b swap) int { return t.compare(col, half, a.old, b.old) })
 	from := 0
 	for i, s := range swaps {

@@ -6,7 +6,7 @@ import (
 )
 
 // page cuts a page out of the total hits; hits is nil when every document is one.
-func (t *table) page(q *Query, hits []uint64, total int) Result {
+func (t *table) page(q *Query, hits Bits, total int) Result {
 	limit := max(q.Limit, 0)
 	if q.AfterID != nil {
 		return Result{Total: total, Hits: t.resolve(t.after(*q.AfterID, hits, limit))}
@@ -34,7 +34,7 @@ func (t *table) page(q *Query, hits []uint64, total int) Result {
 
 // complete says whether all documents can be ordered by a column, which is not so
 // while some lack its text. It panics when hits do; nil are all documents.
-func (t *table) complete(col Col, hits []uint64) bool {
+func (t *table) complete(col Col, hits Bits) bool {
 	all := t.hasText(col)
 	for slot, c := range t.groups {
 		if all || c == nil {
@@ -55,7 +55,7 @@ func (t *table) hasText(col Col) bool {
 		return true
 	}
 	groups := t.schema.needsColumn(col)
-	return !slices.ContainsFunc(t.groups, func(c *RowGroup) bool { return c != nil && c.Missing&groups != 0 })
+	return !slices.ContainsFunc(t.groups, func(c *RowGroup) bool { return c != nil && c.missing&groups != 0 })
 }
 
 // sortSteps is how many steps of a walk take as long as one of sorting the hits.
@@ -74,18 +74,16 @@ func (t *table) resolve(ordinals []uint32) []Hit {
 	return hits
 }
 
-func isHit(hits []uint64, o uint32) bool { return hits[o>>6]>>(o&63)&1 != 0 }
-
 // after returns the first hits with a greater id, and those that share the id of
 // the last.
-func (t *table) after(id [16]byte, hits []uint64, limit int) []uint32 {
-	ids := t.orderings[ByID].Load().sets[0]
+func (t *table) after(id [16]byte, hits Bits, limit int) []uint32 {
+	ids := t.ids()
 	place, _ := t.lookup(0, 1, Key{ID: id, Sub: 255})
 	var page []uint32
 	for ; place < len(ids) && limit > 0; place++ {
 		o := ids[place]
 		switch k := t.key(o); {
-		case k.ID == id || hits != nil && !isHit(hits, o):
+		case k.ID == id || hits != nil && !hits.Has(int(o)):
 		case len(page) < limit || k.ID == t.key(page[len(page)-1]).ID:
 			page = append(page, o)
 		default:
@@ -114,7 +112,7 @@ func (o *ordering) slice(desc bool, offset, limit int) []uint32 {
 // walk returns limit hits of an ordering, with before hits ahead of them and
 // behind after them. It starts from the end that is nearer, and gives up after so
 // many steps.
-func (o *ordering) walk(desc bool, hits []uint64, before, behind, limit, steps int) ([]uint32, bool) {
+func (o *ordering) walk(desc bool, hits Bits, before, behind, limit, steps int) ([]uint32, bool) {
 	w := walker{hits: hits, page: make([]uint32, 0, limit), skip: before, steps: steps}
 	if before <= behind {
 		done := w.pass(o.sets[0], desc) || w.pass(o.sets[1], desc)
@@ -127,7 +125,7 @@ func (o *ordering) walk(desc bool, hits []uint64, before, behind, limit, steps i
 }
 
 type walker struct {
-	hits  []uint64
+	hits  Bits
 	page  []uint32 // as many as it has room for
 	skip  int      // hits to pass over first
 	steps int      // left to go
@@ -163,7 +161,7 @@ func (w *walker) take(part []uint32, backward bool) bool {
 			o = part[len(part)-1-j]
 		}
 		switch {
-		case !isHit(w.hits, o):
+		case !w.hits.Has(int(o)):
 		case w.skip > 0:
 			w.skip--
 		default:

@@ -87,12 +87,12 @@ type plan struct {
 	query    *Query
 	from, to int
 	ordered  bool // the summaries know the order
-	spans   []span
+	spans    []span
 
 	counted bool
-	hits    []uint64 // of the view; nil when every document is one
+	hits    Bits // of the view; nil when every document is one
 	total   int
-	scratch *[]uint64
+	scratch *Bits
 }
 
 // piece is those documents of a part that have a value in the column of the order,
@@ -306,7 +306,7 @@ func (p *plan) between(lo, hi int64) int {
 		if p.hits != nil {
 			rows = *(*RowSet)(p.hits[slot*rowWords:])
 		}
-		c.between(col, lo, hi, &rows)
+		c.keepBetween(col, lo, hi, &rows)
 		n += rows.Count()
 	}
 	return n

@@ -15,7 +15,7 @@ type predicate struct {
 	lo, hi   int64
 	values   []string
 	codes    []int64  // opIn on a Keyword: a few codes,
-	set      []uint64 // or a bit for each of many
+	set      Bits     // or a bit for each of many
 	ordinals []uint32 // opIDs, ascending
 	of       []predicate
 }
@@ -71,12 +71,12 @@ func (t *table) encode(p *predicate) {
 	d := t.dictionaries[p.col]
 	p.codes = d.codes(p.values)
 	if len(p.codes) > maxCodesCompared {
-		p.set, p.codes = codeSet(p.codes, d.Span()), nil
+		p.set, p.codes = codeBits(p.codes, d.Span()), nil
 	}
 }
 
 func (t *table) ordinals(ids [][16]byte) []uint32 {
-	all := t.orderings[ByID].Load().sets[0]
+	all := t.ids()
 	var found []uint32
 	for _, id := range ids {
 		for place, _ := t.lookup(0, 1, Key{ID: id}); place < len(all) && t.key(all[place]).ID == id; place++ {
@@ -124,11 +124,11 @@ func (p *predicate) narrow(slot int, c *RowGroup, rows *RowSet) {
 	case opIn:
 		p.narrowIn(c, rows)
 	case opNull:
-		c.nulls(p.col, rows)
+		c.keepNulls(p.col, rows)
 	case opIs:
-		c.is(p.col, p.lo == 1, rows)
+		c.keepBool(p.col, p.lo == 1, rows)
 	case opBetween:
-		c.between(p.col, p.lo, p.hi, rows)
+		c.keepBetween(p.col, p.lo, p.hi, rows)
 	case opVisible:
 		c.Visible.within(p.lo, p.hi, rows)
 	case opIDs:
@@ -151,7 +151,7 @@ func (p *predicate) narrowIn(c *RowGroup, rows *RowSet) {
 	codes := &c.Columns[p.col].Values
 	switch {
 	case p.text:
-		c.matches(p.col, p.values, rows)
+		c.keepText(p.col, p.values, rows)
 	case p.set != nil:
 		codes.among(p.set, rows)
 	case len(p.codes) == 1:

@@ -67,8 +67,8 @@ func (v *View) checkOrder(q *Query) {
 
 // hits returns room for a bit for each ordinal, and what is to be put back to the
 // scratch pool afterwards.
-func (v *View) hits() (scratch *[]uint64, hits []uint64) {
-	scratch = v.scratch.Get().(*[]uint64) //nolint:forcetypeassert // the pool holds nothing else
+func (v *View) hits() (scratch *Bits, hits Bits) {
+	scratch = v.scratch.Get().(*Bits) //nolint:forcetypeassert // the pool holds nothing else
 	n := len(v.table.groups) * rowWords
 	*scratch = slices.Grow((*scratch)[:0], n)[:n]
 	return scratch, *scratch
@@ -88,7 +88,7 @@ func searchTokens(search []string) [][]byte {
 }
 
 // find sets the bits of the documents that are asked for and counts them.
-func (t *table) find(p *predicate, tokens [][]byte, hits []uint64) int {
+func (t *table) find(p *predicate, tokens [][]byte, hits Bits) int {
 	total := 0
 	search := search{tokens: tokens}
 	for slot, c := range t.groups {
@@ -101,7 +101,7 @@ func (t *table) find(p *predicate, tokens [][]byte, hits []uint64) int {
 		p.narrow(slot, c, rows)
 		if len(tokens) > 0 && !rows.Empty() {
 			c.mustHave(SetOf(SearchText), rows)
-			c.search(&search, slot != t.tail, rows)
+			c.cache.narrow(&search, &c.Text[SearchText], slot != t.tail, rows)
 		}
 		total += rows.Count()
 	}

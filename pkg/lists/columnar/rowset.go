@@ -1,41 +1,66 @@
 package columnar
 
-import "math/bits"
-
-// A chunk holds at most chunkRows documents, so that a set of its rows is a small
-// fixed array and everything about it can be thrown away and built again cheaply.
-const (
-	rowShift = 12
-	MaxRowGroup  = 1 << rowShift
-	rowMask  = MaxRowGroup - 1
-	rowWords = MaxRowGroup / 64
+import (
+	"iter"
+	"math/bits"
 )
 
-// rowset is a set of rows of one chunk.
+// A row group holds at most MaxRowGroup documents, so that a set of its rows is a
+// small array, and all that is derived from the rows is cheap to throw away and make
+// again.
+const (
+	rowShift    = 12
+	MaxRowGroup = 1 << rowShift
+	rowMask     = MaxRowGroup - 1
+	rowWords    = MaxRowGroup / 64
+)
+
+// RowSet is a set of rows of one row group. In And, Or and Without, nil is the
+// empty set.
 type RowSet [rowWords]uint64
 
+// AllRows returns the first n rows.
+func AllRows(n int) *RowSet {
+	all := new(RowSet)
+	for w := range all {
+		switch left := n - w*64; {
+		case left >= 64:
+			all[w] = ^uint64(0)
+		case left > 0:
+			all[w] = 1<<left - 1
+		}
+	}
+	return all
+}
+
+// Has says whether a row is in the set.
 func (s *RowSet) Has(row int) bool { return s[row>>6]>>(row&63)&1 != 0 }
 func (s *RowSet) add(row int)      { s[row>>6] |= 1 << (row & 63) }
 func (s *RowSet) drop(row int)     { s[row>>6] &^= 1 << (row & 63) }
 
-func (s *RowSet) Count() int {
-	n := 0
-	for _, w := range s {
-		n += bits.OnesCount64(w)
+// with returns the set, a new one for nil, with a row added.
+func (s *RowSet) with(row int) *RowSet {
+	if s == nil {
+		s = new(RowSet)
 	}
-	return n
+	s.add(row)
+	return s
 }
 
+// Count returns how many rows are in the set.
+func (s *RowSet) Count() int { return Bits(s[:]).Count() }
+
+// Empty says whether no row is in the set.
 func (s *RowSet) Empty() bool {
-	for _, w := range s {
-		if w != 0 {
+	for _, word := range s {
+		if word != 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// and keeps the rows that are in o too; nil is the empty set.
+// And keeps the rows that are in o too.
 func (s *RowSet) And(o *RowSet) {
 	if o == nil {
 		*s = RowSet{}
@@ -46,7 +71,7 @@ func (s *RowSet) And(o *RowSet) {
 	}
 }
 
-// without drops the rows that are in o; nil is the empty set.
+// Without drops the rows that are in o.
 func (s *RowSet) Without(o *RowSet) {
 	if o == nil {
 		return
@@ -56,8 +81,55 @@ func (s *RowSet) Without(o *RowSet) {
 	}
 }
 
+// Or adds the rows of o.
 func (s *RowSet) Or(o *RowSet) {
+	if o == nil {
+		return
+	}
 	for i := range s {
 		s[i] |= o[i]
+	}
+}
+
+func (s *RowSet) all() iter.Seq[int] { return Bits(s[:]).all() }
+
+func (s *RowSet) bytes() int {
+	if s == nil {
+		return 0
+	}
+	return 8 * rowWords
+}
+
+// Bits is a larger set of numbers, with a bit for each.
+type Bits []uint64
+
+// NewBits returns an empty set of numbers less than n.
+func NewBits(n int) Bits { return make(Bits, (n+63)/64) }
+
+// Has says whether n is in the set.
+func (b Bits) Has(n int) bool { return b[n>>6]>>(n&63)&1 != 0 }
+
+// Add adds n.
+func (b Bits) Add(n int) { b[n>>6] |= 1 << (n & 63) }
+
+// Count returns how many numbers are in the set.
+func (b Bits) Count() int {
+	n := 0
+	for _, word := range b {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// all yields the numbers in ascending order.
+func (b Bits) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for w, word := range b {
+			for ; word != 0; word &= word - 1 {
+				if !yield(w<<6 + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
 	}
 }

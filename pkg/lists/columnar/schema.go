@@ -55,19 +55,17 @@ const maxColumns = 64
 type Schema struct {
 	name    string
 	columns []Column
-	// groups are the Text columns in the order in which a row keeps them: those
-	// searched and the others.
-	groups [2][]Col
-	place  []textPlace // by column
+	text    [NumColumnGroups][]Col // the Text columns of each group, in the order in which rows keep them
+	place   []textPlace            // by Col
+
+	textGroups []ColumnGroup // those that have columns
 }
 
-const (
-	searched = 0
-	unsought = 1
-)
-
 // textPlace says where a row keeps a Text column.
-type textPlace struct{ group, rank uint8 }
+type textPlace struct {
+	group ColumnGroup
+	rank  uint8
+}
 
 // NewSchema declares a kind of documents. It refuses more than 64 columns, a name
 // that is empty or used twice, and a flag that does not fit its column's type.
@@ -121,16 +119,19 @@ func (s *Schema) arrangeText() {
 		if c.Type != Text {
 			continue
 		}
-		group := unsought
+		group := OtherText
 		if c.Search {
-			group = searched
+			group = SearchText
 		}
-		s.groups[group] = append(s.groups[group], Col(i+1))
+		s.text[group] = append(s.text[group], Col(i+1))
 	}
-	for g := range s.groups {
-		slices.SortStableFunc(s.groups[g], func(a, b Col) int { return s.Column(a).weight() - s.Column(b).weight() })
-		for rank, col := range s.groups[g] {
-			s.place[col] = textPlace{uint8(g), uint8(rank)}
+	for g, cols := range s.text {
+		if len(cols) > 0 {
+			s.textGroups = append(s.textGroups, ColumnGroup(g))
+		}
+		slices.SortStableFunc(cols, func(a, b Col) int { return s.Column(a).weight() - s.Column(b).weight() })
+		for rank, col := range cols {
+			s.place[col] = textPlace{ColumnGroup(g), uint8(rank)}
 		}
 	}
 }
@@ -170,7 +171,15 @@ func (s *Schema) find(name string) Col {
 	return 0
 }
 
+// Column returns the declaration of a column.
 func (s *Schema) Column(c Col) Column { return s.columns[c-1] }
+
+// TextGroups returns the groups of Text columns that the schema has.
+func (s *Schema) TextGroups() []ColumnGroup { return s.textGroups }
+
+// TextColumns returns the Text columns of a group in the order in which rows keep
+// them: those with Sort first, then those with Match, each as declared.
+func (s *Schema) TextColumns(g ColumnGroup) []Col { return s.text[g] }
 
 // want panics unless c is a column for which ok holds; to use it for something
 // else is a mistake in the program.

@@ -8,17 +8,17 @@ import (
 
 // search is the tokens of a query on their way through the chunks.
 type search struct {
-	tokens [][]byte
-	unread [][]byte // tokens for which the text of a chunk is still to be read
-	indexer *bigramIndexer  // made for the first chunk without a signature
+	tokens  [][]byte
+	unread  [][]byte       // tokens for which the text of a chunk is still to be read
+	indexer *bigramIndexer // made for the first chunk without a signature
 }
 
 // searches is what a chunk remembers of its searches. Many may go through it at
 // once.
 type searchCache struct {
-	indexing   sync.Mutex // held by the search that makes the signature
-	index atomic.Pointer[bigramIndex]
-	recent    atomic.Pointer[[]cachedToken]
+	indexing sync.Mutex // held by the search that makes the signature
+	index    atomic.Pointer[bigramIndex]
+	recent   atomic.Pointer[[]cachedToken]
 }
 
 // finding is the rows of a chunk, live or not, in which a token occurs.

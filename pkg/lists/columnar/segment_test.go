@@ -150,7 +150,7 @@ func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
 
 func TestGroupsAreTiedToTheirSegment(t *testing.T) {
 	doc := func(text string) columnar.Document {
-		return everything.Build(number(1), 0).Text(name, text).Text(listRef, text).Document(1, 1)
+		return everything.Build(number(1), 0).Text(name, text).Text(ref, text).Document(1, 1)
 	}
 	a := columnar.EncodeSegment(everything, []columnar.Document{doc("one")})
 	b := columnar.EncodeSegment(everything, []columnar.Document{doc("two")})

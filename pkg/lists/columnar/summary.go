@@ -1,9 +1,6 @@
 package columnar
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // Summary stands for documents that are not in a view: how many there are, and
 // between which bounds their times lie. The bounds are exact: some document lies on
@@ -67,12 +64,10 @@ type bounds struct {
 func newBounds() bounds { return bounds{Range: Range{Min: math.MaxInt64, Max: math.MinInt64}} }
 
 func (b *bounds) over(x *Ints, rows *RowSet) {
-	for w, word := range rows {
-		for ; word != 0; word &= word - 1 {
-			n := x.At(w<<6 + bits.TrailingZeros64(word))
-			b.Min, b.Max = min(b.Min, n), max(b.Max, n)
-			b.count++
-		}
+	for row := range rows.all() {
+		n := x.At(row)
+		b.Min, b.Max = min(b.Min, n), max(b.Max, n)
+		b.count++
 	}
 }
 
@@ -97,7 +92,7 @@ type coverage uint8
 
 const (
 	coversNone coverage = iota
-	coversSome       // or none, or all: the summary does not tell
+	coversSome          // or none, or all: the summary does not tell
 	coversAll
 )
 

@@ -1,23 +1,23 @@
 package columnar
 
 import (
-	"math/bits"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// table is the content of a view: chunks, dictionaries, orderings, and the
+// table is the content of a view: row groups, dictionaries, orderings, and the
 // revisions of deleted documents.
 type table struct {
 	schema       *Schema
-	groups       []*RowGroup // by slot; nil where one was evacuated
-	free         []int    // slots of nil chunks
-	tail         int      // slot of the chunk that takes rows, or noTail
+	groups       []*RowGroup // by number; nil where one was rewritten
+	free         []int       // numbers without a row group
+	tail         int         // number of the row group that takes rows, or noTail
 	live         int
 	dictionaries []*Dictionary // by Col, nil unless a Keyword
-	tombstones         map[Key]int64 // revisions of deleted documents
-	loads        int           // segments on their way in, with codes of the dictionaries
+	tombstones   map[Key]int64 // revisions of deleted documents
+	loads        int           // loads under way: they have codes of the dictionaries
 
 	building  sync.Mutex                 // held while a query adds an ordering
 	orderings []atomic.Pointer[ordering] // by Col; that of ByID is always there
@@ -27,18 +27,15 @@ const noTail = -1
 
 func newTable(s *Schema) *table {
 	t := &table{
-		schema: s, tail: noTail, tombstones: map[Key]int64{},
-		dictionaries: make([]*Dictionary, len(s.columns)+1),
-		orderings:    make([]atomic.Pointer[ordering], len(s.columns)+1),
-	}
-	for i, c := range s.columns {
-		if c.Type == Keyword {
-			t.dictionaries[i+1] = NewDictionary()
-		}
+		schema: s, tail: noTail, tombstones: map[Key]int64{}, dictionaries: NewDictionaries(s),
+		orderings: make([]atomic.Pointer[ordering], len(s.columns)+1),
 	}
 	t.orderings[ByID].Store(&ordering{col: ByID})
 	return t
 }
+
+// ids returns the live rows in the order of keys.
+func (t *table) ids() []uint32 { return t.orderings[ByID].Load().sets[0] }
 
 // ordering returns the documents in a column's order. The first query that asks
 // for it pays for the sort.
@@ -51,127 +48,107 @@ func (t *table) ordering(col Col) *ordering {
 	if o := t.orderings[col].Load(); o != nil {
 		return o
 	}
-	live := make([]uint64, 0, len(t.groups)*rowWords)
-	for _, c := range t.groups {
-		rows := RowSet{}
-		if c != nil {
-			rows = c.Live
+	live := make(Bits, len(t.groups)*rowWords)
+	for n, g := range t.groups {
+		if g != nil {
+			copy(live[n*rowWords:], g.Live[:])
 		}
-		live = append(live, rows[:]...)
 	}
 	o := t.newOrdering(col, live, t.live)
 	t.orderings[col].Store(o)
 	return o
 }
 
-// lookup returns the place of a key in the order of ids, from a place at or before
-// it, and whether the document is there. It is the first of as many as left.
+// lookup returns where a key is in ids, or would be, and whether it is there. The
+// caller has left keys to look up, of which this is the first, and knows that it is
+// at from or behind it.
 func (t *table) lookup(from, left int, k Key) (int, bool) {
-	ids := t.orderings[ByID].Load().sets[0]
-	place := gallop(ids, from, left, func(o uint32) bool { return t.key(o).Compare(k) < 0 })
-	return place, place < len(ids) && t.key(ids[place]) == k
+	ids := t.ids()
+	at := gallop(ids, from, left, func(o uint32) bool { return t.key(o).Compare(k) < 0 })
+	return at, at < len(ids) && t.key(ids[at]) == k
 }
 
-// update is the newest of a batch's documents with one key.
-type update struct {
-	*Document
-	visible int64
-}
-
-// apply takes updates in the order of their keys.
-func (t *table) apply(updates []update) {
+// apply takes documents of distinct keys in the order of their keys.
+func (t *table) apply(docs []*Document) {
 	var swaps []swap
-	fresh := updates[:0]
+	newer := docs[:0]
 	from, found := 0, false
-	for i, u := range updates {
-		if from, found = t.lookup(from, len(updates)-i, u.key()); found {
-			o := t.orderings[ByID].Load().sets[0][from]
-			if t.supersedes(u, o) {
-				swaps = append(swaps, swap{o, nowhere})
-				fresh = append(fresh, u)
+	for i, d := range docs {
+		old := uint32(nowhere)
+		if from, found = t.lookup(from, len(docs)-i, d.key()); found {
+			if old = t.ids()[from]; !t.supersedes(d, old) {
+				continue
 			}
-		} else if revision, deleted := t.tombstones[u.key()]; !deleted || u.Revision > revision {
-			swaps = append(swaps, swap{nowhere, nowhere})
-			fresh = append(fresh, u)
+		} else if revision, deleted := t.tombstones[d.key()]; deleted && d.Revision <= revision {
+			continue
 		}
+		swaps = append(swaps, swap{old, nowhere})
+		newer = append(newer, d)
 	}
-	t.add(fresh, swaps)
+	for i, d := range newer {
+		swaps[i].new = t.replace(swaps[i].old, d)
+	}
 	t.reorder(swaps)
 	t.rewrite()
 	t.rewriteDictionaries()
 }
 
-// supersedes says whether an update takes the place of a live document. Where it
-// only repeats the document's revision, the later of the two moments stays.
-func (t *table) supersedes(u update, o uint32) bool {
-	c, row := t.at(o)
-	revision := c.Revision.At(row)
-	if u.Revision == revision && !u.Deleted && u.visible > c.Visible.At(row) {
-		c.Visible.set(row, u.visible)
+// supersedes says whether a document takes the place of a live row. Where it only
+// repeats the row's revision, the later of the two moments stays.
+func (t *table) supersedes(d *Document, o uint32) bool {
+	g, row := t.at(o)
+	revision := g.Revision.At(row)
+	if d.Revision == revision && !d.Deleted && d.Visible > g.Visible.At(row) {
+		g.Visible.set(row, d.Visible)
 	}
-	return u.Revision > revision || u.Revision == revision && u.Deleted
+	return d.Revision > revision || d.Revision == revision && d.Deleted
 }
 
-// add appends the documents that are not deleted, remembers those that are, and
-// completes the swaps.
-func (t *table) add(updates []update, swaps []swap) {
-	cells := make([]cell, len(t.schema.columns)+1)
-	for i, u := range updates {
-		if old := swaps[i].old; old != nowhere {
-			c, row := t.at(old)
-			c.markDead(row)
-			t.live--
-		}
-		if u.Deleted {
-			t.tombstones[u.key()] = u.Revision
-			continue
-		}
-		delete(t.tombstones, u.key())
-		u.split(cells)
-		c := t.room()
-		swaps[i].new = ordinal(t.tail, c.Rows())
-		c.Append(u.Document, u.visible, cells, t.dictionaries)
-		t.live++
+// replace marks the old row, if any, as dead and appends a document. It returns the
+// new row, or nowhere for a deleted document, which leaves a tombstone.
+func (t *table) replace(old uint32, d *Document) uint32 {
+	if old != nowhere {
+		g, row := t.at(old)
+		g.markDead(row)
+		t.live--
 	}
+	if d.Deleted {
+		t.tombstones[d.key()] = d.Revision
+		return nowhere
+	}
+	delete(t.tombstones, d.key())
+	t.live++
+	g := t.openGroup()
+	g.Append(d, t.dictionaries)
+	return ordinal(t.tail, g.Rows()-1)
 }
 
-// split takes a document apart into its cells, by Col.
-func (d *Document) split(cells []cell) {
-	clear(cells)
-	for values := d.values; len(values) > 0; {
-		var c cell
-		if c, values = nextCell(values); int(c.col) < len(cells) {
-			cells[c.col] = c
-		}
-	}
-}
-
-// room returns the tail, a new one when it is full.
-func (t *table) room() *RowGroup {
-	if t.tail != noTail && t.groups[t.tail].Rows() < MaxRowGroup {
-		return t.groups[t.tail]
-	}
+// openGroup returns the row group at the tail, a new one when that is full.
+func (t *table) openGroup() *RowGroup {
 	if t.tail != noTail {
-		t.groups[t.tail].seal()
+		if g := t.groups[t.tail]; g.Rows() < MaxRowGroup {
+			return g
+		}
+		t.groups[t.tail].pack()
 	}
-	c := NewRowGroup(t.schema)
-	t.tail = t.place(c)
-	return c
+	g := NewRowGroup(t.schema)
+	t.tail = t.addGroup(g)
+	return g
 }
 
-// place gives a chunk a slot.
-func (t *table) place(c *RowGroup) (slot int) {
+// addGroup gives a row group a number.
+func (t *table) addGroup(g *RowGroup) (number int) {
 	if n := len(t.free); n > 0 {
-		slot, t.free = t.free[n-1], t.free[:n-1]
-		t.groups[slot] = c
-		return slot
+		number, t.free = t.free[n-1], t.free[:n-1]
+		t.groups[number] = g
+		return number
 	}
-	t.groups = append(t.groups, c)
+	t.groups = append(t.groups, g)
 	return len(t.groups) - 1
 }
 
-// reorder brings the orderings up to date. One that most of the documents are new
-// to is cheaper to make again, when it is asked for.
+// reorder updates the orderings. One to which most of the documents are new is
+// cheaper to make again when a query asks for it.
 func (t *table) reorder(swaps []swap) {
 	for col := range t.orderings {
 		o := t.orderings[col].Load()
@@ -185,91 +162,79 @@ func (t *table) reorder(swaps []swap) {
 	}
 }
 
-// worn says that a chunk is to be evacuated: nothing in it is live, or a third of
-// its rows are not, or it is one of few rows that came with a segment. While it
-// lacks text, what is live cannot leave it.
-func (t *table) needsRewrite(slot int) bool {
-	c := t.groups[slot]
-	dead := c.Rows() - c.liveCount
-	switch {
-	case c.liveCount == 0 && slot != t.tail:
-		return true
-	case c.Missing != 0:
-		return false
-	case slot != t.tail && c.Rows() < minLoadedRows:
-		return true
-	}
-	return dead >= 64 && 3*dead > c.Rows()
-}
-
-// fewRows is for how many rows a chunk is not worth the memory and the steps of
-// each query that it takes besides.
+// minLoadedRows is the least size of a loaded row group that is worth its memory and
+// the steps that each query takes for it.
 const minLoadedRows = 512
 
-// evacuate moves what is live in worn chunks to the tail and drops them. It costs
-// as much as adding those documents, at most twice as many as died.
+// needsRewrite says that a row group has no live row, or that a third of its rows
+// are dead, or that it was loaded with few rows. Rows whose text was not loaded
+// cannot be copied yet.
+func (t *table) needsRewrite(number int) bool {
+	g := t.groups[number]
+	dead := g.Rows() - g.liveCount
+	switch {
+	case g.liveCount == 0 && number != t.tail:
+		return true
+	case g.missing != 0:
+		return false
+	case number != t.tail && g.Rows() < minLoadedRows:
+		return true
+	}
+	return dead >= 64 && 3*dead > g.Rows()
+}
+
+// rewrite copies the live rows of row groups that need it to the tail and drops
+// those. This costs as much as appending these documents, at most twice as many as
+// have died.
 func (t *table) rewrite() {
-	var worn []int
-	for slot, c := range t.groups {
-		if c != nil && t.needsRewrite(slot) {
-			worn = append(worn, slot)
-			if slot == t.tail {
+	var from []int
+	for number, g := range t.groups {
+		if g != nil && t.needsRewrite(number) {
+			from = append(from, number)
+			if number == t.tail {
 				t.tail = noTail
 			}
 		}
 	}
-	if len(worn) == 0 {
+	if len(from) == 0 {
 		return
 	}
 	moved := make([]*[MaxRowGroup]uint32, len(t.groups))
-	for _, slot := range worn {
-		moved[slot] = t.move(t.groups[slot])
+	for _, number := range from {
+		moved[number] = t.copyRows(t.groups[number])
 	}
 	for col := range t.orderings {
 		if o := t.orderings[col].Load(); o != nil {
 			for _, set := range o.sets {
-				follow(set, moved)
+				for i, o := range set {
+					if number := int(o >> rowShift); number < len(moved) && moved[number] != nil {
+						set[i] = moved[number][o&rowMask]
+					}
+				}
 			}
 		}
 	}
-	for _, slot := range worn {
-		t.groups[slot].release()
-		t.groups[slot] = nil
+	for _, number := range from {
+		// A batch may still point to the row group: free its memory.
+		*t.groups[number] = RowGroup{schema: t.schema}
+		t.groups[number] = nil
 	}
-	t.free = append(t.free, worn...)
+	t.free = append(t.free, from...)
 }
 
-// release frees the memory of a chunk that the segment it came with may still
-// point to.
-func (c *RowGroup) release() {
-	c.IDs, c.Subs, c.Columns, c.Text = nil, nil, nil, [2]TextRows{}
-	c.cache.forget()
-}
-
-// move copies the live rows of a chunk to the tail and returns where they went.
-func (t *table) move(c *RowGroup) *[MaxRowGroup]uint32 {
+// copyRows copies the live rows of a row group to the tail and returns where to.
+func (t *table) copyRows(g *RowGroup) *[MaxRowGroup]uint32 {
 	to := new([MaxRowGroup]uint32)
-	for w, word := range c.Live {
-		for ; word != 0; word &= word - 1 {
-			row := w<<6 + bits.TrailingZeros64(word)
-			tail := t.room()
-			to[row] = ordinal(t.tail, tail.Rows())
-			tail.AppendRow(c, row)
-		}
+	for row := range g.Live.all() {
+		tail := t.openGroup()
+		to[row] = ordinal(t.tail, tail.Rows())
+		tail.AppendRow(g, row, g.Visible.At(row))
 	}
 	return to
 }
 
-func follow(set []uint32, moved []*[MaxRowGroup]uint32) {
-	for i, o := range set {
-		if slot := int(o >> rowShift); slot < len(moved) && moved[slot] != nil {
-			set[i] = moved[slot][o&rowMask]
-		}
-	}
-}
-
-// recode drops the values of Keyword columns that no row has any more, once more
-// than half of them may be such.
+// rewriteDictionaries drops the values of Keyword columns that no row has, once
+// more than half of them may be such.
 func (t *table) rewriteDictionaries() {
 	if t.loads > 0 {
 		return
@@ -278,41 +243,40 @@ func (t *table) rewriteDictionaries() {
 		if d == nil || !d.needsRewrite() {
 			continue
 		}
-		used := make([]uint64, (d.Span()+63)/64)
-		t.eachCode(col, func(code int64) int64 {
-			used[code>>6] |= 1 << (code & 63)
+		used := NewBits(d.Span())
+		t.replaceCodes(col, func(code int64) int64 {
+			used.Add(int(code))
 			return code
 		})
-		if fresh, codes := d.without(used); fresh != nil {
-			t.eachCode(col, func(code int64) int64 { return codes[code] })
-			t.dictionaries[col] = fresh
+		if smaller, codes := d.without(used); smaller != nil {
+			t.replaceCodes(col, func(code int64) int64 { return codes[code] })
+			t.dictionaries[col] = smaller
 		}
 	}
 }
 
-// eachCode replaces the code of every row, live or not.
-func (t *table) eachCode(col int, f func(int64) int64) {
-	for slot, c := range t.groups {
-		if c == nil {
+// replaceCodes replaces the code of every row, live or not.
+func (t *table) replaceCodes(col int, f func(int64) int64) {
+	for number, g := range t.groups {
+		if g == nil {
 			continue
 		}
-		fresh := newInts()
-		fresh.Raw = make([]int64, 0, c.Rows())
-		for row := range c.Rows() {
-			fresh.append(f(c.Columns[col].Values.At(row)))
+		codes := newInts()
+		for row := range g.Rows() {
+			codes.append(f(g.Columns[col].Values.At(row)))
 		}
-		if slot != t.tail {
-			fresh.pack()
+		if number != t.tail {
+			codes.pack()
 		}
-		c.Columns[col].Values = fresh
+		g.Columns[col].Values = codes
 	}
 }
 
 func (t *table) bytes() int64 {
-	n := 0
-	for _, c := range t.groups {
-		if c != nil {
-			n += c.bytes()
+	n := 8*cap(t.groups) + 64*len(t.tombstones) + 1024
+	for _, g := range t.groups {
+		if g != nil {
+			n += g.bytes()
 		}
 	}
 	for _, d := range t.dictionaries {
@@ -325,36 +289,36 @@ func (t *table) bytes() int64 {
 			n += 4 * (cap(o.sets[0]) + cap(o.sets[1]))
 		}
 	}
-	return int64(n + 8*cap(t.groups) + 64*len(t.tombstones) + 1024)
+	return int64(n)
 }
 
-// newest returns the documents that count, in the order of their keys: of those
-// with one key that of the highest revision; of the same revision a deleted one
-// before others, visible from the latest of their moments.
-func newest(docs []Document) []update {
-	updates := make([]update, len(docs))
+// Newest returns the documents that count, in the order of their keys: of those with
+// one key, that of the highest revision; of the same revision, a deleted one before
+// others, visible from the latest of their moments. It panics when a document is of
+// another schema.
+func (s *Schema) Newest(docs []Document) []*Document {
+	newest := make([]*Document, len(docs))
 	for i := range docs {
-		updates[i] = update{&docs[i], docs[i].Visible}
+		if newest[i] = &docs[i]; docs[i].schema != s {
+			panic(fmt.Sprintf("index: document %x is not of schema %s", docs[i].ID, s.name))
+		}
 	}
-	slices.SortStableFunc(updates, func(a, b update) int { return a.key().Compare(b.key()) })
+	slices.SortStableFunc(newest, func(a, b *Document) int { return a.key().Compare(b.key()) })
 	n := 0
-	for _, u := range updates {
-		if n == 0 || updates[n-1].key() != u.key() {
-			updates[n] = u
+	for _, d := range newest {
+		if n == 0 || newest[n-1].key() != d.key() {
+			newest[n] = d
 			n++
-			continue
-		}
-		last := &updates[n-1]
-		switch {
-		case u.Revision > last.Revision:
-			*last = u
-		case u.Revision == last.Revision:
-			visible := max(u.visible, last.visible)
-			if u.Deleted {
-				*last = u
+		} else if last := newest[n-1]; d.Revision > last.Revision {
+			newest[n-1] = d
+		} else if d.Revision == last.Revision {
+			joined := *last
+			if d.Deleted {
+				joined = *d
 			}
-			last.visible = visible
+			joined.Visible = max(d.Visible, last.Visible)
+			newest[n-1] = &joined
 		}
 	}
-	return updates[:n]
+	return newest[:n]
 }

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// The bytes that end a value and a column in a row. Neither occurs in valid UTF-8,
-// so that what is searched never reaches from one value into another.
+// EndValue and EndColumn end a value and a column in a row. Neither occurs in valid
+// UTF-8, so that no token is found across the end of a value.
 const (
 	EndValue  = 0xff
 	EndColumn = 0xfe
@@ -23,16 +23,14 @@ type TextRows struct {
 
 func newTexts() TextRows { return TextRows{Starts: []uint32{0}} }
 
+// Row returns the text of a row.
 func (t *TextRows) Row(i int) []byte { return t.Data[t.Starts[i]:t.Starts[i+1]] }
 
 // narrow keeps the rows in which every token occurs, reading each.
 func (t *TextRows) narrow(tokens [][]byte, rows *RowSet) {
-	for w, word := range rows {
-		for ; word != 0; word &= word - 1 {
-			row := w<<6 + bits.TrailingZeros64(word)
-			if !holds(t.Row(row), tokens) {
-				rows.drop(row)
-			}
+	for row := range rows.all() {
+		if !holds(t.Row(row), tokens) {
+			rows.drop(row)
 		}
 	}
 }
@@ -119,11 +117,17 @@ func (t *TextRows) pack() {
 	t.Starts = append(make([]uint32, 0, len(t.Starts)), t.Starts...)
 }
 
-// first returns the first value of the column of that rank in a row.
-func first(row []byte, rank uint8) (value []byte, ok bool) {
+// column returns a row from the column of that rank on.
+func column(row []byte, rank uint8) []byte {
 	for ; rank > 0; rank-- {
 		row = row[bytes.IndexByte(row, EndColumn)+1:]
 	}
+	return row
+}
+
+// first returns the first value of the column of that rank in a row.
+func first(row []byte, rank uint8) (value []byte, ok bool) {
+	row = column(row, rank)
 	if row[0] == EndColumn {
 		return nil, false
 	}
@@ -140,9 +144,8 @@ func appendColumn(dst []byte, c cell) []byte {
 	return append(dst, EndColumn)
 }
 
-// fingerprint is one byte that stands for the first value of a cell: 1 to 255, and
-// 0 for no value.
-func fingerprint(c cell) int64 {
+// fingerprint returns that of the first value of a Text, or 0 when it has none.
+func (c *cell) fingerprint() int64 {
 	if c.count == 0 {
 		return 0
 	}
@@ -150,7 +153,8 @@ func fingerprint(c cell) int64 {
 	return Fingerprint(v)
 }
 
-// hash8 hashes to 1 to 255, by FNV-1a.
+// Fingerprint hashes a value to one byte from 1 to 255, by FNV-1a: few rows that
+// have the fingerprint of a value have another value.
 func Fingerprint(value []byte) int64 {
 	h := uint32(2166136261)
 	for _, b := range value {

@@ -10,12 +10,12 @@ type View struct {
 	changing sync.Mutex // held by what changes the table, before mu
 	mu       sync.RWMutex
 	table    *table
-	scratch  sync.Pool // of *[]uint64: hits, a bit for each ordinal
+	scratch  sync.Pool // of *Bits: hits, a bit for each ordinal
 }
 
 // NewView returns a view without documents.
 func NewView(s *Schema) *View {
-	return &View{schema: s, table: newTable(s), scratch: sync.Pool{New: func() any { return new([]uint64) }}}
+	return &View{schema: s, table: newTable(s), scratch: sync.Pool{New: func() any { return new(Bits) }}}
 }
 
 // Apply brings documents into the view. Of the documents of one ID and Sub, in
@@ -28,16 +28,15 @@ func NewView(s *Schema) *View {
 // The view keeps nothing of docs. A document of another schema is a mistake in the
 // program: Apply panics.
 func (v *View) Apply(docs []Document) {
-	v.schema.own(docs, "Apply")
-	updates := newest(docs)
-	if len(updates) == 0 {
+	newest := v.schema.Newest(docs)
+	if len(newest) == 0 {
 		return
 	}
 	v.changing.Lock()
 	defer v.changing.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.table.apply(updates)
+	v.table.apply(newest)
 }
 
 // Len returns how many documents there are, deleted ones not counted.

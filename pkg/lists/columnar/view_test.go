@@ -27,7 +27,7 @@ func numbers(hits []columnar.Hit) []int {
 func TestSearchFindsTokensInsideOneValueOnly(t *testing.T) {
 	v := columnar.NewView(everything)
 	v.Apply([]columnar.Document{
-		everything.Build(number(1), 0).Text(name, "Linen shirt").Text(sku, "LS-1").Text(tags, "red", "wine").Text(listRef, "hidden").Document(1, 1),
+		everything.Build(number(1), 0).Text(name, "Linen shirt").Text(sku, "LS-1").Text(tags, "red", "wine").Text(ref, "hidden").Document(1, 1),
 		everything.Build(number(2), 0).Text(name, "Crème brûlée").Text(tags, "redwine").Text(lastName, "Shirt").Document(1, 1),
 	})
 	for _, row := range []struct {
@@ -58,7 +58,7 @@ func TestSearchFindsTokensInsideOneValueOnly(t *testing.T) {
 }
 
 func TestInComparesAWholeTextWithItsFirstValueOnly(t *testing.T) {
-	doc := everything.Build(number(1), 0).Text(sku, "LS-1", "LS-2").Text(listRef, "").Document(1, 1)
+	doc := everything.Build(number(1), 0).Text(sku, "LS-1", "LS-2").Text(ref, "").Document(1, 1)
 	v := columnar.NewView(everything)
 	v.Apply([]columnar.Document{doc})
 	for _, row := range []struct {
@@ -70,8 +70,8 @@ func TestInComparesAWholeTextWithItsFirstValueOnly(t *testing.T) {
 		{"second value", columnar.In(sku, "ls-2"), false},
 		{"a part", columnar.In(sku, "ls"), false},
 		{"no value asked for", columnar.In(sku), false},
-		{"empty value", columnar.In(listRef, ""), true},
-		{"empty value is not null", columnar.Null(listRef), false},
+		{"empty value", columnar.In(ref, ""), true},
+		{"empty value is not null", columnar.Null(ref), false},
 		{"not of a part", columnar.Not(columnar.In(sku, "ls")), true},
 	} {
 		q := columnar.Query{Filter: row.filter}

@@ -1,4 +1,4 @@
-package columnar
+package segment
 
 import "encoding/binary"
 

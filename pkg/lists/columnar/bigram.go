@@ -1,7 +1,6 @@
 package columnar
 
 import (
-	"math/bits"
 	"slices"
 )
 
@@ -10,9 +9,9 @@ import (
 // rows that have all the pairs of a token, and of none for a token of one or two
 // bytes, for which the pairs tell all.
 type bigramIndex struct {
-	bigrams []uint16 // those that occur, ascending; the first byte counts more
-	lists  []listRef    // by place in pairs
-	sets  []RowSet
+	bigrams []uint16  // those that occur, ascending; the first byte counts more
+	lists   []listRef // by place in pairs
+	sets    []RowSet
 	deltas  []byte // of pairs that are in few rows, as appendGaps writes them
 }
 
@@ -20,9 +19,9 @@ type bigramIndex struct {
 type listRef uint32
 
 const (
-	refDeltas   listRef = 1 << 31 // in gaps, from the place that the lower bits give; otherwise in sets
+	refDeltas listRef = 1 << 31 // in gaps, from the place that the lower bits give; otherwise in sets
 	refShared listRef = 1 << 30 // pairs share the set: a row of it has one of them
-	refPlace      = refShared - 1
+	refPlace          = refShared - 1
 )
 
 // gapRows is up to how many rows are written as gaps: that takes a byte for each,
@@ -124,26 +123,24 @@ func (s *bigramIndexer) write() *bigramIndex {
 	m := &s.made
 	m.bigrams, m.lists, m.sets, m.deltas = m.bigrams[:0], m.lists[:0], m.sets[:0], m.deltas[:0]
 	shared := make([]listRef, sharedSets)
-	for w, word := range s.seen {
-		for ; word != 0; word &= word - 1 {
-			pair := uint16(w<<6 + bits.TrailingZeros64(word))
-			n := int(s.numbers[pair])
-			m.bigrams = append(m.bigrams, pair)
-			if n <= noSet+ownSets {
-				m.lists = append(m.lists, m.add(&s.sets[n].RowSet))
-				continue
-			}
-			r := &shared[n-noSet-ownSets-1]
-			if *r == 0 {
-				*r = m.addSet(&s.sets[n].RowSet) | refShared
-			}
-			m.lists = append(m.lists, *r)
+	for seen := range Bits(s.seen[:]).all() {
+		pair := uint16(seen)
+		n := int(s.numbers[pair])
+		m.bigrams = append(m.bigrams, pair)
+		if n <= noSet+ownSets {
+			m.lists = append(m.lists, m.add(&s.sets[n].RowSet))
+			continue
 		}
+		r := &shared[n-noSet-ownSets-1]
+		if *r == 0 {
+			*r = m.addSet(&s.sets[n].RowSet) | refShared
+		}
+		m.lists = append(m.lists, *r)
 	}
 	return &bigramIndex{
 		bigrams: append(make([]uint16, 0, len(m.bigrams)), m.bigrams...),
-		lists:  append(make([]listRef, 0, len(m.lists)), m.lists...),
-		sets:  append(make([]RowSet, 0, len(m.sets)), m.sets...),
+		lists:   append(make([]listRef, 0, len(m.lists)), m.lists...),
+		sets:    append(make([]RowSet, 0, len(m.sets)), m.sets...),
 		deltas:  append(make([]byte, 0, len(m.deltas)), m.deltas...),
 	}
 }
@@ -167,16 +164,13 @@ func (s *bigramIndex) addSet(rows *RowSet) listRef {
 // no row; and 0 at the end.
 func appendDeltas(dst []byte, rows *RowSet) []byte {
 	last := -1
-	for w, word := range rows {
-		for ; word != 0; word &= word - 1 {
-			row := w<<6 + bits.TrailingZeros64(word)
-			gap := row - last
-			for ; gap > 254; gap -= 254 {
-				dst = append(dst, 255)
-			}
-			dst = append(dst, byte(gap))
-			last = row
+	for row := range rows.all() {
+		delta := row - last
+		for ; delta > 254; delta -= 254 {
+			dst = append(dst, 255)
 		}
+		dst = append(dst, byte(delta))
+		last = row
 	}
 	return append(dst, 0)
 }

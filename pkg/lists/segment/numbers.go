@@ -1,8 +1,10 @@
-package columnar
+package segment
 
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
 // Whole numbers at rest are differences from something near them, each plane of
@@ -16,7 +18,7 @@ const (
 // appendNumbers writes a column. Rows in skip have no value; they get the one that
 // the reader will find there, because other columns may refer to this one. Of the
 // references the one with the shortest differences is taken.
-func appendNumbers(dst []byte, values []int64, skip *RowSet, references [][]int64) []byte {
+func appendNumbers(dst []byte, values []int64, skip *columnar.RowSet, references [][]int64) []byte {
 	var best, next residue
 	for from := range fromOther + len(references) {
 		var other []int64
@@ -51,7 +53,7 @@ type residue struct {
 	bits int // how many the differences take together
 }
 
-func (d *residue) set(from int, values []int64, skip *RowSet, other []int64) {
+func (d *residue) set(from int, values []int64, skip *columnar.RowSet, other []int64) {
 	d.from, d.base, d.bits = from, 0, 0
 	d.rows = append(d.rows[:0], make([]uint64, len(values))...)
 	if from == fromPrevious {
@@ -64,7 +66,7 @@ func (d *residue) set(from int, values []int64, skip *RowSet, other []int64) {
 	}
 }
 
-func (d *residue) setPrevious(values []int64, skip *RowSet) {
+func (d *residue) setPrevious(values []int64, skip *columnar.RowSet) {
 	some := false
 	var last int64
 	for i, v := range values {
@@ -81,7 +83,7 @@ func (d *residue) setPrevious(values []int64, skip *RowSet) {
 
 // setOther takes differences from other, or from nothing, and of them those from
 // the least. Differences may wrap around; the reader's sums do too.
-func (d *residue) setOther(values []int64, skip *RowSet, other []int64) {
+func (d *residue) setOther(values []int64, skip *columnar.RowSet, other []int64) {
 	some := false
 	for i, v := range values {
 		if skip != nil && skip.Has(i) {
@@ -103,7 +105,7 @@ func (d *residue) setOther(values []int64, skip *RowSet, other []int64) {
 }
 
 // fill gives the rows in skip the values that come out of a difference of 0.
-func (d *residue) fill(values []int64, skip *RowSet, references [][]int64) {
+func (d *residue) fill(values []int64, skip *columnar.RowSet, references [][]int64) {
 	if skip == nil {
 		return
 	}
@@ -126,20 +128,20 @@ func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 // numbers reads a column of len(out) rows. It refuses what appendNumbers would
 // write otherwise, but for the choice of the reference.
-func (r *reader) numbers(out []int64, skip *RowSet, references [][]int64) {
-	from, width := int(r.byte()), int(r.byte())
-	base := r.varint()
-	r.fail(from >= fromOther+len(references) || width > 8)
-	if r.bad {
+func (r *reader) numbers(out []int64, skip *columnar.RowSet, references [][]int64) {
+	from, width := int(r.Byte()), int(r.Byte())
+	base := r.Varint()
+	r.Fail(from >= fromOther+len(references) || width > 8)
+	if r.Bad {
 		return
 	}
-	planes := r.take(uint64(width * len(out)))
-	if r.bad {
+	planes := r.Take(uint64(width * len(out)))
+	if r.Bad {
 		return
 	}
 	gather(out, planes, width)
-	r.fail(width > 0 && allZero(planes[(width-1)*len(out):]))
-	r.fail(!startsRight(from, base, out, skip))
+	r.Fail(width > 0 && allZero(planes[(width-1)*len(out):]))
+	r.Fail(!startsRight(from, base, out, skip))
 	switch from {
 	case fromBase:
 		for i := range out {
@@ -162,7 +164,7 @@ func (r *reader) numbers(out []int64, skip *RowSet, references [][]int64) {
 // startsRight says whether differences start from the one right base: the least
 // is 0, or the first is when they are from row to row; and those that stand for no
 // value are 0.
-func startsRight(from int, base int64, rows []int64, skip *RowSet) bool {
+func startsRight(from int, base int64, rows []int64, skip *columnar.RowSet) bool {
 	zero, some := false, false
 	for i, d := range rows {
 		if skip != nil && skip.Has(i) {

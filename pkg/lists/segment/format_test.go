@@ -1,4 +1,4 @@
-package columnar_test
+package segment_test
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func vectorDocuments() []columnar.Document {
 		everything.Tombstone(number(2), 0, 1_760_000_000_700, 1_760_000_002_000),
 		everything.Build(number(3), 0).Document(1_760_000_000_900, 1_760_000_000_900),
 		everything.Build(number(3), 4).Keyword(state, "old").Keyword(sites, "b").Bool(active, false).Number(price, -7).
-			Text(listRef, "X 1").Document(1_760_000_000_901, 1_760_000_000_901),
+			Text(ref, "X 1").Document(1_760_000_000_901, 1_760_000_000_901),
 	}
 	for n := range 20 {
 		docs = append(docs, everything.Build(number(100+n*n), 0).Keyword(state, []string{"new", "old", "sold"}[n%3]).

@@ -1,0 +1,366 @@
+package columnar
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// RowGroup is up to MaxRowGroup documents in columns. Rows are only appended. A
+// document that changes or goes stays as a row that is not live until the row group
+// is rewritten. In a view, a full row group is packed and changes no more but for
+// the live rows and Visible.
+type RowGroup struct {
+	schema    *Schema
+	Live      RowSet
+	liveCount int
+	IDs       [][16]byte
+	Subs      []uint8 // nil while all are 0
+	Revision  Ints
+	Visible   Ints
+	Columns   []ColumnData // by Col
+	Text      [NumColumnGroups]TextRows
+	missing   ColumnGroupSet // text that was not loaded: the rows have none in Text
+	cache     searchCache
+	cells     []cell // scratch of Append
+}
+
+// ColumnData is one column of a row group. The column's type says which fields
+// are used.
+type ColumnData struct {
+	Values Ints    // Keyword: codes; Number, Time: values; Text with Match: fingerprints
+	Null   *RowSet // Bool, Number, Time: rows that are null; nil when there is none
+	True   *RowSet // Bool: rows that are true; nil when there is none
+}
+
+// NewRowGroup returns a row group without rows.
+func NewRowGroup(s *Schema) *RowGroup {
+	g := &RowGroup{
+		schema: s, Revision: newInts(), Visible: newInts(),
+		Columns: make([]ColumnData, len(s.columns)+1), Text: emptyText(),
+	}
+	for i := range g.Columns {
+		g.Columns[i].Values = newInts()
+	}
+	return g
+}
+
+// NewCoreRowGroup returns a row group of n rows, all live but the deleted ones, of
+// which the caller sets the columns of Core; deleted may be nil. It has no text.
+func NewCoreRowGroup(s *Schema, n int, deleted *RowSet) *RowGroup {
+	g := &RowGroup{
+		schema: s, Live: *AllRows(n),
+		Columns: make([]ColumnData, len(s.columns)+1), Text: emptyText(), missing: s.ColumnGroups() &^ SetOf(Core),
+	}
+	g.Live.Without(deleted)
+	g.liveCount = g.Live.Count()
+	return g
+}
+
+func emptyText() (text [NumColumnGroups]TextRows) {
+	for i := range text {
+		text[i] = newTexts()
+	}
+	return text
+}
+
+// Rows counts the rows, live or not.
+func (g *RowGroup) Rows() int { return len(g.IDs) }
+
+// Key returns the key of a row.
+func (g *RowGroup) Key(row int) Key {
+	k := Key{ID: g.IDs[row]}
+	if g.Subs != nil {
+		k.Sub = g.Subs[row]
+	}
+	return k
+}
+
+// Deleted returns the rows that are not live, or nil.
+func (g *RowGroup) Deleted() *RowSet {
+	if g.liveCount == g.Rows() {
+		return nil
+	}
+	deleted := AllRows(g.Rows())
+	deleted.Without(&g.Live)
+	return deleted
+}
+
+func (g *RowGroup) appendKey(k Key, revision, visible int64) {
+	row := len(g.IDs)
+	g.IDs = append(g.IDs, k.ID)
+	if k.Sub != 0 && g.Subs == nil {
+		g.Subs = make([]uint8, row, MaxRowGroup)
+	}
+	if g.Subs != nil {
+		g.Subs = append(g.Subs, k.Sub)
+	}
+	g.Revision.append(revision)
+	g.Visible.append(visible)
+	g.Live.add(row)
+	g.liveCount++
+}
+
+// Append adds a document. A deleted one is a row that is not live and has no value.
+func (g *RowGroup) Append(d *Document, dictionaries []*Dictionary) {
+	if d.Deleted {
+		g.appendDeleted(d.key(), d.Revision, d.Visible)
+		return
+	}
+	row := len(g.IDs)
+	g.appendKey(d.key(), d.Revision, d.Visible)
+	g.split(d)
+	for i, declared := range g.schema.columns {
+		col, cell := &g.Columns[i+1], g.cells[i+1]
+		switch declared.Type {
+		case Keyword:
+			col.Values.append(dictionaries[i+1].code(cell))
+		case Bool:
+			col.appendBool(row, cell.col != 0, cell.kind == kindTrue)
+		case Number, Time:
+			col.appendNumber(row, cell.col != 0, cell.number)
+		case Text:
+			if declared.Match {
+				col.Values.append(cell.fingerprint())
+			}
+		}
+	}
+	for _, group := range g.schema.textGroups {
+		t := &g.Text[group]
+		for _, col := range g.schema.text[group] {
+			t.Data = appendColumn(t.Data, g.cells[col])
+		}
+		t.close()
+	}
+}
+
+// split sets the cells, by Col, to the values of a document.
+func (g *RowGroup) split(d *Document) {
+	if g.cells == nil {
+		g.cells = make([]cell, len(g.Columns))
+	}
+	clear(g.cells)
+	for values := d.values; len(values) > 0; {
+		var c cell
+		if c, values = nextCell(values); int(c.col) < len(g.cells) {
+			g.cells[c.col] = c
+		}
+	}
+}
+
+func (g *RowGroup) appendDeleted(k Key, revision, visible int64) {
+	g.appendKey(k, revision, visible)
+	g.markDead(g.Rows() - 1)
+	for i := range g.Columns {
+		g.Columns[i].Values.appendNull()
+	}
+	for _, group := range g.schema.textGroups {
+		g.Text[group].close()
+	}
+}
+
+// AppendRow adds a row of another row group, visible from another moment. Codes
+// stay as they are.
+func (g *RowGroup) AppendRow(from *RowGroup, row int, visible int64) {
+	if !from.Live.Has(row) {
+		g.appendDeleted(from.Key(row), from.Revision.At(row), visible)
+		return
+	}
+	to := len(g.IDs)
+	g.appendKey(from.Key(row), from.Revision.At(row), visible)
+	for i, declared := range g.schema.columns {
+		col, old := &g.Columns[i+1], &from.Columns[i+1]
+		set := old.Null == nil || !old.Null.Has(row)
+		switch {
+		case declared.Type == Bool:
+			col.appendBool(to, set, old.True != nil && old.True.Has(row))
+		case declared.hasValues():
+			col.appendNumber(to, set, old.Values.At(row))
+		}
+	}
+	for _, group := range g.schema.textGroups {
+		t := &g.Text[group]
+		t.Data = append(t.Data, from.Text[group].Row(row)...)
+		t.close()
+	}
+}
+
+// hasValues says whether ColumnData.Values is used.
+func (c Column) hasValues() bool { return c.Type != Bool && (c.Type != Text || c.Match) }
+
+func (c *ColumnData) appendBool(row int, set, v bool) {
+	if !set {
+		c.Null = c.Null.with(row)
+	}
+	if v {
+		c.True = c.True.with(row)
+	}
+}
+
+func (c *ColumnData) appendNumber(row int, set bool, v int64) {
+	if set {
+		c.Values.append(v)
+		return
+	}
+	c.Null = c.Null.with(row)
+	c.Values.appendNull()
+}
+
+// pack makes a full row group smaller and faster to compare.
+func (g *RowGroup) pack() {
+	g.IDs, g.cells = slices.Clip(slices.Clone(g.IDs)), nil
+	g.Revision.pack()
+	g.Visible.pack()
+	for i, declared := range g.schema.columns {
+		if declared.hasValues() {
+			g.Columns[i+1].Values.pack()
+		}
+	}
+	for i := range g.Text {
+		g.Text[i].pack()
+	}
+	g.cache.forget()
+}
+
+func (g *RowGroup) markDead(row int) {
+	g.Live.drop(row)
+	g.liveCount--
+}
+
+// null says whether a Number, Time or Text has no value in a row.
+func (g *RowGroup) null(col Col, row int) bool {
+	if g.schema.Column(col).Type == Text {
+		_, ok := g.text(col, row)
+		return !ok
+	}
+	null := g.Columns[col].Null
+	return null != nil && null.Has(row)
+}
+
+// text returns the first value of a Text.
+func (g *RowGroup) text(col Col, row int) ([]byte, bool) {
+	p := g.schema.place[col]
+	return first(g.Text[p.group].Row(row), p.rank)
+}
+
+// keepNulls keeps the rows in which the column has no value.
+func (g *RowGroup) keepNulls(col Col, rows *RowSet) {
+	column := &g.Columns[col]
+	switch g.schema.Column(col).Type {
+	case Text:
+		g.mustHave(g.schema.needsColumn(col), rows)
+		column.Values.within(0, 0, rows)
+	case Keyword:
+		column.Values.within(0, 0, rows)
+	default:
+		rows.And(column.Null)
+	}
+}
+
+// keepBetween keeps the rows whose Number or Time lies in [lo, hi].
+func (g *RowGroup) keepBetween(col Col, lo, hi int64, rows *RowSet) {
+	rows.Without(g.Columns[col].Null)
+	g.Columns[col].Values.within(lo, hi, rows)
+}
+
+// keepBool keeps the rows in which a Bool is v.
+func (g *RowGroup) keepBool(col Col, v bool, rows *RowSet) {
+	column := &g.Columns[col]
+	if v {
+		rows.And(column.True)
+		return
+	}
+	rows.Without(column.Null)
+	rows.Without(column.True)
+}
+
+// keepText keeps the rows in which the first value of a Text is one of values.
+func (g *RowGroup) keepText(col Col, values []string, rows *RowSet) {
+	g.mustHave(g.schema.needsColumn(col), rows)
+	var found RowSet
+	for _, value := range values {
+		candidates := *rows
+		print := Fingerprint([]byte(value))
+		g.Columns[col].Values.within(print, print, &candidates)
+		for row := range candidates.all() {
+			if v, _ := g.text(col, row); string(v) == value {
+				found.add(row)
+			}
+		}
+	}
+	*rows = found
+}
+
+// mustHave panics when there are rows and the text groups they need are not all
+// loaded: Needs tells the caller beforehand.
+func (g *RowGroup) mustHave(groups ColumnGroupSet, rows *RowSet) {
+	if missing := g.missing & groups; missing != 0 && !rows.Empty() {
+		panic(fmt.Sprintf("index: Query: a row group of schema %s lacks its %s", g.schema.name, missing.First()))
+	}
+}
+
+// Document returns the document of a row; text that is not loaded is left out. The
+// values of each dictionary are sorted.
+func (g *RowGroup) Document(row int, dictionaries []*Dictionary) Document {
+	k := g.Key(row)
+	d := Document{
+		ID: k.ID, Sub: k.Sub, Revision: g.Revision.At(row), Visible: g.Visible.At(row),
+		Deleted: !g.Live.Has(row), schema: g.schema,
+	}
+	if d.Deleted {
+		return d
+	}
+	values := make([]byte, 0, 128)
+	for i, declared := range g.schema.columns {
+		col := Col(i + 1)
+		column := &g.Columns[col]
+		null := column.Null != nil && column.Null.Has(row)
+		switch declared.Type {
+		case Keyword:
+			values = appendStrings(values, col, dictionaries[col].values(column.Values.At(row)))
+		case Bool:
+			if !null {
+				kind := kindFalse
+				if column.True != nil && column.True.Has(row) {
+					kind = kindTrue
+				}
+				values = append(values, byte(col), kind)
+			}
+		case Number, Time:
+			if !null {
+				values = append(values, byte(col), kindNumber)
+				values = binary.AppendVarint(values, column.Values.At(row))
+			}
+		case Text:
+			p := g.schema.place[col]
+			values = appendStrings(values, col, textValues(g.Text[p.group].Row(row), p.rank))
+		}
+	}
+	if len(values) > 0 {
+		d.values = slices.Clip(values)
+	}
+	return d
+}
+
+// textValues returns the values of the column of that rank in a row.
+func textValues(row []byte, rank uint8) [][]byte {
+	row = column(row, rank)
+	row = row[:bytes.IndexByte(row, EndColumn)]
+	if len(row) == 0 {
+		return nil
+	}
+	return bytes.Split(row[:len(row)-1], []byte{EndValue})
+}
+
+func (g *RowGroup) bytes() int {
+	n := 16*cap(g.IDs) + cap(g.Subs) + g.Revision.bytes() + g.Visible.bytes()
+	for i := range g.Columns {
+		col := &g.Columns[i]
+		n += 96 + col.Values.bytes() + col.Null.bytes() + col.True.bytes()
+	}
+	for i := range g.Text {
+		n += cap(g.Text[i].Data) + 4*cap(g.Text[i].Starts)
+	}
+	return n + 1024 + g.cache.bytes()
+}
