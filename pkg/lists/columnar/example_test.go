@@ -5,6 +5,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/fold"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 func Example() {
@@ -45,22 +46,22 @@ func ExampleView_Load() {
 		columnar.Column{Name: "name", Type: columnar.Text, Search: true, Sort: true},
 	)
 	brand, name := products.Col("brandId"), products.Col("name")
-	encoded := columnar.EncodeSegment(products, []columnar.Document{
+	encoded := segment.Encode(products, []columnar.Document{
 		products.Build([16]byte{1}, 0).Keyword(brand, "b1").Text(name, "Linen shirt").Document(1, 1),
 		products.Build([16]byte{2}, 0).Keyword(brand, "b1").Text(name, "Oak table").Document(1, 1),
 	})
 
-	segment, err := columnar.DecodeSegment(products, encoded.Groups[columnar.Core])
+	stored, err := segment.Decode(products, encoded.Groups[columnar.Core])
 	if err != nil {
 		panic(err)
 	}
 	view := columnar.NewView(products)
-	view.Load(segment)
+	segment.Load(view, stored)
 	fmt.Println(view.Query(columnar.Query{Filter: columnar.In(brand, "b1")}).Total)
 
 	search := columnar.Query{Search: fold.Tokens("shirt")}
 	if products.Needs(&search).Has(columnar.SearchText) {
-		if err := view.Fill(segment, columnar.SearchText, encoded.Groups[columnar.SearchText]); err != nil {
+		if err := stored.Fill(view, columnar.SearchText, encoded.Groups[columnar.SearchText]); err != nil {
 			panic(err)
 		}
 	}

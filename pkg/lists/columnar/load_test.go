@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 // The view under test takes some batches as changes and some as segments, whose
@@ -40,8 +41,8 @@ type waitingView struct {
 }
 
 type waitingSegment struct {
-	segment *columnar.Segment
-	encoded columnar.Encoded
+	segment *segment.Segment
+	encoded segment.Encoded
 	has     columnar.ColumnGroupSet
 }
 
@@ -67,9 +68,9 @@ func (w *waitingView) step(t *rapid.T, m model) {
 }
 
 func (w *waitingView) load(t failer, batches [][]record, groups [][]columnar.ColumnGroup) {
-	var segments []*columnar.Segment
+	var segments []*segment.Segment
 	for i, batch := range batches {
-		e := columnar.EncodeSegment(everything, documents(batch))
+		e := segment.Encode(everything, documents(batch))
 		g := decoded(t, everything, e, groups[i]...)
 		has := columnar.ColumnGroupSet(1)
 		for _, group := range groups[i] {
@@ -78,7 +79,7 @@ func (w *waitingView) load(t failer, batches [][]record, groups [][]columnar.Col
 		w.segments = append(w.segments, waitingSegment{g, e, has})
 		segments = append(segments, g)
 	}
-	w.view.Load(segments...)
+	segment.Load(w.view, segments...)
 }
 
 // need fills groups in.
@@ -87,7 +88,7 @@ func (w *waitingView) need(t failer, groups columnar.ColumnGroupSet) {
 		s := &w.segments[i]
 		for g := columnar.SearchText; g < columnar.NumColumnGroups; g++ {
 			if groups.Has(g) && !s.has.Has(g) {
-				if err := w.view.Fill(s.segment, g, s.encoded.Groups[g]); err != nil {
+				if err := s.segment.Fill(w.view, g, s.encoded.Groups[g]); err != nil {
 					t.Fatalf("Fill(%s): %v", g, err)
 				}
 				s.has |= 1 << g
@@ -139,11 +140,11 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 		}
 		return list
 	}
-	e := columnar.EncodeSegment(everything, docs(0, "lacks"))
-	whole := columnar.EncodeSegment(everything, docs(1000, "whole"))
-	newView := func() (*columnar.View, *columnar.Segment) {
+	e := segment.Encode(everything, docs(0, "lacks"))
+	whole := segment.Encode(everything, docs(1000, "whole"))
+	newView := func() (*columnar.View, *segment.Segment) {
 		v, g := columnar.NewView(everything), decoded(t, everything, e)
-		v.Load(g, wholeSegment(t, everything, whole))
+		segment.Load(v, g, wholeSegment(t, everything, whole))
 		v.Apply(docs(5000, "applied"))
 		return v, g
 	}
@@ -182,7 +183,7 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 		}
 		filled, g := newView()
 		if row.group != 0 {
-			if err := filled.Fill(g, row.group, e.Groups[row.group]); err != nil {
+			if err := g.Fill(filled, row.group, e.Groups[row.group]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -206,25 +207,29 @@ func panicOf(f func()) (message string) {
 }
 
 func TestMistakesWithSegmentsPanic(t *testing.T) {
-	e := columnar.EncodeSegment(everything, vectorDocuments())
+	docs := []columnar.Document{
+		everything.Build(number(1), 0).Keyword(state, "new").Text(name, "a shirt").Text(ref, "X 1").Document(1, 1),
+		everything.Tombstone(number(2), 0, 1, 1),
+	}
+	e := segment.Encode(everything, docs)
 	v := columnar.NewView(everything)
 	loaded, other := decoded(t, everything, e), wholeSegment(t, everything, e)
-	v.Load(loaded)
-	columnar.NewView(everything).Load(other)
+	segment.Load(v, loaded)
+	segment.Load(columnar.NewView(everything), other)
 	for name, mistake := range map[string]func(){
-		"load twice":                     func() { v.Load(loaded) },
-		"load into another kind":         func() { columnar.NewView(products).Load(decoded(t, everything, e)) },
-		"fill what is elsewhere":         func() { _ = v.Fill(other, columnar.SearchText, e.Groups[1]) },
-		"fill what is nowhere":           func() { _ = v.Fill(decoded(t, everything, e), columnar.SearchText, e.Groups[1]) },
+		"load twice":                     func() { segment.Load(v, loaded) },
+		"load into another kind":         func() { segment.Load(columnar.NewView(products), decoded(t, everything, e)) },
+		"fill what is elsewhere":         func() { _ = other.Fill(v, columnar.SearchText, e.Groups[1]) },
+		"fill what is nowhere":           func() { _ = decoded(t, everything, e).Fill(v, columnar.SearchText, e.Groups[1]) },
 		"documents of what lacks text":   func() { decoded(t, everything, e).Documents() },
 		"documents of what is in a view": func() { other.Documents() },
 		"merge what lacks text": func() {
-			_, _ = columnar.MergeSegments(everything, []*columnar.Segment{decoded(t, everything, e)}, nil)
+			_, _ = segment.Merge(everything, []*segment.Segment{decoded(t, everything, e)}, nil)
 		},
 		"merge another kind": func() {
-			_, _ = columnar.MergeSegments(products, []*columnar.Segment{decoded(t, everything, e)}, nil)
+			_, _ = segment.Merge(products, []*segment.Segment{decoded(t, everything, e)}, nil)
 		},
-		"encode another kind": func() { columnar.EncodeSegment(products, vectorDocuments()) },
+		"encode another kind": func() { segment.Encode(products, docs) },
 	} {
 		if message := panicOf(mistake); !strings.HasPrefix(message, "index: ") {
 			t.Errorf("%s: panic %q, want one that says what is wrong", name, message)
@@ -256,7 +261,7 @@ func TestSchemasWithoutSomeTextHaveFewerGroups(t *testing.T) {
 			}
 			docs = append(docs, b.Document(1, 1))
 		}
-		e := columnar.EncodeSegment(s, docs)
+		e := segment.Encode(s, docs)
 		if got := s.ColumnGroups(); got != row.want {
 			t.Errorf("%s: groups %b, want %b", row.name, got, row.want)
 		}
@@ -267,7 +272,7 @@ func TestSchemasWithoutSomeTextHaveFewerGroups(t *testing.T) {
 		}
 		applied, loaded := columnar.NewView(s), columnar.NewView(s)
 		applied.Apply(docs)
-		loaded.Load(wholeSegment(t, s, e))
+		segment.Load(loaded, wholeSegment(t, s, e))
 		// Most of it changes, so that the rest moves to another chunk.
 		again := slices.Clone(docs[:4000])
 		for i := range again {
@@ -303,7 +308,7 @@ func TestKeywordsOfSegmentsSurviveThatOthersAreShed(t *testing.T) {
 		if docs := batch(int(revision), revision); revision%2 == 0 {
 			v.Apply(docs)
 		} else {
-			v.Load(wholeSegment(t, everything, columnar.EncodeSegment(everything, docs)))
+			segment.Load(v, wholeSegment(t, everything, segment.Encode(everything, docs)))
 		}
 		for _, row := range []struct {
 			filter columnar.Filter
@@ -326,12 +331,12 @@ func TestKeywordsOfSegmentsSurviveThatOthersAreShed(t *testing.T) {
 
 func TestBytesOfALoadedViewIsCloseToTheHeap(t *testing.T) {
 	const size = 20_000
-	e := columnar.EncodeSegment(products, productDocuments(size))
+	e := segment.Encode(products, productDocuments(size))
 	// What zstd keeps for itself is not the view's.
 	wholeSegment(t, products, e)
 	before := heap()
 	v := columnar.NewView(products)
-	v.Load(wholeSegment(t, products, e))
+	segment.Load(v, wholeSegment(t, products, e))
 	for c, column := range products.Columns() {
 		if column.Sort {
 			v.Query(columnar.Query{OrderBy: columnar.Col(c + 1), Limit: 1})
@@ -356,21 +361,21 @@ func TestBytesOfALoadedViewIsCloseToTheHeap(t *testing.T) {
 func TestQueriesBesideLoadAndFillSeeOneState(t *testing.T) {
 	const docs, rounds = 600, 20
 	v := columnar.NewView(everything)
-	halves := func(revision int64) (encoded [2]columnar.Encoded) {
+	halves := func(revision int64) (encoded [2]segment.Encoded) {
 		var parts [2][]columnar.Document
 		for i := range docs {
 			parts[i%2] = append(parts[i%2], everything.Build(number(i), 0).Keyword(state, fmt.Sprint(revision)).
 				Number(price, revision).Text(name, fmt.Sprintf("name %d", i)).Document(revision, revision))
 		}
-		return [2]columnar.Encoded{columnar.EncodeSegment(everything, parts[0]), columnar.EncodeSegment(everything, parts[1])}
+		return [2]segment.Encoded{segment.Encode(everything, parts[0]), segment.Encode(everything, parts[1])}
 	}
 	step := func(revision int64) {
 		e := halves(revision)
 		a, b := decoded(t, everything, e[0]), decoded(t, everything, e[1])
-		v.Load(a, b)
-		for i, g := range []*columnar.Segment{a, b} {
+		segment.Load(v, a, b)
+		for i, g := range []*segment.Segment{a, b} {
 			for _, group := range textGroups(everything) {
-				if err := v.Fill(g, group, e[i].Groups[group]); err != nil {
+				if err := g.Fill(v, group, e[i].Groups[group]); err != nil {
 					t.Error(err)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/fold"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 // parted is a list that is opened part by part, as its owner would.
@@ -36,17 +37,17 @@ func (p *parted) open(t failer, part int) {
 		p.view.Apply(p.parts[part])
 		return
 	}
-	encoded := columnar.EncodeSegment(p.schema, p.parts[part])
-	segment, err := columnar.DecodeSegment(p.schema, encoded.Groups[columnar.Core])
+	encoded := segment.Encode(p.schema, p.parts[part])
+	stored, err := segment.Decode(p.schema, encoded.Groups[columnar.Core])
 	for group := columnar.SearchText; group < columnar.NumColumnGroups && err == nil; group++ {
 		if p.schema.ColumnGroups().Has(group) {
-			err = segment.Decode(group, encoded.Groups[group])
+			err = stored.Decode(group, encoded.Groups[group])
 		}
 	}
 	if err != nil {
 		t.Fatalf("open part %d: %v", part, err)
 	}
-	p.view.Load(segment)
+	segment.Load(p.view, stored)
 }
 
 // closed returns the summaries of the parts that are not opened, and which parts

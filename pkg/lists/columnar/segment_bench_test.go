@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 // The orders of the benchmarks have the columns of the orders list.
@@ -110,7 +111,7 @@ func measureCPU(b *testing.B, round func()) {
 	b.ReportMetric(float64(sum)/float64(n)/1e6, "cpu-ms")
 }
 
-func reportSizes(b *testing.B, e columnar.Encoded) {
+func reportSizes(b *testing.B, e segment.Encoded) {
 	total := 0
 	for g, data := range e.Groups {
 		b.ReportMetric(float64(len(data))/float64(e.Rows), fmt.Sprintf("B/doc-group%d", g))
@@ -130,10 +131,10 @@ func BenchmarkSegmentEncode(b *testing.B) {
 		{"100Products", products, productDocuments(100)},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			var e columnar.Encoded
+			var e segment.Encoded
 			start := time.Now()
 			for b.Loop() {
-				e = columnar.EncodeSegment(row.schema, row.docs)
+				e = segment.Encode(row.schema, row.docs)
 			}
 			b.ReportMetric(float64(b.N*len(row.docs))/time.Since(start).Seconds(), "docs/s")
 			reportSizes(b, e)
@@ -151,13 +152,13 @@ func BenchmarkSegmentLoad(b *testing.B) {
 		{"100000Products", products, productDocuments(100_000)},
 		{"42000Orders", orderSchema, orderDocuments(0, 42_000)},
 	} {
-		e := columnar.EncodeSegment(row.schema, row.docs)
+		e := segment.Encode(row.schema, row.docs)
 		for _, groups := range [][]columnar.ColumnGroup{nil, {columnar.SearchText}, textGroups(row.schema)} {
 			b.Run(fmt.Sprintf("%s/%dGroups", row.name, len(groups)+1), func(b *testing.B) {
 				var v *columnar.View
 				measureCPU(b, func() {
 					v = columnar.NewView(row.schema)
-					v.Load(decoded(b, row.schema, e, groups...))
+					segment.Load(v, decoded(b, row.schema, e, groups...))
 				})
 				b.ReportMetric(float64(v.Bytes())/1e6, "viewMB")
 			})
@@ -167,18 +168,18 @@ func BenchmarkSegmentLoad(b *testing.B) {
 
 func BenchmarkSegmentMerge(b *testing.B) {
 	docs := productDocuments(100_000)
-	var segments []*columnar.Segment
+	var segments []*segment.Segment
 	for i := range 8 {
 		var part []columnar.Document
 		for n := i; n < len(docs); n += 8 {
 			part = append(part, docs[n])
 		}
-		segments = append(segments, wholeSegment(b, products, columnar.EncodeSegment(products, part)))
+		segments = append(segments, wholeSegment(b, products, segment.Encode(products, part)))
 	}
 	b.ReportAllocs()
 	start := time.Now()
 	for b.Loop() {
-		if _, err := columnar.MergeSegments(products, segments, func(d *columnar.Document) bool { return d.Deleted }); err != nil {
+		if _, err := segment.Merge(products, segments, func(d *columnar.Document) bool { return d.Deleted }); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -188,25 +189,25 @@ func BenchmarkSegmentMerge(b *testing.B) {
 // BenchmarkMillionOrders loads 24 months, each a segment, one after the other and
 // all at once, and then makes all orderings and signatures.
 func BenchmarkMillionOrders(b *testing.B) {
-	var months []columnar.Encoded
+	var months []segment.Encoded
 	for m := range 24 {
-		months = append(months, columnar.EncodeSegment(orderSchema, orderDocuments(m*42_000, (m+1)*42_000)))
+		months = append(months, segment.Encode(orderSchema, orderDocuments(m*42_000, (m+1)*42_000)))
 	}
 	for _, atOnce := range []bool{false, true} {
 		b.Run(fmt.Sprintf("atOnce=%v", atOnce), func(b *testing.B) {
 			var v *columnar.View
 			measureCPU(b, func() {
 				v = columnar.NewView(orderSchema)
-				var segments []*columnar.Segment
+				var segments []*segment.Segment
 				for _, e := range months {
 					g := wholeSegment(b, orderSchema, e)
 					if atOnce {
 						segments = append(segments, g)
 					} else {
-						v.Load(g)
+						segment.Load(v, g)
 					}
 				}
-				v.Load(segments...)
+				segment.Load(v, segments...)
 			})
 			before := heap()
 			for c, column := range orderSchema.Columns() {
@@ -224,9 +225,9 @@ func BenchmarkMillionOrders(b *testing.B) {
 // BenchmarkMonthLoad brings a month of orders into a view of 23 others that has
 // all its orderings.
 func BenchmarkMonthLoad(b *testing.B) {
-	var months []columnar.Encoded
+	var months []segment.Encoded
 	for m := range 24 {
-		months = append(months, columnar.EncodeSegment(orderSchema, orderDocuments(m*42_000, (m+1)*42_000)))
+		months = append(months, segment.Encode(orderSchema, orderDocuments(m*42_000, (m+1)*42_000)))
 	}
 	const last = 12
 	for _, groups := range [][]columnar.ColumnGroup{nil, textGroups(orderSchema)} {
@@ -237,7 +238,7 @@ func BenchmarkMonthLoad(b *testing.B) {
 				v := columnar.NewView(orderSchema)
 				for m, e := range months {
 					if m != last {
-						v.Load(wholeSegment(b, orderSchema, e))
+						segment.Load(v, wholeSegment(b, orderSchema, e))
 					}
 				}
 				for c, column := range orderSchema.Columns() {
@@ -248,7 +249,7 @@ func BenchmarkMonthLoad(b *testing.B) {
 				g := decoded(b, orderSchema, months[last], groups...)
 				b.StartTimer()
 				start := cpu()
-				v.Load(g)
+				segment.Load(v, g)
 				best = min(best, cpu()-start)
 			}
 			b.ReportMetric(float64(best)/1e6, "best-cpu-ms")

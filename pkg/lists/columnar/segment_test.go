@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 // decoded reads the groups of a segment.
-func decoded(t failer, s *columnar.Schema, e columnar.Encoded, groups ...columnar.ColumnGroup) *columnar.Segment {
+func decoded(t failer, s *columnar.Schema, e segment.Encoded, groups ...columnar.ColumnGroup) *segment.Segment {
 	t.Helper()
-	g, err := columnar.DecodeSegment(s, e.Groups[columnar.Core])
+	g, err := segment.Decode(s, e.Groups[columnar.Core])
 	if err != nil {
 		t.Fatalf("DecodeSegment: %v", err)
 	}
@@ -28,7 +29,7 @@ func decoded(t failer, s *columnar.Schema, e columnar.Encoded, groups ...columna
 	return g
 }
 
-func wholeSegment(t failer, s *columnar.Schema, e columnar.Encoded) *columnar.Segment {
+func wholeSegment(t failer, s *columnar.Schema, e segment.Encoded) *segment.Segment {
 	t.Helper()
 	return decoded(t, s, e, textGroups(s)...)
 }
@@ -67,7 +68,7 @@ func (m model) current() []columnar.Document {
 	return docs
 }
 
-func checkSegment(t failer, e columnar.Encoded, want []columnar.Document) {
+func checkSegment(t failer, e segment.Encoded, want []columnar.Document) {
 	t.Helper()
 	g := wholeSegment(t, everything, e)
 	got := slices.Collect(g.Documents())
@@ -101,28 +102,28 @@ func TestSegmentHoldsTheNewestOfItsDocuments(t *testing.T) {
 		batch := rapid.SliceOfN(genRecord(), 0, 40).Draw(t, "batch")
 		m := model{}
 		m.apply(batch)
-		checkSegment(t, columnar.EncodeSegment(everything, documents(batch)), m.current())
+		checkSegment(t, segment.Encode(everything, documents(batch)), m.current())
 	})
 }
 
 func TestMergedSegmentHoldsTheNewestOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := model{}
-		var segments []*columnar.Segment
+		var segments []*segment.Segment
 		for range rapid.IntRange(0, 4).Draw(t, "segments") {
 			batch := rapid.SliceOfN(genRecord(), 0, 20).Draw(t, "batch")
-			segments = append(segments, wholeSegment(t, everything, columnar.EncodeSegment(everything, documents(batch))))
+			segments = append(segments, wholeSegment(t, everything, segment.Encode(everything, documents(batch))))
 			m.apply(batch)
 		}
 		limit := int64(rapid.IntRange(0, 6).Draw(t, "limit"))
 		old := func(d *columnar.Document) bool { return d.Deleted && d.Revision < limit }
-		e, err := columnar.MergeSegments(everything, segments, old)
+		e, err := segment.Merge(everything, segments, old)
 		if err != nil {
 			t.Fatalf("MergeSegments: %v", err)
 		}
 		want := slices.DeleteFunc(m.current(), func(d columnar.Document) bool { return old(&d) })
 		checkSegment(t, e, want)
-		again := columnar.EncodeSegment(everything, want)
+		again := segment.Encode(everything, want)
 		if diff := gocmp.Diff(again, e); diff != "" {
 			t.Fatalf("merged otherwise than encoded at once (-encoded +merged):\n%s", diff)
 		}
@@ -132,16 +133,16 @@ func TestMergedSegmentHoldsTheNewestOfAll(t *testing.T) {
 func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	m := model{}
-	var segments []*columnar.Segment
+	var segments []*segment.Segment
 	for round := range 3 {
 		batch := make([]record, 9000)
 		for i := range batch {
 			batch[i] = randomRecord(random, 12_000, int64(round))
 		}
 		m.apply(batch)
-		segments = append(segments, wholeSegment(t, everything, columnar.EncodeSegment(everything, documents(batch))))
+		segments = append(segments, wholeSegment(t, everything, segment.Encode(everything, documents(batch))))
 	}
-	e, err := columnar.MergeSegments(everything, segments, nil)
+	e, err := segment.Merge(everything, segments, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +153,8 @@ func TestGroupsAreTiedToTheirSegment(t *testing.T) {
 	doc := func(text string) columnar.Document {
 		return everything.Build(number(1), 0).Text(name, text).Text(ref, text).Document(1, 1)
 	}
-	a := columnar.EncodeSegment(everything, []columnar.Document{doc("one")})
-	b := columnar.EncodeSegment(everything, []columnar.Document{doc("two")})
+	a := segment.Encode(everything, []columnar.Document{doc("one")})
+	b := segment.Encode(everything, []columnar.Document{doc("two")})
 	g := decoded(t, everything, a)
 	if err := g.Decode(columnar.SearchText, b.Groups[columnar.SearchText]); !errors.Is(err, columnar.ErrFormat) {
 		t.Errorf("text of another segment: %v, want ErrFormat", err)

@@ -1,46 +1,50 @@
 package segment
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// SegmentParts is a group taken apart, as doc.go names them; Counts are those of a
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+// Parts is a group taken apart, as doc.go names them; Counts are those of a
 // core.
-type SegmentParts struct {
+type Parts struct {
 	ID     [16]byte
 	Counts [2]uint64
 	Frames [][]byte // without compression
 }
 
 // TakeApart is the reverse of Assemble, for groups that were encoded here.
-func TakeApart(s *Schema, g ColumnGroup, data []byte) (SegmentParts, error) {
-	r, id, err := s.openGroup(g, data)
+func TakeApart(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (Parts, error) {
+	r, id, err := openGroup(s, g, data)
 	if err != nil {
-		return SegmentParts{}, err
+		return Parts{}, err
 	}
-	p := SegmentParts{ID: id}
-	if g == Core {
-		p.Counts = [2]uint64{r.uvarint(), r.uvarint()}
+	p := Parts{ID: id}
+	if g == columnar.Core {
+		p.Counts = [2]uint64{r.Uvarint(), r.Uvarint()}
 	}
-	for len(r.data) > 0 && !r.bad {
+	for len(r.Data) > 0 && !r.Bad {
 		p.Frames = append(p.Frames, append([]byte{}, r.frame(nil, MaxGroup)...))
 	}
-	if r.bad {
-		return SegmentParts{}, ErrFormat
+	if r.Bad {
+		return Parts{}, columnar.ErrFormat
 	}
 	return p, nil
 }
 
 // Assemble makes a group with a right checksum of any parts.
-func Assemble(s *Schema, g ColumnGroup, p SegmentParts) []byte {
-	data := s.appendHead(nil, g, p.ID)
-	if g == Core {
+func Assemble(s *columnar.Schema, g columnar.ColumnGroup, p Parts) []byte {
+	data := appendHead(nil, s, g, p.ID)
+	if g == columnar.Core {
 		data = binary.AppendUvarint(data, p.Counts[0])
 		data = binary.AppendUvarint(data, p.Counts[1])
 	}
 	for _, raw := range p.Frames {
 		data = appendFrame(data, raw)
 	}
-	return sealGroup(data)
+	return appendSum(data)
 }
 
 // Reseal puts the right checksum under an altered group.
-func Reseal(data []byte) []byte { return sealGroup(append([]byte{}, data[:len(data)-4]...)) }
+func Reseal(data []byte) []byte { return appendSum(append([]byte{}, data[:len(data)-4]...)) }

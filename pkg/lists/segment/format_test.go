@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -45,7 +46,7 @@ const vectorFile = "testdata/segment-1.txt"
 // behind its name. What it holds must be read for as long as there is format 1.
 func TestSegmentsOfTheVectorFileAreReadAndWritten(t *testing.T) {
 	docs := vectorDocuments()
-	e := columnar.EncodeSegment(everything, docs)
+	e := segment.Encode(everything, docs)
 	if *update {
 		writeVector(t, e)
 	}
@@ -53,7 +54,7 @@ func TestSegmentsOfTheVectorFileAreReadAndWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept columnar.Encoded
+	var kept segment.Encoded
 	want := [][]byte{}
 	for line := range strings.Lines(string(file)) {
 		name, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -83,7 +84,7 @@ func TestSegmentsOfTheVectorFileAreReadAndWritten(t *testing.T) {
 	}
 }
 
-func writeVector(t *testing.T, e columnar.Encoded) {
+func writeVector(t *testing.T, e segment.Encoded) {
 	var b strings.Builder
 	for g, name := range []string{"core", "search", "other"} {
 		fmt.Fprintf(&b, "%s %x\n", name, e.Groups[g])
@@ -99,9 +100,9 @@ func writeVector(t *testing.T, e columnar.Encoded) {
 	}
 }
 
-func takeApart(t failer, g columnar.ColumnGroup, data []byte) columnar.SegmentParts {
+func takeApart(t failer, g columnar.ColumnGroup, data []byte) segment.Parts {
 	t.Helper()
-	p, err := columnar.TakeApart(everything, g, data)
+	p, err := segment.TakeApart(everything, g, data)
 	if err != nil {
 		t.Fatalf("group %d: %v", g, err)
 	}
@@ -116,7 +117,7 @@ func TestSegmentHasTheSpecifiedForm(t *testing.T) {
 		columnar.Column{Name: "note", Type: columnar.Text, Match: true},
 		columnar.Column{Name: "name", Type: columnar.Text, Search: true},
 	)
-	e := columnar.EncodeSegment(small, []columnar.Document{
+	e := segment.Encode(small, []columnar.Document{
 		small.Build([16]byte{15: 3}, 0).Keyword(1, "b", "a").Time(3, 1007).Text(5, "x", "y").Text(4, "n").Document(1000, 1001),
 		small.Tombstone([16]byte{15: 2}, 0, 900, 900),
 		small.Build([16]byte{15: 1}, 9).Keyword(1, "c").Bool(2, true).Document(500, 900),
@@ -136,7 +137,7 @@ func TestSegmentHasTheSpecifiedForm(t *testing.T) {
 		{"0001" + "02" + "000004", "fe" + "78ff79fffe"}, // lengths 1 and 4 more
 		{"0001" + "02" + "000002", "fe" + "6efffe"},
 	} {
-		p, err := columnar.TakeApart(small, columnar.ColumnGroup(g), e.Groups[g])
+		p, err := segment.TakeApart(small, columnar.ColumnGroup(g), e.Groups[g])
 		if err != nil {
 			t.Fatalf("group %d: %v", g, err)
 		}
@@ -154,12 +155,12 @@ func TestSegmentHasTheSpecifiedForm(t *testing.T) {
 }
 
 func TestAlteredGroupsAreRefused(t *testing.T) {
-	e := columnar.EncodeSegment(everything, vectorDocuments())
+	e := segment.Encode(everything, vectorDocuments())
 	for g := range e.Groups {
 		group := columnar.ColumnGroup(g)
 		read := func(data []byte) error {
 			if group == columnar.Core {
-				_, err := columnar.DecodeSegment(everything, data)
+				_, err := segment.Decode(everything, data)
 				return err
 			}
 			return decoded(t, everything, e).Decode(group, data)
@@ -182,7 +183,7 @@ func TestAlteredGroupsAreRefused(t *testing.T) {
 				t.Errorf("%s: byte %d altered: %v, want %v", group, n, err, want)
 			}
 		}
-		if err := read(columnar.Reseal(append(bytes.Clone(data), 0))); !errors.Is(err, columnar.ErrFormat) {
+		if err := read(segment.Reseal(append(bytes.Clone(data), 0))); !errors.Is(err, columnar.ErrFormat) {
 			t.Errorf("%s with a byte more: %v, want ErrFormat", group, err)
 		}
 	}
@@ -193,7 +194,7 @@ func TestSegmentsOfOtherColumnsAreOfAnotherVersion(t *testing.T) {
 	change := func(f func(c []columnar.Column) []columnar.Column) *columnar.Schema {
 		return columnar.MustSchema("everything", f(slices.Clone(columns))...)
 	}
-	e := columnar.EncodeSegment(everything, vectorDocuments())
+	e := segment.Encode(everything, vectorDocuments())
 	for _, row := range []struct {
 		name   string
 		schema *columnar.Schema
@@ -207,7 +208,7 @@ func TestSegmentsOfOtherColumnsAreOfAnotherVersion(t *testing.T) {
 		{"another name", change(func(c []columnar.Column) []columnar.Column { c[0].Name = "status"; return c })},
 		{"another kind", columnar.MustSchema("nothing", columns...)},
 	} {
-		if _, err := columnar.DecodeSegment(row.schema, e.Groups[columnar.Core]); !errors.Is(err, columnar.ErrVersion) {
+		if _, err := segment.Decode(row.schema, e.Groups[columnar.Core]); !errors.Is(err, columnar.ErrVersion) {
 			t.Errorf("%s: %v, want ErrVersion", row.name, err)
 		}
 	}
@@ -220,16 +221,16 @@ func TestSegmentsOfAnotherFormAreRefused(t *testing.T) {
 		everything.Build(number(2), 0).Keyword(state, "b").Keyword(sites, "a", "b").Number(price, 6).Document(5, 6),
 		everything.Tombstone(number(3), 0, 9, 9),
 	}
-	e := columnar.EncodeSegment(everything, docs)
+	e := segment.Encode(everything, docs)
 	for g := range e.Groups {
 		group := columnar.ColumnGroup(g)
 		parts := takeApart(t, group, e.Groups[g])
-		refused := func(what string, p columnar.SegmentParts) {
+		refused := func(what string, p segment.Parts) {
 			t.Helper()
-			data := columnar.Assemble(everything, group, p)
+			data := segment.Assemble(everything, group, p)
 			err := func() error {
 				if group == columnar.Core {
-					_, err := columnar.DecodeSegment(everything, data)
+					_, err := segment.Decode(everything, data)
 					return err
 				}
 				return decoded(t, everything, e).Decode(group, data)
@@ -264,9 +265,9 @@ func TestSegmentsOfAnotherFormAreRefused(t *testing.T) {
 }
 
 func TestSizesThatCannotBeAreRefusedBeforeRoomIsMade(t *testing.T) {
-	e := columnar.EncodeSegment(everything, vectorDocuments())
+	e := segment.Encode(everything, vectorDocuments())
 	core := takeApart(t, columnar.Core, e.Groups[columnar.Core])
-	head := columnar.Assemble(everything, columnar.Core, columnar.SegmentParts{ID: core.ID})
+	head := segment.Assemble(everything, columnar.Core, segment.Parts{ID: core.ID})
 	head = head[:len(head)-4-2] // without counts
 	for _, row := range []struct {
 		name, rest string
@@ -284,7 +285,7 @@ func TestSizesThatCannotBeAreRefusedBeforeRoomIsMade(t *testing.T) {
 		data := seal(append(bytes.Clone(head), rest...))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err = columnar.DecodeSegment(everything, data)
+		_, err = segment.Decode(everything, data)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, columnar.ErrFormat) || took > 1<<20 {
 			t.Errorf("%s: %v after taking %d bytes, want ErrFormat after at most 1 MiB", row.name, err, took)
@@ -298,7 +299,7 @@ func FuzzDecodeSegment(f *testing.F) {
 	for _, docs := range [][]columnar.Document{
 		nil, vectorDocuments(), vectorDocuments()[1:2], vectorDocuments()[:4], vectorDocuments()[4:7],
 	} {
-		e := columnar.EncodeSegment(everything, docs)
+		e := segment.Encode(everything, docs)
 		core, search, other := takeApart(f, 0, e.Groups[0]), takeApart(f, 1, e.Groups[1]), takeApart(f, 2, e.Groups[2])
 		for len(core.Frames) < 2 {
 			core.Frames, search.Frames, other.Frames = append(core.Frames, nil), append(search.Frames, nil), append(other.Frames, nil)
@@ -308,15 +309,15 @@ func FuzzDecodeSegment(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, rows, tombstones uint16, dictionaries, block, searchLengths, searchText, otherLengths, otherText []byte) {
 		rows %= 64
-		core := columnar.SegmentParts{Counts: [2]uint64{uint64(rows), uint64(tombstones)}, Frames: [][]byte{dictionaries, block}}
-		search := columnar.SegmentParts{Frames: [][]byte{searchLengths, searchText}}
-		other := columnar.SegmentParts{Frames: [][]byte{otherLengths, otherText}}
+		core := segment.Parts{Counts: [2]uint64{uint64(rows), uint64(tombstones)}, Frames: [][]byte{dictionaries, block}}
+		search := segment.Parts{Frames: [][]byte{searchLengths, searchText}}
+		other := segment.Parts{Frames: [][]byte{otherLengths, otherText}}
 		if rows == 0 {
 			core.Frames, search.Frames, other.Frames = core.Frames[:1], search.Frames[:1], other.Frames[:1]
 		}
-		var e columnar.Encoded
-		for g, p := range []columnar.SegmentParts{core, search, other} {
-			e.Groups[g] = columnar.Assemble(everything, columnar.ColumnGroup(g), p)
+		var e segment.Encoded
+		for g, p := range []segment.Parts{core, search, other} {
+			e.Groups[g] = segment.Assemble(everything, columnar.ColumnGroup(g), p)
 		}
 		checkHostile(t, e)
 	})
@@ -325,30 +326,30 @@ func FuzzDecodeSegment(f *testing.F) {
 // The same of altered and exchanged groups, whose checksums are made right.
 func FuzzDecodeSegmentBytes(f *testing.F) {
 	for _, docs := range [][]columnar.Document{nil, vectorDocuments(), vectorDocuments()[:4]} {
-		e := columnar.EncodeSegment(everything, docs)
-		other := columnar.EncodeSegment(everything, vectorDocuments()[:3])
+		e := segment.Encode(everything, docs)
+		other := segment.Encode(everything, vectorDocuments()[:3])
 		f.Add(e.Groups[0], e.Groups[1], e.Groups[2])
 		f.Add(e.Groups[0], other.Groups[1], e.Groups[2])
 		f.Add(e.Groups[0], e.Groups[2], e.Groups[1])
 		f.Add(e.Groups[0][:len(e.Groups[0])/2], e.Groups[1], e.Groups[2])
 	}
 	f.Fuzz(func(t *testing.T, core, search, other []byte) {
-		e := columnar.Encoded{Groups: [columnar.NumColumnGroups][]byte{core, search, other}}
+		e := segment.Encoded{Groups: [columnar.NumColumnGroups][]byte{core, search, other}}
 		for g, data := range e.Groups {
 			if len(data) >= 4 {
-				e.Groups[g] = columnar.Reseal(data)
+				e.Groups[g] = segment.Reseal(data)
 			}
 		}
 		checkHostile(t, e)
 	})
 }
 
-func checkHostile(t *testing.T, e columnar.Encoded) {
-	g, err := columnar.DecodeSegment(everything, e.Groups[columnar.Core])
+func checkHostile(t *testing.T, e segment.Encoded) {
+	g, err := segment.Decode(everything, e.Groups[columnar.Core])
 	if err != nil {
 		return
 	}
-	for _, group := range textGroups(everything) {
+	for _, group := range everything.TextGroups() {
 		if err := g.Decode(group, e.Groups[group]); err != nil {
 			return
 		}
@@ -359,7 +360,7 @@ func checkHostile(t *testing.T, e columnar.Encoded) {
 			t.Fatalf("document %d of an accepted segment: %v", i, err)
 		}
 	}
-	again := columnar.EncodeSegment(everything, docs)
+	again := segment.Encode(everything, docs)
 	for group, data := range again.Groups {
 		got, want := takeApart(t, columnar.ColumnGroup(group), data), takeApart(t, columnar.ColumnGroup(group), e.Groups[group])
 		if !bytes.Equal(got.Frames[0], want.Frames[0]) && group == int(columnar.Core) {
@@ -377,7 +378,7 @@ func checkHostile(t *testing.T, e columnar.Encoded) {
 	}
 	applied, loaded := columnar.NewView(everything), columnar.NewView(everything)
 	applied.Apply(docs)
-	loaded.Load(g)
+	segment.Load(loaded, g)
 	for _, col := range sortCols {
 		q := columnar.Query{OrderBy: col, Limit: 100, Filter: columnar.Not(columnar.In(sku, "none")), Search: []string{"i"}}
 		if diff := gocmp.Diff(applied.Query(q), loaded.Query(q)); diff != "" {

@@ -135,9 +135,11 @@ func (s *source) dropped(visible int64, drop func(*columnar.Document) bool) bool
 	return drop(&d)
 }
 
-// use notes that the result has the codes of the next row. Deleted documents have
-// code 0.
+// use notes that the result has the codes of the next row.
 func (s *source) use() {
+	if !s.live {
+		return // What is decoded for a deleted document means nothing.
+	}
 	g, row := s.at(s.row)
 	for col, used := range s.used {
 		if used != nil {
