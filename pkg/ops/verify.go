@@ -10,6 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -98,7 +99,7 @@ func documents(ctx context.Context, x index.Index) (found map[documentKey]column
 	found = map[documentKey]columnar.Document{}
 	for i := range m.Partitions {
 		p := &m.Partitions[i]
-		segments, err := x.Open(ctx, p.All(), x.List.Schema.Groups())
+		segments, err := x.Open(ctx, p.All(), x.List.Schema.ColumnGroups())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -108,7 +109,7 @@ func documents(ctx context.Context, x index.Index) (found map[documentKey]column
 			}
 		}
 		view := columnar.NewView(x.List.Schema)
-		view.Load(segments...)
+		segment.Load(view, segments...)
 		if p.Sealed && !equal(view.Summary(), p.Summary) {
 			wrong = append(wrong, Difference{Partition: p.Number})
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -36,15 +37,15 @@ func (c *catalogue) document(n int, revision value.Time) (columnar.Document, err
 }
 
 // segment is the index of the first products, encoded.
-func (c *catalogue) segment(products int) (columnar.Encoded, error) {
+func (c *catalogue) segment(products int) (segment.Encoded, error) {
 	documents := make([]columnar.Document, products)
 	for n := range documents {
 		var err error
 		if documents[n], err = c.document(n, firstCreated+value.Time(n)*60_000); err != nil {
-			return columnar.Encoded{}, err
+			return segment.Encoded{}, err
 		}
 	}
-	return columnar.EncodeSegment(commerce.ListOf(commerce.KindProduct).Schema, documents), nil
+	return segment.Encode(commerce.ListOf(commerce.KindProduct).Schema, documents), nil
 }
 
 const (

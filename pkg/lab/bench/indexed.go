@@ -10,6 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -22,8 +23,8 @@ func measureIndex(_ context.Context, b *bench) error {
 }
 
 // decoded opens an encoded segment with everything in it.
-func decoded(schema *columnar.Schema, e columnar.Encoded) (*columnar.Segment, error) {
-	segment, err := columnar.DecodeSegment(schema, e.Groups[columnar.Core])
+func decoded(schema *columnar.Schema, e segment.Encoded) (*segment.Segment, error) {
+	decoded, err := segment.Decode(schema, e.Groups[columnar.Core])
 	if err != nil {
 		return nil, fmt.Errorf("decode a segment: %w", err)
 	}
@@ -31,24 +32,24 @@ func decoded(schema *columnar.Schema, e columnar.Encoded) (*columnar.Segment, er
 		if !schema.ColumnGroups().Has(group) {
 			continue
 		}
-		if err := segment.Decode(group, e.Groups[group]); err != nil {
+		if err := decoded.Decode(group, e.Groups[group]); err != nil {
 			return nil, fmt.Errorf("decode a segment: %w", err)
 		}
 	}
-	return segment, nil
+	return decoded, nil
 }
 
 // loadedView is a view of encoded segments, from their bytes.
-func loadedView(schema *columnar.Schema, all ...columnar.Encoded) (*columnar.View, error) {
+func loadedView(schema *columnar.Schema, all ...segment.Encoded) (*columnar.View, error) {
 	view := columnar.NewView(schema)
-	segments := make([]*columnar.Segment, len(all))
+	segments := make([]*segment.Segment, len(all))
 	for i, e := range all {
 		var err error
 		if segments[i], err = decoded(schema, e); err != nil {
 			return nil, err
 		}
 	}
-	view.Load(segments...)
+	segment.Load(view, segments...)
 	return view, nil
 }
 
@@ -222,13 +223,13 @@ func (b *bench) measureOrders() error {
 	const months = 24
 	end := value.TimeOf(time.Now())
 	all := newOrders(b.cfg.Orders, end.Add(-months*30*24*time.Hour), end)
-	encoded := make([]columnar.Encoded, months)
+	encoded := make([]segment.Encoded, months)
 	for m := range encoded {
 		documents := make([]columnar.Document, 0, all.count/months+1)
 		for n := m * all.count / months; n < (m+1)*all.count/months; n++ {
 			documents = append(documents, all.document(n, 0))
 		}
-		encoded[m] = columnar.EncodeSegment(all.schema, documents)
+		encoded[m] = segment.Encode(all.schema, documents)
 	}
 	before := heap()
 	view, err := loadedView(all.schema, encoded...)

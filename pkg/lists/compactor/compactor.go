@@ -18,6 +18,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -291,7 +292,7 @@ func (j *job) summarize(ctx context.Context, p *index.Partition) error {
 		j.read += s.Groups[columnar.Core]
 	}
 	view := columnar.NewView(j.List.Schema)
-	view.Load(opened...)
+	segment.Load(view, opened...)
 	p.Summary = view.Summary()
 	p.Counted, p.Live = p.Rows(), p.Summary.Count
 	return nil

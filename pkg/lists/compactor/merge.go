@@ -9,6 +9,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 // Segments of a partition belong to tiers by their size, each tier up to eight
@@ -84,7 +85,7 @@ func (j *job) merge(ctx context.Context, m *index.Manifest) error {
 			}
 			j.read += size
 			err := j.mergeSegments(ctx, m, p, positions)
-			if errors.Is(err, columnar.ErrTooLarge) {
+			if errors.Is(err, segment.ErrTooLarge) {
 				break // they stay apart
 			}
 			if err != nil {
@@ -104,13 +105,13 @@ func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Par
 	for i, position := range positions {
 		sources[i] = &p.Segments[position]
 	}
-	opened, err := j.Open(ctx, sources, j.List.Schema.Groups())
+	opened, err := j.Open(ctx, sources, j.List.Schema.ColumnGroups())
 	if err != nil {
 		return err
 	}
 	whole := len(positions) == len(p.Segments)
 	useless := int64(j.now().Add(-tombstoneUse))
-	encoded, err := columnar.MergeSegments(j.List.Schema, opened, func(d *columnar.Document) bool {
+	encoded, err := segment.Merge(j.List.Schema, opened, func(d *columnar.Document) bool {
 		return whole && d.Deleted && d.Visible < useless
 	})
 	if err != nil {
@@ -123,7 +124,7 @@ func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Par
 		p.Segments = slices.Delete(p.Segments, position, position+1)
 	}
 	if encoded.Rows > 0 {
-		p.Segments = append(p.Segments, segment(encoded))
+		p.Segments = append(p.Segments, segmentOf(encoded))
 	}
 	p.Counted = max(p.Counted-(before-p.Rows()), p.Live)
 	if whole {

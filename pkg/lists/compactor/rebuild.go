@@ -6,6 +6,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 const (
@@ -176,7 +177,7 @@ func (j *job) loadAll(ctx context.Context, view *columnar.View) error {
 		if err != nil {
 			return err
 		}
-		view.Load(opened...)
+		segment.Load(view, opened...)
 	}
 	return j.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
 		view.Apply(e.Documents())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -32,10 +33,10 @@ const (
 )
 
 func encode(list *index.List, documents []columnar.Document) index.Segment {
-	return segment(columnar.EncodeSegment(list.Schema, documents))
+	return segmentOf(segment.Encode(list.Schema, documents))
 }
 
-func segment(e columnar.Encoded) index.Segment {
+func segmentOf(e segment.Encoded) index.Segment {
 	s := index.Segment{Rows: e.Rows, Tombstones: e.Tombstones, Encoded: &e}
 	for g, data := range e.Groups {
 		s.Groups[g] = len(data)
@@ -44,7 +45,7 @@ func segment(e columnar.Encoded) index.Segment {
 }
 
 // chunkSizes returns the sizes of the chunks that column groups are cut into.
-func chunkSizes(groups [columnar.Groups]int) []int {
+func chunkSizes(groups [columnar.NumColumnGroups]int) []int {
 	var sizes []int
 	current := 0
 	for _, left := range groups {

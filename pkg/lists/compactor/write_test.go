@@ -11,17 +11,17 @@ import (
 
 func TestGroupsAreCutWhereTheyAreLarge(t *testing.T) {
 	for _, row := range []struct {
-		groups [columnar.Groups]int
+		groups [columnar.NumColumnGroups]int
 		want   []int
 	}{
-		{[columnar.Groups]int{100, 200, 300}, []int{600}},
-		{[columnar.Groups]int{minOwnChunk, 200, 300}, []int{minOwnChunk, 500}},
-		{[columnar.Groups]int{minOwnChunk - 1, 1, 300}, []int{minOwnChunk, 300}},
-		{[columnar.Groups]int{minOwnChunk, minOwnChunk, 0}, []int{minOwnChunk, minOwnChunk}},
-		{[columnar.Groups]int{maxChunkBytes, 0, 0}, []int{maxChunkBytes}},
-		{[columnar.Groups]int{maxChunkBytes + 1, 0, 0}, []int{maxChunkBytes, 1}},
-		{[columnar.Groups]int{1, maxChunkBytes, 0}, []int{maxChunkBytes, 1}},
-		{[columnar.Groups]int{2*maxChunkBytes + minOwnChunk, 7, 0}, []int{maxChunkBytes, maxChunkBytes, minOwnChunk, 7}},
+		{[columnar.NumColumnGroups]int{100, 200, 300}, []int{600}},
+		{[columnar.NumColumnGroups]int{minOwnChunk, 200, 300}, []int{minOwnChunk, 500}},
+		{[columnar.NumColumnGroups]int{minOwnChunk - 1, 1, 300}, []int{minOwnChunk, 300}},
+		{[columnar.NumColumnGroups]int{minOwnChunk, minOwnChunk, 0}, []int{minOwnChunk, minOwnChunk}},
+		{[columnar.NumColumnGroups]int{maxChunkBytes, 0, 0}, []int{maxChunkBytes}},
+		{[columnar.NumColumnGroups]int{maxChunkBytes + 1, 0, 0}, []int{maxChunkBytes, 1}},
+		{[columnar.NumColumnGroups]int{1, maxChunkBytes, 0}, []int{maxChunkBytes, 1}},
+		{[columnar.NumColumnGroups]int{2*maxChunkBytes + minOwnChunk, 7, 0}, []int{maxChunkBytes, maxChunkBytes, minOwnChunk, 7}},
 	} {
 		if got := chunkSizes(row.groups); !slices.Equal(got, row.want) {
 			t.Errorf("%v: got %v, want %v", row.groups, got, row.want)

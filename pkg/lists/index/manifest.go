@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -37,11 +38,11 @@ type Partition struct {
 // the other, cut into chunks.
 type Segment struct {
 	Rows, Tombstones int
-	Groups           [columnar.Groups]int // bytes
+	Groups           [columnar.NumColumnGroups]int // bytes
 	Chunks           []Chunk
 
 	// Encoded is the segment itself while it is not stored yet.
-	Encoded *columnar.Encoded
+	Encoded *segment.Encoded
 }
 
 // Chunk names a chunk and the content that it must have.

@@ -135,7 +135,7 @@ func TestARebuildIsReadAsItWasWritten(t *testing.T) {
 
 func FuzzDecodeManifest(f *testing.F) {
 	m := &Manifest{Covered: 300, Partitions: []Partition{{Number: 2, Sealed: true, Summary: columnar.Summary{Count: 1, Times: []columnar.TimeRange{{}}}, Segments: []Segment{
-		{Rows: 4, Groups: [columnar.Groups]int{5, 6}, Chunks: []Chunk{{1, 2, 11}}},
+		{Rows: 4, Groups: [columnar.NumColumnGroups]int{5, 6}, Chunks: []Chunk{{1, 2, 11}}},
 	}}}, Free: []FreeChunk{{Chunk{3, 4, 5}, 6}}}
 	f.Add(testKey.EncodeManifest(m))
 	f.Fuzz(func(t *testing.T, data []byte) {

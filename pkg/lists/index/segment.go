@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 
 // Core is the column group that every query reads.
-const Core = columnar.GroupSet(1) << columnar.Core
+const Core = columnar.ColumnGroupSet(1) << columnar.Core
 
 var (
 	// ErrGap says that the tail lacks an entry.
@@ -74,12 +75,12 @@ func (k Key) Decode(stored StoredEntry) (TailEntry, error) {
 }
 
 // Open reads and decodes segments with the groups and the core.
-func (x Index) Open(ctx context.Context, segments []*Segment, groups columnar.GroupSet) ([]*columnar.Segment, error) {
+func (x Index) Open(ctx context.Context, segments []*Segment, groups columnar.ColumnGroupSet) ([]*segment.Segment, error) {
 	data, err := x.Read(ctx, segments, groups)
 	if err != nil {
 		return nil, err
 	}
-	opened := make([]*columnar.Segment, len(data))
+	opened := make([]*segment.Segment, len(data))
 	for i := range data {
 		if opened[i], err = x.decodeSegment(data[i]); err != nil {
 			return nil, fmt.Errorf("segment %d of %d: %w", i+1, len(data), err)
@@ -88,12 +89,12 @@ func (x Index) Open(ctx context.Context, segments []*Segment, groups columnar.Gr
 	return opened, nil
 }
 
-func (k Key) decodeSegment(groups [columnar.Groups][]byte) (*columnar.Segment, error) {
-	s, err := columnar.DecodeSegment(k.List.Schema, groups[columnar.Core])
+func (k Key) decodeSegment(groups [columnar.NumColumnGroups][]byte) (*segment.Segment, error) {
+	s, err := segment.Decode(k.List.Schema, groups[columnar.Core])
 	if err != nil {
 		return nil, err
 	}
-	for g := columnar.Core + 1; int(g) < columnar.Groups; g++ {
+	for g := columnar.Core + 1; int(g) < columnar.NumColumnGroups; g++ {
 		if groups[g] == nil {
 			continue
 		}
@@ -107,7 +108,7 @@ func (k Key) decodeSegment(groups [columnar.Groups][]byte) (*columnar.Segment, e
 // Read returns the groups of segments, by segment; groups that were not asked
 // for are empty. It fails with [ErrReplaced] when a chunk has not, or no
 // longer, the content that a segment names.
-func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.GroupSet) ([][columnar.Groups][]byte, error) {
+func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.ColumnGroupSet) ([][columnar.NumColumnGroups][]byte, error) {
 	wanted := map[uint64]Chunk{}
 	var missing []uint64
 	for _, s := range segments {
@@ -137,7 +138,7 @@ func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.Gr
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%d of %d chunks: %w", len(missing), len(wanted), ErrReplaced)
 	}
-	out := make([][columnar.Groups][]byte, len(segments))
+	out := make([][columnar.NumColumnGroups][]byte, len(segments))
 	for i, s := range segments {
 		if s.Encoded != nil {
 			out[i] = s.Encoded.Groups
@@ -149,10 +150,10 @@ func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.Gr
 }
 
 // holds reports whether the bytes from offset on belong to one of the groups.
-func (s *Segment) holds(offset, size int, groups columnar.GroupSet) bool {
+func (s *Segment) holds(offset, size int, groups columnar.ColumnGroupSet) bool {
 	start := 0
 	for g, length := range s.Groups {
-		if groups.Has(columnar.Group(g)) && offset < start+length && start < offset+size { //nolint:gosec // one of three
+		if groups.Has(columnar.ColumnGroup(g)) && offset < start+length && start < offset+size { //nolint:gosec // one of three
 			return true
 		}
 		start += length
@@ -161,10 +162,10 @@ func (s *Segment) holds(offset, size int, groups columnar.GroupSet) bool {
 }
 
 // assemble puts the groups together from the chunks that hold them.
-func (s *Segment) assemble(bodies map[uint64][]byte, groups columnar.GroupSet) (out [columnar.Groups][]byte) {
+func (s *Segment) assemble(bodies map[uint64][]byte, groups columnar.ColumnGroupSet) (out [columnar.NumColumnGroups][]byte) {
 	start := 0
 	for g, length := range s.Groups {
-		if groups.Has(columnar.Group(g)) && length > 0 { //nolint:gosec // one of three
+		if groups.Has(columnar.ColumnGroup(g)) && length > 0 { //nolint:gosec // one of three
 			out[g] = s.slice(bodies, start, start+length)
 		}
 		start += length

@@ -13,8 +13,8 @@ func TestGroupsAreFoundInTheirChunks(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i)
 	}
-	s := &Segment{Groups: [columnar.Groups]int{30, 50, 20}, Chunks: []Chunk{{Number: 1, Size: 40}, {Number: 2, Size: 40}, {Number: 3, Size: 20}}}
-	for groups, want := range map[columnar.GroupSet][]uint64{1: {1}, 2: {1, 2}, 4: {3}, 5: {1, 3}, 7: {1, 2, 3}} {
+	s := &Segment{Groups: [columnar.NumColumnGroups]int{30, 50, 20}, Chunks: []Chunk{{Number: 1, Size: 40}, {Number: 2, Size: 40}, {Number: 3, Size: 20}}}
+	for groups, want := range map[columnar.ColumnGroupSet][]uint64{1: {1}, 2: {1, 2}, 4: {3}, 5: {1, 3}, 7: {1, 2, 3}} {
 		bodies, offset := map[uint64][]byte{}, 0
 		var needed []uint64
 		for _, c := range s.Chunks {
@@ -29,7 +29,7 @@ func TestGroupsAreFoundInTheirChunks(t *testing.T) {
 		}
 		got, start := s.assemble(bodies, groups), 0
 		for g, size := range s.Groups {
-			if groups.Has(columnar.Group(g)) && !slices.Equal(got[g], data[start:start+size]) || !groups.Has(columnar.Group(g)) && got[g] != nil {
+			if groups.Has(columnar.ColumnGroup(g)) && !slices.Equal(got[g], data[start:start+size]) || !groups.Has(columnar.ColumnGroup(g)) && got[g] != nil {
 				t.Errorf("groups %b: group %d is %v", groups, g, got[g])
 			}
 			start += size

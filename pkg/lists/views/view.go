@@ -12,6 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
@@ -54,9 +55,9 @@ type cachedView struct {
 // loadedPartition is a partition that is in the view, with the segments that it
 // was loaded from.
 type loadedPartition struct {
-	groups   columnar.GroupSet
+	groups   columnar.ColumnGroupSet
 	stored   []*index.Segment
-	segments []*columnar.Segment
+	segments []*segment.Segment
 }
 
 // errOutdated says that a view cannot continue with what it has, so that a new
@@ -172,7 +173,7 @@ func (v *cachedView) apply(sequence uint64, e index.TailEntry) error {
 // those that are loaded.
 type missing struct {
 	partitions []int32
-	groups     columnar.GroupSet
+	groups     columnar.ColumnGroupSet
 }
 
 func (m missing) none() bool { return len(m.partitions) == 0 && m.groups == 0 }
@@ -185,7 +186,7 @@ func (v *cachedView) query(q columnar.Query) (columnar.Result, missing) {
 	if !m.none() {
 		return columnar.Result{}, m
 	}
-	return v.view.QueryBeside(q, before, beside), m
+	return v.view.QueryWithOffset(q, before, beside), m
 }
 
 // missingFor returns what is missing for a query.
@@ -263,7 +264,7 @@ func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.view.Load(segments...)
+	segment.Load(v.view, segments...)
 	for _, p := range partitions {
 		n := len(p.Segments)
 		v.loaded[p.Number] = &loadedPartition{groups: m.groups, stored: stored[:n], segments: segments[:n]}
@@ -273,7 +274,7 @@ func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
 }
 
 // addGroups adds column groups to the loaded partitions that lack them.
-func (v *cachedView) addGroups(ctx context.Context, groups columnar.GroupSet) error {
+func (v *cachedView) addGroups(ctx context.Context, groups columnar.ColumnGroupSet) error {
 	for _, p := range v.loaded {
 		lacking := groups &^ p.groups
 		if lacking == 0 {
@@ -291,7 +292,7 @@ func (v *cachedView) addGroups(ctx context.Context, groups columnar.GroupSet) er
 				if bytes == nil {
 					continue
 				}
-				if err := v.view.Fill(segment, columnar.Group(g), bytes); err != nil { //nolint:gosec // one of three
+				if err := segment.Fill(v.view, columnar.ColumnGroup(g), bytes); err != nil { //nolint:gosec // one of three
 					return fmt.Errorf("load text of %s: %w", v.List.Name, err)
 				}
 			}
