@@ -16,24 +16,24 @@ import (
 const jwksTimeout = 5 * time.Second
 
 // Authorizer makes the function that both of the API's authorizers call.
-func Authorizer(_ context.Context, base *Dependencies) (any, error) {
+func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 	verifier, err := auth.NewVerifier(auth.VerifierConfig{
-		Issuer: base.Config.JWTIssuer, Audience: base.Config.JWTAudience, JWKSURL: base.Config.JWKSURL,
-		HS256Secret: base.Config.HS256Secret, OrganizationClaim: base.Config.OrganizationClaim,
-		DefaultRole: auth.Role(base.Config.DefaultRole), Client: &http.Client{Timeout: jwksTimeout}, Clock: base.Clock,
+		Issuer: d.Config.JWTIssuer, Audience: d.Config.JWTAudience, JWKSURL: d.Config.JWKSURL,
+		HS256Secret: d.Config.HS256Secret, OrganizationClaim: d.Config.OrganizationClaim,
+		DefaultRole: auth.Role(d.Config.DefaultRole), Client: &http.Client{Timeout: jwksTimeout}, Clock: d.Clock,
 	})
 	if err != nil {
 		return nil, err
 	}
-	authorizer := auth.NewAuthorizer(verifier, base.Table, auth.AuthorizerConfig{Clock: base.Clock, Logger: base.Logger})
+	authorizer := auth.NewAuthorizer(verifier, d.Table, auth.AuthorizerConfig{Clock: d.Clock, Logger: d.Logger})
 	return func(ctx context.Context, r events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error) {
 		principal, denial, err := authorizer.Authorize(ctx, auth.Request{Headers: headersOf(r), Read: isRead(r.Resource)})
 		switch {
 		case err != nil:
-			base.Logger.ErrorContext(ctx, "cannot authorize", "path", r.Path, "error", err)
+			d.Logger.ErrorContext(ctx, "cannot authorize", "path", r.Path, "error", err)
 			return events.APIGatewayCustomAuthorizerResponse{}, fmt.Errorf("authorize: %w", err)
 		case denial != nil:
-			base.Logger.InfoContext(ctx, "denied", "path", r.Path, "code", denial.Code)
+			d.Logger.InfoContext(ctx, "denied", "path", r.Path, "code", denial.Code)
 			return policy("Deny", "nobody", r.MethodArn, map[string]string{"code": denial.Code, "message": denial.Message}), nil
 		}
 		return policy("Allow", principal.Subject(), r.MethodArn, principal.Context()), nil

@@ -1,41 +1,43 @@
 package app
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 )
 
 // Config is the environment of the functions, as template.yaml sets it.
 type Config struct {
-	TableName              string // TABLE_NAME
-	RecordsQueueURL        string // RECORDS_QUEUE_URL
-	RecordsDLQURL          string // RECORDS_DLQ_URL
-	ImportsQueueURL        string // IMPORTS_QUEUE_URL
-	DeliveriesQueueURL     string // DELIVERIES_QUEUE_URL
-	SlowDeliveriesQueueURL string // SLOW_DELIVERIES_QUEUE_URL
-	IndexJobsQueueURL      string // INDEX_JOBS_QUEUE_URL
-	ParkQueueURL           string // PARK_QUEUE_URL
+	TableName              string `env:"TABLE_NAME"`
+	RecordsQueueURL        string `env:"RECORDS_QUEUE_URL"`
+	RecordsDLQURL          string `env:"RECORDS_DLQ_URL"`
+	ImportsQueueURL        string `env:"IMPORTS_QUEUE_URL"`
+	DeliveriesQueueURL     string `env:"DELIVERIES_QUEUE_URL"`
+	SlowDeliveriesQueueURL string `env:"SLOW_DELIVERIES_QUEUE_URL"`
+	IndexJobsQueueURL      string `env:"INDEX_JOBS_QUEUE_URL"`
+	ParkQueueURL           string `env:"PARK_QUEUE_URL"`
 
-	JWTIssuer         string // JWT_ISSUER
-	JWTAudience       string // JWT_AUDIENCE
-	JWKSURL           string // JWKS_URL
-	HS256Secret       string // JWT_HS256_SECRET
-	OrganizationClaim string // ORGANIZATION_CLAIM, default organizationId
-	DefaultRole       string // DEFAULT_ROLE, default DEVELOPER
+	JWTIssuer         string `env:"JWT_ISSUER"`
+	JWTAudience       string `env:"JWT_AUDIENCE"`
+	JWKSURL           string `env:"JWKS_URL"`
+	HS256Secret       string `env:"JWT_HS256_SECRET"`
+	OrganizationClaim string `env:"ORGANIZATION_CLAIM" default:"organizationId"`
+	DefaultRole       string `env:"DEFAULT_ROLE" default:"DEVELOPER"`
 
 	// ServiceKey encrypts webhook secrets at rest: 32 bytes, base64 in
-	// SERVICE_KEY; when it is empty it comes from Secrets Manager.
+	// SERVICE_KEY; when that is empty it comes from Secrets Manager.
 	ServiceKey          []byte
-	ServiceKeySecretARN string // SERVICE_KEY_SECRET_ARN
+	ServiceKeySecretARN string `env:"SERVICE_KEY_SECRET_ARN"`
 
 	// AllowPrivateTargets lets webhooks reach loopback and private
 	// addresses, for local runs: ALLOW_PRIVATE_TARGETS.
 	AllowPrivateTargets bool
 	// RefusedPorts are those that no webhook goes to: REFUSED_PORTS, separated
-	// by commas; nil when it is empty, which stands for [outbound.RefusedPorts].
+	// by commas; nil when it is empty, which means [outbound.RefusedPorts].
 	RefusedPorts []uint16
 }
 
@@ -44,36 +46,19 @@ const ServiceKeySize = 32
 
 // ConfigFrom reads the configuration through getenv, such as [os.Getenv].
 func ConfigFrom(getenv func(string) string) (Config, error) {
-	or := func(name, fallback string) string {
-		if v := getenv(name); v != "" {
-			return v
+	var cfg Config
+	v := reflect.ValueOf(&cfg).Elem()
+	for i := range v.NumField() {
+		if tag := v.Type().Field(i).Tag; tag.Get("env") != "" {
+			v.Field(i).SetString(cmp.Or(getenv(tag.Get("env")), tag.Get("default")))
 		}
-		return fallback
-	}
-	cfg := Config{
-		TableName:              getenv("TABLE_NAME"),
-		RecordsQueueURL:        getenv("RECORDS_QUEUE_URL"),
-		RecordsDLQURL:          getenv("RECORDS_DLQ_URL"),
-		ImportsQueueURL:        getenv("IMPORTS_QUEUE_URL"),
-		DeliveriesQueueURL:     getenv("DELIVERIES_QUEUE_URL"),
-		SlowDeliveriesQueueURL: getenv("SLOW_DELIVERIES_QUEUE_URL"),
-		IndexJobsQueueURL:      getenv("INDEX_JOBS_QUEUE_URL"),
-		ParkQueueURL:           getenv("PARK_QUEUE_URL"),
-
-		JWTIssuer:           getenv("JWT_ISSUER"),
-		JWTAudience:         getenv("JWT_AUDIENCE"),
-		JWKSURL:             getenv("JWKS_URL"),
-		HS256Secret:         getenv("JWT_HS256_SECRET"),
-		OrganizationClaim:   or("ORGANIZATION_CLAIM", "organizationId"),
-		DefaultRole:         or("DEFAULT_ROLE", "DEVELOPER"),
-		ServiceKeySecretARN: getenv("SERVICE_KEY_SECRET_ARN"),
 	}
 	var err error
 	if cfg.TableName == "" {
 		err = errors.New("TABLE_NAME is not set")
 	}
 	var parseErr error
-	if cfg.AllowPrivateTargets, parseErr = strconv.ParseBool(or("ALLOW_PRIVATE_TARGETS", "false")); parseErr != nil {
+	if cfg.AllowPrivateTargets, parseErr = strconv.ParseBool(cmp.Or(getenv("ALLOW_PRIVATE_TARGETS"), "false")); parseErr != nil {
 		err = errors.Join(err, fmt.Errorf("ALLOW_PRIVATE_TARGETS: %w", parseErr))
 	}
 	if cfg.RefusedPorts, parseErr = ports(getenv("REFUSED_PORTS")); parseErr != nil {

@@ -62,7 +62,7 @@ func TestTheTemplateDeclaresExactlyTheRoutesInCode(t *testing.T) {
 		}
 	}
 	wanted := map[string]target{}
-	for function, operations := range app.Areas() {
+	for function, operations := range app.OperationsByFunction() {
 		for _, op := range operations {
 			path := strings.Replace(op.Path, "{file}", "{proxy+}", 1)
 			wanted[op.Method+" "+path] = target{function, authorizers[op.Access]}
@@ -93,7 +93,7 @@ func TestEveryPathLeadsItsOtherMethodsToTheFunctionThatHasIt(t *testing.T) {
 			}
 		}
 	}
-	for function, operations := range app.Areas() {
+	for function, operations := range app.OperationsByFunction() {
 		for _, op := range operations {
 			path := strings.Replace(op.Path, "{file}", "{proxy+}", 1)
 			if functions[path] != function {
@@ -110,7 +110,7 @@ func TestEveryPathLeadsItsOtherMethodsToTheFunctionThatHasIt(t *testing.T) {
 
 func TestEveryFunctionOfTheTemplateExists(t *testing.T) {
 	want := slices.Sorted(maps.Keys(dynamotest.Model(t).Functions))
-	if got := slices.Sorted(maps.Keys(app.Makers())); !slices.Equal(got, want) {
+	if got := slices.Sorted(maps.Keys(app.Functions())); !slices.Equal(got, want) {
 		t.Errorf("makers %v, the template's functions %v", got, want)
 	}
 	for _, name := range want {
@@ -153,7 +153,7 @@ func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for url, want := range test.status {
-			got, err := handler.(app.GatewayFunc)(t.Context(), createEndpoint(url))
+			got, err := handler(t.Context(), createEndpoint(url))
 			if err != nil || got.StatusCode != want {
 				t.Errorf("%s, private targets %q, refused ports %q: got %d %s, %v; want %d", url, test.private, test.ports, got.StatusCode, got.Body, err, want)
 			}

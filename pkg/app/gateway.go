@@ -16,9 +16,6 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// GatewayFunc is a function behind API Gateway.
-type GatewayFunc = func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
-
 // gatewayFunc puts an HTTP handler behind API Gateway's proxy events.
 func gatewayFunc(handler http.Handler) GatewayFunc {
 	adapter := httpadapter.New(handler)

@@ -66,7 +66,7 @@ type functions struct {
 // makeFunctions makes every function that the template declares.
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
 	f := &functions{model: model, handlers: map[string]any{}}
-	makers := app.Makers()
+	makers := app.Functions()
 	for name := range model.Functions {
 		maker := makers[name]
 		if maker == nil {

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/dispatcher"
+	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/sweeper"
+	"github.com/commerce-integration/service/pkg/worker"
+)
+
+// NewHandler makes a function's handler, of a form that Lambda takes. It fails
+// when the configuration is wrong, so that a fault shows at the start.
+type NewHandler[H any] func(context.Context, *Dependencies) (H, error)
+
+// The forms of handlers, by what calls the function.
+type (
+	// GatewayFunc answers a request of API Gateway.
+	GatewayFunc = func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
+	// AuthorizerFunc decides for API Gateway who makes a request.
+	AuthorizerFunc = func(context.Context, events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error)
+	// QueueFunc takes messages of a queue and answers which of them failed.
+	QueueFunc = func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+	// StreamFunc takes records of the table's stream.
+	StreamFunc = func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
+	// ScheduleFunc takes the schedule's event, or messages of the index jobs' queue.
+	ScheduleFunc = func(context.Context, sweeper.Event) (*events.SQSEventResponse, error)
+)
+
+// Functions returns every function by the name of its folder.
+func Functions() map[string]NewHandler[any] {
+	return map[string]NewHandler[any]{
+		"authorizer": untyped(Authorizer),
+		"developers": untyped(Developers),
+		"webhooks":   untyped(Webhooks),
+		"api":        untyped(API),
+		"ingest":     untyped(Ingest),
+		"dispatcher": untyped(Dispatcher),
+		"indexer":    untyped(Indexer),
+		"worker":     untyped(Worker),
+		"sweeper":    untyped(Sweeper),
+	}
+}
+
+func untyped[H any](newHandler NewHandler[H]) NewHandler[any] {
+	return func(ctx context.Context, d *Dependencies) (any, error) { return newHandler(ctx, d) }
+}
+
+// Ingest makes the function that applies what back offices send.
+func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
+	rejects := sqsqueue.NewRejects(d.queue(d.Config.RecordsDLQURL))
+	queues := sqsqueue.NewRecords(d.queue(d.Config.RecordsQueueURL), d.queue(d.Config.ImportsQueueURL))
+	return ingest.New(d.Table, rejects, queues, d.Clock, d.Logger).Handle, nil
+}
+
+// Indexer makes the function that appends changes to the tails of lists.
+func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
+	return indexer.New(d.Table, indexer.DecodeFor(d.lists()), d.park(), d.indexJobs(), d.Logger).Handle, nil
+}
+
+// Dispatcher makes the function that turns changes into deliveries.
+func Dispatcher(_ context.Context, d *Dependencies) (StreamFunc, error) {
+	return dispatcher.New(d.Table, d.deliveries(), d.park(), d.Clock, d.Logger).Handle, nil
+}
+
+// Worker makes the function that delivers.
+func Worker(ctx context.Context, d *Dependencies) (QueueFunc, error) {
+	secrets, err := d.secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cfg := worker.Config{Clock: d.Clock, Logger: d.Logger}
+	return worker.New(d.Table, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle, nil
+}
+
+// Sweeper makes the function that the schedule calls.
+func Sweeper(_ context.Context, d *Dependencies) (ScheduleFunc, error) {
+	maintainer := compactor.New(d.Table, d.lists().All(), d.Clock, d.Logger)
+	return sweeper.New(d.Table, d.deliveries(), sweeper.IndexCompaction{IndexQueue: d.indexJobs(), Maintainer: maintainer}, sweeper.Config{
+		Clock: d.Clock, Logger: d.Logger,
+	}).Handle, nil
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/commerce-integration/service/pkg/sdkhttp"
+)
+
+const (
+	// initTimeout bounds what a function does before its first invocation:
+	// Lambda ends an initialization after 10 s.
+	initTimeout = 9 * time.Second
+	// responseTimeout bounds how long a request of the SDK waits for its
+	// response to begin, which usually takes milliseconds: one that hangs must
+	// leave time for a retry. No function polls a queue for long.
+	responseTimeout = 5 * time.Second
+)
+
+// Start runs a function in Lambda. It reads the table first, so that the first
+// request finds an open connection.
+func Start[H any](newHandler NewHandler[H]) {
+	logger := lambdacontext.NewLogger()
+	// net/http logs whatever receivers send unasked, at any length.
+	log.SetOutput(io.Discard)
+	// Views may take half of the memory, so the collector must not wait until
+	// the heap has doubled.
+	if memory := int64(lambdacontext.MemoryLimitInMB) << 20; memory > 0 {
+		debug.SetMemoryLimit(memory / 10 * 9)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), initTimeout)
+	defer cancel()
+	handler, err := start(ctx, newHandler, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		os.Exit(1) //nolint:gocritic // the deferred cancel frees nothing that outlives the process
+	}
+	lambda.Start(handler)
+}
+
+func start[H any](ctx context.Context, newHandler NewHandler[H], logger *slog.Logger) (handler H, err error) {
+	cfg, err := ConfigFrom(os.Getenv)
+	if err != nil {
+		return handler, err
+	}
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = responseTimeout })
+	aws, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
+	if err != nil {
+		return handler, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	aws.HTTPClient = sdkhttp.New(aws.HTTPClient)
+	deps := NewDependencies(cfg, aws, logger, Endpoints{})
+	if err := deps.Table.Ping(ctx); err != nil {
+		return handler, fmt.Errorf("reach the table: %w", err)
+	}
+	return newHandler(ctx, deps)
+}
