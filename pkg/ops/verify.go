@@ -97,9 +97,8 @@ func documents(ctx context.Context, x index.Index) (found map[documentKey]column
 		return nil, nil, err
 	}
 	found = map[documentKey]columnar.Document{}
-	for i := range m.Partitions {
-		p := &m.Partitions[i]
-		segments, err := x.Open(ctx, p.All(), x.List.Schema.ColumnGroups())
+	for _, p := range m.Partitions {
+		segments, err := x.Open(ctx, p.Segments, x.List.Schema.ColumnGroups())
 		if err != nil {
 			return nil, nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -241,25 +242,21 @@ func (j *job) flush(ctx context.Context, m *index.Manifest) error {
 
 // expire drops the partitions whose documents are no longer useful.
 func (j *job) expire(_ context.Context, m *index.Manifest) error {
-	kept := m.Partitions[:0]
-	for _, p := range m.Partitions {
-		if j.List.Expired(p.Number, j.start) {
-			release(m, j.now(), p.Segments...)
-			j.changed = true
-			continue
+	m.Partitions = slices.DeleteFunc(m.Partitions, func(p *index.Partition) bool {
+		if !j.List.Expired(p.Number, j.start) {
+			return false
 		}
-		kept = append(kept, p)
-	}
-	clear(m.Partitions[len(kept):])
-	m.Partitions = kept
+		release(m, j.now(), p.Segments...)
+		j.changed = true
+		return true
+	})
 	return nil
 }
 
 // count seals partitions that have been quiet, and counts those that have grown
 // much, to learn how many of their rows are dead.
 func (j *job) count(ctx context.Context, m *index.Manifest) error {
-	for i := range m.Partitions {
-		p := &m.Partitions[i]
+	for _, p := range m.Partitions {
 		unsealed := j.List.By != index.Whole && !p.Sealed
 		if !grown(p) && (!unsealed || j.recent[p.Number]) || !j.hasRoom(p.Bytes()) {
 			j.waiting = j.waiting || unsealed
@@ -283,12 +280,11 @@ func mostlyDead(p *index.Partition) bool { return 2*(p.Counted-p.Live) > p.Rows(
 
 // summarize counts a partition from its segments.
 func (j *job) summarize(ctx context.Context, p *index.Partition) error {
-	segments := p.All()
-	opened, err := j.Open(ctx, segments, index.Core)
+	opened, err := j.Open(ctx, p.Segments, index.Core)
 	if err != nil {
 		return fmt.Errorf("count partition %d: %w", p.Number, err)
 	}
-	for _, s := range segments {
+	for _, s := range p.Segments {
 		j.read += s.Groups[columnar.Core]
 	}
 	view := columnar.NewView(j.List.Schema)

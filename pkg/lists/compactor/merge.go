@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -33,58 +34,54 @@ func tier(s *index.Segment) int {
 	return tier
 }
 
-// toMerge returns the positions of the segments of a partition that should be
-// merged next; none when that is nothing.
-func toMerge(p *index.Partition) []int {
-	var all []int
-	tiers := map[int][]int{}
-	for i := range p.Segments {
-		all = append(all, i)
-		tier := tier(&p.Segments[i])
-		tiers[tier] = append(tiers[tier], i)
+// toMerge returns the segments of a partition that should be merged next; none
+// when there is nothing to merge.
+func toMerge(p *index.Partition) []*index.Segment {
+	if len(p.Segments) > 1 && mostlyDead(p) && p.Bytes() <= maxJobBytes {
+		return p.Segments
 	}
-	if len(all) > 1 && mostlyDead(p) && p.Bytes() <= maxJobBytes {
-		return all
+	tiers := map[int][]*index.Segment{}
+	for _, s := range p.Segments {
+		tier := tier(s)
+		tiers[tier] = append(tiers[tier], s)
 	}
-	for tier := 0; len(tiers) > 0; tier++ {
+	for _, tier := range slices.Sorted(maps.Keys(tiers)) {
 		if len(tiers[tier]) >= mergeFactor {
-			if fit := fitting(p, tiers[tier]); len(fit) >= minMerged {
+			if fit := fitting(tiers[tier]); len(fit) >= minMerged {
 				return fit
 			}
 		}
-		delete(tiers, tier)
 	}
 	return nil
 }
 
 // fitting returns as many of the segments as one job may merge, the smallest
 // first.
-func fitting(p *index.Partition, positions []int) []int {
-	slices.SortStableFunc(positions, func(a, b int) int { return cmp.Compare(p.Segments[a].Bytes(), p.Segments[b].Bytes()) })
+func fitting(segments []*index.Segment) []*index.Segment {
+	slices.SortStableFunc(segments, func(a, b *index.Segment) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
 	size := 0
-	for n, i := range positions {
-		if size += p.Segments[i].Bytes(); size > maxJobBytes {
-			return positions[:n]
+	for n, s := range segments {
+		if size += s.Bytes(); size > maxJobBytes {
+			return segments[:n]
 		}
 	}
-	return positions
+	return segments
 }
 
 // merge merges what should be merged, as far as the job has room.
 func (j *job) merge(ctx context.Context, m *index.Manifest) error {
-	for i := range m.Partitions {
-		p := &m.Partitions[i]
-		for positions := toMerge(p); len(positions) > 0; positions = toMerge(p) {
+	for _, p := range m.Partitions {
+		for sources := toMerge(p); len(sources) > 0; sources = toMerge(p) {
 			size := 0
-			for _, s := range positions {
-				size += p.Segments[s].Bytes()
+			for _, s := range sources {
+				size += s.Bytes()
 			}
 			if !j.hasRoom(size) {
 				j.more = true
 				break
 			}
 			j.read += size
-			err := j.mergeSegments(ctx, m, p, positions)
+			err := j.mergeSegments(ctx, m, p, sources)
 			if errors.Is(err, segment.ErrTooLarge) {
 				break // they stay apart
 			}
@@ -100,16 +97,12 @@ func (j *job) merge(ctx context.Context, m *index.Manifest) error {
 // mergeSegments replaces several segments by one. A merge of all segments of a
 // partition leaves out tombstones that are no longer useful; the rest counts as
 // live until it is counted again.
-func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Partition, positions []int) error {
-	sources := make([]*index.Segment, len(positions))
-	for i, position := range positions {
-		sources[i] = &p.Segments[position]
-	}
+func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Partition, sources []*index.Segment) error {
 	opened, err := j.Open(ctx, sources, j.List.Schema.ColumnGroups())
 	if err != nil {
 		return err
 	}
-	whole := len(positions) == len(p.Segments)
+	whole := len(sources) == len(p.Segments)
 	useless := int64(j.now().Add(-tombstoneUse))
 	encoded, err := segment.Merge(j.List.Schema, opened, func(d *columnar.Document) bool {
 		return whole && d.Deleted && d.Visible < useless
@@ -118,14 +111,17 @@ func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Par
 		return err
 	}
 	before := p.Rows()
-	slices.Sort(positions)
-	for _, position := range slices.Backward(positions) {
-		release(m, j.now(), p.Segments[position])
-		p.Segments = slices.Delete(p.Segments, position, position+1)
+	release(m, j.now(), sources...)
+	var merged []*index.Segment
+	for _, s := range p.Segments {
+		if !slices.Contains(sources, s) {
+			merged = append(merged, s)
+		}
 	}
 	if encoded.Rows > 0 {
-		p.Segments = append(p.Segments, segmentOf(encoded))
+		merged = append(merged, segmentOf(encoded))
 	}
+	p.Segments = merged
 	p.Counted = max(p.Counted-(before-p.Rows()), p.Live)
 	if whole {
 		p.Counted, p.Live = p.Rows(), p.Rows()

@@ -128,8 +128,8 @@ func (j *job) replaceLive(ctx context.Context, state *index.RebuildState, versio
 			return false, j.save(ctx, state, version)
 		}
 		state.Free = append(state.Free, old.Free...)
-		for i := range old.Partitions {
-			release(&state.Manifest, j.now(), old.Partitions[i].Segments...)
+		for _, p := range old.Partitions {
+			release(&state.Manifest, j.now(), p.Segments...)
 		}
 		if done, err := j.commit(ctx, &state.Manifest, live.Version); err != nil || !done {
 			return false, err
@@ -154,35 +154,27 @@ func (j *job) announce(ctx context.Context, version uint64) error {
 	return err
 }
 
-// liveView is a view of the index before the rebuild, to find since when
-// documents have been visible; an empty one when it cannot be read.
+// liveView is a view of the core of the index before the rebuild, to find since
+// when documents have been visible; an empty one when it cannot be read.
 func (j *job) liveView(ctx context.Context) *columnar.View {
 	view := columnar.NewView(j.List.Schema)
-	err := j.loadAll(ctx, view)
+	m, _, err := j.Load(ctx)
+	for i := 0; err == nil && i < len(m.Partitions); i++ {
+		var opened []*segment.Segment
+		opened, err = j.Open(ctx, m.Partitions[i].Segments, index.Core)
+		segment.Load(view, opened...)
+	}
+	if err == nil {
+		err = j.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
+			view.Apply(e.Documents())
+			return nil
+		})
+	}
 	if err != nil {
 		j.logger.WarnContext(ctx, "an index cannot be read", "organizationId", j.Org, "list", j.List.Name, "error", err)
 		return columnar.NewView(j.List.Schema)
 	}
 	return view
-}
-
-// loadAll loads the core of the index into a view.
-func (j *job) loadAll(ctx context.Context, view *columnar.View) error {
-	m, _, err := j.Load(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range m.Partitions {
-		opened, err := j.Open(ctx, m.Partitions[i].All(), index.Core)
-		if err != nil {
-			return err
-		}
-		segment.Load(view, opened...)
-	}
-	return j.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
-		view.Apply(e.Documents())
-		return nil
-	})
 }
 
 // setVisible sets since when documents have been visible. A revision that was

@@ -32,12 +32,12 @@ const (
 	chunkWriters = 8
 )
 
-func encode(list *index.List, documents []columnar.Document) index.Segment {
+func encode(list *index.List, documents []columnar.Document) *index.Segment {
 	return segmentOf(segment.Encode(list.Schema, documents))
 }
 
-func segmentOf(e segment.Encoded) index.Segment {
-	s := index.Segment{Rows: e.Rows, Tombstones: e.Tombstones, Encoded: &e}
+func segmentOf(e segment.Encoded) *index.Segment {
+	s := &index.Segment{Rows: e.Rows, Tombstones: e.Tombstones, Encoded: &e}
 	for g, data := range e.Groups {
 		s.Groups[g] = len(data)
 	}
@@ -93,8 +93,8 @@ func (j *job) store(ctx context.Context, m *index.Manifest) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(chunkWriters)
 	free := &freeChunks{manifest: m, before: value.TimeOf(j.start).Add(-freeGrace)}
-	for p := range m.Partitions {
-		for _, s := range m.Partitions[p].All() {
+	for _, p := range m.Partitions {
+		for _, s := range p.Segments {
 			if s.Encoded == nil {
 				continue
 			}
@@ -161,9 +161,9 @@ func (f *freeChunks) take(size int) index.Chunk {
 }
 
 // release frees the chunks of segments.
-func release(m *index.Manifest, now value.Time, segments ...index.Segment) {
-	for i := range segments {
-		for _, c := range segments[i].Chunks {
+func release(m *index.Manifest, now value.Time, segments ...*index.Segment) {
+	for _, s := range segments {
+		for _, c := range s.Chunks {
 			m.Free = append(m.Free, index.FreeChunk{Chunk: c, Since: now})
 		}
 	}

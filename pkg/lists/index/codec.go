@@ -106,6 +106,14 @@ func elements[T any](c *codec, s *[]T, element func(*T)) {
 	}
 }
 
+// made returns what p points to, which it makes when it is nil.
+func made[T any](p **T) *T {
+	if *p == nil {
+		*p = new(T)
+	}
+	return *p
+}
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
 
 // seal appends the CRC-32C of the context and the body to the body. The

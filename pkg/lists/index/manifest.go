@@ -16,15 +16,15 @@ import (
 // change of the tail up to entry Covered.
 type Manifest struct {
 	Covered    uint64
-	RebuildID  value.ID    // the last rebuild that the segments come from
-	Partitions []Partition // by number
+	RebuildID  value.ID     // the last rebuild that the segments come from
+	Partitions []*Partition // by number
 	Free       []FreeChunk
 }
 
 // Partition is one partition of a list.
 type Partition struct {
 	Number   int32
-	Segments []Segment
+	Segments []*Segment
 	// Sealed says that Summary is exact for the segments as they are. It is
 	// counted from them, never from changes, which may come twice.
 	Sealed  bool
@@ -70,8 +70,8 @@ func (s *Segment) Bytes() int {
 // Rows is the number of rows in all segments.
 func (p *Partition) Rows() int {
 	n := 0
-	for i := range p.Segments {
-		n += p.Segments[i].Rows
+	for _, s := range p.Segments {
+		n += s.Rows
 	}
 	return n
 }
@@ -79,40 +79,31 @@ func (p *Partition) Rows() int {
 // Bytes is the size of all segments.
 func (p *Partition) Bytes() int {
 	n := 0
-	for i := range p.Segments {
-		n += p.Segments[i].Bytes()
+	for _, s := range p.Segments {
+		n += s.Bytes()
 	}
 	return n
 }
 
-// All points to every segment of the partition.
-func (p *Partition) All() []*Segment {
-	segments := make([]*Segment, len(p.Segments))
-	for i := range p.Segments {
-		segments[i] = &p.Segments[i]
-	}
-	return segments
-}
-
 func (m *Manifest) find(number int32) (i int, found bool) {
-	return slices.BinarySearchFunc(m.Partitions, number, func(p Partition, n int32) int { return cmp.Compare(p.Number, n) })
+	return slices.BinarySearchFunc(m.Partitions, number, func(p *Partition, n int32) int { return cmp.Compare(p.Number, n) })
 }
 
 // Partition returns the partition with the number, nil when there is none.
 func (m *Manifest) Partition(number int32) *Partition {
 	if i, found := m.find(number); found {
-		return &m.Partitions[i]
+		return m.Partitions[i]
 	}
 	return nil
 }
 
 // Add adds a segment to a partition, which is not sealed then.
-func (m *Manifest) Add(number int32, s Segment) {
+func (m *Manifest) Add(number int32, s *Segment) {
 	i, found := m.find(number)
 	if !found {
-		m.Partitions = slices.Insert(m.Partitions, i, Partition{Number: number})
+		m.Partitions = slices.Insert(m.Partitions, i, &Partition{Number: number})
 	}
-	p := &m.Partitions[i]
+	p := m.Partitions[i]
 	p.Segments, p.Sealed = append(p.Segments, s), false
 }
 
@@ -163,8 +154,7 @@ func (m *Manifest) check(list *List) error {
 			times++
 		}
 	}
-	for i := range m.Partitions {
-		p := &m.Partitions[i]
+	for i, p := range m.Partitions {
 		if i > 0 && m.Partitions[i-1].Number >= p.Number {
 			return fmt.Errorf("partitions out of order: %w", errManifest)
 		}
@@ -178,7 +168,7 @@ func (m *Manifest) check(list *List) error {
 func (c *codec) manifest(m *Manifest) {
 	c.uvarint(&m.Covered)
 	c.fixed(m.RebuildID[:])
-	elements(c, &m.Partitions, c.partition)
+	elements(c, &m.Partitions, func(p **Partition) { c.partition(made(p)) })
 	elements(c, &m.Free, func(f *FreeChunk) {
 		c.chunk(&f.Chunk)
 		c.varint((*int64)(&f.Since))
@@ -204,7 +194,7 @@ func (c *codec) partition(p *Partition) {
 			c.span(&t.Range)
 		}
 	})
-	elements(c, &p.Segments, c.segment)
+	elements(c, &p.Segments, func(s **Segment) { c.segment(made(s)) })
 }
 
 func (c *codec) segment(s *Segment) {

@@ -29,8 +29,8 @@ func genChunk(t *rapid.T) Chunk {
 	}
 }
 
-func genPartition(t *rapid.T, number int32) Partition {
-	p := Partition{Number: number, Sealed: rapid.Bool().Draw(t, "sealed"), Counted: rapid.IntRange(0, 1e6).Draw(t, "counted"), Live: 3}
+func genPartition(t *rapid.T, number int32) *Partition {
+	p := &Partition{Number: number, Sealed: rapid.Bool().Draw(t, "sealed"), Counted: rapid.IntRange(0, 1e6).Draw(t, "counted"), Live: 3}
 	p.Summary.Count = rapid.IntRange(0, 5).Draw(t, "count")
 	if p.Summary.Count > 0 {
 		p.Summary.Visible = columnar.Range{Min: rapid.Int64().Draw(t, "min"), Max: rapid.Int64().Draw(t, "max")}
@@ -41,7 +41,7 @@ func genPartition(t *rapid.T, number int32) Partition {
 	}
 	p.Summary.Times = []columnar.TimeRange{times}
 	for range rapid.IntRange(0, 3).Draw(t, "segments") {
-		s := Segment{Rows: rapid.IntRange(1, 1e6).Draw(t, "rows"), Tombstones: 1}
+		s := &Segment{Rows: rapid.IntRange(1, 1e6).Draw(t, "rows"), Tombstones: 1}
 		for range rapid.IntRange(1, 3).Draw(t, "chunks") {
 			c := genChunk(t)
 			s.Chunks = append(s.Chunks, c)
@@ -111,14 +111,14 @@ func TestAManifestOfAnotherListIsRefused(t *testing.T) {
 }
 
 func TestASealedPartOfAnotherSchemaIsRefused(t *testing.T) {
-	m := &Manifest{Partitions: []Partition{{Number: 1, Sealed: true, Summary: columnar.Summary{Times: []columnar.TimeRange{{}, {}}}}}}
+	m := &Manifest{Partitions: []*Partition{{Number: 1, Sealed: true, Summary: columnar.Summary{Times: []columnar.TimeRange{{}, {}}}}}}
 	if _, err := testKey.DecodeManifest(testKey.EncodeManifest(m)); !errors.Is(err, errManifest) {
 		t.Errorf("a summary of two times for a list of one: got %v, want %v", err, errManifest)
 	}
 }
 
 func TestARebuildIsReadAsItWasWritten(t *testing.T) {
-	b := &RebuildState{Manifest: Manifest{Covered: 9, RebuildID: testOrg, Partitions: []Partition{}}, Shard: 3, After: "x#1"}
+	b := &RebuildState{Manifest: Manifest{Covered: 9, RebuildID: testOrg, Partitions: []*Partition{}}, Shard: 3, After: "x#1"}
 	data := testKey.EncodeRebuild(b)
 	got, err := testKey.DecodeRebuild(data)
 	if err != nil || got.Shard != b.Shard || got.After != b.After || got.Covered != b.Covered || got.RebuildID != b.RebuildID {
@@ -134,7 +134,7 @@ func TestARebuildIsReadAsItWasWritten(t *testing.T) {
 }
 
 func FuzzDecodeManifest(f *testing.F) {
-	m := &Manifest{Covered: 300, Partitions: []Partition{{Number: 2, Sealed: true, Summary: columnar.Summary{Count: 1, Times: []columnar.TimeRange{{}}}, Segments: []Segment{
+	m := &Manifest{Covered: 300, Partitions: []*Partition{{Number: 2, Sealed: true, Summary: columnar.Summary{Count: 1, Times: []columnar.TimeRange{{}}}, Segments: []*Segment{
 		{Rows: 4, Groups: [columnar.NumColumnGroups]int{5, 6}, Chunks: []Chunk{{1, 2, 11}}},
 	}}}, Free: []FreeChunk{{Chunk{3, 4, 5}, 6}}}
 	f.Add(testKey.EncodeManifest(m))

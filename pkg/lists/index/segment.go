@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -110,18 +112,14 @@ func (k Key) decodeSegment(groups [columnar.NumColumnGroups][]byte) (*segment.Se
 // longer, the content that a segment names.
 func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.ColumnGroupSet) ([][columnar.NumColumnGroups][]byte, error) {
 	wanted := map[uint64]Chunk{}
-	var missing []uint64
 	for _, s := range segments {
-		offset := 0
-		for _, c := range s.Chunks { // none of a segment that is not stored yet
-			if s.holds(offset, c.Size, groups) {
-				wanted[c.Number] = c
-				missing = append(missing, c.Number)
+		for g := range all(groups) {
+			for p := range s.pieces(g) { // none of a segment that is not stored yet
+				wanted[p.Number] = p.Chunk
 			}
-			offset += c.Size
 		}
 	}
-	bodies := make(map[uint64][]byte, len(wanted))
+	missing, bodies := slices.Collect(maps.Keys(wanted)), make(map[uint64][]byte, len(wanted))
 	// A consistent read shows what an eventually consistent one did not yet show.
 	for _, consistent := range []bool{false, true} {
 		err := x.Reader.Chunks(ctx, x.Org, x.List.Name, missing, consistent, func(c StoredChunk) error {
@@ -142,52 +140,58 @@ func (x Index) Read(ctx context.Context, segments []*Segment, groups columnar.Co
 	for i, s := range segments {
 		if s.Encoded != nil {
 			out[i] = s.Encoded.Groups
-		} else {
-			out[i] = s.assemble(bodies, groups)
+			continue
+		}
+		for g := range all(groups) {
+			out[i][g] = s.assemble(g, bodies)
 		}
 	}
 	return out, nil
 }
 
-// holds reports whether the bytes from offset on belong to one of the groups.
-func (s *Segment) holds(offset, size int, groups columnar.ColumnGroupSet) bool {
-	start := 0
-	for g, length := range s.Groups {
-		if groups.Has(columnar.ColumnGroup(g)) && offset < start+length && start < offset+size { //nolint:gosec // one of three
-			return true
-		}
-		start += length
-	}
-	return false
-}
-
-// assemble puts the groups together from the chunks that hold them.
-func (s *Segment) assemble(bodies map[uint64][]byte, groups columnar.ColumnGroupSet) (out [columnar.NumColumnGroups][]byte) {
-	start := 0
-	for g, length := range s.Groups {
-		if groups.Has(columnar.ColumnGroup(g)) && length > 0 { //nolint:gosec // one of three
-			out[g] = s.slice(bodies, start, start+length)
-		}
-		start += length
-	}
-	return out
-}
-
-// slice returns the bytes of a segment between two offsets, without a copy
-// where one chunk holds them.
-func (s *Segment) slice(bodies map[uint64][]byte, from, to int) []byte {
-	var data []byte
-	offset := 0
-	for _, c := range s.Chunks {
-		lo, hi := max(from, offset), min(to, offset+c.Size)
-		if lo < hi {
-			piece := bodies[c.Number][lo-offset : hi-offset]
-			if len(piece) == to-from {
-				return piece
+func all(groups columnar.ColumnGroupSet) iter.Seq[columnar.ColumnGroup] {
+	return func(yield func(columnar.ColumnGroup) bool) {
+		for g := range columnar.ColumnGroup(columnar.NumColumnGroups) {
+			if groups.Has(g) && !yield(g) {
+				return
 			}
-			data = append(data, piece...)
 		}
-		offset += c.Size
+	}
+}
+
+// piece is the part of a chunk, from one offset to another, that belongs to a
+// column group.
+type piece struct {
+	Chunk
+	from, to int
+}
+
+// pieces iterates over the pieces of a column group, in order.
+func (s *Segment) pieces(g columnar.ColumnGroup) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		start := 0
+		for _, size := range s.Groups[:g] {
+			start += size
+		}
+		end, offset := start+s.Groups[g], 0
+		for _, c := range s.Chunks {
+			p := piece{c, max(start-offset, 0), min(end-offset, c.Size)}
+			if offset += c.Size; p.from < p.to && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// assemble puts a column group together, without a copy where one chunk holds
+// it.
+func (s *Segment) assemble(g columnar.ColumnGroup, bodies map[uint64][]byte) (data []byte) {
+	for p := range s.pieces(g) {
+		bytes := bodies[p.Number][p.from:p.to]
+		if len(bytes) == s.Groups[g] {
+			return bytes
+		}
+		data = append(data, bytes...)
 	}
 	return data
 }

@@ -150,7 +150,8 @@ func (c *Cache) prepare(ctx context.Context, v *cachedView, q columnar.Query) <-
 		if err := v.refresh(ctx); err != nil {
 			return nil, err
 		}
-		return nil, v.load(ctx, v.missingFor(q))
+		lacking, _, _ := v.missingFor(q)
+		return nil, v.load(ctx, lacking)
 	})
 }
 

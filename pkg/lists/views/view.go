@@ -35,8 +35,8 @@ type cachedView struct {
 	clock func() time.Time
 	view  *columnar.View
 
-	// flight is held by the one goroutine that changes the view. mu guards what
-	// others read.
+	// flight is held by the one goroutine that changes the view. It reads what mu
+	// guards without mu, which is for the others.
 	flight singleflight.Group
 
 	mu        sync.RWMutex
@@ -93,7 +93,10 @@ func (v *cachedView) refresh(ctx context.Context) error {
 		if err := v.follow(ctx, now); err != nil {
 			return fmt.Errorf("follow the tail of %s: %w", v.List.Name, err)
 		}
-		if v.caughtUp(now) {
+		if v.sequence >= v.manifest.Covered {
+			v.mu.Lock()
+			v.refreshed = now
+			v.mu.Unlock()
 			return nil
 		}
 		if delay > lastPause {
@@ -103,18 +106,6 @@ func (v *cachedView) refresh(ctx context.Context) error {
 			return fault.Busy(err)
 		}
 	}
-}
-
-// caughtUp reports whether the view has followed the tail as far as the
-// manifest's segments reach, and if so notes when.
-func (v *cachedView) caughtUp(now time.Time) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.sequence < v.manifest.Covered {
-		return false
-	}
-	v.refreshed = now
-	return true
 }
 
 // readManifest takes over the live manifest. What is loaded stays as it is; the
@@ -182,30 +173,21 @@ func (m missing) none() bool { return len(m.partitions) == 0 && m.groups == 0 }
 func (v *cachedView) query(q columnar.Query) (columnar.Result, missing) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	m, before, beside := v.plan(q)
+	m, before, beside := v.missingFor(q)
 	if !m.none() {
 		return columnar.Result{}, m
 	}
 	return v.view.QueryWithOffset(q, before, beside), m
 }
 
-// missingFor returns what is missing for a query.
-func (v *cachedView) missingFor(q columnar.Query) missing {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	m, _, _ := v.plan(q)
-	return m
-}
-
-// plan returns what is missing for a query or, when that is nothing, how many
-// documents of the partitions that are not loaded come before the page, and how
-// many there are. Its caller holds mu.
-func (v *cachedView) plan(q columnar.Query) (m missing, before, beside int) {
+// missingFor returns what is missing for a query or, when that is nothing, how
+// many documents of the partitions that are not loaded come before the page, and
+// how many there are. Its caller holds mu or flight.
+func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int) {
 	needs := v.List.Schema.Needs(&q)
 	var closed []int32
 	var summaries []columnar.Summary
-	for i := range v.manifest.Partitions {
-		p := &v.manifest.Partitions[i]
+	for _, p := range v.manifest.Partitions {
 		switch loaded := v.loaded[p.Number]; {
 		case loaded != nil:
 			if needs&^loaded.groups != 0 {
@@ -254,8 +236,7 @@ func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
 	var partitions []*index.Partition
 	for _, number := range m.partitions {
 		if p := v.manifest.Partition(number); p != nil && v.loaded[number] == nil {
-			partitions = append(partitions, p)
-			stored = append(stored, p.All()...)
+			partitions, stored = append(partitions, p), append(stored, p.Segments...)
 		}
 	}
 	segments, err := v.Open(ctx, stored, m.groups)
@@ -267,8 +248,8 @@ func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
 	segment.Load(v.view, segments...)
 	for _, p := range partitions {
 		n := len(p.Segments)
-		v.loaded[p.Number] = &loadedPartition{groups: m.groups, stored: stored[:n], segments: segments[:n]}
-		stored, segments = stored[n:], segments[n:]
+		v.loaded[p.Number] = &loadedPartition{groups: m.groups, stored: p.Segments, segments: segments[:n]}
+		segments = segments[n:]
 	}
 	return nil
 }
