@@ -183,3 +183,28 @@ func TestTheTopLevelIsTheCards(t *testing.T) {
 		t.Errorf("%s is no top-level entry of this project", name)
 	}
 }
+
+// TestTheGlossaryNamesPackagesThatExist holds the glossary to 40 terms and to
+// the tree.
+func TestTheGlossaryNamesPackagesThatExist(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", ".github", "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, glossary, _ := strings.Cut(string(text), "## Glossary")
+	terms := 0
+	for line := range strings.Lines(glossary) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(cells[3], "`") {
+			continue
+		}
+		terms++
+		owner := strings.Trim(cells[3], " `")
+		if found, err := filepath.Glob(filepath.Join("..", owner, "*.go")); err != nil || len(found) == 0 {
+			t.Errorf("%s: there is no package %s", strings.TrimSpace(cells[1]), owner)
+		}
+	}
+	if terms < 20 || terms > 40 {
+		t.Errorf("the glossary has %d terms, want 20 to 40", terms)
+	}
+}
