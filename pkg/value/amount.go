@@ -28,168 +28,73 @@ var (
 	errAmountRange = errors.New("must lie between -99999999999.9999 and 99999999999.9999")
 )
 
-// AmountOf returns the whole number n as an amount; it panics past the bound
-// and is meant for constants and tests.
-func AmountOf(n int64) Amount {
-	if n > int64(MaxAmount)/AmountScale || n < -int64(MaxAmount)/AmountScale {
-		panic("value: whole number past the bound of an amount")
-	}
-	return Amount(n * AmountScale)
-}
-
-// ParseAmount accepts a JSON number, exponent included. A fifth decimal is
-// refused, never rounded; trailing zeros do not count as decimals.
+// ParseAmount accepts a JSON number (RFC 8259, section 6), exponent included.
+// A fifth decimal is refused, never rounded; trailing zeros do not count as
+// decimals.
 func ParseAmount(s string) (Amount, error) {
-	if a, ok := plainAmount(s); ok {
-		return a, nil
-	}
-	n, err := scanNumber(s)
-	if err != nil {
-		return 0, err
-	}
-	return n.amount()
-}
-
-// plainAmount reads the form that amounts are written in, which is nearly
-// every number: without an exponent and within every bound.
-func plainAmount(s string) (a Amount, ok bool) {
-	const most = len("99999999999.9999")
-	digits := strings.TrimPrefix(s, "-")
-	if digits == "" || len(digits) > most || digits[0] == '0' && len(digits) > 1 && digits[1] != '.' {
-		return 0, false
-	}
-	point := len(digits)
-	for i, c := range []byte(digits) {
-		switch {
-		case c >= '0' && c <= '9':
-			a = a*10 + Amount(c-'0')
-		case c == '.' && i > 0 && point == len(digits):
-			point = i
-		default:
-			return 0, false
-		}
-	}
-	decimals := max(0, len(digits)-point-1)
-	if point > len("99999999999") || decimals > amountDecimals || point < len(digits) && decimals == 0 {
-		return 0, false
-	}
-	for range amountDecimals - decimals {
-		a *= 10
-	}
-	if len(digits) < len(s) {
-		a = -a
-	}
-	return a, true
-}
-
-// number is a scanned JSON number: digits without leading or trailing zeros
-// times ten to the exponent.
-type number struct {
-	negative bool
-	digits   []byte
-	exponent int
-}
-
-// scanNumber follows the grammar of RFC 8259, section 6.
-func scanNumber(s string) (number, error) {
-	var n number
-	i := 0
-	if i < len(s) && s[i] == '-' {
-		n.negative = true
-		i++
-	}
-	start := i
-	i = n.scanDigits(s, i)
-	if i == start || (s[start] == '0' && i > start+1) {
-		return n, errAmount
-	}
-	if i < len(s) && s[i] == '.' {
-		fraction := i + 1
-		i = n.scanDigits(s, fraction)
-		if i == fraction {
-			return n, errAmount
-		}
-		n.exponent = -(i - fraction)
-	}
-	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
-		exponent, err := scanExponent(s[i+1:])
-		if err != nil {
-			return n, err
-		}
-		n.exponent += exponent
-		i = len(s)
-	}
-	if i != len(s) {
-		return n, errAmount
-	}
-	n.trim()
-	return n, nil
-}
-
-func (n *number) scanDigits(s string, i int) int {
-	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		n.digits = append(n.digits, s[i])
-		i++
-	}
-	return i
-}
-
-// scanExponent caps what it returns: past a million every non-zero number is
-// out of range or too fine, whatever its digits.
-func scanExponent(s string) (int, error) {
-	negative := false
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		negative = s[0] == '-'
-		s = s[1:]
-	}
-	if s == "" {
-		return 0, errAmount
-	}
-	e := 0
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
+	number, negative := strings.CutPrefix(s, "-")
+	exponent := 0
+	if i := strings.IndexAny(number, "eE"); i >= 0 {
+		var ok bool
+		if exponent, ok = parseExponent(number[i+1:]); !ok {
 			return 0, errAmount
 		}
-		e = min(e*10+int(c-'0'), 1_000_000)
+		number = number[:i]
 	}
-	if negative {
-		e = -e
+	whole, fraction, point := strings.Cut(number, ".")
+	if !isDigits(whole) || len(whole) > 1 && whole[0] == '0' || point && !isDigits(fraction) {
+		return 0, errAmount
 	}
-	return e, nil
-}
-
-func (n *number) trim() {
-	for len(n.digits) > 0 && n.digits[0] == '0' {
-		n.digits = n.digits[1:]
-	}
-	for len(n.digits) > 0 && n.digits[len(n.digits)-1] == '0' {
-		n.digits = n.digits[:len(n.digits)-1]
-		n.exponent++
-	}
-}
-
-func (n *number) amount() (Amount, error) {
-	if len(n.digits) == 0 {
+	// The number is digits times ten to the exponent.
+	digits := strings.TrimLeft(whole+fraction, "0")
+	exponent += len(digits) - len(fraction)
+	digits = strings.TrimRight(digits, "0")
+	exponent -= len(digits)
+	zeros := exponent + amountDecimals
+	switch {
+	case digits == "":
 		return 0, nil
-	}
-	if n.exponent < -amountDecimals {
+	case zeros < 0:
 		return 0, errAmountFine
-	}
-	zeros := n.exponent + amountDecimals
-	if len(n.digits)+zeros > len("999999999999999") {
+	case len(digits)+zeros > len("999999999999999"):
 		return 0, errAmountRange
 	}
 	var a Amount
-	for _, c := range n.digits {
+	for _, c := range []byte(digits) {
 		a = a*10 + Amount(c-'0')
 	}
 	for range zeros {
 		a *= 10
 	}
-	if n.negative {
+	if negative {
 		a = -a
 	}
 	return a, nil
+}
+
+// parseExponent caps the exponent at a million: past it every non-zero number
+// is out of range or too fine, whatever its digits.
+func parseExponent(s string) (exponent int, ok bool) {
+	digits, negative := strings.CutPrefix(s, "-")
+	if !negative {
+		digits = strings.TrimPrefix(s, "+")
+	}
+	for _, c := range []byte(digits) {
+		exponent = min(exponent*10+int(c-'0'), 1_000_000)
+	}
+	if negative {
+		exponent = -exponent
+	}
+	return exponent, isDigits(digits)
+}
+
+func isDigits(s string) bool {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // Add returns a + b; ok is false when the sum is past the bound.
