@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/value"
-	"github.com/go-json-experiment/json"
 )
 
 // The bounds of what is sent at once. SQS takes a mebibyte in a message, in
@@ -92,6 +91,3 @@ func (p *packer) take() Batch {
 func (p *packer) message(record []byte) []byte {
 	return slices.Concat(p.head, record, []byte(envelopeTail))
 }
-
-// encode writes a record as an envelope holds it.
-func (r Record) encode() ([]byte, error) { return json.Marshal(r) }

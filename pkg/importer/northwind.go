@@ -2,287 +2,317 @@ package importer
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"math/big"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The files of the Northwind directory, in the order in which they are read.
-const (
-	categoriesFile = iota
-	productsFile
-	customersFile
-	ordersFile
-	detailsFile
-)
-
+// northwindFiles are the files of the Northwind directory, in the order that
+// the fingerprint of a source has.
 func northwindFiles(dir string) []string {
 	return []string{
-		categoriesFile: filepath.Join(dir, "categories.csv"),
-		productsFile:   filepath.Join(dir, "products.csv"),
-		customersFile:  filepath.Join(dir, "customers.csv"),
-		ordersFile:     filepath.Join(dir, "orders.csv"),
-		detailsFile:    filepath.Join(dir, "order_details.csv"),
+		filepath.Join(dir, "categories.csv"), filepath.Join(dir, "products.csv"), filepath.Join(dir, "customers.csv"),
+		filepath.Join(dir, "orders.csv"), filepath.Join(dir, "order_details.csv"),
 	}
 }
 
-// traders is the Northwind database while it is read. It is a few thousand
+// IsNorthwind reports whether dir holds the files of the Northwind database.
+func IsNorthwind(dir string) bool {
+	for _, path := range northwindFiles(dir) {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// northwindDB is the Northwind database while it is read. It is a few thousand
 // rows, and a customer needs the sums of all orders, so it is held whole.
-type traders struct {
-	records  []Record
-	bad      []*Rejection
-	products map[string]string // id to name
-	buyers   map[string]*buyer
-	order    []string // customer codes as the file has them
-	items    map[string]*basket
+type northwindDB struct {
+	records   []Record // categories and products
+	orders    []Record
+	bad       []*Rejection
+	products  map[string]string // id to name
+	customers map[string]*northwindCustomer
+	codes     []string // of the customers, as the file has them
+	lines     map[string]*orderLines
 }
 
-// buyer is a customer with what the orders say of it.
-type buyer struct {
-	record customer
-	place  Place
+// northwindCustomer is a customer with the sums over its orders.
+type northwindCustomer struct {
+	place    Place
+	id       value.ID
+	company  *string
+	address  jsontext.Value
+	fields   []any // before the sums
+	metadata map[string]any
+	orders   int
+	spent    value.Amount
+	last     *value.Time
 }
 
-// basket is the lines of one order.
-type basket struct {
-	items []orderItem
-	bad   *Rejection
+// orderLines are the lines of one order.
+type orderLines struct {
+	lines []orderLine
+	bad   *Rejection // of a line that cannot be read
+}
+
+type orderLine struct {
+	id                  value.ID
+	product, name       string
+	quantity, unitPrice value.Amount
+	gross, discount     value.Amount
+	fulfilled           value.Amount
 }
 
 // northwind yields categories, products, customers and orders, so that what
 // is referred to comes first.
 func (s *Source) northwind(yield func(Record, error) bool) {
-	t := &traders{products: map[string]string{}, buyers: map[string]*buyer{}, items: map[string]*basket{}}
-	if err := t.load(s); err != nil {
+	db := &northwindDB{
+		products: map[string]string{}, customers: map[string]*northwindCustomer{}, lines: map[string]*orderLines{},
+	}
+	if err := db.load(s); err != nil {
 		yield(Record{}, err)
 		return
 	}
-	for _, r := range t.bad {
+	for _, r := range db.bad {
 		if !yield(Record{}, r) {
 			return
 		}
 	}
-	for _, r := range t.records {
+	for _, r := range db.records {
+		if !yield(r, nil) {
+			return
+		}
+	}
+	for _, code := range db.codes {
+		if !yield(db.customers[code].record(), nil) {
+			return
+		}
+	}
+	for _, r := range db.orders {
 		if !yield(r, nil) {
 			return
 		}
 	}
 }
 
-func (t *traders) load(s *Source) error {
-	var orders []Record
-	steps := []struct {
-		file    int
-		columns []string
-		row     func(*nulls) error
+func (db *northwindDB) load(s *Source) error {
+	for _, table := range []struct {
+		file     string
+		required []string
+		row      func(*dumpRow)
 	}{
-		{categoriesFile, []string{"categoryID", "categoryName", "description"}, t.category},
-		{productsFile, []string{"productID", "productName", "categoryID", "unitPrice", "discontinued"}, t.product},
-		{customersFile, []string{"customerID", "companyName", "contactName", "country"}, t.customer},
-		{detailsFile, []string{"orderID", "productID", "unitPrice", "quantity", "discount"}, t.detail},
-		{ordersFile, []string{"orderID", "customerID", "orderDate", "shippedDate", "freight"}, func(n *nulls) error {
-			r, err := t.placeOrder(n)
-			if err == nil {
-				orders = append(orders, r)
-			}
-			return err
-		}},
-	}
-	for _, step := range steps {
-		if err := t.eachRow(s, step.file, step.columns, step.row); err != nil {
+		{"categories.csv", []string{"categoryID", "categoryName", "description"}, db.category},
+		{"products.csv", []string{"productID", "productName", "categoryID", "unitPrice", "discontinued"}, db.product},
+		{"customers.csv", []string{"customerID", "companyName", "contactName", "country"}, db.customer},
+		{"order_details.csv", []string{"orderID", "productID", "unitPrice", "quantity", "discount"}, db.orderLine},
+		{"orders.csv", []string{"orderID", "customerID", "orderDate", "shippedDate", "freight"}, db.order},
+	} {
+		if err := db.read(s, filepath.Join(filepath.Dir(s.paths[0]), table.file), table.required, table.row); err != nil {
 			return err
 		}
 	}
-	for _, code := range t.order {
-		b := t.buyers[code]
-		t.add(put(commerce.KindCustomer, b.place, b.record))
-	}
-	t.records = append(t.records, orders...)
 	return nil
 }
 
-func (t *traders) add(r Record, err error) {
-	var bad *Rejection
-	if errors.As(err, &bad) {
-		t.bad = append(t.bad, bad)
-		return
-	}
-	t.records = append(t.records, r)
-}
-
-func (t *traders) eachRow(s *Source, file int, columns []string, row func(*nulls) error) error {
-	f, err := s.open(s.paths[file])
+// read calls row for every row of a file and keeps the rejections.
+func (db *northwindDB) read(s *Source, path string, required []string, row func(*dumpRow)) error {
+	file, err := s.open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	sh, err := openSheet(filepath.Base(s.paths[file]), f, columns...)
+	defer file.Close()
+	sh, err := openSheet(filepath.Base(path), file, required...)
 	if err != nil {
 		return err
 	}
-	for {
-		err := sh.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for err := range sh.rows() {
 		if err == nil {
-			err = row(&nulls{sh})
+			r := &dumpRow{sheet: sh}
+			row(r)
+			err = r.err
 		}
 		var bad *Rejection
 		switch {
 		case errors.As(err, &bad):
-			t.bad = append(t.bad, bad)
+			db.bad = append(db.bad, bad)
 		case err != nil:
 			return err
 		}
 	}
+	return nil
 }
 
-// nulls reads cells of a database dump, where NULL stands for no value.
-type nulls struct{ *sheet }
+// dumpRow reads cells of a database dump, where NULL is no value. The first
+// cell that cannot be read rejects the row; what is read after it means nothing.
+type dumpRow struct {
+	*sheet
+	err error
+}
 
-func (n *nulls) get(column string) string {
-	if cell := n.sheet.get(column); cell != "NULL" {
+func (r *dumpRow) reject(column, format string, args ...any) {
+	if r.err == nil {
+		r.err = rejectField(r.place(), column, format, args...)
+	}
+}
+
+func (r *dumpRow) get(column string) string {
+	if cell := r.sheet.get(column); cell != "NULL" {
 		return cell
 	}
 	return ""
 }
 
-func (n *nulls) text(column string) *string {
-	cell := n.get(column)
-	if cell == "" {
-		return nil
-	}
-	return &cell
-}
+func (r *dumpRow) text(column string) *string { return orNil(r.get(column)) }
 
-func (n *nulls) amount(column string) (value.Amount, error) {
-	a, err := value.ParseAmount(n.get(column))
+func (r *dumpRow) amount(column string) value.Amount {
+	a, err := value.ParseAmount(r.get(column))
 	if err != nil {
-		return 0, rejectField(n.place(), column, "%s", err)
+		r.reject(column, "%s", err)
 	}
-	return a, nil
+	return a
 }
 
 // amountOrNil is amount for a column that may hold no value.
-func (n *nulls) amountOrNil(column string) (*value.Amount, error) {
-	if n.get(column) == "" {
-		return nil, nil
+func (r *dumpRow) amountOrNil(column string) *value.Amount {
+	if r.get(column) == "" {
+		return nil
 	}
-	a, err := n.amount(column)
-	return &a, err
+	a := r.amount(column)
+	return &a
 }
 
 // time reads 1996-07-04 00:00:00.000, which the dump means in UTC.
-func (n *nulls) time(column string) (*value.Time, error) {
-	cell := n.get(column)
+func (r *dumpRow) time(column string) *value.Time {
+	cell := r.get(column)
 	if cell == "" {
-		return nil, nil
+		return nil
 	}
 	t, err := time.Parse("2006-01-02 15:04:05.000", cell)
 	if err != nil {
-		return nil, rejectField(n.place(), column, "must be a time such as 1996-07-04 00:00:00.000")
+		r.reject(column, "must be a time such as 1996-07-04 00:00:00.000")
 	}
 	at := value.TimeOf(t)
-	return &at, nil
+	return &at
 }
 
 // discount reads the column that Northwind declares as a binary float of four
-// bytes, so that a dump may say 0.15000001 or 0.15000000596046448 for 0.15.
-// Such a text stands for the shortest decimal that is the same float.
-func (n *nulls) discount(column string) (value.Amount, error) {
-	cell := n.get(column)
+// bytes, so that a dump may say 0.15000001 or 0.15000000596046448 for 0.15. It
+// is the shortest decimal that is the same float.
+func (r *dumpRow) discount(column string) value.Amount {
+	cell := r.get(column)
 	a, err := value.ParseAmount(cell)
 	if err != nil {
 		f, ferr := strconv.ParseFloat(cell, 32)
 		if ferr != nil {
-			return 0, rejectField(n.place(), column, "%s", err)
+			r.reject(column, "%s", err)
+			return 0
 		}
 		a, err = value.ParseAmount(strconv.FormatFloat(f, 'f', -1, 32))
 	}
 	if err != nil || a < 0 || a > value.AmountScale {
-		return 0, rejectField(n.place(), column, "must be a fraction between 0 and 1 with at most 4 decimals")
+		r.reject(column, "must be a fraction between 0 and 1 with at most 4 decimals")
 	}
-	return a, nil
+	return a
+}
+
+// country gives the ISO 3166-1 alpha-2 code of a country's name as Northwind
+// writes it.
+func (r *dumpRow) country(column string) *string {
+	name := r.get(column)
+	if name == "" {
+		return nil
+	}
+	code, ok := map[string]string{
+		"Argentina": "AR", "Austria": "AT", "Belgium": "BE", "Brazil": "BR", "Canada": "CA", "Denmark": "DK",
+		"Finland": "FI", "France": "FR", "Germany": "DE", "Ireland": "IE", "Italy": "IT", "Mexico": "MX",
+		"Norway": "NO", "Poland": "PL", "Portugal": "PT", "Spain": "ES", "Sweden": "SE", "Switzerland": "CH",
+		"UK": "GB", "USA": "US", "Venezuela": "VE",
+	}[name]
+	if !ok {
+		r.reject(column, "%q is not a country of Northwind", name)
+	}
+	return &code
 }
 
 func northwindID(kind, key string) value.ID {
 	return value.DeriveID(namespace, "northwind/"+kind+"/"+key)
 }
 
-func (t *traders) category(n *nulls) error {
-	id := n.get("categoryID")
+func (db *northwindDB) category(r *dumpRow) {
+	id := r.get("categoryID")
 	position, err := strconv.Atoi(id)
 	if err != nil {
-		return rejectField(n.place(), "categoryID", "must be a whole number")
+		r.reject("categoryID", "must be a whole number")
+		return
 	}
-	t.add(put(commerce.KindCategory, n.place(), category{
-		ID: northwindID("category", id), Name: n.get("categoryName"), Description: n.text("description"),
-		IsActive: true, Order: position,
-	}))
-	return nil
+	db.records = append(db.records, put(commerce.KindCategory, r.place(), object(
+		"id", northwindID("category", id), "name", r.get("categoryName"), "description", r.text("description"),
+		"isActive", true, "order", position,
+	)))
 }
 
-func (t *traders) product(n *nulls) error {
-	id := n.get("productID")
-	price, err := n.amountOrNil("unitPrice")
-	if err != nil {
-		return err
+func (db *northwindDB) product(r *dumpRow) {
+	id, name := r.get("productID"), r.get("productName")
+	price, reorder := r.amountOrNil("unitPrice"), r.amountOrNil("reorderLevel")
+	if r.err != nil {
+		return
 	}
-	reorder, err := n.amountOrNil("reorderLevel")
-	if err != nil {
-		return err
-	}
-	var parent *value.ID
-	if key := n.get("categoryID"); key != "" {
+	var category *value.ID
+	if key := r.get("categoryID"); key != "" {
 		derived := northwindID("category", key)
-		parent = &derived
+		category = &derived
 	}
-	t.products[id] = n.get("productName")
-	t.add(put(commerce.KindProduct, n.place(), product{
-		ID: northwindID("product", id), Name: n.get("productName"), Type: "PHYSICAL", CategoryID: parent, Unit: "PIECE",
-		SellingPrice: price, IsActive: n.get("discontinued") == "0", TrackInventory: true, ReorderPoint: reorder,
-		Attributes: present{
-			"northwindProduct": id, "quantityPerUnit": n.get("quantityPerUnit"),
-			"supplier": n.get("supplierID"), "unitsInStock": n.get("unitsInStock"), "unitsOnOrder": n.get("unitsOnOrder"),
-		}.set(),
-	}))
-	return nil
+	db.products[id] = name
+	db.records = append(db.records, put(commerce.KindProduct, r.place(), object(
+		"id", northwindID("product", id), "name", name, "type", "PHYSICAL", "categoryId", category, "unit", "PIECE",
+		"sellingPrice", price, "isActive", r.get("discontinued") == "0", "trackInventory", true, "reorderPoint", reorder,
+		"attributes", present(map[string]string{
+			"northwindProduct": id, "quantityPerUnit": r.get("quantityPerUnit"), "supplier": r.get("supplierID"),
+			"unitsInStock": r.get("unitsInStock"), "unitsOnOrder": r.get("unitsOnOrder"),
+		}),
+	)))
 }
 
-func (t *traders) customer(n *nulls) error {
-	code := n.get("customerID")
+func (db *northwindDB) customer(r *dumpRow) {
+	code := r.get("customerID")
 	if code == "" {
-		return rejectField(n.place(), "customerID", "is required")
+		r.reject("customerID", "is required")
 	}
-	country, err := countryCode(n.place(), "country", n.get("country"))
-	if err != nil {
-		return err
+	country := r.country("country")
+	if r.err != nil {
+		return
 	}
-	first, last := splitName(n.get("contactName"))
+	first, last := splitName(r.get("contactName"))
+	company, phone := r.text("companyName"), r.text("phone")
 	id := northwindID("customer", code)
 	home := value.DeriveID(id, "address")
-	t.order = append(t.order, code)
-	t.buyers[code] = &buyer{place: n.place(), record: customer{
-		ID: id, CustomerNumber: code, ExternalRef: code, Type: "BUSINESS", FirstName: first, LastName: last,
-		CompanyName: n.text("companyName"), Phone: n.text("phone"), IsActive: true, Currency: "USD",
-		Addresses: []address{{
-			ID: home, FirstName: first, LastName: last, Company: n.text("companyName"), Line1: n.text("address"),
-			City: n.text("city"), State: n.text("region"), PostalCode: n.text("postalCode"), Country: country, Phone: n.text("phone"),
-		}},
-		DefaultBillingAddressID: home, DefaultShippingAddressID: home,
-		Metadata: present{"contactTitle": n.get("contactTitle"), "fax": n.get("fax")}.set(),
-	}}
-	return nil
+	address := object(
+		"id", home, "firstName", first, "lastName", last, "company", company, "line1", r.text("address"), "city", r.text("city"),
+		"state", r.text("region"), "postalCode", r.text("postalCode"), "country", country, "phone", phone,
+	)
+	db.codes = append(db.codes, code)
+	db.customers[code] = &northwindCustomer{
+		place: r.place(), id: id, company: company, address: address,
+		metadata: present(map[string]string{"contactTitle": r.get("contactTitle"), "fax": r.get("fax")}),
+		fields: []any{
+			"id", id, "customerNumber", code, "externalRef", code, "type", "BUSINESS", "firstName", first, "lastName", last,
+			"companyName", company, "phone", phone, "isActive", true, "currency", "USD",
+			"addresses", []jsontext.Value{address}, "defaultBillingAddressId", home, "defaultShippingAddressId", home,
+		},
+	}
+}
+
+func (c *northwindCustomer) record() Record {
+	return put(commerce.KindCustomer, c.place, object(append(c.fields,
+		"ordersCount", c.orders, "totalSpent", c.spent, "lastOrderAt", c.last, "metadata", c.metadata)...))
 }
 
 // splitName parts a contact's name. The last name begins at the first
@@ -303,217 +333,148 @@ func splitName(full string) (first, last *string) {
 	if cut == 0 {
 		return &words[0], nil
 	}
-	f, l := strings.Join(words[:cut], " "), strings.Join(words[cut:], " ")
-	return &f, &l
+	return orNil(strings.Join(words[:cut], " ")), orNil(strings.Join(words[cut:], " "))
 }
 
-// detail adds one line to its order. A bad line is the whole order's: an
+// orderLine adds one line to its order. A bad line is the whole order's: an
 // order short of a line would be wrong without anybody noticing.
-func (t *traders) detail(n *nulls) error {
-	order := n.get("orderID")
-	b := t.items[order]
-	if b == nil {
-		b = &basket{}
-		t.items[order] = b
+func (db *northwindDB) orderLine(r *dumpRow) {
+	order, key := r.get("orderID"), r.get("productID")
+	lines := db.lines[order]
+	if lines == nil {
+		lines = &orderLines{}
+		db.lines[order] = lines
 	}
-	item, err := t.item(n, order)
-	var bad *Rejection
-	if errors.As(err, &bad) {
-		b.bad = bad
-		return err
-	}
-	b.items = append(b.items, item)
-	return nil
-}
-
-func (t *traders) item(n *nulls, order string) (orderItem, error) {
-	key := n.get("productID")
-	name, known := t.products[key]
+	name, known := db.products[key]
 	if !known {
-		return orderItem{}, rejectField(n.place(), "productID", "%q is not in products.csv", key)
+		r.reject("productID", "%q is not in products.csv", key)
 	}
-	price, err := n.amount("unitPrice")
-	if err != nil {
-		return orderItem{}, err
+	l := orderLine{id: value.DeriveID(northwindID("order", order), "item/"+key), product: key, name: name}
+	l.unitPrice, l.quantity = r.amount("unitPrice"), r.amount("quantity")
+	fraction := r.discount("discount")
+	var ok bool
+	if l.gross, ok = l.unitPrice.MulDiv(l.quantity, value.AmountScale); !ok || !isExact(l.unitPrice, l.quantity) {
+		r.reject("unitPrice", "times quantity has more than 4 decimals or is out of range")
 	}
-	quantity, err := n.amount("quantity")
-	if err != nil {
-		return orderItem{}, err
+	l.discount, _ = l.gross.MulDiv(fraction, value.AmountScale)
+	if errors.As(r.err, &lines.bad) {
+		return
 	}
-	fraction, err := n.discount("discount")
-	if err != nil {
-		return orderItem{}, err
-	}
-	gross, exact := times(price, quantity)
-	if !exact {
-		return orderItem{}, rejectField(n.place(), "unitPrice", "times quantity has more than 4 decimals or is out of range")
-	}
-	discount, _ := gross.MulDiv(fraction, value.AmountScale)
-	return orderItem{
-		ID:        value.DeriveID(northwindID("order", order), "item/"+key),
-		ProductID: northwindID("product", key), Name: name, Unit: "PIECE",
-		Quantity: quantity, UnitPrice: price, DiscountAmount: discount, gross: gross,
-	}, nil
+	lines.lines = append(lines.lines, l)
 }
 
-// times multiplies; exact is false when four decimals cannot hold the
-// product.
-func times(a, b value.Amount) (product value.Amount, exact bool) {
-	p := new(big.Int).Mul(big.NewInt(int64(a)), big.NewInt(int64(b)))
-	q, rest := new(big.Int).QuoRem(p, big.NewInt(value.AmountScale), new(big.Int))
-	if rest.Sign() != 0 || !q.IsInt64() || !value.Amount(q.Int64()).InRange() {
-		return 0, false
-	}
-	return value.Amount(q.Int64()), true
+// isExact reports whether four decimals hold the product of two amounts.
+func isExact(a, b value.Amount) bool {
+	return (a%value.AmountScale)*(b%value.AmountScale)%value.AmountScale == 0
 }
 
-// placeOrder makes the order. What the database does not record is not
-// invented, with one exception: it has no payments, and a shipped order
-// counts as completed and paid in full, an unshipped one as being processed
-// and unpaid.
-func (t *traders) placeOrder(n *nulls) (Record, error) {
-	number := n.get("orderID")
-	b := t.items[number]
-	if b != nil && b.bad != nil {
-		return Record{}, rejectField(n.place(), "items", "has a line that cannot be read (%s)", b.bad.Place)
+// order makes an order. It invents nothing that the database does not record,
+// with one exception: there are no payments, and a shipped order counts as
+// completed and paid in full, an unshipped one as being processed and unpaid.
+func (db *northwindDB) order(r *dumpRow) {
+	number := r.get("orderID")
+	lines := db.lines[number]
+	if lines == nil {
+		lines = &orderLines{}
 	}
-	by := t.buyers[n.get("customerID")]
-	if by == nil {
-		return Record{}, rejectField(n.place(), "customerID", "%q is not in customers.csv", n.get("customerID"))
+	if lines.bad != nil {
+		r.reject("items", "has a line that cannot be read (%s)", lines.bad.Place)
+		return
 	}
-	o := order{
-		ID: northwindID("order", number), OrderNumber: number, ExternalRef: number, Source: "IMPORT", Currency: "USD",
-		Status: "PROCESSING", PaymentStatus: "UNPAID", FulfillmentStatus: "UNFULFILLED",
-		CustomerID: by.record.ID, CustomerName: by.record.CompanyName,
+	customer := db.customers[r.get("customerID")]
+	if customer == nil {
+		r.reject("customerID", "%q is not in customers.csv", r.get("customerID"))
+		return
 	}
-	if b != nil {
-		o.Items = b.items
-	}
-	if err := o.read(n, by); err != nil {
-		return Record{}, err
-	}
-	total, ok := o.total()
-	if !ok {
-		return Record{}, rejectField(n.place(), "total", "is out of range")
-	}
-	shipped, err := n.time("shippedDate")
-	if err != nil {
-		return Record{}, err
-	}
-	if shipped != nil {
-		o.ship(*shipped, total, carrier(n.get("shipVia")))
-	}
-	if err := by.count(n.place(), total, o.PlacedAt); err != nil {
-		return Record{}, err
-	}
-	return put(commerce.KindOrder, n.place(), o)
-}
-
-// read fills in what stands in the row itself.
-func (o *order) read(n *nulls, by *buyer) error {
-	placed, err := n.time("orderDate")
-	if err != nil {
-		return err
-	}
+	placed := r.time("orderDate")
 	if placed == nil {
-		return rejectField(n.place(), "orderDate", "is required")
+		r.reject("orderDate", "is required")
 	}
-	freight, err := n.amount("freight")
-	if err != nil {
-		return err
+	freight, country := r.amount("freight"), r.country("shipCountry")
+	total, ok := lines.total(freight)
+	if !ok {
+		r.reject("total", "is out of range")
 	}
-	country, err := countryCode(n.place(), "shipCountry", n.get("shipCountry"))
-	if err != nil {
-		return err
+	shipped := r.time("shippedDate")
+	if r.err == nil {
+		customer.add(r, total, *placed)
 	}
-	o.PlacedAt, o.CreatedAt, o.ShippingTotal = *placed, *placed, freight
-	o.ShippingAddress = address{
-		ID: value.DeriveID(o.ID, "shippingAddress"), Company: n.text("shipName"), Line1: n.text("shipAddress"),
-		City: n.text("shipCity"), State: n.text("shipRegion"), PostalCode: n.text("shipPostalCode"), Country: country,
+	if r.err != nil {
+		return
 	}
-	o.BillingAddress = by.record.Addresses[0]
-	o.Metadata = present{"employee": n.get("employeeID"), "requiredDate": day(n.get("requiredDate")), "shipVia": n.get("shipVia")}.set()
-	return nil
+	id := northwindID("order", number)
+	status, payment, fulfillment, paid := "PROCESSING", "UNPAID", "UNFULFILLED", value.Amount(0)
+	var shipments []jsontext.Value
+	if shipped != nil {
+		status, payment, fulfillment, paid = "COMPLETED", "PAID", "SHIPPED", total
+		shipments = []jsontext.Value{lines.ship(id, *shipped, shipper(r.get("shipVia")))}
+	}
+	requiredDate, _, _ := strings.Cut(r.get("requiredDate"), " ")
+	db.orders = append(db.orders, put(commerce.KindOrder, r.place(), object(
+		"id", id, "orderNumber", number, "externalRef", number, "source", "IMPORT",
+		"status", status, "paymentStatus", payment, "fulfillmentStatus", fulfillment, "currency", "USD",
+		"customerId", customer.id, "customerName", customer.company, "billingAddress", customer.address,
+		"shippingAddress", object(
+			"id", value.DeriveID(id, "shippingAddress"), "company", r.text("shipName"), "line1", r.text("shipAddress"),
+			"city", r.text("shipCity"), "state", r.text("shipRegion"), "postalCode", r.text("shipPostalCode"), "country", country,
+		),
+		"items", lines.items(), "shipments", shipments, "shippingTotal", freight, "paidTotal", paid,
+		"metadata", present(map[string]string{
+			"employee": r.get("employeeID"), "requiredDate": requiredDate, "shipVia": r.get("shipVia"),
+		}),
+		"placedAt", placed, "fulfilledAt", shipped, "completedAt", shipped, "createdAt", placed,
+	)))
 }
 
-func day(timestamp string) string {
-	date, _, _ := strings.Cut(timestamp, " ")
-	return date
-}
-
-// total is what the service derives from the same fields: the items less
+// total is what the service derives from the same fields: the lines less
 // their discounts, and the freight.
-func (o *order) total() (value.Amount, bool) {
-	sum := o.ShippingTotal
-	for _, item := range o.Items {
-		next, ok := sum.Add(item.gross - item.DiscountAmount)
-		if !ok {
-			return 0, false
-		}
-		sum = next
-	}
-	return sum, true
-}
-
-func (o *order) ship(at value.Time, total value.Amount, carrier *string) {
-	o.Status, o.PaymentStatus, o.FulfillmentStatus = "COMPLETED", "PAID", "SHIPPED"
-	o.PaidTotal, o.FulfilledAt, o.CompletedAt = total, &at, &at
-	o.Items = slices.Clone(o.Items)
-	s := shipment{ID: value.DeriveID(o.ID, "shipment"), Carrier: carrier, ShippedAt: at}
-	for i := range o.Items {
-		o.Items[i].FulfilledQuantity = o.Items[i].Quantity
-		s.Items = append(s.Items, shippedItem{ItemID: o.Items[i].ID, Quantity: o.Items[i].Quantity})
-	}
-	o.Shipments = []shipment{s}
-}
-
-// carrier names the three rows of Northwind's table of shippers.
-func carrier(key string) *string {
-	names := map[string]string{"1": "Speedy Express", "2": "United Package", "3": "Federal Shipping"}
-	name, ok := names[key]
-	if !ok {
-		return nil
-	}
-	return &name
-}
-
-func (b *buyer) count(place Place, total value.Amount, at value.Time) error {
-	spent, ok := b.record.TotalSpent.Add(total)
-	if !ok {
-		return rejectField(place, "total", "takes the customer's totalSpent out of range")
-	}
-	b.record.TotalSpent = spent
-	b.record.OrdersCount++
-	if b.record.LastOrderAt == nil || at > *b.record.LastOrderAt {
-		b.record.LastOrderAt = &at
-	}
-	return nil
-}
-
-// IsNorthwind reports whether dir holds the files of the Northwind database.
-func IsNorthwind(dir string) bool {
-	for _, path := range northwindFiles(dir) {
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			return false
+func (o *orderLines) total(freight value.Amount) (sum value.Amount, ok bool) {
+	sum, ok = freight, true
+	for _, l := range o.lines {
+		if sum, ok = sum.Add(l.gross - l.discount); !ok {
+			break
 		}
 	}
-	return true
+	return sum, ok
 }
 
-// countryCode gives the ISO 3166-1 alpha-2 code of a country's name as
-// Northwind writes it.
-func countryCode(place Place, field, name string) (*string, error) {
-	if name == "" {
-		return nil, nil
+// ship makes the shipment that holds every line.
+func (o *orderLines) ship(order value.ID, at value.Time, carrier *string) jsontext.Value {
+	var items []jsontext.Value
+	for i := range o.lines {
+		l := &o.lines[i]
+		l.fulfilled = l.quantity
+		items = append(items, object("itemId", l.id, "quantity", l.quantity))
 	}
-	code, ok := map[string]string{
-		"Argentina": "AR", "Austria": "AT", "Belgium": "BE", "Brazil": "BR", "Canada": "CA", "Denmark": "DK",
-		"Finland": "FI", "France": "FR", "Germany": "DE", "Ireland": "IE", "Italy": "IT", "Mexico": "MX",
-		"Norway": "NO", "Poland": "PL", "Portugal": "PT", "Spain": "ES", "Sweden": "SE", "Switzerland": "CH",
-		"UK": "GB", "USA": "US", "Venezuela": "VE",
-	}[name]
+	return object("id", value.DeriveID(order, "shipment"), "carrier", carrier, "items", items, "shippedAt", at)
+}
+
+func (o *orderLines) items() []jsontext.Value {
+	items := []jsontext.Value{}
+	for _, l := range o.lines {
+		items = append(items, object(
+			"id", l.id, "productId", northwindID("product", l.product), "name", l.name, "unit", "PIECE", "quantity", l.quantity,
+			"unitPrice", l.unitPrice, "discountAmount", l.discount, "fulfilledQuantity", l.fulfilled,
+		))
+	}
+	return items
+}
+
+// shipper names the three rows of Northwind's table of shippers.
+func shipper(key string) *string {
+	return orNil(map[string]string{"1": "Speedy Express", "2": "United Package", "3": "Federal Shipping"}[key])
+}
+
+// add counts an order of the customer.
+func (c *northwindCustomer) add(r *dumpRow, total value.Amount, at value.Time) {
+	spent, ok := c.spent.Add(total)
 	if !ok {
-		return nil, &Rejection{Place: place, Reason: "validation_failed", Field: field, Message: fmt.Sprintf("%q is not a country of Northwind", name)}
+		r.reject("total", "takes the customer's totalSpent out of range")
+		return
 	}
-	return &code, nil
+	c.spent = spent
+	c.orders++
+	if c.last == nil || at > *c.last {
+		c.last = &at
+	}
 }

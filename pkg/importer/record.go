@@ -6,7 +6,6 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -38,14 +37,9 @@ type Record struct {
 	Place          Place     `json:"-"`
 }
 
-// put makes the record that stores body. Free-form members are written in the
-// order of their names, so that the same source gives the same bytes.
-func put(kind commerce.Kind, place Place, body any) (Record, error) {
-	encoded, err := json.Marshal(body, json.Deterministic(true))
-	if err != nil {
-		return Record{}, reject(place, err)
-	}
-	return Record{Kind: kind, Op: commerce.OpPut, Body: encoded, Place: place}, nil
+// put makes the record that stores body.
+func put(kind commerce.Kind, place Place, body jsontext.Value) Record {
+	return Record{Kind: kind, Op: commerce.OpPut, Body: body, Place: place}
 }
 
 // Rejection says why one row of a source is not sent.

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -34,16 +33,12 @@ func rows(name string, r io.Reader, kind commerce.Kind) iter.Seq2[Record, error]
 			yield(Record{}, err)
 			return
 		}
-		for {
-			err := sh.next()
-			if errors.Is(err, io.EOF) {
-				return
-			}
+		for err := range sh.rows() {
 			var record Record
 			if err == nil {
 				record, err = readRow(sh, columns, kind)
 			}
-			if !yield(record, err) || ends(err) {
+			if !yield(record, err) {
 				return
 			}
 		}

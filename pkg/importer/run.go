@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -146,14 +147,37 @@ func (r *run) prepare(record Record) ([]byte, error) {
 	if err := r.assignSites(&record); err != nil {
 		return nil, reject(record.Place, err)
 	}
-	encoded, err := record.encode()
+	encoded, err := json.Marshal(record)
 	if err != nil {
 		return nil, reject(record.Place, err)
 	}
 	if !r.packer.takes(len(encoded)) {
 		return nil, &Rejection{Place: record.Place, Reason: "too_large", Message: "the record is larger than a message"}
 	}
-	return encoded, check(record.Place, r.packer.message(encoded), value.TimeOf(r.cfg.Now()))
+	return encoded, r.check(record.Place, r.packer.message(encoded))
+}
+
+// check reads the record as the service will read it from the queue and
+// applies it to nothing, so that what would be refused there for its content
+// is refused here, with its line. Only what depends on the stored record, a
+// conflict of versions, is left to the service. Fields are named as the row's
+// author does, from the top of the record.
+func (r *run) check(place Place, message []byte) error {
+	changes, refusals := commerce.ParseMessage(message)
+	for _, bad := range refusals {
+		return &Rejection{
+			Place: place, Reason: bad.Reason, Field: strings.TrimPrefix(bad.Field, "record."),
+			Message: strings.TrimPrefix(bad.Message, bad.Field+" "),
+		}
+	}
+	for _, change := range changes {
+		if _, err := commerce.Apply(nil, change, value.TimeOf(r.cfg.Now())); err != nil {
+			bad := reject(place, err)
+			bad.Field = strings.TrimPrefix(bad.Field, "record.")
+			return bad
+		}
+	}
+	return nil
 }
 
 func (r *run) assignSites(record *Record) error {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // sheet reads a CSV file (RFC 4180) with a header row, row by row.
@@ -52,8 +54,19 @@ func openSheet(name string, r io.Reader, required ...string) (*sheet, error) {
 	return s, nil
 }
 
-// next moves to the next row. It returns io.EOF after the last one, a
-// [*Rejection] for a row that cannot be read, after which the next can.
+// rows yields nil after moving to a row, a [*Rejection] for a row that cannot
+// be read, after which the next can, and another error at most once, at the end.
+func (s *sheet) rows() iter.Seq[error] {
+	return func(yield func(error) bool) {
+		for {
+			err := s.next()
+			if err == io.EOF || !yield(err) || ends(err) {
+				return
+			}
+		}
+	}
+}
+
 func (s *sheet) next() error {
 	row, err := s.in.Read()
 	var syntax *csv.ParseError
@@ -94,10 +107,17 @@ func (s *sheet) get(column string) string {
 }
 
 // text returns nil for an empty cell.
-func (s *sheet) text(column string) *string {
+func (s *sheet) text(column string) *string { return orNil(s.get(column)) }
+
+// amount returns nil for an empty cell.
+func (s *sheet) amount(column string) (*value.Amount, error) {
 	cell := s.get(column)
 	if cell == "" {
-		return nil
+		return nil, nil
 	}
-	return &cell
+	a, err := value.ParseAmount(cell)
+	if err != nil {
+		return nil, rejectField(s.place(), column, "%s", err)
+	}
+	return &a, nil
 }

@@ -1,9 +1,9 @@
 package importer
 
 import (
-	"errors"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,12 +22,7 @@ func shopifyProducts(name string, r io.Reader) iter.Seq2[Record, error] {
 			return
 		}
 		var group *listing
-		for {
-			err := sh.next()
-			if errors.Is(err, io.EOF) {
-				group.emit(yield)
-				return
-			}
+		for err := range sh.rows() {
 			if err == nil && (group == nil || sh.get("Handle") != group.handle) {
 				if !group.emit(yield) {
 					return
@@ -37,38 +32,46 @@ func shopifyProducts(name string, r io.Reader) iter.Seq2[Record, error] {
 			if err == nil {
 				err = group.add(sh)
 			}
-			if err != nil && (!yield(Record{}, err) || ends(err)) {
+			if err != nil && !yield(Record{}, err) || ends(err) {
 				return
 			}
 		}
+		group.emit(yield)
 	}
 }
 
 // listing is one handle: what its variants share, and the variants.
 type listing struct {
-	handle   string
-	shared   product
-	options  []string // names of the options
-	images   []string
-	variants []variant
+	handle      string
+	title       string
+	description *string
+	kind        string
+	active      bool
+	tags        []string
+	attributes  map[string]string
+	options     []string // names of the options
+	images      []string
+	variants    []variant
 }
 
 type variant struct {
-	product product
-	image   string
-	place   Place
+	place        Place
+	id           value.ID
+	name         string
+	sku, barcode *string
+	image        string
+	cost, price  *value.Amount
+	tracked      bool
+	attributes   map[string]any
 }
 
 func newListing(sh *sheet) *listing {
-	l := &listing{handle: sh.get("Handle"), shared: product{
-		Name: sh.get("Title"), Description: sh.text("Body (HTML)"), Type: shopifyType(sh), Unit: "PIECE",
-		IsActive: isTrue(sh.get("Published")), Tags: splitList(sh.get("Tags"), ","),
-		Attributes: present{"handle": sh.get("Handle"), "vendor": sh.get("Vendor"), "productType": sh.get("Type")}.set(),
-	}}
-	for _, column := range []string{"Option1 Name", "Option2 Name", "Option3 Name"} {
-		l.options = append(l.options, sh.get(column))
+	return &listing{
+		handle: sh.get("Handle"), title: sh.get("Title"), description: sh.text("Body (HTML)"), kind: shopifyType(sh),
+		active: isTrue(sh.get("Published")), tags: splitList(sh.get("Tags"), ","),
+		attributes: map[string]string{"handle": sh.get("Handle"), "vendor": sh.get("Vendor"), "productType": sh.get("Type")},
+		options:    []string{sh.get("Option1 Name"), sh.get("Option2 Name"), sh.get("Option3 Name")},
 	}
-	return l
 }
 
 func shopifyType(sh *sheet) string {
@@ -95,7 +98,7 @@ func splitList(cell, separator string) []string {
 	return parts
 }
 
-func (l *listing) add(sh *sheet) error {
+func (l *listing) add(sh *sheet) (err error) {
 	if image := sh.get("Image Src"); image != "" {
 		l.images = append(l.images, image)
 	}
@@ -105,55 +108,49 @@ func (l *listing) add(sh *sheet) error {
 	if l.handle == "" {
 		return rejectField(sh.place(), "Handle", "is required")
 	}
-	price, err := value.ParseAmount(sh.get("Variant Price"))
-	if err != nil {
-		return rejectField(sh.place(), "Variant Price", "%s", err)
+	v := variant{
+		place: sh.place(), sku: sh.text("Variant SKU"), barcode: sh.text("Variant Barcode"), image: sh.get("Variant Image"),
+		tracked: sh.get("Variant Inventory Tracker") != "",
 	}
-	p := l.shared
-	p.SellingPrice = &price
-	if cost := sh.get("Cost per item"); cost != "" {
-		a, err := value.ParseAmount(cost)
-		if err != nil {
-			return rejectField(sh.place(), "Cost per item", "%s", err)
-		}
-		p.PurchasePrice = &a
+	if v.price, err = sh.amount("Variant Price"); err != nil {
+		return err
 	}
-	p.SKU, p.Barcode = sh.text("Variant SKU"), sh.text("Variant Barcode")
-	p.TrackInventory = sh.get("Variant Inventory Tracker") != ""
-	l.describe(&p, sh)
-	l.variants = append(l.variants, variant{product: p, image: sh.get("Variant Image"), place: sh.place()})
+	if v.cost, err = sh.amount("Cost per item"); err != nil {
+		return err
+	}
+	l.describe(&v, sh)
+	l.variants = append(l.variants, v)
 	return nil
 }
 
 // describe gives the variant its identifier, name and attributes. The
 // identifier comes from the handle and the options' values: it outlives a new
 // order of the rows, a renamed title and a changed price.
-func (l *listing) describe(p *product, sh *sheet) {
+func (l *listing) describe(v *variant, sh *sheet) {
 	key, options := "shopify/"+l.handle, map[string]any{}
+	v.name = l.title
 	for i, column := range []string{"Option1 Value", "Option2 Value", "Option3 Value"} {
 		chosen := sh.get(column)
 		if chosen == "" || l.options[i] == "Title" && chosen == "Default Title" {
 			continue
 		}
 		key += "\x1f" + chosen
-		p.Name += " - " + chosen
+		v.name += " - " + chosen
 		if l.options[i] != "" {
 			options[l.options[i]] = chosen
 		}
 	}
-	p.ID = value.DeriveID(namespace, key)
-	attributes := present{
+	v.id = value.DeriveID(namespace, key)
+	texts := map[string]string{
 		"compareAtPrice": sh.get("Variant Compare At Price"), "grams": sh.get("Variant Grams"),
 		"weightUnit": sh.get("Variant Weight Unit"), "inventoryQuantity": sh.get("Variant Inventory Qty"),
 		"taxCode": sh.get("Variant Tax Code"),
-	}.set()
-	for name, shared := range l.shared.Attributes {
-		attributes[name] = shared
 	}
+	maps.Copy(texts, l.attributes)
+	v.attributes = present(texts)
 	if len(options) > 0 {
-		attributes["options"] = options
+		v.attributes["options"] = options
 	}
-	p.Attributes = attributes
 }
 
 // emit yields the variants, each with its own image before the listing's.
@@ -162,13 +159,17 @@ func (l *listing) emit(yield func(Record, error) bool) bool {
 		return true
 	}
 	for _, v := range l.variants {
-		v.product.Images = []string{}
+		images := []string{}
 		for _, image := range append([]string{v.image}, l.images...) {
-			if image != "" && !slices.Contains(v.product.Images, image) {
-				v.product.Images = append(v.product.Images, image)
+			if image != "" && !slices.Contains(images, image) {
+				images = append(images, image)
 			}
 		}
-		if !yield(put(commerce.KindProduct, v.place, v.product)) {
+		if !yield(put(commerce.KindProduct, v.place, object(
+			"id", v.id, "name", v.name, "description", l.description, "type", l.kind, "sku", v.sku, "barcode", v.barcode,
+			"unit", "PIECE", "images", images, "purchasePrice", v.cost, "sellingPrice", v.price, "isActive", l.active,
+			"trackInventory", v.tracked, "attributes", v.attributes, "tags", l.tags,
+		)), nil) {
 			return false
 		}
 	}
