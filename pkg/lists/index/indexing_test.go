@@ -59,19 +59,35 @@ type world struct {
 	stream []events.DynamoDBEventRecord
 	starts []string // lists of which a job was started
 
-	client *dynamodb.Client
-	table  *dynamo.Table
-	org    value.ID
-	list   *index.List
+	storage storage
+	client  *dynamodb.Client // of the table; nil in memory, as is table
+	table   *dynamo.Table
+	org     value.ID
+	list    *index.List
 }
 
+// newWorld keeps the index in the table.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), things: map[value.ID]thing{}, org: value.NewID()}
+	w := newMemoryWorld()
 	client, table := dynamotest.Client(t)
 	w.client, w.table = client, dynamo.New(client, table, w.clock)
+	w.storage = w.table
+	return w
+}
+
+// newMemoryWorld keeps the index in memory.
+func newMemoryWorld() *world {
+	w := &world{now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), things: map[value.ID]thing{}, org: value.NewID()}
+	w.storage = newMemory(w.clock)
 	w.list = &index.List{Name: "things", Schema: schema, By: index.Monthly, On: createdAt, Shards: 2, Read: w.read}
 	return w
+}
+
+// inBoth runs a test with the index in memory and in the table.
+func inBoth(t *testing.T, test func(*testing.T, *world)) {
+	t.Run("memory", func(t *testing.T) { test(t, newMemoryWorld()) })
+	t.Run("table", func(t *testing.T) { test(t, newWorld(t)) })
 }
 
 // read gives the things of a shard, one at a time.
@@ -174,15 +190,15 @@ func (p *parked) Park(context.Context, string, events.DynamoDBEventRecord, error
 }
 
 func (w *world) writer(park indexer.Parker) *indexer.Indexer {
-	return indexer.New(w.table, w.decode, park, w, slog.New(slog.DiscardHandler))
+	return indexer.New(w.storage, w.decode, park, w, slog.New(slog.DiscardHandler))
 }
 
 func (w *world) maintainer() *compactor.Compactor {
-	return compactor.New(w.table, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
+	return compactor.New(w.storage, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
 }
 
 func (w *world) views() *views.Cache {
-	return views.NewCache(w.table, views.Config{Clock: w.clock, Start: w})
+	return views.NewCache(w.storage, views.Config{Clock: w.clock, Start: w})
 }
 
 // ask asks for everything that a query holds for.
@@ -234,7 +250,7 @@ func (w *world) handle(t *testing.T, writer *indexer.Indexer, records []events.D
 // maintain wants a job now and runs jobs until nothing is left to do.
 func (w *world) maintain(t *testing.T, m *compactor.Compactor) {
 	t.Helper()
-	if err := w.table.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
+	if err := w.storage.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
 		t.Fatal(err)
 	}
 	for more := true; more; {
@@ -247,42 +263,44 @@ func (w *world) maintain(t *testing.T, m *compactor.Compactor) {
 
 func (w *world) verify(t *testing.T) {
 	t.Helper()
-	differences, err := ops.Verify(t.Context(), w.table, w.org, w.list, w.clock())
+	differences, err := ops.Verify(t.Context(), w.storage, w.org, w.list, w.clock())
 	if err != nil || len(differences) > 0 {
 		t.Errorf("verify: got %v, %v; want no difference", differences, err)
 	}
 }
 
 func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
-	w, random := newWorld(t), rand.New(rand.NewPCG(1, 2))
-	writer, warm, maintainer := w.writer(&parked{}), w.views(), w.maintainer()
-	ids := make([]value.ID, 40)
-	for i := range ids {
-		ids[i] = value.NewID()
-	}
-	indexed := 0
-	for range 60 {
-		for range random.IntN(6) {
-			w.put(ids[random.IntN(len(ids))], thing{size: random.Int64N(50), month: 1 + random.IntN(4), deleted: random.IntN(4) == 0})
+	inBoth(t, func(t *testing.T, w *world) {
+		random := rand.New(rand.NewPCG(1, 2))
+		writer, warm, maintainer := w.writer(&parked{}), w.views(), w.maintainer()
+		ids := make([]value.ID, 40)
+		for i := range ids {
+			ids[i] = value.NewID()
 		}
-		if random.IntN(2) == 0 {
-			w.ask(t, warm, columnar.Query{})
+		indexed := 0
+		for range 60 {
+			for range random.IntN(6) {
+				w.put(ids[random.IntN(len(ids))], thing{size: random.Int64N(50), month: 1 + random.IntN(4), deleted: random.IntN(4) == 0})
+			}
+			if random.IntN(2) == 0 {
+				w.ask(t, warm, columnar.Query{})
+			}
+			from := max(0, indexed-random.IntN(4)) // a batch that comes again
+			w.handle(t, writer, w.stream[from:])
+			indexed = len(w.stream)
+			if random.IntN(3) == 0 {
+				w.maintain(t, maintainer)
+			}
+			w.advance(time.Duration(random.IntN(1500)) * time.Millisecond)
 		}
-		from := max(0, indexed-random.IntN(4)) // a batch that comes again
-		w.handle(t, writer, w.stream[from:])
-		indexed = len(w.stream)
-		if random.IntN(3) == 0 {
-			w.maintain(t, maintainer)
+		w.advance(views.Freshness)
+		for name, v := range map[string]*views.Cache{"followed": warm, "fresh": w.views()} {
+			if got, want := w.ask(t, v, columnar.Query{}), w.want(); !slices.Equal(got, want) {
+				t.Errorf("%s view: got %v,\nwant %v", name, got, want)
+			}
 		}
-		w.advance(time.Duration(random.IntN(1500)) * time.Millisecond)
-	}
-	w.advance(views.Freshness)
-	for name, v := range map[string]*views.Cache{"followed": warm, "fresh": w.views()} {
-		if got, want := w.ask(t, v, columnar.Query{}), w.want(); !slices.Equal(got, want) {
-			t.Errorf("%s view: got %v,\nwant %v", name, got, want)
-		}
-	}
-	w.verify(t)
+		w.verify(t)
+	})
 }
 
 func TestAListInOrderOfTimeOpensOnlyWhatItsPageNeeds(t *testing.T) {
@@ -342,67 +360,104 @@ func (c *chunkCounter) count(ctx context.Context, in middleware.InitializeInput,
 }
 
 func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
-	w := newWorld(t)
-	cache, writer := w.views(), w.writer(&parked{})
-	if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
-		t.Fatalf("an empty table: got %v", got)
-	}
-	w.put(value.NewID(), thing{size: 1, month: 1})
-	w.handle(t, writer, w.stream)
-	if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
-		t.Errorf("within the second: got %v, want the view as it was", got)
-	}
-	w.advance(views.Freshness)
-	if got := w.ask(t, cache, columnar.Query{}); len(got) != 1 {
-		t.Errorf("after the second: got %v, want the new thing", got)
-	}
+	inBoth(t, func(t *testing.T, w *world) {
+		cache, writer := w.views(), w.writer(&parked{})
+		if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
+			t.Fatalf("an empty table: got %v", got)
+		}
+		w.put(value.NewID(), thing{size: 1, month: 1})
+		w.handle(t, writer, w.stream)
+		if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
+			t.Errorf("within the second: got %v, want the view as it was", got)
+		}
+		w.advance(views.Freshness)
+		if got := w.ask(t, cache, columnar.Query{}); len(got) != 1 {
+			t.Errorf("after the second: got %v, want the new thing", got)
+		}
+	})
 }
 
 func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
-	w := newWorld(t)
-	writer, id := w.writer(&parked{}), value.NewID()
-	w.put(id, thing{size: 1, month: 1})
-	w.put(id, thing{size: 1, month: 1, deleted: true})
-	w.handle(t, writer, w.stream)
-	w.maintain(t, w.maintainer())
-	w.handle(t, writer, w.stream[:1])
-	if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 0 {
-		t.Errorf("after the put was replayed: got %v, want nothing", got)
-	}
-	w.maintain(t, w.maintainer())
-	w.verify(t)
+	inBoth(t, func(t *testing.T, w *world) {
+		writer, id := w.writer(&parked{}), value.NewID()
+		w.put(id, thing{size: 1, month: 1})
+		w.put(id, thing{size: 1, month: 1, deleted: true})
+		w.handle(t, writer, w.stream)
+		w.maintain(t, w.maintainer())
+		w.handle(t, writer, w.stream[:1])
+		if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 0 {
+			t.Errorf("after the put was replayed: got %v, want nothing", got)
+		}
+		w.maintain(t, w.maintainer())
+		w.verify(t)
+	})
 }
 
 func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {
-	w, park := newWorld(t), &parked{}
-	w.put(value.NewID(), thing{size: 1, month: 1})
-	empty := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "bad"}}
-	wrong := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "worse", NewImage: map[string]events.DynamoDBAttributeValue{
-		"id": events.NewStringAttribute("no id"), // makes the decoder panic
-	}}}
-	w.handle(t, w.writer(park), append([]events.DynamoDBEventRecord{empty, wrong}, w.stream...))
-	if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 1 || park.n != 2 {
-		t.Errorf("listed %v, parked %d; want the sound one listed and the others parked", got, park.n)
-	}
+	inBoth(t, func(t *testing.T, w *world) {
+		park := &parked{}
+		w.put(value.NewID(), thing{size: 1, month: 1})
+		empty := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "bad"}}
+		wrong := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "worse", NewImage: map[string]events.DynamoDBAttributeValue{
+			"id": events.NewStringAttribute("no id"), // makes the decoder panic
+		}}}
+		w.handle(t, w.writer(park), append([]events.DynamoDBEventRecord{empty, wrong}, w.stream...))
+		if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 1 || park.n != 2 {
+			t.Errorf("listed %v, parked %d; want the sound one listed and the others parked", got, park.n)
+		}
+	})
 }
 
 func TestABusyTableFailsTheBatchFromItsFirstRecord(t *testing.T) {
-	w := newWorld(t)
-	w.put(value.NewID(), thing{size: 1, month: 1})
-	w.put(value.NewID(), thing{size: 1, month: 1})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	response, err := w.writer(&parked{}).Handle(ctx, events.DynamoDBEvent{Records: w.stream})
-	if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != "0" {
-		t.Errorf("got %+v, %v; want a failure of sequence 0", response, err)
-	}
+	inBoth(t, func(t *testing.T, w *world) {
+		w.put(value.NewID(), thing{size: 1, month: 1})
+		w.put(value.NewID(), thing{size: 1, month: 1})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		response, err := w.writer(&parked{}).Handle(ctx, events.DynamoDBEvent{Records: w.stream})
+		if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != "0" {
+			t.Errorf("got %+v, %v; want a failure of sequence 0", response, err)
+		}
+	})
 }
 
 func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
-	w := newWorld(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("got %v, want a fault of kind Unavailable", err)
+	inBoth(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("got %v, want a fault of kind Unavailable", err)
+		}
+	})
+}
+
+func TestAJobThatDiesAtAnyCallLeavesTheIndexAsItWas(t *testing.T) {
+	w := newMemoryWorld()
+	writer, healthy := w.writer(&parked{}), w.maintainer()
+	died := 0
+	for calls := 0; died == calls; calls++ {
+		for n := range 6 {
+			w.put(value.NewID(), thing{size: int64(n), month: 1 + n%3})
+		}
+		w.handle(t, writer, w.stream)
+		w.stream = nil
+		w.advance(2 * time.Hour) // partitions are quiet, and leases over
+		if err := w.storage.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
+			t.Fatal(err)
+		}
+		storage := w.storage.(*memory).dying(calls)
+		dying := compactor.New(storage, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
+		if _, err := dying.Run(t.Context(), w.org, w.list.Name); err != nil {
+			died++
+		}
+		if got, want := w.ask(t, w.views(), columnar.Query{}), w.want(); !slices.Equal(got, want) {
+			t.Errorf("died after %d calls: got %v,\nwant %v", calls, got, want)
+		}
+		w.advance(2 * time.Hour)
+		w.maintain(t, healthy)
+		w.verify(t)
+	}
+	if died < 8 {
+		t.Errorf("the job died at %d calls only, and cannot have written segments", died)
 	}
 }

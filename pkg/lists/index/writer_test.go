@@ -135,7 +135,7 @@ func TestEveryOrganizationOfABatchIsRegisteredOncePerListAndWeek(t *testing.T) {
 func TestAnOrganizationWhoseTailSomebodyElseBeganIsRegisteredWithinAWeek(t *testing.T) {
 	w := newWorld(t)
 	w.put(value.NewID(), thing{size: 1, month: 1})
-	if err := ops.Rebuild(t.Context(), w.table, w.maintainer(), index.Key{Org: w.org, List: w.list}, func(int, int) {}); err != nil {
+	if err := ops.Rebuild(t.Context(), w.storage, w.maintainer(), index.Key{Org: w.org, List: w.list}, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if end := w.tailEnd(t, w.org); end == 0 {

@@ -1,0 +1,351 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// storage is what all programs of the index need together.
+type storage interface {
+	indexer.Storage
+	compactor.Storage
+}
+
+// memory is a storage without a server. When it has dies, its calls fail once
+// so many were made.
+type memory struct {
+	*memoryContent
+	clock func() time.Time
+	dies  *int
+}
+
+type memoryContent struct {
+	mu            sync.Mutex
+	lists         map[memoryKey]*memoryList
+	organizations map[value.ID]bool
+}
+
+// dying is the same storage for a process that dies after so many calls.
+func (m *memory) dying(calls int) *memory { return &memory{m.memoryContent, m.clock, &calls} }
+
+type memoryKey struct {
+	org  value.ID
+	list string
+}
+
+type memoryList struct {
+	tail      []index.StoredEntry
+	positions []index.Position
+	manifests map[string]index.StoredManifest
+	chunks    map[uint64]index.StoredChunk
+	job       memoryJob
+	jobs      uint64 // taken so far
+}
+
+// memoryJob is a list's job; the zero value is none.
+type memoryJob struct {
+	requests   int64
+	due, lease value.Time // due is 0 when the job was not requested since it was taken
+	holder     uint64
+}
+
+func newMemory(clock func() time.Time) *memory {
+	return &memory{&memoryContent{lists: map[memoryKey]*memoryList{}, organizations: map[value.ID]bool{}}, clock, nil}
+}
+
+// with calls f with the list, under the lock.
+func (m *memory) with(ctx context.Context, org value.ID, list string, f func(*memoryList)) error {
+	if err := ctx.Err(); err != nil {
+		return fault.Busy(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dies != nil {
+		if *m.dies--; *m.dies < 0 {
+			return errors.New("the process has died")
+		}
+	}
+	l := m.lists[memoryKey{org, list}]
+	if l == nil {
+		l = &memoryList{manifests: map[string]index.StoredManifest{}, chunks: map[uint64]index.StoredChunk{}}
+		m.lists[memoryKey{org, list}] = l
+	}
+	f(l)
+	return nil
+}
+
+func (m *memory) RegisterOrganization(ctx context.Context, org value.ID) error {
+	return m.with(ctx, org, "", func(*memoryList) { m.organizations[org] = true })
+}
+
+func (m *memory) AppendTail(ctx context.Context, org value.ID, list string, entry func(index.Position) ([]byte, error)) (next index.Position, err error) {
+	for done := false; !done; {
+		var end index.Position
+		err := m.with(ctx, org, list, func(l *memoryList) {
+			if n := len(l.positions); n > 0 {
+				end = l.positions[n-1]
+			}
+		})
+		if err != nil {
+			return next, err
+		}
+		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(m.clock()), end.At), Previous: end.At}
+		body, err := entry(next)
+		if err != nil {
+			return next, err
+		}
+		next.Sum = end.Sum + uint64(len(body))
+		err = m.with(ctx, org, list, func(l *memoryList) {
+			if done = uint64(len(l.tail)) == end.Sequence; done {
+				l.tail = append(l.tail, index.StoredEntry{Sequence: next.Sequence, At: next.At, Body: body})
+				l.positions = append(l.positions, next)
+			}
+		})
+		if err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}
+
+func (m *memory) TailEnd(ctx context.Context, org value.ID, list string) (end uint64, err error) {
+	return end, m.with(ctx, org, list, func(l *memoryList) { end = uint64(len(l.tail)) })
+}
+
+func (m *memory) TailAfter(ctx context.Context, org value.ID, list string, after uint64, _ bool, each func(index.StoredEntry) error) error {
+	var found []index.StoredEntry
+	err := m.with(ctx, org, list, func(l *memoryList) { found = slices.Clone(l.tail[min(after, uint64(len(l.tail))):]) })
+	for _, e := range found {
+		if err := each(e); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (m *memory) TailBack(ctx context.Context, org value.ID, list string, upTo uint64, each func(index.StoredEntry) (bool, error)) error {
+	var found []index.StoredEntry
+	err := m.with(ctx, org, list, func(l *memoryList) { found = slices.Clone(l.tail[:min(upTo, uint64(len(l.tail)))]) })
+	for _, e := range slices.Backward(found) {
+		if more, err := each(e); err != nil || !more {
+			return err
+		}
+	}
+	return err
+}
+
+func (m *memory) Manifest(ctx context.Context, org value.ID, list, which string) (found *index.StoredManifest, err error) {
+	return found, m.with(ctx, org, list, func(l *memoryList) {
+		if stored, ok := l.manifests[which]; ok {
+			found = &stored
+		}
+	})
+}
+
+func (m *memory) PutManifest(ctx context.Context, org value.ID, list, which string, next index.StoredManifest) (done bool, err error) {
+	return done, m.with(ctx, org, list, func(l *memoryList) {
+		if done = l.manifests[which].Version == next.Version-1; done {
+			l.manifests[which] = next
+		}
+	})
+}
+
+func (m *memory) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
+	var refused error
+	err := m.with(ctx, org, list, func(l *memoryList) {
+		if stored, ok := l.manifests[which]; ok && stored.Version != version {
+			refused = fault.ErrChanged
+			return
+		}
+		delete(l.manifests, which)
+	})
+	if err != nil {
+		return err
+	}
+	return refused
+}
+
+func (m *memory) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, _ bool, each func(index.StoredChunk) error) error {
+	var found []index.StoredChunk
+	err := m.with(ctx, org, list, func(l *memoryList) {
+		for _, number := range numbers {
+			if c, ok := l.chunks[number]; ok {
+				found = append(found, c)
+			}
+		}
+	})
+	for _, c := range found {
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (m *memory) PutChunk(ctx context.Context, org value.ID, list string, c index.StoredChunk, replaces uint64) (done bool, err error) {
+	return done, m.with(ctx, org, list, func(l *memoryList) {
+		old, exists := l.chunks[c.Number]
+		if done = !exists || old.ContentID == replaces || old.ContentID == c.ContentID; done && old.ContentID != c.ContentID {
+			l.chunks[c.Number] = c
+		}
+	})
+}
+
+func (m *memory) DeleteChunk(ctx context.Context, org value.ID, list string, number, contentID uint64) error {
+	return m.with(ctx, org, list, func(l *memoryList) {
+		if l.chunks[number].ContentID == contentID {
+			delete(l.chunks, number)
+		}
+	})
+}
+
+func (m *memory) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
+	return m.with(ctx, org, list, func(l *memoryList) {
+		l.job.requests++
+		l.job.request(due)
+	})
+}
+
+func (j *memoryJob) request(due value.Time) {
+	if j.due == 0 || due < j.due {
+		j.due = max(due, 1)
+	}
+}
+
+func (m *memory) TakeJob(ctx context.Context, org value.ID, list string, until value.Time) (taken *index.Job, err error) {
+	return taken, m.with(ctx, org, list, func(l *memoryList) {
+		from := l.job.due
+		if l.job.holder != 0 {
+			from = l.job.lease
+		}
+		if l.job == (memoryJob{}) || from > value.TimeOf(m.clock()) {
+			return
+		}
+		l.jobs++
+		l.job.holder, l.job.lease, l.job.due = l.jobs, until, 0
+		taken = &index.Job{OrganizationID: org, List: list, Requests: l.job.requests, Holder: l.jobs}
+	})
+}
+
+func (m *memory) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error) {
+	return due, m.with(ctx, j.OrganizationID, j.List, func(l *memoryList) {
+		switch {
+		case l.job.holder != j.Holder:
+			return
+		case next != nil:
+			l.job.request(*next)
+		case l.job.requests == j.Requests:
+			l.job = memoryJob{}
+			return
+		}
+		l.job.holder, l.job.lease = 0, 0
+		due = l.job.due <= value.TimeOf(m.clock())
+	})
+}
+
+// TestMemoryBehavesAsTheTable does the same in memory and in the table, so that
+// tests without a server mean something.
+func TestMemoryBehavesAsTheTable(t *testing.T) {
+	bounded(t, 20, 40)
+	client, name := dynamotest.Client(t)
+	rapid.Check(t, func(t *rapid.T) {
+		now, org := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), value.NewID()
+		clock := func() time.Time { return now }
+		storages := []storage{newMemory(clock), dynamo.New(client, name, clock)}
+		jobs := make([][]*index.Job, len(storages))
+		number := func(name string, of int) uint64 { return uint64(rapid.IntRange(0, of).Draw(t, name)) }
+		// each does something in both storages and compares what they return.
+		each := func(what string, do func(i int, s storage) []any) {
+			if diff := cmp.Diff(do(0, storages[0]), do(1, storages[1])); diff != "" {
+				t.Fatalf("%s (-memory +table):\n%s", what, diff)
+			}
+		}
+		ctx := context.Background()
+		t.Repeat(map[string]func(*rapid.T){
+			"time": func(*rapid.T) { now = now.Add(time.Duration(number("minutes", 3)) * time.Minute) },
+			"append": func(*rapid.T) {
+				body := fmt.Append(nil, "body ", number("body", 9))
+				each("append", func(_ int, s storage) []any {
+					at, err := s.AppendTail(ctx, org, "things", func(index.Position) ([]byte, error) { return body, nil })
+					return []any{at, err == nil}
+				})
+			},
+			"tail": func(*rapid.T) {
+				from := number("from", 9)
+				each("tail", func(_ int, s storage) []any {
+					var after, back []index.StoredEntry
+					end, err := s.TailEnd(ctx, org, "things")
+					errAfter := s.TailAfter(ctx, org, "things", from, true, func(e index.StoredEntry) error { after = append(after, e); return nil })
+					errBack := s.TailBack(ctx, org, "things", from, func(e index.StoredEntry) (bool, error) { back = append(back, e); return len(back) < 2, nil })
+					return []any{end, err, after, errAfter, back, errBack}
+				})
+			},
+			"manifest": func(*rapid.T) {
+				next, drop := index.StoredManifest{Version: 1 + number("version", 3), Covered: number("covered", 9), Body: []byte{1}}, number("drop", 4)
+				each("manifest", func(_ int, s storage) []any {
+					done, err := s.PutManifest(ctx, org, "things", index.LiveManifest, next)
+					errDrop := s.DeleteManifest(ctx, org, "things", index.LiveManifest, drop)
+					found, errFound := s.Manifest(ctx, org, "things", index.LiveManifest)
+					return []any{done, err, errDrop != nil, found, errFound}
+				})
+			},
+			"chunk": func(*rapid.T) {
+				c := index.StoredChunk{Number: number("chunk", 2), ContentID: 1 + number("content", 3)}
+				c.Body = fmt.Append(nil, c.ContentID)
+				replaces, drop := number("replaces", 4), number("drop", 9)
+				each("chunk", func(_ int, s storage) []any {
+					done, err := s.PutChunk(ctx, org, "things", c, replaces)
+					errDrop := s.DeleteChunk(ctx, org, "things", c.Number, drop)
+					found := map[uint64]index.StoredChunk{}
+					errFound := s.Chunks(ctx, org, "things", []uint64{0, 1, 2}, true, func(c index.StoredChunk) error { found[c.Number] = c; return nil })
+					return []any{done, err, errDrop, maps.Clone(found), errFound}
+				})
+			},
+			"request": func(*rapid.T) {
+				due := value.TimeOf(now).Add(time.Duration(number("due", 3)) * time.Minute)
+				each("request", func(_ int, s storage) []any { return []any{s.RequestJob(ctx, org, "things", due)} })
+			},
+			"take": func(*rapid.T) {
+				until := value.TimeOf(now).Add(time.Duration(number("lease", 3)) * time.Minute)
+				each("take", func(i int, s storage) []any {
+					taken, err := s.TakeJob(ctx, org, "things", until)
+					if taken == nil {
+						return []any{err}
+					}
+					jobs[i] = append(jobs[i], taken)
+					return []any{err, taken.OrganizationID, taken.List, taken.Requests}
+				})
+			},
+			"end": func(*rapid.T) {
+				if len(jobs[0]) == 0 {
+					return
+				}
+				which, next := number("which", len(jobs[0])-1), (*value.Time)(nil)
+				if number("again", 1) == 1 {
+					next = new(value.TimeOf(now).Add(time.Duration(number("next", 2)) * time.Minute))
+				}
+				each("end", func(i int, s storage) []any {
+					due, err := s.EndJob(ctx, jobs[i][which], next)
+					return []any{due, err}
+				})
+			},
+		})
+	})
+}
