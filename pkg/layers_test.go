@@ -66,6 +66,7 @@ var layers = map[string][]string{
 	"pkg/local/gateway":     {"pkg/local/template"},
 	"pkg/local/child":       {},
 	"pkg/local/apiclient":   {},
+	"pkg/local/issuer":      {"pkg/value", "pkg/auth"},
 	"pkg/local/tableserver": {"pkg/pause", "pkg/local/child"},
 	"pkg/local/queueserver": {},
 	"pkg/local/eventsource": {"pkg/pause"},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -51,8 +52,8 @@ func newTokenCommand() *cobra.Command {
 	return cmd
 }
 
-func grantOf(organization, user string, roles, sites []string, ttl time.Duration) (auth.Grant, error) {
-	grant := auth.Grant{Subject: user, Lifetime: ttl}
+func grantOf(organization, user string, roles, sites []string, ttl time.Duration) (issuer.Grant, error) {
+	grant := issuer.Grant{Subject: user, Lifetime: ttl}
 	var err error
 	if organization == "" {
 		return grant, errors.New("--organization is required")

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/pause"
 )
@@ -21,7 +21,7 @@ type instance struct {
 	*child
 	info   runner.Info
 	queues *sqs.Client
-	issuer *auth.Issuer
+	issuer *issuer.Issuer
 }
 
 // start starts the service with no data, with the table server of the URL or,

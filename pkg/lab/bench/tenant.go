@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -32,7 +33,7 @@ type tenant struct {
 // user would.
 func (i *instance) admit(ctx context.Context, r *receiver) (*tenant, error) {
 	org := value.NewID()
-	jwt, err := i.issuer.Sign(auth.Grant{Subject: value.NewID().String(), OrganizationID: org, Roles: []auth.Role{auth.Owner}, Lifetime: time.Hour})
+	jwt, err := i.issuer.Sign(issuer.Grant{Subject: value.NewID().String(), OrganizationID: org, Roles: []auth.Role{auth.Owner}, Lifetime: time.Hour})
 	if err != nil {
 		return nil, fmt.Errorf("sign a token: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -37,12 +38,12 @@ type organization struct {
 
 // newOrganization makes a tenant, whose owner may call the API.
 func newOrganization(s *service) (*organization, error) {
-	issuer, err := runner.OpenIssuer(s.dir)
+	tokens, err := runner.OpenIssuer(s.dir)
 	if err != nil {
 		return nil, err
 	}
 	o := &organization{id: value.NewID()}
-	o.token, err = issuer.Sign(auth.Grant{
+	o.token, err = tokens.Sign(issuer.Grant{
 		Subject: value.NewID().String(), OrganizationID: o.id, Roles: []auth.Role{auth.Owner}, Lifetime: 24 * time.Hour,
 	})
 	return o, err

@@ -30,6 +30,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
@@ -50,7 +51,7 @@ const (
 type world struct {
 	table       *dynamo.Table
 	queues      *queuetest.Queues
-	issuer      *auth.Issuer
+	issuer      *issuer.Issuer
 	secrets     *sealed.Box
 	model       *template.Model
 	environment []string // of every function beside what the template declares
@@ -87,9 +88,9 @@ func newBox(t testing.TB) *sealed.Box {
 // issuer's keys among them.
 func (w *world) resolve(t testing.TB, tableName string) *template.Model {
 	t.Helper()
-	const issuer, audience = "https://issuer.example", "commerce"
+	const issuerURL, audience = "https://issuer.example", "commerce"
 	var err error
-	if w.issuer, err = auth.NewIssuer(auth.IssuerConfig{Issuer: issuer, Audience: audience, Clock: time.Now}); err != nil {
+	if w.issuer, err = issuer.New(issuer.Config{Issuer: issuerURL, Audience: audience, Clock: time.Now}); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := w.issuer.JWKS()
@@ -99,7 +100,7 @@ func (w *world) resolve(t testing.TB, tableName string) *template.Model {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.Write(keys) }))
 	t.Cleanup(server.Close)
 	values := map[string]string{
-		"JwtIssuer": issuer, "JwtAudience": audience, "JwksUrl": server.URL, "AllowPrivateTargets": "true", "Table": tableName,
+		"JwtIssuer": issuerURL, "JwtAudience": audience, "JwksUrl": server.URL, "AllowPrivateTargets": "true", "Table": tableName,
 	}
 	for id := range dynamotest.Model(t).Queues {
 		found, err := w.queues.Client.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String(id)})
@@ -133,7 +134,7 @@ func (w *world) start(t testing.TB, name string) *function {
 // token signs a token of the samples' user.
 func (w *world) token(t testing.TB) string {
 	t.Helper()
-	token, err := w.issuer.Sign(auth.Grant{
+	token, err := w.issuer.Sign(issuer.Grant{
 		Subject: sampleUser, OrganizationID: value.MustID(sampleOrganization), Roles: []auth.Role{auth.Owner}, Lifetime: time.Hour,
 	})
 	if err != nil {

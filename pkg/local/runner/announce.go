@@ -8,6 +8,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
@@ -21,7 +22,7 @@ func (r *run) announce(ctx context.Context) error {
 	if err := awaitHealth(ctx, base); err != nil {
 		return err
 	}
-	jwt, err := r.servers.issuer.Sign(auth.Grant{
+	jwt, err := r.servers.issuer.Sign(issuer.Grant{
 		Subject: r.state.UserID.String(), OrganizationID: r.state.OrganizationID, Roles: []auth.Role{auth.Owner}, Lifetime: tokenTTL,
 	})
 	if err != nil {

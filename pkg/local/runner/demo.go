@@ -17,6 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -58,7 +59,7 @@ func (r *run) makeDemo(ctx context.Context, base string) error {
 
 // user is the API in the name of a user of the demo organization.
 func (r *run) user(base string, id value.ID, role auth.Role) (*apiclient.Client, error) {
-	jwt, err := r.servers.issuer.Sign(auth.Grant{
+	jwt, err := r.servers.issuer.Sign(issuer.Grant{
 		Subject: id.String(), OrganizationID: r.state.OrganizationID, Roles: []auth.Role{role}, Lifetime: time.Hour,
 	})
 	return apiclient.New(base, jwt), err

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 )
 
 const (
@@ -18,47 +18,47 @@ const (
 	issuerFile = "issuer.pem"
 )
 
-func issuerConfig() auth.IssuerConfig {
-	return auth.IssuerConfig{Issuer: issuerName, Audience: audience, Clock: time.Now}
+func issuerConfig() issuer.Config {
+	return issuer.Config{Issuer: issuerName, Audience: audience, Clock: time.Now}
 }
 
 // OpenIssuer opens the issuer of user tokens that a data folder keeps. It
 // fails with [fs.ErrNotExist] when no service has been started there.
-func OpenIssuer(dataDir string) (*auth.Issuer, error) {
+func OpenIssuer(dataDir string) (*issuer.Issuer, error) {
 	path := filepath.Join(dataDir, issuerFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the issuer's key: %w", err)
 	}
-	issuer, err := auth.LoadIssuer(text, issuerConfig())
+	i, err := issuer.Load(text, issuerConfig())
 	if err != nil {
 		return nil, damaged(path, err)
 	}
-	return issuer, nil
+	return i, nil
 }
 
 // openIssuer opens the folder's issuer, and makes one when there is none.
-func openIssuer(f *folder) (*auth.Issuer, error) {
-	issuer, err := OpenIssuer(f.dir)
+func openIssuer(f *folder) (*issuer.Issuer, error) {
+	i, err := OpenIssuer(f.dir)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return issuer, err
+		return i, err
 	}
-	if issuer, err = auth.NewIssuer(issuerConfig()); err != nil {
+	if i, err = issuer.New(issuerConfig()); err != nil {
 		return nil, err
 	}
-	text, err := issuer.PEM()
+	text, err := i.PEM()
 	if err != nil {
 		return nil, err
 	}
 	if err := replaceFile(f.path(issuerFile), text); err != nil {
 		return nil, fmt.Errorf("write the issuer's key: %w", err)
 	}
-	return issuer, nil
+	return i, nil
 }
 
 // serveKeys answers the issuer's JWK Set.
-func serveKeys(issuer *auth.Issuer) (http.HandlerFunc, error) {
-	keys, err := issuer.JWKS()
+func serveKeys(i *issuer.Issuer) (http.HandlerFunc, error) {
+	keys, err := i.JWKS()
 	if err != nil {
 		return nil, err
 	}

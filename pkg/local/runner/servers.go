@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/sdkhttp"
@@ -26,7 +26,7 @@ type servers struct {
 	table    *tableserver.Server // nil when another server is used
 	queues   *queueserver.Server // nil when another server is used
 	internal *http.Server        // queues and the issuer's keys
-	issuer   *auth.Issuer
+	issuer   *issuer.Issuer
 
 	tableURL, queueURL, keysURL string
 	aws                         aws.Config

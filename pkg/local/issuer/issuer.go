@@ -1,4 +1,6 @@
-package auth
+// Package issuer signs user tokens for local runs and tests, where there is no
+// identity provider: ES256, by a key that a run keeps in its data folder.
+package issuer
 
 import (
 	"crypto/ecdsa"
@@ -15,28 +17,37 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// IssuerConfig is what an issuer writes into its tokens. All but
-// OrganizationClaim is required.
-type IssuerConfig struct {
-	Issuer            string
-	Audience          string
-	OrganizationClaim string // default organizationId
-	Clock             func() time.Time
+// Config is what an issuer writes into its tokens; all of it is required.
+type Config struct {
+	Issuer   string
+	Audience string
+	Clock    func() time.Time
 }
 
-// Issuer signs user tokens with ES256, for local runs, where there is no
-// identity provider.
+// Issuer signs user tokens.
 type Issuer struct {
-	cfg IssuerConfig
-	key *ecdsa.PrivateKey
-	jwk jwk
+	cfg    Config
+	key    *ecdsa.PrivateKey
+	public jwk
 }
 
-// NewIssuer makes an issuer with a fresh key.
-func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
+// jwk is the public key as a JSON Web Key (RFC 7517, RFC 7518 section 6.2).
+type jwk struct {
+	Kty string `json:"kty"`
+	Kid string `json:"kid"`
+	Use string `json:"use"`
+	Alg string `json:"alg"`
+	Crv string `json:"crv"`
+	X   string `json:"x"`
+	Y   string `json:"y"`
+}
+
+// New makes an issuer with a fresh key.
+func New(cfg Config) (*Issuer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate a signing key: %w", err)
@@ -47,8 +58,8 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 // pemType is the type of the PEM block of an issuer's key (PKCS #8).
 const pemType = "PRIVATE KEY"
 
-// LoadIssuer makes an issuer with the key that [Issuer.PEM] wrote.
-func LoadIssuer(text []byte, cfg IssuerConfig) (*Issuer, error) {
+// Load makes an issuer with the key that [Issuer.PEM] wrote.
+func Load(text []byte, cfg Config) (*Issuer, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
 		return nil, errors.New("load a signing key: not a PEM block of a private key")
@@ -64,26 +75,23 @@ func LoadIssuer(text []byte, cfg IssuerConfig) (*Issuer, error) {
 	return newIssuer(key, cfg)
 }
 
-func newIssuer(key *ecdsa.PrivateKey, cfg IssuerConfig) (*Issuer, error) {
-	if cfg.OrganizationClaim == "" {
-		cfg.OrganizationClaim = "organizationId"
-	}
+func newIssuer(key *ecdsa.PrivateKey, cfg Config) (*Issuer, error) {
 	point, err := key.PublicKey.Bytes() // 4, x, y
 	if err != nil {
 		return nil, fmt.Errorf("encode the public key: %w", err)
 	}
+	half := len(point) / 2
 	public := jwk{
-		Kty: "EC", Crv: "P-256",
-		X: base64.RawURLEncoding.EncodeToString(point[1 : 1+coordinate]),
-		Y: base64.RawURLEncoding.EncodeToString(point[1+coordinate:]),
+		Kty: "EC", Use: "sig", Alg: jwt.SigningMethodES256.Alg(), Crv: "P-256",
+		X: base64.RawURLEncoding.EncodeToString(point[1 : 1+half]), Y: base64.RawURLEncoding.EncodeToString(point[1+half:]),
 	}
 	// The key id is the thumbprint of RFC 7638: these members, in this order.
 	sum := sha256.Sum256([]byte(`{"crv":"P-256","kty":"EC","x":"` + public.X + `","y":"` + public.Y + `"}`))
-	public.Kid, public.Use, public.Alg = base64.RawURLEncoding.EncodeToString(sum[:]), "sig", algES256
-	return &Issuer{cfg: cfg, key: key, jwk: public}, nil
+	public.Kid = base64.RawURLEncoding.EncodeToString(sum[:])
+	return &Issuer{cfg: cfg, key: key, public: public}, nil
 }
 
-// PEM returns the private key, a secret, for [LoadIssuer].
+// PEM returns the private key, a secret, for [Load].
 func (i *Issuer) PEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(i.key)
 	if err != nil {
@@ -94,16 +102,16 @@ func (i *Issuer) PEM() ([]byte, error) {
 
 // JWKS returns the JWK Set that verifies the issuer's tokens, as JSON.
 func (i *Issuer) JWKS() ([]byte, error) {
-	return json.Marshal(map[string][]jwk{"keys": {i.jwk}})
+	return json.Marshal(map[string][]jwk{"keys": {i.public}})
 }
 
 // Grant is what a token says of its user.
 type Grant struct {
 	Subject        string
 	OrganizationID value.ID
-	Roles          []Role     // nil: no claim
-	Scope          *string    // nil: no claim
-	SiteIDs        []value.ID // nil: no claim
+	Roles          []auth.Role // nil: no claim
+	Scope          *string     // nil: no claim
+	SiteIDs        []value.ID  // nil: no claim
 	Lifetime       time.Duration
 }
 
@@ -113,7 +121,7 @@ func (i *Issuer) Sign(g Grant) (string, error) {
 	claims := jwt.MapClaims{
 		"iss": i.cfg.Issuer, "aud": i.cfg.Audience, "sub": g.Subject,
 		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(g.Lifetime).Unix(),
-		i.cfg.OrganizationClaim: g.OrganizationID.String(),
+		"organizationId": g.OrganizationID.String(),
 	}
 	if g.Roles != nil {
 		claims["roles"] = g.Roles
@@ -125,7 +133,7 @@ func (i *Issuer) Sign(g Grant) (string, error) {
 		claims["siteIds"] = g.SiteIDs
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
-	token.Header["kid"] = i.jwk.Kid
+	token.Header["kid"] = i.public.Kid
 	signed, err := token.SignedString(i.key)
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)
