@@ -1,6 +1,8 @@
 package commerce
 
 import (
+	"cmp"
+
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
@@ -104,7 +106,7 @@ type customerInput struct {
 func (in *customerInput) complete(d *draft) any {
 	c := &in.Customer
 	d.adopt(c.ID, &c.OrganizationID)
-	c.Type = orDefault(c.Type, "INDIVIDUAL")
+	c.Type = cmp.Or(c.Type, "INDIVIDUAL")
 	c.IsActive = orValue(in.IsActive, true)
 	d.nested("addresses", len(c.Addresses), func(i int) *value.ID { return &c.Addresses[i].ID })
 	c.TotalSpent = orValue(in.TotalSpent, 0)

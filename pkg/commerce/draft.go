@@ -156,15 +156,6 @@ func (d *draft) taxLines(lines []TaxLine) {
 	}
 }
 
-// orDefault returns v, or fallback when v was absent.
-func orDefault[T comparable](v, fallback T) T {
-	var absent T
-	if v == absent {
-		return fallback
-	}
-	return v
-}
-
 // orValue returns what p points to, or fallback when it is absent.
 func orValue[T any](p *T, fallback T) T {
 	if p == nil {

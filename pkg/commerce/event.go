@@ -79,59 +79,44 @@ func Events(old, next *Stored) ([]WebhookPayload, error) {
 	if next == nil || next.Silent || old != nil && old.Revision == next.Revision {
 		return nil, nil
 	}
-	was := old
 	if old != nil && old.Deleted {
-		was = nil
+		old = nil
 	}
+	shown, verb := next, ".updated"
 	switch {
-	case next.Deleted && was == nil:
+	case next.Deleted && old == nil:
 		return nil, nil
 	case next.Deleted:
-		return alone(next, was, ".deleted")
-	case was == nil:
-		return alone(next, next, ".created")
+		shown, verb = old, ".deleted"
+	case old == nil:
+		verb = ".created"
 	}
-	return changes(was, next)
-}
-
-// alone makes the payloads of a change that has one side only: a creation,
-// with the transitions from nothing, or a deletion. The object is shown's.
-func alone(next, shown *Stored, verb string) ([]WebhookPayload, error) {
 	object := shown.shape(next.Revision)
-	fields, err := splitObject(object)
+	after, err := splitObject(object)
 	if err != nil {
 		return nil, unreadable(shown, err)
 	}
+	data, before := WebhookData{Object: object, PreviousAttributes: null}, members(nil)
+	if verb == ".updated" {
+		if before, err = splitObject(old.shape(next.Revision)); err != nil {
+			return nil, unreadable(old, err)
+		}
+		changed := false
+		if data.PreviousAttributes, changed = differences(before, after); !changed && slices.Equal(old.SiteIDs, next.SiteIDs) {
+			return nil, nil
+		}
+	}
 	types := []string{string(next.Kind) + verb}
 	if !next.Deleted {
-		types = append(types, transitions(next.Kind, nil, fields)...)
+		types = append(types, transitions(next.Kind, before, after)...)
 	}
-	return payloads(next, fields, WebhookData{Object: object, PreviousAttributes: null}, types)
+	return payloads(next, after, data, types)
 }
 
 var null = jsontext.Value("null")
 
-// changes compares two live revisions.
-func changes(was, next *Stored) ([]WebhookPayload, error) {
-	wasShape, shape := was.shape(next.Revision), next.shape(next.Revision)
-	before, err := splitObject(wasShape)
-	if err != nil {
-		return nil, unreadable(was, err)
-	}
-	after, err := splitObject(shape)
-	if err != nil {
-		return nil, unreadable(next, err)
-	}
-	previous, changed := differences(before, after)
-	if !changed && slices.Equal(was.SiteIDs, next.SiteIDs) {
-		return nil, nil
-	}
-	types := append([]string{string(next.Kind) + ".updated"}, transitions(next.Kind, before, after)...)
-	return payloads(next, after, WebhookData{Object: shape, PreviousAttributes: previous}, types)
-}
-
 func unreadable(s *Stored, err error) error {
-	return fmt.Errorf("events of %s %s at %s: %w", s.Kind, s.ID, s.Revision, err)
+	return fmt.Errorf("read a stored %s %s at %s: %w", s.Kind, s.ID, s.Revision, err)
 }
 
 // differences writes the members of before that are others in after, but
@@ -143,7 +128,7 @@ func differences(before, after members) (previous jsontext.Value, changed bool) 
 			continue
 		}
 		old := null
-		if i < len(before) && before[i].name == m.name { // the rule: one encoder wrote both
+		if i < len(before) && before[i].name == m.name { // as a rule: one encoder wrote both
 			old = before[i].value
 		} else if v, ok := before.get(m.name); ok {
 			old = v

@@ -45,20 +45,19 @@ type Sample struct {
 // are made by the same code as real events, which takes about a millisecond:
 // keep the result.
 func EventTypes(endpoint Sample) (types []EventType) {
-	examples := newExamples()
 	for _, d := range kinds {
 		for _, e := range d.events {
-			types = append(types, EventType{Name: e.name, Description: e.text, Object: d.record(), Example: examples.event(d, e)})
+			types = append(types, EventType{Name: e.name, Description: e.text, Object: d.record(), Example: exampleEvent(d, e)})
 		}
 	}
 	return append(types, EventType{
 		Name: EventEndpointDisabled, Object: endpoint.Object,
 		Description: "The service disabled a webhook endpoint; sent to the other endpoints of its application. " +
 			"The object is the endpoint, its secret masked.",
-		Example: examples.wrap(EventEndpointDisabled, endpoint.Example, endpoint.Previous),
+		Example: examplePayload(EventEndpointDisabled, endpoint.Example, endpoint.Previous),
 	}, EventType{
 		Name: EventWebhookTest, Object: TestObject{}, Description: "A test that was asked for; the object is a message.",
-		Example: examples.wrap(EventWebhookTest, jsontext.Value(`{"message":"This is a test event."}`), null),
+		Example: examplePayload(EventWebhookTest, jsontext.Value(`{"message":"This is a test event."}`), null),
 	})
 }
 

@@ -182,7 +182,7 @@ func thin(t *rapid.T, v jsontext.Value, keep ...string) jsontext.Value {
 		}
 		out := []jsontext.Value{}
 		for _, e := range elements {
-			out = append(out, thin(t, e, keep...))
+			out = append(out, thin(t, e.value, keep...))
 		}
 		return encode(t, out)
 	}

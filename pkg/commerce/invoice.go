@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 
 	"github.com/commerce-integration/service/pkg/lists"
@@ -188,8 +189,8 @@ func (in *invoiceInput) complete(d *draft) any {
 	v := &in.Invoice
 	d.adopt(v.ID, &v.OrganizationID)
 	d.require("currency", v.Currency != "")
-	v.Type = orDefault(v.Type, invoiceRegular)
-	v.Status = orDefault(v.Status, invoiceDraft)
+	v.Type = cmp.Or(v.Type, invoiceRegular)
+	v.Status = cmp.Or(v.Status, invoiceDraft)
 	if v.Status == invoiceDraft {
 		v.InvoiceNumber = nil
 	} else {

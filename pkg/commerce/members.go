@@ -29,61 +29,41 @@ func (m members) get(name string) (jsontext.Value, bool) {
 
 // splitObject divides a JSON object into its members, in order, repeated
 // names included. The values alias the input.
-func splitObject(object []byte) (members, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
-	if dec.PeekKind() != '{' {
+func splitObject(object []byte) (members, error) { return split(object, '{', errNotObject) }
+
+// splitArray divides a JSON array into its elements, members without a name.
+func splitArray(array []byte) (members, error) { return split(array, '[', errNotArray) }
+
+func split(text []byte, open jsontext.Kind, errOther error) (members, error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	if dec.PeekKind() != open {
 		if _, err := dec.ReadValue(); err != nil {
 			return nil, err
 		}
-		return nil, errNotObject
+		return nil, errOther
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	split := make(members, 0, 48)
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
+	all := make(members, 0, 48)
+	for dec.PeekKind() != open+2 { // ] is two after [, and } after {
+		var m member
+		if open == '{' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			m.name = name.String()
+		}
+		v, err := dec.ReadValue()
 		if err != nil {
 			return nil, err
 		}
-		m := member{name: name.String()}
-		if m.value, err = readValue(dec, object); err != nil {
-			return nil, err
-		}
-		split = append(split, m)
+		end := dec.InputOffset() // v is in the decoder's own buffer, which it uses again
+		m.value = jsontext.Value(text[end-int64(len(v)) : end : end])
+		all = append(all, m)
 	}
-	return split, atEnd(dec)
-}
-
-// splitArray divides a JSON array into its elements, which alias the input.
-func splitArray(array []byte) ([]jsontext.Value, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(array), jsontext.AllowDuplicateNames(true))
-	if dec.PeekKind() != '[' {
-		return nil, errNotArray
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	var elements []jsontext.Value
-	for dec.PeekKind() != ']' {
-		v, err := readValue(dec, array)
-		if err != nil {
-			return nil, err
-		}
-		elements = append(elements, v)
-	}
-	return elements, atEnd(dec)
-}
-
-// readValue reads the next value as a part of the input, which outlives the
-// decoder's own buffer.
-func readValue(dec *jsontext.Decoder, input []byte) (jsontext.Value, error) {
-	v, err := dec.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	end := dec.InputOffset()
-	return jsontext.Value(input[end-int64(len(v)) : end : end]), nil
+	return all, atEnd(dec)
 }
 
 // atEnd reads the closing bracket, and that nothing follows it.

@@ -183,9 +183,9 @@ func parseMany(body []byte, members members) ([]Change, []Refusal) {
 	}
 	changes := make([]Change, 0, len(entries))
 	var refusals []Refusal
-	for _, raw := range entries {
+	for _, m := range entries {
 		var e entry
-		err := strictjson.Unmarshal(raw, &e)
+		err := strictjson.Unmarshal(m.value, &e)
 		if err == nil {
 			var c Change
 			if c, err = e.change(organization); err == nil {
@@ -193,12 +193,12 @@ func parseMany(body []byte, members members) ([]Change, []Refusal) {
 				continue
 			}
 		}
-		refusals = append(refusals, refusal(err, single(organization, raw)))
+		refusals = append(refusals, refusal(err, single(organization, m.value)))
 	}
 	return changes, refusals
 }
 
-func openMany(members members) (organization value.ID, entries []jsontext.Value, err error) {
+func openMany(members members) (organization value.ID, entries members, err error) {
 	seen := map[string]bool{}
 	for _, m := range members {
 		switch {

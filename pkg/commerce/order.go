@@ -1,6 +1,8 @@
 package commerce
 
 import (
+	"cmp"
+
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
@@ -185,10 +187,10 @@ func (in *orderInput) complete(d *draft) any {
 	d.adopt(o.ID, &o.OrganizationID)
 	d.require("orderNumber", o.OrderNumber != "")
 	d.require("currency", o.Currency != "")
-	o.Source = orDefault(o.Source, "API")
-	o.Status = orDefault(o.Status, orderPending)
-	o.PaymentStatus = orDefault(o.PaymentStatus, "UNPAID")
-	o.FulfillmentStatus = orDefault(o.FulfillmentStatus, "UNFULFILLED")
+	o.Source = cmp.Or(o.Source, "API")
+	o.Status = cmp.Or(o.Status, orderPending)
+	o.PaymentStatus = cmp.Or(o.PaymentStatus, "UNPAID")
+	o.FulfillmentStatus = cmp.Or(o.FulfillmentStatus, "UNFULFILLED")
 	d.address("billingAddress", o.BillingAddress)
 	d.address("shippingAddress", o.ShippingAddress)
 	in.completeNested(d)

@@ -1,6 +1,8 @@
 package commerce
 
 import (
+	"cmp"
+
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
@@ -144,8 +146,8 @@ func (in *productInput) complete(d *draft) any {
 	p := &in.Product
 	d.adopt(p.ID, &p.OrganizationID)
 	d.require("name", p.Name != "")
-	p.Type = orDefault(p.Type, ProductPhysical)
-	p.Unit = orDefault(p.Unit, UnitPiece)
+	p.Type = cmp.Or(p.Type, ProductPhysical)
+	p.Unit = cmp.Or(p.Unit, UnitPiece)
 	d.texts("images", p.Images, maxImages)
 	d.percent("taxRate", p.TaxRate)
 	p.IsActive = orValue(in.IsActive, true)

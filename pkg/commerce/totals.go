@@ -1,6 +1,8 @@
 package commerce
 
 import (
+	"cmp"
+
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -23,7 +25,7 @@ func (d *draft) checkLine(path string, l line) {
 	d.require(path+"quantity", l.sent.quantity != nil)
 	d.require(path+"unitPrice", l.sent.unitPrice != nil)
 	d.percent(path+"taxRate", l.taxRate)
-	*l.unit = orDefault(*l.unit, UnitPiece)
+	*l.unit = cmp.Or(*l.unit, UnitPiece)
 }
 
 // sums are the four amounts that lines and documents share.
