@@ -2,22 +2,17 @@ package dynamo
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Attributes of an API key beside its doc. The time of the last use is apart
+// Attributes of an API key besides its doc. The time of the last use is apart
 // from the doc, so that writing it never touches what a revocation wrote.
 const (
 	attrUsed    = "usedAt"
@@ -28,50 +23,31 @@ const (
 // fault not_found when the application is gone, and limit_reached when it has
 // [account.MaxActiveKeys] keys that are neither revoked nor expired.
 func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential) error {
-	doc, err := json.Marshal(k)
-	if err != nil {
-		return fmt.Errorf("encode key %s: %w", k.ID, err)
+	it := apiKeyKey(org, k.ApplicationID, k.ID).newItem(typeKey)
+	var err error
+	if it[attrDoc], err = encodeDoc(k); err != nil {
+		return err
 	}
-	it := apiKeyKey(org, k.ApplicationID, k.ID).item()
-	it[attrType], it[attrDoc] = str(typeKey), str(string(doc))
-	writes := []write{
-		t.claimKey(org, k.ApplicationID, credential),
-		{Put: &types.Put{TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)")}},
-		{Put: &types.Put{TableName: &t.name, Item: encodeCredential(credential), ConditionExpression: aws.String("attribute_not_exists(PK)")}},
-	}
-	for attempt := 0; ; attempt++ {
-		err = t.transact(ctx, "create an API key", writes...)
-		if failed := refused(nil); !errors.As(err, &failed) || !failed.has(0) {
-			return err
-		}
-		if err := t.dropExpiredKeys(ctx, org, k.ApplicationID); err != nil {
-			return err
-		}
-		if err := retry(ctx, attempt, errContended); err != nil {
-			return err
-		}
-	}
-}
-
-// claimKey takes one of the application's places for active keys.
-func (t *AccountStore) claimKey(org, application value.ID, credential account.Credential) write {
-	expires := int64(0)
+	expires := value.Time(0)
 	if credential.ExpiresAt != nil {
-		expires = int64(*credential.ExpiresAt)
+		expires = *credential.ExpiresAt
 	}
-	return write{Update: &types.Update{
-		TableName: &t.name, Key: applicationKey(org, application).item(),
-		UpdateExpression:         aws.String("SET #keys.#id = :expires ADD itemVersion :one"),
-		ConditionExpression:      aws.String("attribute_exists(PK) AND size(#keys) < :max"),
-		ExpressionAttributeNames: map[string]string{"#keys": attrKeys, "#id": credential.KeyText},
-		ExpressionAttributeValues: item{
-			":expires": num(expires), ":one": num(1), ":max": num(account.MaxActiveKeys),
-		},
-	}}
+	activate := named(t.update(applicationKey(org, k.ApplicationID),
+		"SET #keys.#id = :expires ADD itemVersion :one", "attribute_exists(PK) AND size(#keys) < :max",
+		item{":expires": num(expires), ":one": num(1), ":max": num(account.MaxActiveKeys)},
+	), map[string]string{"#keys": attrKeys, "#id": credential.KeyText})
+	writes := []write{activate, t.put(it, ifAbsent, nil), t.put(encodeCredential(credential), ifAbsent, nil)}
+	return changing(ctx, "application", func() (done bool, err error) {
+		refused, err := t.transact(ctx, "create an API key", writes...)
+		if !refused.has(0) {
+			return true, orTaken(refused, err)
+		}
+		return false, t.dropExpiredKeys(ctx, org, k.ApplicationID)
+	})
 }
 
-// dropExpiredKeys gives the places of expired keys back. It is a fault when
-// the application is gone or no place is free even so.
+// dropExpiredKeys removes expired keys from the active ones. It is a fault
+// when the application is gone, or as many as it may have are active even so.
 func (t *AccountStore) dropExpiredKeys(ctx context.Context, org, application value.ID) error {
 	it, err := t.get(ctx, applicationKey(org, application))
 	if err != nil {
@@ -98,14 +74,9 @@ func (t *AccountStore) dropExpiredKeys(ctx context.Context, org, application val
 	case dropped == 0:
 		return nil // one was revoked meanwhile
 	}
-	err = t.transact(ctx, "drop expired keys", write{Update: &types.Update{
-		TableName: &t.name, Key: applicationKey(org, application).item(),
-		UpdateExpression:          aws.String("REMOVE " + expression[2:] + " ADD itemVersion :one"),
-		ConditionExpression:       aws.String("attribute_exists(PK)"),
-		ExpressionAttributeNames:  names,
-		ExpressionAttributeValues: item{":one": num(1)},
-	}})
-	if failed := refused(nil); errors.As(err, &failed) {
+	refused, err := t.transact(ctx, "drop expired keys", named(
+		t.update(applicationKey(org, application), "REMOVE "+expression[2:]+" ADD itemVersion :one", ifExists, item{":one": num(1)}), names))
+	if len(refused) > 0 {
 		return fault.Missing("application")
 	}
 	return err
@@ -125,112 +96,77 @@ func activeKeys(application item) map[string]int64 {
 
 // Keys reads every key of the application, in the order of their ids.
 func (t *AccountStore) Keys(ctx context.Context, org, application value.ID) ([]account.APIKey, error) {
-	var keys []account.APIKey
 	now := value.TimeOf(t.now())
-	err := t.query(ctx, partition(apiKeyPartition(org, application), ""), func(it item) (bool, error) {
+	return collect(ctx, t.db, partition(apiKeyPartition(org, application), ""), 0, func(it item) (account.APIKey, error) {
 		k, err := decodeKey(it)
-		if err == nil {
-			keys = append(keys, k.At(now))
+		if err != nil {
+			return account.APIKey{}, err
 		}
-		return true, err
+		return k.At(now), nil
 	})
-	return keys, err
 }
 
 func decodeKey(it item) (*account.APIKey, error) {
-	var k account.APIKey
-	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &k); err != nil {
-		return nil, fmt.Errorf("decode key %s: %w", getString(it, attrSK), err)
-	}
-	if used := value.Time(getNumber(it, attrUsed)); used != 0 {
+	k, err := decodeDoc[account.APIKey](it)
+	if used := getTime(it, attrUsed); err == nil && used != 0 {
 		k.LastUsedAt = &used
 	}
-	return &k, nil
+	return k, err
 }
 
 // RevokeKey revokes a key and returns it as it is then, or nil when the
 // application has none with the id. A key that is revoked already stays as
 // it is.
 func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value.ID) (*account.APIKey, error) {
-	for attempt := 0; ; attempt++ {
+	var k *account.APIKey
+	err := changing(ctx, "application", func() (done bool, err error) {
 		it, err := t.get(ctx, apiKeyKey(org, application, id))
 		if err != nil || it == nil {
-			return nil, err
+			k = nil
+			return true, err
 		}
-		k, err := decodeKey(it)
-		if err != nil {
-			return nil, err
+		if k, err = decodeKey(it); err != nil {
+			return false, err
 		}
 		if !k.Revoke(value.TimeOf(t.now())) {
-			return k, nil
+			return true, nil
 		}
 		writes, err := t.revocation(org, application, k)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		err = t.transact(ctx, "revoke an API key", writes...)
-		failed := refused(nil)
-		switch {
-		case err == nil:
-			return k, nil
-		case !errors.As(err, &failed):
-			return nil, err
-		case failed.has(0):
-			return nil, nil // the application was deleted meanwhile
+		refused, err := t.transact(ctx, "revoke an API key", writes...)
+		if refused.has(0) {
+			k = nil // the application was deleted meanwhile
+			return true, nil
 		}
-		if err := retry(ctx, attempt, errContended); err != nil {
-			return nil, err
-		}
-	}
+		return len(refused) == 0, err
+	})
+	return k, err
 }
 
 func (t *AccountStore) revocation(org, application value.ID, k *account.APIKey) ([]write, error) {
 	stored := *k
 	stored.LastUsedAt = nil
-	doc, err := json.Marshal(stored)
+	doc, err := encodeDoc(stored)
 	if err != nil {
-		return nil, fmt.Errorf("encode key %s: %w", k.ID, err)
+		return nil, err
 	}
 	return []write{
-		{Update: &types.Update{
-			TableName: &t.name, Key: applicationKey(org, application).item(),
-			UpdateExpression:          aws.String("REMOVE #keys.#id ADD itemVersion :one"),
-			ConditionExpression:       aws.String("attribute_exists(PK)"),
-			ExpressionAttributeNames:  map[string]string{"#keys": attrKeys, "#id": k.TextID()},
-			ExpressionAttributeValues: item{":one": num(1)},
-		}},
-		{Update: &types.Update{
-			TableName: &t.name, Key: apiKeyKey(org, application, k.ID).item(),
-			UpdateExpression:          aws.String("SET doc = :doc, revoked = :true"),
-			ConditionExpression:       aws.String("attribute_exists(PK) AND attribute_not_exists(revoked)"),
-			ExpressionAttributeValues: item{":doc": str(string(doc)), ":true": boolean(true)},
-		}},
-		{Update: &types.Update{
-			TableName: &t.name, Key: credentialKey(k.TextID()).item(),
-			UpdateExpression:          aws.String("SET revoked = :true"),
-			ConditionExpression:       aws.String("attribute_exists(PK)"),
-			ExpressionAttributeValues: item{":true": boolean(true)},
-		}},
+		named(t.update(applicationKey(org, application), "REMOVE #keys.#id ADD itemVersion :one", ifExists, item{":one": num(1)}),
+			map[string]string{"#keys": attrKeys, "#id": k.TextID()}),
+		t.update(apiKeyKey(org, application, k.ID), "SET doc = :doc, revoked = :true",
+			"attribute_exists(PK) AND attribute_not_exists(revoked)", item{":doc": doc, ":true": boolean(true)}),
+		t.update(credentialKey(k.TextID()), "SET revoked = :true", ifExists, item{":true": boolean(true)}),
 	}, nil
 }
 
-// TouchKey writes that the key was used, unless that is written already with
-// a time less than the interval ago. A key that is gone is no error.
+// TouchKey writes that the key was used, unless a use less than the interval
+// ago is written already. A key that is gone is no error.
 func (t *AccountStore) TouchKey(ctx context.Context, org, application, id value.ID, interval time.Duration) error {
-	now := t.now()
-	_, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &t.name, Key: apiKeyKey(org, application, id).item(),
-		UpdateExpression:    aws.String("SET usedAt = :now"),
-		ConditionExpression: aws.String("attribute_exists(PK) AND (attribute_not_exists(usedAt) OR usedAt <= :before)"),
-		ExpressionAttributeValues: item{
-			":now": num(now.UnixMilli()), ":before": num(now.Add(-interval).UnixMilli()),
-		},
-	})
-	if _, failed := conditionFailed(err); failed {
-		return nil
-	}
-	if err != nil {
-		return wrap("write a key's last use", err)
-	}
-	return nil
+	now := value.TimeOf(t.now())
+	_, _, err := t.write(ctx, "write a key's last use", t.update(apiKeyKey(org, application, id), "SET usedAt = :now",
+		"attribute_exists(PK) AND (attribute_not_exists(usedAt) OR usedAt <= :before)",
+		item{":now": num(now), ":before": num(now.Add(-interval))}))
+	return err
 }

@@ -19,8 +19,8 @@ const (
 )
 
 func encodeCredential(c account.Credential) item {
-	it := credentialKey(c.KeyText).item()
-	it[attrType], it[attrHash] = str(typeCredential), binary(c.Hash[:])
+	it := credentialKey(c.KeyText).newItem(typeCredential)
+	it[attrHash] = binary(c.Hash[:])
 	it[attrOrganization], it[attrApplication], it[attrKeyID] = str(c.OrganizationID.String()), str(c.ApplicationID.String()), str(c.KeyID.String())
 	it[attrScopes] = str(strings.Join(c.Scopes, " "))
 	if c.SiteIDs != nil {
@@ -31,7 +31,7 @@ func encodeCredential(c account.Credential) item {
 		it[attrSites] = str(strings.Join(sites, " "))
 	}
 	if c.ExpiresAt != nil {
-		it[attrKeyExpires] = num(int64(*c.ExpiresAt))
+		it[attrKeyExpires] = num(*c.ExpiresAt)
 	}
 	return it
 }
@@ -58,7 +58,7 @@ func decodeCredential(textID string, it item) (*account.Credential, error) {
 		}
 		c.SiteIDs = append(c.SiteIDs, site)
 	}
-	if expires := value.Time(getNumber(it, attrKeyExpires)); expires != 0 {
+	if expires := getTime(it, attrKeyExpires); expires != 0 {
 		c.ExpiresAt = &expires
 	}
 	return c, nil

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/value"
@@ -21,8 +19,8 @@ func markDue(it item, id value.ID, at value.Time) {
 	it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(id))), str(timedSort(at, id))
 }
 
-// circuitMark is the due mark of an endpoint's circuit. An index that holds
-// nothing but keys tells it by its end from that of the endpoint's deletion.
+// circuitMark is the due mark of an endpoint's circuit. GSI1 holds only keys:
+// the suffix tells the mark from that of the endpoint's deletion.
 func circuitMark(at value.Time, endpoint value.ID) string {
 	return timedSort(at, endpoint) + circuitSuffix
 }
@@ -33,39 +31,16 @@ const circuitSuffix = "#CIRCUIT"
 // given one, the oldest first, behind the mark after unless it is "". The
 // index follows the table within a moment: a mark may already have moved.
 func (t *DeliveryStore) Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error) {
-	var found []webhook.Due
-	in := timed(duePartition(shard), behind(after), before.String(), limit)
-	err := t.query(ctx, in, func(it item) (bool, error) {
-		d, err := decodeDue(it)
-		if err == nil {
-			found = append(found, d)
-		}
-		return len(found) < limit, err
-	})
-	return found, err
+	return collect(ctx, t.db, timed(duePartition(shard), behind(after), before.String(), limit), limit, decodeDue)
 }
 
-// behind is the sort key that follows the given one, or the first of all
-// when there is none: "~" stands behind and "!" before every character of a
-// sort key.
+// behind is the sort key that follows the given one, or the first of all when
+// there is none: "~" is after and "!" before every character of a sort key.
 func behind(sk string) string {
 	if sk == "" {
 		return "!"
 	}
 	return sk + "~"
-}
-
-// timed is the query of a GSI1 partition in the order of time, which is that
-// of the text, from the sort key after to the one before.
-func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
-	return &dynamodb.QueryInput{
-		IndexName:              aws.String(gsi1),
-		KeyConditionExpression: aws.String("GSI1PK = :pk AND GSI1SK BETWEEN :after AND :before"),
-		ExpressionAttributeValues: item{
-			":pk": str(pk), ":after": str(after), ":before": str(before),
-		},
-		Limit: aws.Int32(int32(min(limit, 1000))), //nolint:gosec // bounded
-	}
 }
 
 func decodeDue(it item) (webhook.Due, error) {
@@ -81,7 +56,7 @@ func decodeDue(it item) (webhook.Due, error) {
 	}
 	text := sk
 	switch {
-	case parts[2] == eventKind:
+	case parts[2] == deliveryKind:
 		d.Kind = webhook.DueDelivery
 	case strings.HasPrefix(sk, endpointPrefix):
 		d.Kind, text = webhook.DueDeletion, strings.TrimPrefix(sk, endpointPrefix)
@@ -103,32 +78,24 @@ func decodeDue(it item) (webhook.Due, error) {
 	return d, nil
 }
 
-// Postpone moves a due mark to the given time and returns it as it stands
-// then; nil when it no longer stood as it was found. Of a row it returns the
-// row too.
-func (t *DeliveryStore) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Delivery, err error) {
+// Postpone moves a due mark to the given time and returns it as it is then;
+// nil when it was no longer as it was found. Of a delivery it returns the
+// delivery too.
+func (t *DeliveryStore) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error) {
 	next := d
 	next.Mark = timedSort(until, d.ID)
 	if d.Kind == webhook.DueCircuit {
 		next.Mark = circuitMark(until, d.ID)
 	}
-	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &t.name, Key: dueKey(d).item(),
-		UpdateExpression:          aws.String("SET GSI1SK = :next"),
-		ConditionExpression:       aws.String("GSI1SK = :found"),
-		ExpressionAttributeValues: item{":next": str(next.Mark), ":found": str(d.Mark)},
-		ReturnValues:              types.ReturnValueAllNew,
-	})
-	if _, failed := conditionFailed(err); failed {
-		return nil, nil, nil
+	current, done, err := t.updateItem(ctx, "move a due mark", t.update(dueKey(d), "SET GSI1SK = :next", "GSI1SK = :found",
+		item{":next": str(next.Mark), ":found": str(d.Mark)}), types.ReturnValueAllNew)
+	if err != nil || !done {
+		return nil, nil, err
 	}
-	if err != nil {
-		return nil, nil, wrap("move a due mark", err)
+	if d.Kind == webhook.DueDelivery && !t.expired(current) {
+		delivery, err = decodeDelivery(current)
 	}
-	if d.Kind == webhook.DueDelivery && !t.expired(out.Attributes) {
-		row, err = decodeRow(out.Attributes)
-	}
-	return &next, row, err
+	return &next, delivery, err
 }
 
 func dueKey(d webhook.Due) key {
@@ -138,6 +105,6 @@ func dueKey(d webhook.Due) key {
 	case webhook.DueDeletion, webhook.DueCircuit:
 		return endpointKey(d.OrganizationID, d.ID)
 	default:
-		return eventKey(d.OrganizationID, d.ID)
+		return deliveryKey(d.OrganizationID, d.ID)
 	}
 }

@@ -2,16 +2,12 @@ package dynamo
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
@@ -19,12 +15,12 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Attributes of an endpoint, beside its doc, its applicationId and rev, which
+// Attributes of an endpoint, besides its doc, its applicationId and rev, which
 // is its updatedAt: attrStatus repeats the status for conditions, and
-// attrRecovery is the recovery that runs. A deleted endpoint's item stays as
-// a mark, without them, until its rows are cancelled. attrEndpointCount of an
-// application is the number of its endpoints; it changes, with the item's
-// version, in the transaction that makes or deletes one.
+// attrRecovery is the recovery that runs. The item of a deleted endpoint keeps
+// only a deletion mark until its deliveries are cancelled. attrEndpointCount
+// of an application is the number of its endpoints; it changes, with the
+// item's version, in the transaction that makes or deletes one.
 const (
 	attrStatus        = "status"
 	attrRecovery      = "recovery"
@@ -34,54 +30,34 @@ const (
 // StreamEndpoint is the item type of endpoints in the stream.
 const StreamEndpoint = typeEndpoint
 
-// CreateEndpoint stores a new endpoint. Faults: not_found
-// when its application is absent, limit_reached when the application or the
-// organization has all the endpoints that it can have.
+// CreateEndpoint stores a new endpoint. Faults: not_found when its application
+// is absent, limit_reached when the application or the organization has all
+// the endpoints that it can have.
 func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
 	it, err := encodeEndpoint(e)
 	if err != nil {
 		return err
 	}
 	org := e.OrganizationID
-	err = t.transact(ctx, "create an endpoint",
-		write{Put: &types.Put{TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)")}},
-		write{Update: &types.Update{
-			TableName: &t.name, Key: applicationKey(org, e.ApplicationID).item(),
-			UpdateExpression:          aws.String("ADD itemVersion :one, endpointCount :one"),
-			ConditionExpression:       aws.String("attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)"),
-			ExpressionAttributeValues: item{":one": num(1), ":max": num(webhook.MaxEndpointsPerApplication)},
-		}},
-		write{Update: &types.Update{
-			TableName: &t.name, Key: countKey(org).item(),
-			UpdateExpression:          aws.String("SET t = :type ADD endpoints :one"),
-			ConditionExpression:       aws.String("attribute_not_exists(endpoints) OR endpoints < :max"),
-			ExpressionAttributeValues: item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)},
-		}},
+	refused, err := t.transact(ctx, "create an endpoint",
+		t.put(it, ifAbsent, nil),
+		t.update(applicationKey(org, e.ApplicationID), "ADD itemVersion :one, endpointCount :one",
+			"attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)",
+			item{":one": num(1), ":max": num(webhook.MaxEndpointsPerApplication)}),
+		t.update(countKey(org), "SET t = :type ADD endpoints :one", "attribute_not_exists(endpoints) OR endpoints < :max",
+			item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)}),
 	)
-	var failed refused
 	switch {
-	case !errors.As(err, &failed):
-		return err
-	case failed.has(1):
-		return t.refusedEndpoint(ctx, e)
-	case failed.has(2):
+	case refused.has(1) && refused.at(1) == nil:
+		return fault.Missing("application")
+	case refused.has(1):
+		return fault.New(fault.Conflict, fault.CodeLimitReached,
+			"an application can have %d endpoints: delete one first", webhook.MaxEndpointsPerApplication)
+	case refused.has(2):
 		return fault.New(fault.Conflict, fault.CodeLimitReached,
 			"an organization can have %d endpoints: delete one first", webhook.MaxEndpoints)
 	}
-	return fmt.Errorf("create endpoint %s: %w", e.ID, err)
-}
-
-// refusedEndpoint tells an absent application from a full one.
-func (t *EndpointStore) refusedEndpoint(ctx context.Context, e *webhook.Endpoint) error {
-	app, err := t.get(ctx, applicationKey(e.OrganizationID, e.ApplicationID))
-	if err != nil {
-		return err
-	}
-	if app == nil {
-		return fault.Missing("application")
-	}
-	return fault.New(fault.Conflict, fault.CodeLimitReached,
-		"an application can have %d endpoints: delete one first", webhook.MaxEndpointsPerApplication)
+	return orTaken(refused, err)
 }
 
 // Endpoint reads one endpoint, strongly consistent; nil when the
@@ -97,29 +73,19 @@ func (t *EndpointStore) Endpoint(ctx context.Context, org, id value.ID) (*webhoo
 // Endpoints reads every endpoint of the organization, in the order of their
 // ids.
 func (t *EndpointStore) Endpoints(ctx context.Context, org value.ID) ([]*webhook.Endpoint, error) {
-	var found []*webhook.Endpoint
-	err := t.query(ctx, partition(developerPartition(org), endpointPrefix), func(it item) (bool, error) {
-		e, err := decodeEndpoint(it)
-		if e != nil {
-			found = append(found, e)
-		}
-		return true, err
-	})
-	return found, err
+	found, err := collect(ctx, t.db, partition(developerPartition(org), endpointPrefix), 0, decodeEndpoint)
+	return slices.DeleteFunc(found, func(e *webhook.Endpoint) bool { return e == nil }), err // deleted
 }
 
 // Directory reads the organization's endpoints and the state of its
 // applications in one query, strongly consistent.
 func (t *EndpointStore) Directory(ctx context.Context, org value.ID) (*webhook.Directory, error) {
-	in := partition(developerPartition(org), "")
-	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
-	in.ExpressionAttributeValues[":first"] = str(applicationPrefix)
-	in.ExpressionAttributeValues[":last"] = str(endpointPrefix + "g") // behind every id
 	d := &webhook.Directory{Applications: map[value.ID]webhook.ApplicationState{}}
+	in := between(developerPartition(org), applicationPrefix, endpointPrefix+"g") // behind every id
 	err := t.query(ctx, in, func(it item) (bool, error) {
 		switch getString(it, attrType) {
 		case typeApplication:
-			app, err := decodeApplication(it)
+			app, err := decodeDoc[account.Application](it)
 			if err != nil {
 				return false, err
 			}
@@ -151,123 +117,92 @@ func stateOf(app *account.Application) webhook.ApplicationState {
 // ChangeEndpoint stores what change makes of the endpoint, unless that is the
 // endpoint itself, and returns it as it is then; nil when there is none.
 // Change may be called again with a fresher endpoint; an error of its own
-// ends the attempt. The endpoint's condition changes with it only when change
-// alters it.
+// ends the attempt. The endpoint's routing changes only when change alters it.
 func (t *EndpointStore) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
-	for range changeAttempts {
+	var next *webhook.Endpoint
+	err := changing(ctx, "endpoint", func() (done bool, err error) {
 		e, err := t.Endpoint(ctx, org, id)
-		if err != nil || e == nil {
-			return nil, err
+		if next = e; err != nil || e == nil {
+			return true, err
 		}
-		next, err := change(e)
-		if err != nil || next == e {
-			return e, err
+		if next, err = change(e); err != nil || next == e {
+			next = e
+			return true, err
 		}
-		update, err := changeOf(e, next)
+		w, err := t.endpointChange(e, next)
 		if err != nil {
-			return nil, err
-		}
-		err = t.transact(ctx, "change an endpoint", write{Update: &types.Update{
-			TableName: &t.name, Key: update.key.item(), UpdateExpression: update.expression(),
-			ConditionExpression: update.requirement(), ExpressionAttributeValues: update.values,
-			ExpressionAttributeNames: map[string]string{"#status": attrStatus},
-		}})
-		if failed := refused(nil); !errors.As(err, &failed) {
-			return next, err
-		}
-	}
-	return nil, errEndpointContended
-}
-
-// changeOf is the change from an endpoint as it was read to the next. The
-// condition, which deliveries change meanwhile, is left alone unless the
-// change is of it.
-func changeOf(e, next *webhook.Endpoint) (*endpointUpdate, error) {
-	doc, err := json.Marshal(next)
-	if err != nil {
-		return nil, fmt.Errorf("encode endpoint %s: %w", e.ID, err)
-	}
-	u := newEndpointUpdate(e.OrganizationID, e.ID)
-	u.sets = []string{"doc = :doc", "#status = :status", "rev = :next"}
-	u.values = item{
-		":doc": str(string(doc)), ":status": str(string(next.Status)),
-		":next": num(int64(next.UpdatedAt)), ":read": num(int64(e.UpdatedAt)),
-	}
-	u.require("rev = :read")
-	if e.Routing().Equal(next.Routing()) {
-		return u, nil
-	}
-	was, err := encodeCondition(e.Routing())
-	if err != nil {
-		return nil, err
-	}
-	u.standsAs(was)
-	return u, u.become(was, next.Routing(), e.ID)
-}
-
-var errEndpointContended = fault.New(fault.Conflict, fault.CodeConflict,
-	"others are changing the endpoint at the same time: read it again and repeat the request")
-
-// DeleteEndpoint deletes the endpoint and reports whether there was one. Its
-// rows are cancelled by the sweeper, which finds the mark that stays. An
-// error of check, which sees the endpoint first, ends the attempt.
-func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
-	for range changeAttempts {
-		e, err := t.Endpoint(ctx, org, id)
-		if err != nil || e == nil {
 			return false, err
+		}
+		refused, err := t.transact(ctx, "change an endpoint", w)
+		return len(refused) == 0, err
+	})
+	return next, err
+}
+
+// endpointChange is the write from an endpoint as it was read to the next. The
+// routing, which deliveries change meanwhile, is left alone unless the change
+// is of it.
+func (t *EndpointStore) endpointChange(e, next *webhook.Endpoint) (w write, err error) {
+	u := endpointUpdate{
+		sets: []string{"doc = :doc", "#status = :status", "rev = :next"}, conditions: []string{"rev = :read"},
+		values: item{":status": str(string(next.Status)), ":next": num(next.UpdatedAt), ":read": num(e.UpdatedAt)},
+	}
+	if u.values[":doc"], err = encodeDoc(next); err != nil {
+		return w, err
+	}
+	if !e.Routing().Equal(next.Routing()) {
+		stored, err := encodeRouting(e.Routing())
+		if err != nil {
+			return w, err
+		}
+		if err := u.reroute(stored, next.Routing(), e.ID); err != nil {
+			return w, err
+		}
+	}
+	return named(u.write(t.db, e.OrganizationID, e.ID), map[string]string{"#status": attrStatus}), nil
+}
+
+// DeleteEndpoint deletes the endpoint and reports whether there was one. The
+// sweeper finds the deletion mark and cancels its deliveries. An error of
+// check, which sees the endpoint first, ends the attempt.
+func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
+	found := false
+	err := changing(ctx, "endpoint", func() (done bool, err error) {
+		e, err := t.Endpoint(ctx, org, id)
+		if found = e != nil; err != nil || !found {
+			return true, err
 		}
 		if err := check(e); err != nil {
 			return false, err
 		}
-		bury := t.buryEndpoint(org, id)
-		bury.Put.ConditionExpression = aws.String("rev = :read")
-		bury.Put.ExpressionAttributeValues = item{":read": num(int64(e.UpdatedAt))}
-		err = t.transact(ctx, "delete an endpoint", bury,
-			write{Update: &types.Update{
-				TableName: &t.name, Key: applicationKey(org, e.ApplicationID).item(),
-				UpdateExpression:          aws.String("ADD itemVersion :one, endpointCount :less"),
-				ConditionExpression:       aws.String("attribute_exists(PK)"),
-				ExpressionAttributeValues: item{":one": num(1), ":less": num(-1)},
-			}},
-			write{Update: &types.Update{
-				TableName: &t.name, Key: countKey(org).item(),
-				UpdateExpression:          aws.String("ADD endpoints :less"),
-				ExpressionAttributeValues: item{":less": num(-1)},
-			}},
+		refused, err := t.transact(ctx, "delete an endpoint",
+			t.deletionMark(org, id, "rev = :read", item{":read": num(e.UpdatedAt)}),
+			t.update(applicationKey(org, e.ApplicationID), "ADD itemVersion :one, endpointCount :less", ifExists,
+				item{":one": num(1), ":less": num(-1)}),
+			t.update(countKey(org), "ADD endpoints :less", "", item{":less": num(-1)}),
 		)
-		if failed := refused(nil); errors.As(err, &failed) {
-			continue // changed, or deleted with its application
-		}
-		return err == nil, err
-	}
-	return false, errEndpointContended
+		return len(refused) == 0, err // it was changed, or deleted with its application
+	})
+	return found && err == nil, err
 }
 
-// ForgetEndpoint removes what is left of a deleted endpoint: its tallies, its
-// slots and the mark of its deletion. Its finished hours go by age.
+// FinishEndpointDeletion removes what is left of a deleted endpoint: its
+// counter shards, its permits and its deletion mark. Its finished hours expire.
 func (t *EndpointStore) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
-	var left []key
 	in := partition(countersPartition(org), id.String())
 	in.ProjectionExpression = aws.String("PK, SK")
-	err := t.query(ctx, in, func(it item) (bool, error) {
-		left = append(left, keyOf(it))
-		return true, nil
-	})
+	keys, err := collect(ctx, t.db, in, 0, func(it item) (key, error) { return keyOf(it), nil })
 	if err != nil {
 		return err
 	}
-	for _, k := range append(left, endpointKey(org, id)) {
-		in := &dynamodb.DeleteItemInput{TableName: &t.name, Key: k.item()}
-		if k == endpointKey(org, id) {
-			in.ConditionExpression = aws.String("attribute_exists(del)")
-		}
-		_, err := t.client.DeleteItem(ctx, in)
-		if _, failed := conditionFailed(err); err != nil && !failed {
-			return wrap("remove a deleted endpoint", err)
+	const tried = "remove a deleted endpoint"
+	for _, k := range keys {
+		if _, _, err := t.write(ctx, tried, t.remove(k, "", nil)); err != nil {
+			return err
 		}
 	}
-	return nil
+	_, _, err = t.write(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
+	return err
 }
 
 // endpointsOf lists the application's endpoints.
@@ -276,46 +211,39 @@ func (t *db) endpointsOf(ctx context.Context, org, application value.ID) ([]valu
 	in.FilterExpression = aws.String(attrApplication + " = :application")
 	in.ExpressionAttributeValues[":application"] = str(application.String())
 	in.ProjectionExpression = aws.String("SK")
-	var ids []value.ID
-	err := t.query(ctx, in, func(it item) (bool, error) {
-		id, err := value.ParseID(strings.TrimPrefix(getString(it, attrSK), endpointPrefix))
-		ids = append(ids, id)
-		return true, err
+	return collect(ctx, t, in, 0, func(it item) (value.ID, error) {
+		return value.ParseID(strings.TrimPrefix(getString(it, attrSK), endpointPrefix))
 	})
-	return ids, err
 }
 
-// buryDelay is when the rows of a deleted endpoint are looked for: after all
-// that read it before its deletion have ended.
-const buryDelay = 2 * time.Minute
+// deletionDelay is when the deliveries of a deleted endpoint are looked for:
+// after every reader that saw the endpoint has ended.
+const deletionDelay = 2 * time.Minute
 
-// buryEndpoint is the write that replaces an endpoint by the mark of its
-// deletion.
-func (t *db) buryEndpoint(org, id value.ID) write {
+// deletionMark is the write that replaces an endpoint by its deletion mark.
+func (t *db) deletionMark(org, id value.ID, condition string, values item) write {
 	now := value.TimeOf(t.now())
-	it := endpointKey(org, id).item()
-	it[attrType], it[attrDeleted], it[attrRevision] = str(typeEndpoint), boolean(true), num(int64(now))
-	markDue(it, id, now.Add(buryDelay))
-	return write{Put: &types.Put{TableName: &t.name, Item: it}}
+	it := endpointKey(org, id).newItem(typeEndpoint)
+	it[attrDeleted], it[attrRevision] = boolean(true), num(now)
+	markDue(it, id, now.Add(deletionDelay))
+	return t.put(it, condition, values)
 }
 
-func encodeEndpoint(e *webhook.Endpoint) (item, error) {
-	doc, err := json.Marshal(e)
-	if err != nil {
-		return nil, fmt.Errorf("encode endpoint %s: %w", e.ID, err)
+func encodeEndpoint(e *webhook.Endpoint) (it item, err error) {
+	it = endpointKey(e.OrganizationID, e.ID).newItem(typeEndpoint)
+	it[attrApplication], it[attrStatus], it[attrRevision] = str(e.ApplicationID.String()), str(string(e.Status)), num(e.UpdatedAt)
+	if it[attrDoc], err = encodeDoc(e); err != nil {
+		return nil, err
 	}
-	it := endpointKey(e.OrganizationID, e.ID).item()
-	it[attrType], it[attrDoc], it[attrApplication] = str(typeEndpoint), str(string(doc)), str(e.ApplicationID.String())
-	it[attrStatus], it[attrRevision] = str(string(e.Status)), num(int64(e.UpdatedAt))
-	c, err := encodeCondition(e.Routing())
+	r, err := encodeRouting(e.Routing())
 	if err != nil {
 		return nil, err
 	}
-	if c.lane != "" {
-		it[attrLane] = str(c.lane)
+	if r.lane != "" {
+		it[attrLane] = str(r.lane)
 	}
-	if c.circuit != "" {
-		it[attrCircuit] = str(c.circuit)
+	if r.circuit != "" {
+		it[attrCircuit] = str(r.circuit)
 		it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(e.ID))), str(circuitMark(circuitDue(e.Circuit), e.ID))
 	}
 	return it, nil
@@ -326,16 +254,13 @@ func decodeEndpoint(it item) (*webhook.Endpoint, error) {
 	if it == nil || getBool(it, attrDeleted) {
 		return nil, nil
 	}
-	var e webhook.Endpoint
-	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &e); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", getString(it, attrSK), err)
-	}
-	c, err := decodeCondition(it)
+	e, err := decodeDoc[webhook.Endpoint](it)
 	if err != nil {
 		return nil, err
 	}
-	e.Circuit, e.Lane = c.Circuit, c.Lane
-	return &e, nil
+	r, err := decodeRouting(it)
+	e.Circuit, e.Lane = r.Circuit, r.Lane
+	return e, err
 }
 
 // DecodeEndpointChange reads a stream record of an endpoint: what it was and

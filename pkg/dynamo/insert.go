@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/retry"
 )
 
 // Items that must not replace others are created in batches by PartiQL's
-// INSERT, the only write that is conditional, comes in batches and does not
-// stand or fail with the others of its batch. It consumes what a put does:
-// a unit for each KB.
+// INSERT: the only conditional write that is batched and whose items succeed
+// or fail one by one. It consumes what a put does, a unit for each KB.
 const (
-	insertMost     = 25      // the most statements of a batch
-	insertBytes    = 1 << 20 // of a batch, as the items' size goes
-	insertParallel = 4       // batches under way at a time
-	insertAttempts = 10      // with the pauses up to two seconds
+	maxInsertItems    = 25
+	maxInsertBytes    = 1 << 20 // of a batch, by the items' sizes
+	maxInsertParallel = 4       // batches at a time
+	maxInsertTries    = 10      // with the pauses up to two seconds
 )
 
 // insertion is an item to be created: its attributes, the key first, in the
@@ -34,104 +34,140 @@ type insertion struct {
 	size      int // bytes, about
 }
 
-// insertStatement creates an item of the given attributes.
-func (t *db) insertStatement(names ...string) string {
-	return `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(names, `': ?, '`) + `': ?}`
+// insertion makes an item with the attributes of the given names that it has.
+// There are few combinations of them, so that their statements are kept.
+func (t *db) insertion(it item, names []string, statements map[int]string) insertion {
+	i := insertion{key: keyOf(it), values: make([]types.AttributeValue, 0, len(it)), size: insertOverhead}
+	combination := 0
+	for n, name := range names {
+		if v, has := it[name]; has {
+			i.values, combination = append(i.values, v), combination|1<<n
+			i.size += bodySize(v)
+		}
+	}
+	if statements[combination] == "" {
+		var has []string
+		for n, name := range names {
+			if combination&(1<<n) != 0 {
+				has = append(has, name)
+			}
+		}
+		statements[combination] = `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(has, `': ?, '`) + `': ?}`
+	}
+	i.statement = statements[combination]
+	return i
+}
+
+// Bytes of an item, about: of each site, and of all but its body and sites.
+const (
+	siteBytes      = 40
+	insertOverhead = 256
+)
+
+// bodySize is the bytes of an attribute, if they can be many.
+func bodySize(v types.AttributeValue) int {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return len(v.Value)
+	case *types.AttributeValueMemberB:
+		return len(v.Value)
+	case *types.AttributeValueMemberL:
+		return siteBytes * len(v.Value)
+	}
+	return 0
 }
 
 // insert creates the items whose keys are free, and reports by position those
-// whose keys are not: of two with the same key that is the second. An item
-// whose creation was not answered may be reported as being there.
-func (t *db) insert(ctx context.Context, items []insertion) (there []bool, err error) {
-	there = make([]bool, len(items))
+// whose keys are taken: of two with the same key that is the second. An item
+// whose creation was not answered may be reported as taken.
+func (t *db) insert(ctx context.Context, items []insertion) (taken []bool, err error) {
+	taken = make([]bool, len(items))
 	distinct := make([]int, 0, len(items))
 	seen := make(map[key]bool, len(items))
 	for i := range items {
-		if there[i] = seen[items[i].key]; !there[i] {
+		if taken[i] = seen[items[i].key]; !taken[i] {
 			seen[items[i].key] = true
 			distinct = append(distinct, i)
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(insertParallel)
+	group.SetLimit(maxInsertParallel)
 	for len(distinct) > 0 {
 		n := batchLength(items, distinct)
 		batch := distinct[:n:n]
 		distinct = distinct[n:]
-		group.Go(func() error { return t.insertBatch(ctx, items, batch, there) })
+		group.Go(func() error {
+			_, err := t.insertBatch(ctx, items, batch, taken)
+			return err
+		})
 	}
-	return there, group.Wait()
+	return taken, group.Wait()
 }
 
 // batchLength is how many of the next items one batch takes.
 func batchLength(items []insertion, next []int) int {
 	size := 0
 	for n, at := range next {
-		if size += items[at].size; n == insertMost || n > 0 && size > insertBytes {
+		if size += items[at].size; n == maxInsertItems || n > 0 && size > maxInsertBytes {
 			return n
 		}
 	}
 	return len(next)
 }
 
-// insertBatch creates some of the items and tries those again that the table
-// throttled or failed at.
-func (t *db) insertBatch(ctx context.Context, items []insertion, batch []int, there []bool) error {
+// insertBatch creates some of the items, and repeats those that the table
+// throttled or failed at. With an error it returns those that may not exist.
+func (t *db) insertBatch(ctx context.Context, items []insertion, batch []int, taken []bool) (failed []int, err error) {
 	for attempt := 1; ; attempt++ {
-		again, err := t.tryInsert(ctx, items, batch, there)
-		if len(again) == 0 {
-			return err
+		again, err := t.tryInsert(ctx, items, batch, taken)
+		switch {
+		case err == nil:
+			return nil, nil
+		case len(again) == 0:
+			return batch, err
+		case attempt == maxInsertTries:
+			return again, fault.Busy(err)
 		}
-		if attempt == insertAttempts {
-			return fault.Busy(err)
-		}
-		if err := backOff(ctx, attempt); err != nil {
-			return wrap("create items", err)
+		if waitErr := retry.Backoff(ctx, attempt); waitErr != nil {
+			return again, fault.Busy(err)
 		}
 		batch = again
 	}
 }
 
-// tryInsert tries once and returns what is to be tried again, with the reason
-// of one of them; an error without any of them is final.
-func (t *db) tryInsert(ctx context.Context, items []insertion, tried []int, there []bool) (again []int, reason error) {
-	statements := make([]types.BatchStatementRequest, len(tried))
-	for i, at := range tried {
+// tryInsert tries once. With an error it returns the items to repeat; none
+// when the error is final.
+func (t *db) tryInsert(ctx context.Context, items []insertion, batch []int, taken []bool) (again []int, err error) {
+	statements := make([]types.BatchStatementRequest, len(batch))
+	for i, at := range batch {
 		statements[i] = types.BatchStatementRequest{Statement: &items[at].statement, Parameters: items[at].values}
 	}
 	out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: statements})
 	if err != nil {
 		return nil, wrap("create items", err)
 	}
-	if len(out.Responses) != len(tried) {
-		return nil, fault.Busy(fmt.Errorf("create items: %d answers to %d statements", len(out.Responses), len(tried)))
+	if len(out.Responses) != len(batch) {
+		return nil, fault.Busy(fmt.Errorf("create items: %d answers to %d statements", len(out.Responses), len(batch)))
 	}
-	for i, at := range tried {
+	for i, at := range batch {
 		refusal := out.Responses[i].Error
-		switch {
-		case refusal == nil:
-		case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem:
-			there[at] = true
-		case passing(refusal.Code):
-			again, reason = append(again, at), statementError(refusal)
+		if refusal == nil {
+			continue
+		}
+		switch refusal.Code {
+		case types.BatchStatementErrorCodeEnumDuplicateItem:
+			taken[at] = true
+		case types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
+			types.BatchStatementErrorCodeEnumThrottlingError,
+			types.BatchStatementErrorCodeEnumRequestLimitExceeded,
+			types.BatchStatementErrorCodeEnumInternalServerError,
+			types.BatchStatementErrorCodeEnumTransactionConflict: // these pass
+			again, err = append(again, at), statementError(refusal)
 		default:
 			return nil, statementError(refusal)
 		}
 	}
-	return again, reason
-}
-
-// passing tells errors of a statement that may be gone a little later.
-func passing(code types.BatchStatementErrorCodeEnum) bool {
-	switch code {
-	case types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
-		types.BatchStatementErrorCodeEnumThrottlingError,
-		types.BatchStatementErrorCodeEnumRequestLimitExceeded,
-		types.BatchStatementErrorCodeEnumInternalServerError,
-		types.BatchStatementErrorCodeEnumTransactionConflict:
-		return true
-	}
-	return false
+	return again, err
 }
 
 func statementError(e *types.BatchStatementError) error {

@@ -26,7 +26,7 @@ const (
 // select by them.
 const (
 	typeRecord       = "rec"
-	typeEvent        = "evt"
+	typeDelivery     = "evt"
 	typePayload      = "pay"
 	typeApplication  = "app"
 	typeEndpoint     = "end"
@@ -35,7 +35,7 @@ const (
 	typeKey          = "key"
 	typeCredential   = "cred"
 	typeCounters     = "ctr"
-	typeSlots        = "slt"
+	typePermits      = "slt"
 	typeHour         = "hour"
 	typeRate         = "rate"
 	typeTail         = "tail"
@@ -45,12 +45,19 @@ const (
 	typeOrganization = "org"
 )
 
-// shards spreads one organization's records of a kind, and its webhook
-// events, over this many partition keys.
+// shards is the number of partition keys of an organization's records of a
+// kind, and of its deliveries.
 const shards = 16
 
 // key is the primary key of an item.
 type key struct{ pk, sk string }
+
+func (k key) item() item { return item{attrPK: str(k.pk), attrSK: str(k.sk)} }
+
+// newItem is an item of the type, with nothing but its key.
+func (k key) newItem(itemType string) item {
+	return item{attrPK: str(k.pk), attrSK: str(k.sk), attrType: str(itemType)}
+}
 
 // keyOf is the key of an item that was read.
 func keyOf(it item) key { return key{getString(it, attrPK), getString(it, attrSK)} }
@@ -79,18 +86,19 @@ func recordPartition(org value.ID, kind string, shard int) string {
 	return "ORG#" + org.String() + "#" + strings.ToUpper(kind) + "#" + hexDigit(shard)
 }
 
-// hexDigit writes the number of a shard, of which there are sixteen at most.
-func hexDigit(n int) string { return "0123456789abcdef"[n : n+1] }
+// hexDigit writes the number of a shard, below 16.
+func hexDigit(n int) string { return hexDigits[n : n+1] }
+
+const hexDigits = "0123456789abcdef"
 
 func recordKey(org value.ID, kind string, id value.ID) key {
 	return key{recordPartition(org, kind, shardOf(id)), id.String()}
 }
 
-// eventKind stands where a record's kind stands in the key of a row of the
-// webhook history.
-const eventKind = "EVENT"
+// deliveryKind takes the place of a record's kind in the keys of deliveries.
+const deliveryKind = "EVENT"
 
-func eventKey(org, row value.ID) key { return recordKey(org, eventKind, row) }
+func deliveryKey(org, id value.ID) key { return recordKey(org, deliveryKind, id) }
 
 func payloadKey(org, event value.ID) key {
 	return key{"ORG#" + org.String() + "#PAYLOAD#" + event.String(), "PAYLOAD"}
@@ -128,24 +136,24 @@ func apiKeyKey(org, application, id value.ID) key {
 	return key{apiKeyPartition(org, application), id.String()}
 }
 
-// credentialKey does not start from an organization: it is how a presented
-// key finds its own.
+// credentialKey does not start with an organization: a presented key is looked
+// up before its organization is known.
 func credentialKey(keyID string) key { return key{"KEY#" + keyID, "KEY"} }
 
-// countersPartition holds the tallies and slots of an organization's
+// countersPartition holds the counter shards and permits of an organization's
 // endpoints.
 func countersPartition(org value.ID) string { return "ORG#" + org.String() + "#COUNTERS" }
 
-func tallyKey(org, endpoint value.ID, shard int) key {
+func counterShardKey(org, endpoint value.ID, shard int) key {
 	return key{countersPartition(org), endpoint.String() + "#" + hexDigit(shard)}
 }
 
-func slotsKey(org, endpoint value.ID) key {
+func permitsKey(org, endpoint value.ID) key {
 	return key{countersPartition(org), endpoint.String() + "#SLOTS"}
 }
 
-// statsPartition holds the finished hours of an endpoint, of each of its
-// tallies one, by time.
+// statsPartition holds the finished hours of an endpoint by time, one for each
+// counter shard.
 func statsPartition(org, endpoint value.ID) string {
 	return "ORG#" + org.String() + "#STATS#" + endpoint.String()
 }
@@ -154,8 +162,8 @@ func hourKey(org, endpoint value.ID, start value.Time, shard int) key {
 	return key{statsPartition(org, endpoint), start.String() + "#" + hexDigit(shard)}
 }
 
-// organizationsPartition is the register of organizations, which an
-// operator's command reads whole.
+// organizationsPartition is the register of organizations. An operator's
+// command reads all of it.
 const organizationsPartition = "ORGANIZATIONS"
 
 func organizationKey(org value.ID) key { return key{organizationsPartition, org.String()} }
@@ -172,8 +180,8 @@ func tailKey(org value.ID, list string, sequence uint64) key {
 	return key{tailPartition(org, list), fmt.Sprintf("%s%016x", tailPrefix, sequence)}
 }
 
-// manifestKey is the key of a list's manifest, and of the state of its
-// rebuild, beside its tail.
+// manifestKey is the key of a list's manifest, or of the state of its rebuild,
+// in the partition of its tail.
 func manifestKey(org value.ID, list, which string) key {
 	return key{tailPartition(org, list), which}
 }
@@ -203,16 +211,15 @@ func jobSort(at value.Time, org value.ID, list string) string {
 	return timedSort(at, org) + "#" + list
 }
 
-// duePartition holds the rows whose next attempt lies further ahead than a
-// queue can wait, by time.
+// duePartition holds the items that have a due mark, by time.
 func duePartition(shard int) string { return "DUE#" + hexDigit(shard) }
 
-// unsentPartition holds an endpoint's rows that are HELD or FAILED, except
-// those that its circuit holds, which lie in heldPartition: who sends them
-// does not have to look for them among all the others.
+// unsentPartition holds an endpoint's HELD and FAILED deliveries, except those
+// that its circuit holds. These are in heldPartition, so that a drain reads no
+// others.
 func unsentPartition(endpoint value.ID) string { return "UNSENT#" + endpoint.String() }
 
 func heldPartition(endpoint value.ID) string { return "HELD#" + endpoint.String() }
 
-// timedSort orders a GSI1 partition by time, then by row.
+// timedSort orders a GSI1 partition by time, then by id.
 func timedSort(at value.Time, id value.ID) string { return at.String() + "#" + id.String() }

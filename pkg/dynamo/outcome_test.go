@@ -272,7 +272,7 @@ func TestOutcomesWaitForConflictsAndThrottles(t *testing.T) {
 		t.Run(string(f), func(t *testing.T) {
 			table, proxy := faultyTable(t, nil)
 			r := newRecorded(t, table, 20)
-			proxy.SetOperation("TransactWriteItems", faults.Rates{f: 0.4})
+			proxy.SetOperation("TransactWriteItems", faults.Rates{f: 0.3})
 			tally := emptyTally(0)
 			for i := range r.rows {
 				w := r.counted(tally, 1)

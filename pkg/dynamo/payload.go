@@ -3,10 +3,6 @@ package dynamo
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -19,25 +15,14 @@ const (
 	unitBody   = 900
 )
 
-// PutPayloads keeps the bodies of events' deliveries, each event once. What
-// is there already stays, so that every attempt sends the same bytes even
+// PutPayloads keeps the bodies of events' deliveries, each event once. One
+// that exists already stays, so that every attempt sends the same bytes even
 // when a later release would write them otherwise.
 func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
-	expires := num(t.now().Add(webhook.PayloadRetention).Unix())
-	plain := t.insertStatement(attrPK, attrSK, attrType, attrExpires, attrBody)
-	packed := t.insertStatement(attrPK, attrSK, attrType, attrExpires, attrPacked)
-	items := make([]insertion, len(payloads))
+	names := []string{attrPK, attrSK, attrType, attrExpires, attrBody, attrPacked}
+	items, statements := make([]insertion, len(payloads)), map[int]string{}
 	for i, p := range payloads {
-		k := payloadKey(p.OrganizationID, p.EventID)
-		attribute, body := t.packPayload(p.Body)
-		statement := plain
-		if attribute == attrPacked {
-			statement = packed
-		}
-		items[i] = insertion{
-			key: k, statement: statement, size: len(k.pk) + len(body),
-			values: []types.AttributeValue{str(k.pk), str(k.sk), str(typePayload), expires, binary(body)},
-		}
+		items[i] = t.insertion(t.encodePayload(p.OrganizationID, p.EventID, p.Body), names, statements)
 	}
 	_, err := t.insert(ctx, items)
 	return err
@@ -45,29 +30,21 @@ func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []webhook.Payl
 
 // PutPayload keeps one body, as PutPayloads does.
 func (t *DeliveryStore) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
-	it := payloadKey(org, event).item()
-	it[attrType] = str(typePayload)
-	it[attrExpires] = num(t.now().Add(webhook.PayloadRetention).Unix())
-	attribute, stored := t.packPayload(body)
-	it[attribute] = binary(stored)
-	_, err := t.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
-	})
-	if _, failed := conditionFailed(err); failed || err == nil {
-		return nil
-	}
-	return wrap("put a payload", err)
+	_, _, err := t.write(ctx, "put a payload", t.put(t.encodePayload(org, event, body), ifAbsent, nil))
+	return err
 }
 
-// packPayload is how a body is stored: the attribute that holds it, and what
-// that holds.
-func (t *DeliveryStore) packPayload(body []byte) (attribute string, stored []byte) {
+func (t *DeliveryStore) encodePayload(org, event value.ID, body []byte) item {
+	it := payloadKey(org, event).newItem(typePayload)
+	it[attrExpires] = num(t.now().Add(webhook.PayloadRetention).Unix())
 	if len(body) > unitBody {
 		if packed, smaller := t.packer().pack(body); smaller {
-			return attrPacked, packed
+			it[attrPacked] = binary(packed)
+			return it
 		}
 	}
-	return attrBody, body
+	it[attrBody] = binary(body)
+	return it
 }
 
 // Payload reads the body of an event's deliveries; nil when there is none.

@@ -5,29 +5,29 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
 )
 
-// Attributes of a rate window (head and total are reserved words). Each bucket is an attribute of its own, b0 to
-// b60, so that instances add to it without knowing what others added.
+// Attributes of a rate window (head and total are reserved words). Each bucket
+// is an attribute of its own, b0 to b60, so that instances add to it without
+// knowing what others added.
 const (
 	attrHead       = "winHead"
 	attrTotal      = "winTotal"
 	attrRateBucket = "b"
 )
 
-// rateIdle is how long a window stays after its last use. It is far longer
-// than the window, so that none disappears under those who count in it.
-const rateIdle = 10 * time.Minute
+// rateRetention is how long a window is kept after its last use: far longer
+// than the window, so that none disappears while instances count in it.
+const rateRetention = 10 * time.Minute
 
 func rateBucket(bucket int64) string { return attrRateBucket + strconv.Itoa(window.Index(bucket)) }
 
-// ExtendWindow implements the store of rate limits: it adds to the head
-// bucket if that still is the head and the total keeps to the limit.
+// ExtendWindow makes the extension if the window's head still is the
+// extension's and the total keeps to the limit. It returns the window as it is
+// then.
 //
 // A write that the SDK repeats after a broken connection may count twice;
 // that only ever admits less.
@@ -41,35 +41,26 @@ func (t *RateStore) ExtendWindow(ctx context.Context, subject string, e window.E
 		update += ", " + rateBucket(e.From) + " :back"
 		values[":back"] = num(-e.Unused)
 	}
-	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &t.name, Key: rateKey(subject).item(),
-		UpdateExpression: &update, ExpressionAttributeValues: values,
-		ConditionExpression:                 aws.String("winHead = :head AND winTotal <= :max"),
-		ReturnValues:                        types.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
-	if current, failed := conditionFailed(err); failed {
-		return decodeWindow(current), false, nil
-	}
+	current, done, err := t.updateItem(ctx, "extend a rate window",
+		t.update(rateKey(subject), update, "winHead = :head AND winTotal <= :max", values), types.ReturnValueAllNew)
 	if err != nil {
-		return window.Window{}, false, wrap("extend a rate window", err)
+		return window.Window{}, false, err
 	}
-	return decodeWindow(out.Attributes), true, nil
+	return decodeWindow(current), done, nil
 }
 
-// ReplaceWindow implements the store of rate limits: it writes the window if
-// the version is the one in the table, 0 meaning that there is none. It is an
-// update, like everything that the functions of the read API write: they may
-// not put items.
+// ReplaceWindow writes the window if the stored one has the version, 0 meaning
+// that there is none. It is an update, like every write of the functions of
+// the read API: they may not put items.
 func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
 	values := item{
 		":type": str(typeRate), ":head": num(next.Head), ":total": num(next.Total), ":next": num(next.Version),
-		":expires": num(t.now().Add(rateIdle).Unix()),
+		":expires": num(t.now().Add(rateRetention).Unix()),
 	}
 	set := "SET t = :type, winHead = :head, winTotal = :total, itemVersion = :next, expiresAtEpoch = :expires"
 	remove := ""
-	for slot, count := range next.Counts {
-		name := attrRateBucket + strconv.Itoa(slot)
+	for i, count := range next.Counts {
+		name := attrRateBucket + strconv.Itoa(i)
 		if count == 0 {
 			remove += ", " + name
 			continue
@@ -80,29 +71,24 @@ func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version i
 	if remove != "" {
 		set += " REMOVE " + remove[2:]
 	}
-	in := &dynamodb.UpdateItemInput{
-		TableName: &t.name, Key: rateKey(subject).item(), UpdateExpression: &set, ExpressionAttributeValues: values,
-		ConditionExpression:                 aws.String("attribute_not_exists(PK)"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
+	condition := ifAbsent
 	if version != 0 {
-		in.ConditionExpression = aws.String("itemVersion = :read")
-		values[":read"] = num(version)
+		condition, values[":read"] = "itemVersion = :read", num(version)
 	}
-	_, err := t.client.UpdateItem(ctx, in)
-	if current, failed := conditionFailed(err); failed {
+	current, done, err := t.write(ctx, "replace a rate window", t.update(rateKey(subject), set, condition, values))
+	switch {
+	case err != nil:
+		return window.Window{}, false, err
+	case !done:
 		return decodeWindow(current), false, nil
-	}
-	if err != nil {
-		return window.Window{}, false, wrap("replace a rate window", err)
 	}
 	return next, true, nil
 }
 
 func decodeWindow(it item) window.Window {
 	w := window.Window{Version: getNumber(it, attrItemVersion), Head: getNumber(it, attrHead), Total: getNumber(it, attrTotal)}
-	for slot := range w.Counts {
-		w.Counts[slot] = getNumber(it, attrRateBucket+strconv.Itoa(slot))
+	for i := range w.Counts {
+		w.Counts[i] = getNumber(it, attrRateBucket+strconv.Itoa(i))
 	}
 	return w
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
@@ -46,7 +43,7 @@ func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.K
 	for i, id := range ids {
 		keys[i] = recordKey(org, string(kind), id)
 	}
-	items, err := t.batchGet(ctx, keys)
+	items, err := t.batchGetLive(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -62,34 +59,26 @@ func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.K
 }
 
 // PutRecord replaces previous, which is nil when there was none, by next. It
-// fails with [fault.ErrChanged] when the table holds something else. A write that
-// met its own earlier try, which the SDK repeats when a connection breaks
+// fails with [fault.ErrChanged] when the table holds something else. A write
+// that met its own earlier try, which the SDK repeats when a connection breaks
 // after the answer, has succeeded.
 func (t *RecordStore) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
-	in := &dynamodb.PutItemInput{
-		TableName: &t.name, Item: encodeRecord(next),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
+	it := encodeRecord(next)
+	var w write
 	switch {
 	case previous == nil:
-		in.ConditionExpression = aws.String("attribute_not_exists(PK) OR expiresAtEpoch <= :now")
-		in.ExpressionAttributeValues = item{":now": num(t.now().Unix())}
+		w = t.put(it, "attribute_not_exists(PK) OR expiresAtEpoch <= :now", item{":now": num(t.now().Unix())})
 	case previous.Version == nil:
-		in.ConditionExpression = aws.String("rev = :rev AND attribute_not_exists(ver)")
-		in.ExpressionAttributeValues = item{":rev": num(int64(previous.Revision))}
+		w = t.put(it, "rev = :rev AND attribute_not_exists(ver)", item{":rev": num(previous.Revision)})
 	default:
-		in.ConditionExpression = aws.String("rev = :rev AND ver = :ver")
-		in.ExpressionAttributeValues = item{":rev": num(int64(previous.Revision)), ":ver": num(*previous.Version)}
+		w = t.put(it, "rev = :rev AND ver = :ver", item{":rev": num(previous.Revision), ":ver": num(*previous.Version)})
 	}
-	_, err := t.client.PutItem(ctx, in)
-	if current, failed := conditionFailed(err); failed {
-		if sameRecord(current, in.Item) {
-			return nil
-		}
-		return fault.ErrChanged
-	}
+	current, done, err := t.write(ctx, "put a record", w)
 	if err != nil {
-		return wrap(fmt.Sprintf("put %s %s", next.Kind, next.ID), err)
+		return fmt.Errorf("%s %s: %w", next.Kind, next.ID, err)
+	}
+	if !done && !sameRecord(current, it) {
+		return fault.ErrChanged
 	}
 	return nil
 }
@@ -103,8 +92,8 @@ func sameRecord(a, b item) bool {
 	return getString(a, attrDoc) == getString(b, attrDoc) && getBool(a, attrDeleted) == getBool(b, attrDeleted)
 }
 
-// Shards is the number of shards that an organization's records of a kind,
-// and its webhook rows, are spread over.
+// Shards is the number of shards of an organization's records of a kind, and
+// of its deliveries.
 const Shards = shards
 
 // RecordsPage reads one page of a shard of the organization's records of the
@@ -112,101 +101,19 @@ const Shards = shards
 // after is "" at the start, then the next that the page before gave; next is
 // "" at the end. A page holds at most limit records, and fewer, even none,
 // where it would pass 1 MB or holds expired tombstones.
-func (t *RecordStore) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (page []*commerce.Stored, next string, err error) {
-	next, err = t.page(ctx, recordPartition(org, string(kind), shard), after, limit, func(it item) error {
-		s, err := decodeRecord(org, it)
-		if err == nil {
-			page = append(page, s)
-		}
-		return err
+func (t *RecordStore) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (records []*commerce.Stored, next string, err error) {
+	records, next, err = page(ctx, t.db, recordPartition(org, string(kind), shard), after, limit, func(it item) (*commerce.Stored, error) {
+		return decodeRecord(org, it)
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("read a page of %s shard %d: %w", kind, shard, err)
 	}
-	return page, next, nil
-}
-
-// page hands the unexpired items of one page of a partition to each and
-// returns the sort key to go on behind, "" at the end.
-func (t *db) page(ctx context.Context, pk, after string, limit int, each func(item) error) (next string, err error) {
-	in := partition(pk, "")
-	in.TableName, in.Limit = &t.name, aws.Int32(int32(min(limit, pageMax))) //nolint:gosec // bounded
-	if after != "" {
-		in.KeyConditionExpression = aws.String("PK = :pk AND SK > :after")
-		in.ExpressionAttributeValues[":after"] = str(after)
-	}
-	out, err := t.client.Query(ctx, in)
-	if err != nil {
-		return "", wrap("query", err)
-	}
-	for _, it := range out.Items {
-		if t.expired(it) {
-			continue
-		}
-		if err := each(it); err != nil {
-			return "", err
-		}
-	}
-	return getString(out.LastEvaluatedKey, attrSK), nil
-}
-
-// pageMax bounds a page: no more of the smallest items fit into the 1 MB that
-// a query answers.
-const pageMax = 10_000
-
-// AllRecords hands every record of the kind, tombstones included, to each,
-// which is called by one goroutine at a time. The shards are read in
-// parallel and in no order.
-func (t *RecordStore) AllRecords(ctx context.Context, org value.ID, kind commerce.Kind, each func(*commerce.Stored) error) error {
-	return t.shardQuery(ctx, org, string(kind), func(it item) error {
-		s, err := decodeRecord(org, it)
-		if err != nil {
-			return err
-		}
-		return each(s)
-	})
-}
-
-// shardQuery reads all shards of a kind in parallel; each is called by one
-// goroutine at a time.
-func (t *db) shardQuery(ctx context.Context, org value.ID, kind string, each func(item) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	items := make(chan item, 256)
-	for shard := range shards {
-		group.Go(func() error {
-			return t.query(ctx, partition(recordPartition(org, kind, shard), ""), func(it item) (bool, error) {
-				select {
-				case items <- it:
-					return true, nil
-				case <-ctx.Done():
-					return false, ctx.Err()
-				}
-			})
-		})
-	}
-	var readErr error
-	done := make(chan struct{})
-	go func() {
-		readErr = group.Wait()
-		close(items)
-		close(done)
-	}()
-	var err error
-	for it := range items {
-		if err == nil {
-			err = each(it)
-		}
-	}
-	<-done
-	if err != nil {
-		return err
-	}
-	return readErr
+	return records, next, nil
 }
 
 func encodeRecord(s *commerce.Stored) item {
-	it := recordKey(s.OrganizationID, string(s.Kind), s.ID).item()
-	it[attrType], it[attrKind], it[attrRevision] = str(typeRecord), str(string(s.Kind)), num(int64(s.Revision))
+	it := recordKey(s.OrganizationID, string(s.Kind), s.ID).newItem(typeRecord)
+	it[attrKind], it[attrRevision] = str(string(s.Kind)), num(s.Revision)
 	if s.Version != nil {
 		it[attrVersion] = num(*s.Version)
 	}
@@ -214,11 +121,11 @@ func encodeRecord(s *commerce.Stored) item {
 		it[attrSilent] = boolean(true)
 	}
 	if s.Arrived != 0 {
-		it[attrArrived] = num(int64(s.Arrived))
+		it[attrArrived] = num(s.Arrived)
 	}
 	if at, deleted := s.ExpiresAt(); deleted {
 		it[attrDeleted] = boolean(true)
-		it[attrExpires] = num(at.Std().Unix())
+		it[attrExpires] = expiry(at)
 		return it
 	}
 	it[attrDoc] = str(string(s.Doc))
@@ -234,9 +141,9 @@ func encodeRecord(s *commerce.Stored) item {
 
 func decodeRecord(org value.ID, it item) (*commerce.Stored, error) {
 	s := &commerce.Stored{
-		OrganizationID: org, Revision: value.Time(getNumber(it, attrRevision)),
+		OrganizationID: org, Revision: getTime(it, attrRevision),
 		Deleted: getBool(it, attrDeleted), Silent: getBool(it, attrSilent),
-		Arrived: value.Time(getNumber(it, attrArrived)),
+		Arrived: getTime(it, attrArrived),
 	}
 	var err error
 	if s.Kind, err = commerce.ParseKind(getString(it, attrKind)); err != nil {

@@ -1,27 +1,22 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// A finished hour of a tally is an item of its own, under the endpoint, by
-// time and shard. It is written once, with the tally that goes on without it.
-
-// putHour is the write of an hour that the tally has finished.
+// putHour is the write of an hour that a counter shard has finished: an item
+// of its own, by time and shard. It is written once, together with the shard
+// that goes on without it.
 func (t *db) putHour(w *webhook.CounterShardWrite) write {
-	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Number).item()
-	it[attrType], it[attrBody] = str(typeHour), binary(w.Finished.Encode())
-	it[attrExpires] = num(w.Finished.Start.Add(webhook.HourRetention).Std().Unix())
-	return write{Put: &types.Put{TableName: &t.name, Item: it}}
+	it := hourKey(w.OrganizationID, w.EndpointID, w.Finished.Start, w.Number).newItem(typeHour)
+	it[attrBody], it[attrExpires] = binary(w.Finished.Encode()), expiry(w.Finished.Start.Add(webhook.HourRetention))
+	return t.put(it, "", nil)
 }
 
 // Stats reads what the endpoint counted in each hour that starts in [from,
@@ -31,53 +26,39 @@ func (t *EndpointStore) Stats(ctx context.Context, org, endpoint value.ID, from,
 	if from >= to {
 		return nil, nil
 	}
-	// The tallies first: an hour that is finished meanwhile is then found
-	// twice, with the name of the same shard, and not missed.
+	// The counter shards first: an hour that is finished meanwhile is then
+	// found twice, with the name of the same shard, and not missed.
 	stored, err := t.CounterShards(ctx, org, endpoint)
 	if err != nil {
 		return nil, err
 	}
-	shares := map[string]*webhook.HourStats{} // by start and shard
+	byKey := map[string]*webhook.HourStats{} // start and shard
 	for _, s := range stored {
 		h := s.Shard.Hour()
 		if h.Start >= from && h.Start < to && h.SuccessCount+h.FailureCount > 0 {
-			shares[hourKey(org, endpoint, h.Start, s.Number).sk] = h
+			byKey[hourKey(org, endpoint, h.Start, s.Number).sk] = h
 		}
 	}
-	in := partition(statsPartition(org, endpoint), "")
-	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :from AND :to")
-	in.ExpressionAttributeValues[":from"] = str(from.String())
-	in.ExpressionAttributeValues[":to"] = str(to.String())
+	in := between(statsPartition(org, endpoint), from.String(), to.String())
 	err = t.query(ctx, in, func(it item) (bool, error) {
 		h, err := webhook.DecodeHourStats(getBinary(it, attrBody))
 		if err != nil {
 			return false, fmt.Errorf("%s of %s: %w", getString(it, attrSK), getString(it, attrPK), err)
 		}
-		shares[getString(it, attrSK)] = h
+		byKey[getString(it, attrSK)] = h
 		return true, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return mergeHours(shares), nil
-}
-
-// mergeHours makes one hour of all shares with the same start.
-func mergeHours(shares map[string]*webhook.HourStats) []*webhook.HourStats {
-	merged := map[value.Time]*webhook.HourStats{}
-	for _, share := range shares {
-		if h := merged[share.Start]; h != nil {
-			h.Merge(share)
+	var hours []*webhook.HourStats
+	for _, k := range slices.Sorted(maps.Keys(byKey)) { // times as text are in order
+		h := byKey[k]
+		if last := len(hours) - 1; last >= 0 && hours[last].Start == h.Start {
+			hours[last].Merge(h)
 		} else {
-			merged[share.Start] = share
+			hours = append(hours, h)
 		}
 	}
-	hours := make([]*webhook.HourStats, 0, len(merged))
-	for _, h := range merged {
-		hours = append(hours, h)
-	}
-	slices.SortFunc(hours, func(a, b *webhook.HourStats) int {
-		return cmp.Compare(a.Start, b.Start)
-	})
-	return hours
+	return hours, nil
 }

@@ -26,7 +26,7 @@ func StreamType(r *events.DynamoDBEventRecord) string {
 // Types of items that reach the stream's consumers.
 const (
 	StreamRecord = typeRecord
-	StreamEvent  = typeEvent
+	StreamEvent  = typeDelivery
 )
 
 // RecordChange is one write of a record: what it was, nil when there was

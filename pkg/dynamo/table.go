@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/retry"
 )
 
 // Table is the service's one table: the stores of everything in it, over one
@@ -80,11 +80,6 @@ func (t *Table) Ping(ctx context.Context) error {
 	return err
 }
 
-// item is an item as the SDK gives it.
-type item = map[string]types.AttributeValue
-
-func (k key) item() item { return item{attrPK: str(k.pk), attrSK: str(k.sk)} }
-
 // get reads one item, strongly consistent; nil when it is absent or expired.
 func (t *db) get(ctx context.Context, k key) (item, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
@@ -106,7 +101,7 @@ func (t *db) expired(it item) bool {
 	return at != 0 && at <= t.now().Unix()
 }
 
-// query reads every item that the input selects, page by page, and hands the
+// query reads the items that the input selects, page by page, and hands the
 // unexpired ones to each until it returns false.
 func (t *db) query(ctx context.Context, in *dynamodb.QueryInput, each func(item) (bool, error)) error {
 	in.TableName = &t.name
@@ -129,7 +124,51 @@ func (t *db) query(ctx context.Context, in *dynamodb.QueryInput, each func(item)
 	return nil
 }
 
-// partition is the query of a whole partition, or of the sort keys with a
+// collect reads what a query finds, at most limit items unless that is 0.
+func collect[T any](ctx context.Context, t *db, in *dynamodb.QueryInput, limit int, decode func(item) (T, error)) ([]T, error) {
+	var found []T
+	err := t.query(ctx, in, func(it item) (bool, error) {
+		v, err := decode(it)
+		if err == nil {
+			found = append(found, v)
+		}
+		return limit == 0 || len(found) < limit, err
+	})
+	return found, err
+}
+
+// maxPage bounds the items of a page: no more of the smallest items fit into
+// the 1 MB that a query answers.
+const maxPage = 10_000
+
+// page decodes the unexpired items of one page of a partition, strongly
+// consistent, that come after a sort key, and returns the sort key after which
+// the next page begins, "" at the end.
+func page[T any](ctx context.Context, t *db, pk, after string, limit int, decode func(item) (T, error)) (found []T, next string, err error) {
+	in := partition(pk, "")
+	in.TableName, in.Limit = &t.name, aws.Int32(int32(min(limit, maxPage))) //nolint:gosec // bounded
+	if after != "" {
+		in.KeyConditionExpression = aws.String("PK = :pk AND SK > :after")
+		in.ExpressionAttributeValues[":after"] = str(after)
+	}
+	out, err := t.client.Query(ctx, in)
+	if err != nil {
+		return nil, "", wrap("query", err)
+	}
+	for _, it := range out.Items {
+		if t.expired(it) {
+			continue
+		}
+		v, err := decode(it)
+		if err != nil {
+			return nil, "", err
+		}
+		found = append(found, v)
+	}
+	return found, getString(out.LastEvaluatedKey, attrSK), nil
+}
+
+// partition is the query of a whole partition, or of its sort keys with a
 // prefix, strongly consistent.
 func partition(pk, prefix string) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{
@@ -144,46 +183,76 @@ func partition(pk, prefix string) *dynamodb.QueryInput {
 	return in
 }
 
-// batchGetMax is the most keys that one BatchGetItem takes.
-const batchGetMax = 100
-
-// batchGet reads the items with the given keys, strongly consistent; absent
-// and expired ones are left out. Keys must be distinct. What the table left
-// unprocessed is asked for again, with a growing pause.
-func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
-	found, err := t.batchGetAll(ctx, keys)
-	return slices.DeleteFunc(found, t.expired), err
+// between is the query of the sort keys from first to last, both included.
+func between(pk, first, last string) *dynamodb.QueryInput {
+	in := partition(pk, "")
+	in.KeyConditionExpression = aws.String("PK = :pk AND SK BETWEEN :first AND :last")
+	in.ExpressionAttributeValues[":first"], in.ExpressionAttributeValues[":last"] = str(first), str(last)
+	return in
 }
 
-// batchGetAll is batchGet, and reads what has expired too.
-func (t *db) batchGetAll(ctx context.Context, keys []key) ([]item, error) {
+// timed is the query of a GSI1 partition in the order of time, which is that
+// of the text, from the sort key after to the one before.
+func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		IndexName:              aws.String(gsi1),
+		KeyConditionExpression: aws.String("GSI1PK = :pk AND GSI1SK BETWEEN :after AND :before"),
+		ExpressionAttributeValues: item{
+			":pk": str(pk), ":after": str(after), ":before": str(before),
+		},
+		Limit: aws.Int32(int32(min(limit, 1000))), //nolint:gosec // bounded
+	}
+}
+
+// maxBatchGet is the most keys of one BatchGetItem.
+const maxBatchGet = 100
+
+// batchGet reads the items with the keys, which must be distinct, strongly
+// consistent. Absent items are left out; expired ones are not.
+func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
 	found := make([]item, 0, len(keys))
-	for chunk := range slices.Chunk(keys, batchGetMax) {
-		var err error
-		if found, err = t.batchGetChunk(ctx, chunk, found); err != nil {
+	for some := range slices.Chunk(keys, maxBatchGet) {
+		wanted := make([]item, len(some))
+		for i, k := range some {
+			wanted[i] = k.item()
+		}
+		err := t.batchRead(ctx, wanted, true, func(it item) error {
+			found = append(found, it)
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-func (t *db) batchGetChunk(ctx context.Context, keys []key, found []item) ([]item, error) {
-	wanted := make([]map[string]types.AttributeValue, len(keys))
-	for i, k := range keys {
-		wanted[i] = k.item()
-	}
-	request := map[string]types.KeysAndAttributes{t.name: {Keys: wanted, ConsistentRead: aws.Bool(true)}}
-	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+// batchGetLive is batchGet without expired items.
+func (t *db) batchGetLive(ctx context.Context, keys []key) ([]item, error) {
+	found, err := t.batchGet(ctx, keys)
+	return slices.DeleteFunc(found, t.expired), err
+}
+
+// batchRead makes one BatchGetItem and hands each item that exists to each. It
+// asks again for the keys that the table left unprocessed, with growing
+// pauses, for as long as the context allows.
+func (t *db) batchRead(ctx context.Context, keys []item, consistent bool, each func(item) error) error {
+	request := map[string]types.KeysAndAttributes{t.name: {Keys: keys, ConsistentRead: &consistent}}
+	for attempt := 1; ; attempt++ {
 		out, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: request})
 		if err != nil {
-			return nil, wrap("batch get", err)
+			return wrap("batch get", err)
 		}
-		found = append(found, out.Responses[t.name]...)
+		for _, it := range out.Responses[t.name] {
+			if err := each(it); err != nil {
+				return err
+			}
+		}
 		if request = out.UnprocessedKeys; len(request) == 0 {
-			return found, nil
+			return nil
 		}
-		if err := pause.For(ctx, delay); err != nil {
-			return nil, wrap("batch get", err)
+		if err := retry.Backoff(ctx, attempt); err != nil {
+			return wrap("batch get", err)
 		}
 	}
 }
@@ -213,14 +282,4 @@ func wrap(tried string, err error) error {
 		return err
 	}
 	return fault.Busy(err)
-}
-
-// conditionFailed reports whether a conditional write met another state, and
-// gives that state when the write asked for it.
-func conditionFailed(err error) (current item, failed bool) {
-	var c *types.ConditionalCheckFailedException
-	if errors.As(err, &c) {
-		return c.Item, true
-	}
-	return nil, false
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Unsent reads up to limit HELD and FAILED rows of the endpoint, created in
+// Unsent reads up to limit HELD and FAILED deliveries of the endpoint, created in
 // [since, until), the oldest first, behind the cursor unless it is "".
 func (t *DeliveryStore) Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	after := since.String()
@@ -25,32 +25,28 @@ func (t *DeliveryStore) Unsent(ctx context.Context, org, endpoint value.ID, sinc
 	return mergeUnsent(unsent, held, limit), nil
 }
 
-// Held reads up to limit rows that the endpoint's circuit holds, the oldest
+// Held reads up to limit deliveries that the endpoint's circuit holds, the oldest
 // first, behind the cursor unless it is "".
 func (t *DeliveryStore) Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error) {
 	return t.unsentIn(ctx, heldPartition(endpoint), org, behind(cursor), "~", limit)
 }
 
-// unsentIn reads rows of a partition of GSI1, which follows the table within
-// a moment: a row may have been sent meanwhile.
+// unsentIn reads deliveries of a partition of GSI1, which follows the table
+// within a moment: a delivery may have been sent meanwhile.
 func (t *DeliveryStore) unsentIn(ctx context.Context, pk string, org value.ID, after, before string, limit int) ([]webhook.UnsentDelivery, error) {
+	due, err := collect(ctx, t.db, timed(pk, after, before, limit), limit, decodeDue)
 	var found []webhook.UnsentDelivery
-	err := t.query(ctx, timed(pk, after, before, limit), func(it item) (bool, error) {
-		d, err := decodeDue(it)
-		if err != nil {
-			return false, err
-		}
+	for _, d := range due {
 		if d.OrganizationID == org {
 			found = append(found, webhook.UnsentDelivery{OrganizationID: org, DeliveryID: d.ID, Cursor: d.Mark})
 		}
-		return len(found) < limit, nil
-	})
+	}
 	return found, err
 }
 
 // mergeUnsent returns the first of both lists, which are in the order of
-// their cursors. A row that changes from one to the other between two reads
-// may be in both.
+// their cursors. A delivery that moves from one to the other between the two
+// reads may be in both.
 func mergeUnsent(a, b []webhook.UnsentDelivery, limit int) []webhook.UnsentDelivery {
 	var merged []webhook.UnsentDelivery
 	for len(merged) < limit && len(a)+len(b) > 0 {

@@ -1,0 +1,335 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/retry"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// A delivery is its doc; rev is its updatedAt, on which writes are
+// conditional. GSI1 holds it under its due mark while it waits for the
+// sweeper, and under its endpoint while it is HELD or FAILED.
+
+// attrWrite tells a write from another one with the same content: when two
+// workers come to the same outcome in the same millisecond, one has written
+// it.
+const attrWrite = "w"
+
+// CreateDelivery stores a new delivery. When there is one already nothing is
+// written, and that one is returned.
+func (t *DeliveryStore) CreateDelivery(ctx context.Context, d *webhook.Delivery) (existing *webhook.Delivery, err error) {
+	it, err := encodeDelivery(d)
+	if err != nil {
+		return nil, err
+	}
+	current, _, err := t.write(ctx, "create a delivery", t.put(it, ifAbsent, nil))
+	if err != nil {
+		return nil, err
+	}
+	return decodeDelivery(current)
+}
+
+// CreateDeliveries stores new deliveries. By index it returns those that
+// existed already, of which nothing is written, and nil for the created ones.
+// A delivery whose creation was not answered may be found to exist.
+func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) (existing []*webhook.Delivery, err error) {
+	names := []string{attrPK, attrSK, attrType, attrDoc, attrRevision, attrExpires, attrGSI1PK, attrGSI1SK}
+	items, statements := make([]insertion, len(deliveries)), map[int]string{}
+	for i, d := range deliveries {
+		it, err := encodeDelivery(d)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = t.insertion(it, names, statements)
+	}
+	taken, err := t.insert(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	return t.existing(ctx, items, taken)
+}
+
+// existing reads the deliveries whose keys were taken, expired ones too.
+func (t *DeliveryStore) existing(ctx context.Context, items []insertion, taken []bool) ([]*webhook.Delivery, error) {
+	found := map[key]*webhook.Delivery{}
+	var keys []key
+	for i := range items {
+		if k := items[i].key; taken[i] {
+			if _, twice := found[k]; !twice {
+				keys = append(keys, k)
+			}
+			found[k] = nil
+		}
+	}
+	existing := make([]*webhook.Delivery, len(items))
+	stored, err := t.batchGet(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range stored {
+		if found[keyOf(it)], err = decodeDelivery(it); err != nil {
+			return nil, err
+		}
+	}
+	for i := range items {
+		if !taken[i] {
+			continue
+		}
+		if existing[i] = found[items[i].key]; existing[i] == nil {
+			return nil, fault.Busy(fmt.Errorf("create deliveries: %s existed, and was removed meanwhile", items[i].key.sk))
+		}
+	}
+	return existing, nil
+}
+
+// PutDelivery replaces previous by next. When another writer was faster it
+// returns the delivery as it is, nil when it has expired, with
+// [fault.ErrChanged]. A write that met its own earlier try has succeeded.
+func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
+	it, err := encodeDelivery(next)
+	if err != nil {
+		return nil, err
+	}
+	token := newMark()
+	it[attrWrite] = unsigned(token)
+	found, done, err := t.write(ctx, "put a delivery", t.putRevision(it, previous.UpdatedAt))
+	if err != nil {
+		return nil, err
+	}
+	if done || getUnsigned(found, attrWrite) == token {
+		return next, nil
+	}
+	if current, err = decodeDelivery(found); err != nil {
+		return nil, err
+	}
+	return current, fault.ErrChanged
+}
+
+// ChangeDelivery stores what change makes of the delivery and returns it; nil
+// when there is none. Change may be called again with a fresher delivery; an
+// error of its own ends the attempt.
+func (t *DeliveryStore) ChangeDelivery(ctx context.Context, org, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error) {
+	d, err := t.Delivery(ctx, org, id)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	err = retry.Contended(ctx, maxChangeTries, func() (done bool, err error) {
+		next, err := change(d)
+		if err != nil {
+			return false, err
+		}
+		d, err = t.PutDelivery(ctx, d, next)
+		if errors.Is(err, fault.ErrChanged) {
+			return d == nil, nil
+		}
+		return true, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("change delivery %s: %w", id, err)
+	}
+	return d, nil
+}
+
+// Delivery reads one delivery, strongly consistent; nil when there is none.
+func (t *DeliveryStore) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delivery, error) {
+	it, err := t.get(ctx, deliveryKey(org, id))
+	if err != nil {
+		return nil, err
+	}
+	return decodeDelivery(it)
+}
+
+// Deliveries reads deliveries by id. Absent ones are not in the answer.
+func (t *DeliveryStore) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
+	keys := make([]key, len(ids))
+	for i, id := range ids {
+		keys[i] = deliveryKey(org, id)
+	}
+	items, err := t.batchGetLive(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[value.ID]*webhook.Delivery, len(items))
+	for _, it := range items {
+		d, err := decodeDelivery(it)
+		if err != nil {
+			return nil, err
+		}
+		found[d.ID] = d
+	}
+	return found, nil
+}
+
+// AllDeliveries hands every delivery of the organization to each, shard by
+// shard.
+func (t *DeliveryStore) AllDeliveries(ctx context.Context, org value.ID, each func(*webhook.Delivery) error) error {
+	for shard := range shards {
+		err := t.query(ctx, partition(recordPartition(org, deliveryKind, shard), ""), func(it item) (bool, error) {
+			d, err := decodeDelivery(it)
+			if err == nil {
+				err = each(d)
+			}
+			return true, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeliveriesPage reads one page of a shard of the organization's deliveries,
+// as [RecordStore.RecordsPage] does of records; there are [Shards] of them.
+func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (deliveries []*webhook.Delivery, next string, err error) {
+	deliveries, next, err = page(ctx, t.db, recordPartition(org, deliveryKind, shard), after, limit, decodeDelivery)
+	if err != nil {
+		return nil, "", fmt.Errorf("read a page of deliveries, shard %d: %w", shard, err)
+	}
+	return deliveries, next, nil
+}
+
+// DeliveryInputs reads what the attempts of the deliveries need, strongly consistent,
+// and answers in the order of the references. Several may share an endpoint,
+// which must not be changed.
+func (t *DeliveryStore) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
+	wanted := make([]deliveryKeys, len(refs))
+	keys := make([]key, 0, 4*len(refs))
+	seen := make(map[key]bool, 4*len(refs))
+	for i, r := range refs {
+		wanted[i] = keysOf(r)
+		for _, k := range wanted[i] {
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
+		}
+	}
+	items, err := t.batchGetLive(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := &deliveryItems{
+		table: t, items: make(map[key]item, len(items)),
+		endpoints: map[key]*webhook.Endpoint{}, applications: map[key]webhook.ApplicationState{},
+	}
+	for _, it := range items {
+		found.items[keyOf(it)] = it
+	}
+	deliveries := make([]webhook.DeliveryInput, len(refs))
+	for i, r := range refs {
+		if deliveries[i], err = found.delivery(r, wanted[i]); err != nil {
+			return nil, err
+		}
+	}
+	return deliveries, nil
+}
+
+// deliveryKeys are the keys of a delivery, its payload, its endpoint and its
+// application, all under the reference's organization.
+type deliveryKeys [4]key
+
+func keysOf(r webhook.DeliveryRef) deliveryKeys {
+	org := r.OrganizationID
+	return deliveryKeys{
+		deliveryKey(org, r.DeliveryID), payloadKey(org, r.EventID),
+		endpointKey(org, r.EndpointID), applicationKey(org, r.ApplicationID),
+	}
+}
+
+// deliveryItems are what the attempts of a batch need. An endpoint and an
+// application, which many of them share, are decoded once.
+type deliveryItems struct {
+	table        *DeliveryStore
+	items        map[key]item
+	endpoints    map[key]*webhook.Endpoint
+	applications map[key]webhook.ApplicationState
+}
+
+func (f *deliveryItems) delivery(r webhook.DeliveryRef, keys deliveryKeys) (d webhook.DeliveryInput, err error) {
+	if d.Delivery, err = decodeDelivery(f.items[keys[0]]); err != nil {
+		return d, err
+	}
+	if d.Delivery != nil && !r.Names(d.Delivery) {
+		return d, fmt.Errorf("the message %s names another event than its delivery", r.Body())
+	}
+	if d.Payload, err = f.table.decodePayload(f.items[keys[1]]); err != nil {
+		return d, err
+	}
+	if d.Endpoint, err = f.endpoint(keys[2]); err != nil {
+		return d, err
+	}
+	d.Application, err = f.application(keys[3])
+	return d, err
+}
+
+func (f *deliveryItems) endpoint(k key) (*webhook.Endpoint, error) {
+	if e, known := f.endpoints[k]; known {
+		return e, nil
+	}
+	e, err := decodeEndpoint(f.items[k])
+	f.endpoints[k] = e
+	return e, err
+}
+
+func (f *deliveryItems) application(k key) (webhook.ApplicationState, error) {
+	state, known := f.applications[k]
+	if it := f.items[k]; !known && it != nil {
+		app, err := decodeDoc[account.Application](it)
+		if err != nil {
+			return 0, err
+		}
+		state = stateOf(app)
+	}
+	f.applications[k] = state
+	return state, nil
+}
+
+// DecodeDeliveryChange reads the delivery of a stream record; nil when it was
+// removed.
+func DecodeDeliveryChange(r *events.DynamoDBEventRecord) (*webhook.Delivery, error) {
+	return decodeDelivery(imageItem(r.Change.NewImage))
+}
+
+// encodeDelivery leaves out of the doc what the key says.
+func encodeDelivery(d *webhook.Delivery) (it item, err error) {
+	stored := *d
+	stored.ID, stored.OrganizationID = value.ID{}, value.ID{}
+	it = deliveryKey(d.OrganizationID, d.ID).newItem(typeDelivery)
+	if it[attrDoc], err = encodeDoc(&stored); err != nil {
+		return nil, err
+	}
+	it[attrRevision], it[attrExpires] = num(d.UpdatedAt), expiry(d.ExpiresAt())
+	switch {
+	case d.Pending() && d.DueAt != nil:
+		markDue(it, d.ID, *d.DueAt)
+	case d.Unsent():
+		it[attrGSI1PK], it[attrGSI1SK] = str(unsentPartition(d.EndpointID)), str(timedSort(d.CreatedAt, d.ID))
+		if d.HeldReason == webhook.HeldCircuitOpen {
+			it[attrGSI1PK] = str(heldPartition(d.EndpointID))
+		}
+	}
+	return it, nil
+}
+
+// decodeDelivery returns nil for what is absent.
+func decodeDelivery(it item) (*webhook.Delivery, error) {
+	d, err := decodeDoc[webhook.Delivery](it)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	if d.ID, err = value.ParseID(getString(it, attrSK)); err != nil {
+		return nil, fmt.Errorf("decode delivery %q: %w", getString(it, attrSK), err)
+	}
+	if d.OrganizationID, err = organizationOf(getString(it, attrPK)); err != nil {
+		return nil, fmt.Errorf("decode delivery %s: %w", d.ID, err)
+	}
+	return d, nil
+}

@@ -1,0 +1,241 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/retry"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// write changes one item, under a condition: alone by [db.write], or together
+// with others by [db.transact].
+type write = types.TransactWriteItem
+
+// Conditions of many writes.
+const (
+	ifAbsent = "attribute_not_exists(PK)"
+	ifExists = "attribute_exists(PK)"
+)
+
+// put is the write of a whole item.
+func (t *db) put(it item, condition string, values item) write {
+	return write{Put: &types.Put{
+		TableName: &t.name, Item: it, ConditionExpression: given(condition), ExpressionAttributeValues: values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}
+
+// putRevision is the write of an item in the place of one of the revision.
+func (t *db) putRevision(it item, revision value.Time) write {
+	return t.put(it, "rev = :rev", item{":rev": num(revision)})
+}
+
+// update is the change of some attributes of an item.
+func (t *db) update(k key, expression, condition string, values item) write {
+	return write{Update: &types.Update{
+		TableName: &t.name, Key: k.item(), UpdateExpression: &expression,
+		ConditionExpression: given(condition), ExpressionAttributeValues: values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}}
+}
+
+// remove is the removal of an item.
+func (t *db) remove(k key, condition string, values item) write {
+	return write{Delete: &types.Delete{
+		TableName: &t.name, Key: k.item(), ConditionExpression: given(condition), ExpressionAttributeValues: values,
+	}}
+}
+
+func given(condition string) *string {
+	if condition == "" {
+		return nil
+	}
+	return &condition
+}
+
+// named gives the update placeholders for attribute names, such as reserved
+// words.
+func named(w write, names map[string]string) write {
+	w.Update.ExpressionAttributeNames = names
+	return w
+}
+
+// write makes one write. When its condition does not hold, nothing is written:
+// done is false, and current is the item as it is, nil if there is none.
+func (t *db) write(ctx context.Context, tried string, w write) (current item, done bool, err error) {
+	switch {
+	case w.Put != nil:
+		_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: w.Put.TableName, Item: w.Put.Item,
+			ConditionExpression: w.Put.ConditionExpression, ExpressionAttributeValues: w.Put.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: w.Put.ReturnValuesOnConditionCheckFailure,
+		})
+	case w.Delete != nil:
+		_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: w.Delete.TableName, Key: w.Delete.Key,
+			ConditionExpression: w.Delete.ConditionExpression, ExpressionAttributeValues: w.Delete.ExpressionAttributeValues,
+		})
+	default:
+		return t.updateItem(ctx, tried, w, types.ReturnValueNone)
+	}
+	return outcome(tried, nil, err)
+}
+
+// updateItem makes one update, and returns what is asked for of the item when
+// the update was made.
+func (t *db) updateItem(ctx context.Context, tried string, w write, returned types.ReturnValue) (current item, done bool, err error) {
+	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: w.Update.TableName, Key: w.Update.Key, UpdateExpression: w.Update.UpdateExpression,
+		ConditionExpression: w.Update.ConditionExpression, ExpressionAttributeValues: w.Update.ExpressionAttributeValues,
+		ExpressionAttributeNames:            w.Update.ExpressionAttributeNames,
+		ReturnValuesOnConditionCheckFailure: w.Update.ReturnValuesOnConditionCheckFailure, ReturnValues: returned,
+	})
+	if err != nil {
+		return outcome(tried, nil, err)
+	}
+	return out.Attributes, true, nil
+}
+
+func outcome(tried string, written item, err error) (current item, done bool, _ error) {
+	if current, failed := conditionFailed(err); failed {
+		return current, false, nil
+	}
+	if err != nil {
+		return nil, false, wrap(tried, err)
+	}
+	return written, true, nil
+}
+
+// conditionFailed reports whether a conditional write met another state, and
+// returns that state when the write asked for it.
+func conditionFailed(err error) (current item, failed bool) {
+	var c *types.ConditionalCheckFailedException
+	if errors.As(err, &c) {
+		return c.Item, true
+	}
+	return nil, false
+}
+
+// refusals are the writes of a transaction whose condition did not hold. When
+// there are any, nothing was written.
+type refusals []refusal
+
+type refusal struct {
+	position int
+	current  item // as it is; nil when there is none
+}
+
+// has reports whether the write at the position was refused.
+func (r refusals) has(position int) bool {
+	return slices.ContainsFunc(r, func(one refusal) bool { return one.position == position })
+}
+
+// at is the item that refused the write at the position; nil when there is
+// none.
+func (r refusals) at(position int) item {
+	for _, one := range r {
+		if one.position == position {
+			return one.current
+		}
+	}
+	return nil
+}
+
+// orTaken is the error of a transaction that creates items whose keys, which
+// are random, cannot be taken.
+func orTaken(refused refusals, err error) error {
+	if err == nil && len(refused) > 0 {
+		return errors.New("create items: a new key is taken")
+	}
+	return err
+}
+
+// maxCollisions bounds the tries of a transaction that collides with others on
+// the same items; with the pauses between them they take up to two seconds.
+const maxCollisions = 12
+
+// transact makes all of the writes or none.
+func (t *db) transact(ctx context.Context, tried string, writes ...write) (refusals, error) {
+	return t.transactTries(ctx, tried, 1, writes)
+}
+
+// transactTries makes all of the writes or none. A transaction that collides
+// with another one is tried again, since a collision says nothing about the
+// conditions. One that the table throttles, fails at or does not answer is
+// tried so many times in all, under the same token: by the token the table
+// knows a transaction that it has already made, so that its repetition
+// succeeds and does not fail on its conditions.
+func (t *db) transactTries(ctx context.Context, tried string, tries int, writes []write) (refusals, error) {
+	token := value.NewRandomID().String()
+	for attempt := 1; ; attempt++ {
+		_, err := t.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+			TransactItems: writes, ClientRequestToken: &token,
+		})
+		if err == nil {
+			return nil, nil
+		}
+		refused, collided := cancellation(err)
+		if len(refused) > 0 {
+			return refused, nil
+		}
+		err = wrap(tried, err)
+		switch {
+		case collided && attempt < maxCollisions:
+			token = value.NewRandomID().String()
+		case collided:
+			return nil, fault.Busy(err)
+		case tries <= 1 || !fault.Is(err, fault.Unavailable):
+			return nil, err
+		default:
+			tries--
+		}
+		if waitErr := retry.Backoff(ctx, attempt); waitErr != nil {
+			return nil, err
+		}
+	}
+}
+
+// cancellation reads why a transaction was cancelled: the writes whose
+// condition failed, and whether it met another request or too little
+// throughput.
+func cancellation(err error) (refused refusals, collided bool) {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) {
+		var conflict *types.TransactionConflictException
+		return nil, errors.As(err, &conflict)
+	}
+	for i, reason := range cancelled.CancellationReasons {
+		switch aws.ToString(reason.Code) {
+		case "ConditionalCheckFailed":
+			refused = append(refused, refusal{i, reason.Item})
+		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+			collided = true
+		}
+	}
+	return refused, collided
+}
+
+// maxChangeTries bounds how often a change is computed anew because another
+// writer changed the item meanwhile.
+const maxChangeTries = 8
+
+// changing makes tries at a change that an owner asked for. When others were
+// always faster, the owner is told to repeat the request.
+func changing(ctx context.Context, noun string, try func() (done bool, err error)) error {
+	err := retry.Contended(ctx, maxChangeTries, try)
+	if errors.Is(err, retry.ErrContended) {
+		return fault.New(fault.Conflict, fault.CodeConflict,
+			"others are changing the %s at the same time: read it again and repeat the request", noun)
+	}
+	return err
+}
+
+// backOff is [retry.Backoff].
+func backOff(ctx context.Context, attempt int) error { return retry.Backoff(ctx, attempt) }
