@@ -81,18 +81,18 @@ emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every 
 
 .PHONY: bench
 bench: ## measure the service on this machine (BENCH_FLAGS="--quick ...")
-	@go build -o .build/commerce ./pkg/cmd/commerce
-	@exec .build/commerce bench $(BENCH_FLAGS)
+	@go build -o .build/lab ./pkg/cmd/lab
+	@exec .build/lab bench $(BENCH_FLAGS)
 
 .PHONY: chaos
 chaos: ## break the service while it delivers 20,000 events, and check what it promises (CHAOS_FLAGS="--seed 7 ...")
-	@go build -o .build/commerce ./pkg/cmd/commerce
-	@exec .build/commerce chaos $(CHAOS_FLAGS)
+	@go build -o .build/lab ./pkg/cmd/lab
+	@exec .build/lab chaos $(CHAOS_FLAGS)
 
 .PHONY: bench-webhooks
 bench-webhooks: ## measure deliveries on this machine (BENCH_FLAGS="--quick --isolation ...")
-	@go build -o .build/commerce ./pkg/cmd/commerce
-	@exec .build/commerce bench webhooks $(BENCH_FLAGS)
+	@go build -o .build/lab ./pkg/cmd/lab
+	@exec .build/lab bench webhooks $(BENCH_FLAGS)
 
 .PHONY: cold-start
 cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure size, init and first answer of every function, without a network

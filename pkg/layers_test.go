@@ -74,6 +74,7 @@ var layers = map[string][]string{
 	"pkg/local/processes":   {"pkg/local/child"},
 	"pkg/lab/meter":         {},
 	"pkg/local/provision":   {"pkg/local/template"},
+	"pkg/lab/workload":      {"..."},
 	"pkg/lab/bench":         {"..."},
 	"pkg/lab/chaos":         {"..."},
 
@@ -81,6 +82,7 @@ var layers = map[string][]string{
 	"pkg/local/runner":      {"..."},
 	"pkg/dynamo/dynamotest": {"..."},
 	"pkg/cmd/commerce":      {"..."},
+	"pkg/cmd/lab":           {"..."},
 	"functions/authorizer":  {"pkg/app"},
 	"functions/developers":  {"pkg/app"},
 	"functions/webhooks":    {"pkg/app"},

@@ -4,13 +4,12 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lab/chaos"
-	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
 // chaosConfig runs the command that the test binary can be.
@@ -20,14 +19,13 @@ func chaosConfig(t *testing.T, out *lockedBuffer) chaos.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := os.UserCacheDir()
+	bin, err := workload.BinDir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return chaos.Config{
 		Command: []string{self}, Env: []string{actAsCommand + "=1"}, Template: "../../../template.yaml",
-		BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version),
-		Seed:   7, Out: out, Log: &lockedBuffer{},
+		BinDir: bin, Seed: 7, Out: out, Log: &lockedBuffer{},
 	}
 }
 
@@ -36,18 +34,11 @@ func chaosConfig(t *testing.T, out *lockedBuffer) chaos.Config {
 func TestDeadEndpointsLeaveTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	out := &lockedBuffer{}
-	err := chaos.RunCrowd(t.Context(), chaosConfig(t, out), chaos.CrowdConfig{
-		Endpoints: 20, Events: 600, Every: 100 * time.Millisecond, Patience: 2 * time.Minute, Most: 2 * time.Minute,
+	err := chaos.RunDeadEndpoints(t.Context(), chaosConfig(t, out), chaos.DeadConfig{
+		Endpoints: 20, Events: 600, Every: 100 * time.Millisecond, Timeout: 2 * time.Minute, MaxLatency: 2 * time.Minute,
 	})
 	if err != nil || strings.Count(out.String(), "\n  holds ") != 3 {
 		t.Errorf("got %v, want three promises that hold:\n%s", err, out)
 	}
 	t.Log(out)
-}
-
-func TestChaosHasTwoScenarios(t *testing.T) {
-	t.Parallel()
-	if _, stderr, err := runCommand(t.Context(), "chaos", "--scenario", "locusts"); err == nil || !strings.Contains(stderr, "--scenario locusts: must be faults or dead-endpoints") {
-		t.Errorf("got %q, want the scenarios", stderr)
-	}
 }

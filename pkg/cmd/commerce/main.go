@@ -54,6 +54,6 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(),
 		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
-		newRejectsCommand(), newStatusCommand(), newChaosCommand(), newOpenAPICommand(), newBenchCommand())
+		newRejectsCommand(), newStatusCommand(), newOpenAPICommand())
 	return root
 }

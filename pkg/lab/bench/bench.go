@@ -7,6 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,91 +17,149 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
 // Config says what to measure and how much of it.
 type Config struct {
-	Template string // path of template.yaml
-	BinDir   string // where the table server is installed
-	// DataDir keeps the service's data, which a later run with the same number
-	// of products finds; "" is a temporary folder that is removed.
-	DataDir  string
-	Sections []string      // names; none is all
-	Products int           // that the service holds
-	Orders   int           // that the index is measured with
-	Duration time.Duration // of each round of a load
-	Rounds   int           // of each load, of which the best counts
-	Profiles string        // folder for a CPU profile of each load; "" makes none
+	Template string        // path of template.yaml
+	BinDir   string        // where the table server is installed
+	Sections []string      // by name
+	Rounds   int           // of each load
+	Duration time.Duration // of each round of requests, and for which latency is measured
+	Profiles string        // folder for CPU profiles of what runs in this process; "" makes none
 	Out      io.Writer     // of the report
 	Log      io.Writer     // of progress and of what the service logs
+
+	// For the sections about reads. DataDir keeps the service's data for a later
+	// run with the same number of products; "" is a temporary folder.
+	DataDir  string
+	Products int
+
+	// For the sections about webhooks.
+	Program  string // path of the commerce command
+	Events   int    // of a round of deliveries
+	Rate     int    // events a second whose latency is measured
+	Others   int    // events a second of another organization
+	Waiting  int    // events that wait for an endpoint that hangs
+	Imported int    // records of an import
 }
 
-// sections are those that there are, in the order of the report.
-func sections() []section[*bench] {
-	return []section[*bench]{
-		{"index", "the index in memory: sizes, loading, queries, changes", measureIndex},
-		{"handler", "requests in the function, without the network", measureHandler},
-		{"lists", "lists over HTTP from the running service", measureLists},
-		{"items", "records by id over HTTP, beside what the table alone answers", measureItems},
-		{"units", "read and write units of requests and changes", measureUnits},
-		{"growth", "lists from the table at growing sizes, cold and warm", measureGrowth},
-		{"writes", "write units of the index for each change", measureWrites},
-		{"costs", "what a million requests and changes cost", measureCosts},
+// Section measures some figures and writes them into tables of the report.
+type Section struct {
+	Name, About string
+	run         func(*bench, context.Context) error
+}
+
+// ReadSections are about requests and what they cost, in the order of the
+// report.
+func ReadSections() []Section {
+	return []Section{
+		{"lists", "lists over HTTP from the running service", (*bench).lists},
+		{"items", "records by id over HTTP, beside what the table alone answers", (*bench).items},
+		{"units", "read and write units of requests and changes", (*bench).units},
+		{"costs", "what a million requests and changes cost", (*bench).costs},
 	}
 }
 
-// Sections describes the sections by name, in their order.
-func Sections() [][2]string { return describe(sections()) }
-
-// bench is one run of the sections. What they share is made when the first
-// of them needs it.
-type bench struct {
-	*report
-	cfg     Config
-	dir     string
-	meter   *meter.Meter
-	metered atomic.Bool // whether the service's calls of the table are counted
-	running *service
-	spent   []spent // what requests and changes used of the table, for their costs
+// WebhookSections are about deliveries. The last takes longer than the others
+// together.
+func WebhookSections() []Section {
+	return []Section{
+		{"end-to-end", "deliveries as fast as they go, from a record's message to its receipt", (*bench).endToEnd},
+		{"table", "what a delivery uses of the table", (*bench).tablePerEvent},
+		{"latency", "from a record's message to its receipt at a moderate rate", (*bench).latency},
+		{"isolation", "what others feel of an endpoint that hangs, and of an import", (*bench).isolation},
+	}
 }
 
-// Run measures the sections and writes the report.
-func Run(ctx context.Context, cfg Config) (err error) {
-	chosen, err := choose(sections(), cfg.Sections)
-	if err != nil {
+// bench is one run of the sections.
+type bench struct {
+	Config
+	dir      string
+	tables   []*table // of the current section
+	meter    *meter.Meter
+	metered  atomic.Bool // whether the embedded service's calls of the table are counted
+	embedded *shop       // started when a section needs it first
+	spent    []spent     // what requests and changes used of the table, for their costs
+	receiver *workload.Receiver
+}
+
+// Run measures the sections that cfg names, of those that there are, and writes
+// the report. It leaves nothing behind but the data folder of cfg.
+func Run(ctx context.Context, all []Section, cfg Config) (err error) {
+	for _, name := range cfg.Sections {
+		if !slices.ContainsFunc(all, func(s Section) bool { return s.Name == name }) {
+			return fmt.Errorf("there is no section %q; there are\n%s", name, Describe(all))
+		}
+	}
+	b := &bench{Config: cfg, meter: meter.New()}
+	if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
+		return fmt.Errorf("make a folder for the data: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if b.receiver, err = workload.NewReceiver(ctx); err != nil {
 		return err
 	}
-	b := &bench{report: &report{out: cfg.Out, log: cfg.Log}, cfg: cfg, dir: cfg.DataDir, meter: meter.New()}
-	if b.dir == "" {
-		if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
-			return fmt.Errorf("make a folder for the data: %w", err)
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	}
+	defer func() { err = errors.Join(err, b.receiver.Close()) }()
 	defer func() {
-		if b.running != nil {
-			err = errors.Join(err, b.running.close())
+		if b.embedded != nil {
+			err = errors.Join(err, b.embedded.Close())
 		}
 	}()
-	fmt.Fprintf(cfg.Out, "%s; up to %s products and %s orders.\n", thisMachine(time.Now()), thousands(cfg.Products), thousands(cfg.Orders))
-	return runSections(ctx, b.report, b, chosen)
+	fmt.Fprintf(b.Out, "%s; load %s.\n", thisMachine(time.Now()), loadAverage())
+	for _, s := range all {
+		if !slices.Contains(cfg.Sections, s.Name) {
+			continue
+		}
+		b.progress("%s …", s.About)
+		started := time.Now()
+		if err := s.run(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		b.progress("%s took %.1f s", s.Name, time.Since(started).Seconds())
+		for _, t := range b.tables {
+			t.print(b.Out)
+		}
+		b.tables = nil
+	}
+	return nil
 }
 
-// service is the running service, started when it is needed first.
-func (b *bench) service(ctx context.Context) (*service, error) {
-	if b.running != nil {
-		return b.running, nil
+// Describe lists sections for a help.
+func Describe(sections []Section) string {
+	var text strings.Builder
+	for _, s := range sections {
+		fmt.Fprintf(&text, "  %-10s %s\n", s.Name, s.About)
 	}
-	s, err := startService(ctx, &b.cfg, b.dir, b.attach)
+	return text.String()
+}
+
+func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.Log, format+"\n", args...) }
+
+// embed returns the service within this process, which it starts at first.
+func (b *bench) embed(ctx context.Context) (*shop, error) {
+	if b.embedded != nil {
+		return b.embedded, nil
+	}
+	dir := b.DataDir
+	if dir == "" {
+		dir = filepath.Join(b.dir, "embedded")
+	}
+	running, err := workload.Embed(ctx, b.Template, b.BinDir, dir, b.Log, b.attach)
 	if err != nil {
 		return nil, err
 	}
-	b.running = s
+	s, err := newShop(ctx, running)
+	if err != nil {
+		return nil, errors.Join(err, running.Close())
+	}
+	b.embedded = s
 	return s, nil
 }
 
-// attach lets the meter see the calls of the service's clients while it is
-// wanted, and leaves them alone otherwise.
+// attach lets the meter see the calls of the service's clients while metering
+// is on.
 func (b *bench) attach(cfg *aws.Config) {
 	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
 		if !b.metered.Load() {
@@ -108,32 +169,29 @@ func (b *bench) attach(cfg *aws.Config) {
 	})
 }
 
-// loaded is the running service with the products in it.
-func (b *bench) loaded(ctx context.Context) (*service, error) {
-	s, err := b.service(ctx)
-	if err != nil || s.products == b.cfg.Products {
-		return s, err
-	}
-	started := time.Now()
-	sent, err := s.hold(ctx, b.cfg.Products)
-	if err != nil {
-		return nil, fmt.Errorf("load %d products: %w", b.cfg.Products, err)
-	}
-	if took := time.Since(started).Seconds(); sent > 0 {
-		b.progress("%s products loaded through the queue in %.1f s, %s/s", thousands(sent), took, thousands(int(float64(sent)/took)))
-	}
-	return s, nil
+// metering counts what the embedded service uses of the table during a run.
+func (b *bench) metering(run func() error) (map[meter.Use]meter.Units, error) {
+	b.meter.Reset()
+	b.metered.Store(true)
+	defer b.metered.Store(false)
+	err := run()
+	return b.meter.Uses(), err
 }
 
 // profiled runs a measurement under the CPU profiler, when that is asked for.
-func (b *bench) profiled(name string, measure func() error) (err error) {
-	if b.cfg.Profiles == "" {
+// Samples of the embedded service are labelled by function.
+func (b *bench) profiled(name string, measure func() error) error {
+	if b.Profiles == "" {
 		return measure()
 	}
-	end, err := profile(filepath.Join(b.cfg.Profiles, name+".prof"))
+	file, err := os.Create(filepath.Join(b.Profiles, name+".prof"))
 	if err != nil {
-		return err
+		return fmt.Errorf("make a profile: %w", err)
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	return measure()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return errors.Join(fmt.Errorf("make a profile: %w", err), file.Close())
+	}
+	err = measure()
+	pprof.StopCPUProfile()
+	return errors.Join(err, file.Close())
 }

@@ -2,40 +2,35 @@ package bench_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lab/bench"
-	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
 // config is one with hardly any data, for moments.
-func config(t *testing.T, out *bytes.Buffer) bench.Config {
+func config(t *testing.T, out *bytes.Buffer, sections []bench.Section) bench.Config {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	bin, err := workload.BinDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bench.Config{
-		Template: "../../../template.yaml", BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version),
-		Products: 1000, Orders: 1000, Duration: 200 * time.Millisecond, Rounds: 1, Out: out, Log: t.Output(),
+	cfg := bench.Config{
+		Template: "../../../template.yaml", BinDir: bin, Rounds: 1, Duration: 200 * time.Millisecond, Out: out, Log: t.Output(), Profiles: t.TempDir(),
+		Products: 1000, Events: 50, Rate: 50, Others: 20, Waiting: 40, Imported: 450,
 	}
+	for _, s := range sections {
+		cfg.Sections = append(cfg.Sections, s.Name)
+	}
+	return cfg
 }
 
-func TestEverySectionMeasuresSomething(t *testing.T) {
-	var out bytes.Buffer
-	if err := bench.Run(t.Context(), config(t, &out)); err != nil {
-		t.Fatalf("%v\n%s", err, &out)
-	}
-	report := out.String()
-	for _, want := range []string{
-		"cores, go", "| 1,000 products in the index", "| 1,000 orders of 24 months, all loaded", "| Requests in the function",
-		"| Lists over HTTP", "| no filter, newest first", "| Records by id", "| Units of the table", "| product changed, in batches of 100",
-		"| 1,000 orders: cold, default list, page 1", "| Index of an order", "| A million of", "| API Gateway",
-	} {
+func wantReport(t *testing.T, report string, parts ...string) {
+	t.Helper()
+	for _, want := range parts {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report lacks %q:\n%s", want, report)
 		}
@@ -45,11 +40,38 @@ func TestEverySectionMeasuresSomething(t *testing.T) {
 	}
 }
 
+func TestEverySectionOfTheReadsMeasuresSomething(t *testing.T) {
+	var out bytes.Buffer
+	if err := bench.Run(t.Context(), bench.ReadSections(), config(t, &out, bench.ReadSections())); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	wantReport(t, out.String(), "cores, go", "| Lists over HTTP", "| no filter, newest first", "| Records by id", "| Units of the table",
+		"| product changed, in batches of 100", "| A million of", "| API Gateway")
+}
+
+func TestEverySectionOfTheDeliveriesMeasuresSomething(t *testing.T) {
+	var out bytes.Buffer
+	cfg := config(t, &out, bench.WebhookSections())
+	var err error
+	if cfg.Program, err = workload.Build(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := bench.Run(t.Context(), bench.WebhookSections(), cfg); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	wantReport(t, out.String(), "cores, go", "| End to end: 50 events", "| round 1, load", "| The table's work for one delivered event", "| payload ",
+		"| all but record and index", "| Latency at 50 events/s", "| record's message to receipt", "| Isolation",
+		"| beside an endpoint that hangs, 40 events", "| beside an import of 450 records")
+	if profiles, err := filepath.Glob(filepath.Join(cfg.Profiles, "*.prof")); len(profiles) != 1 || err != nil {
+		t.Errorf("there are the profiles %v, %v, want one", profiles, err)
+	}
+}
+
 func TestAnUnknownSectionIsRefusedBeforeAnythingIsStarted(t *testing.T) {
 	var out bytes.Buffer
-	cfg := config(t, &out)
+	cfg := config(t, &out, nil)
 	cfg.Sections = []string{"lists", "nonsense"}
-	err := bench.Run(t.Context(), cfg)
+	err := bench.Run(t.Context(), bench.ReadSections(), cfg)
 	if err == nil || !strings.Contains(err.Error(), `no section "nonsense"`) || !strings.Contains(err.Error(), "lists") || out.Len() > 0 {
 		t.Errorf("got %v after %q, want an error that names the sections that there are", err, &out)
 	}

@@ -4,12 +4,110 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/lab/workload"
 )
+
+// Pace says how many workers do something and for how long. Each does one
+// thing at a time.
+type Pace struct {
+	Workers  int           // at least 1
+	Warmup   time.Duration // before what is counted
+	Duration time.Duration // of what is counted
+}
+
+// Outcome is what a load came to.
+type Outcome struct {
+	Requests int           // answered within the duration
+	Bytes    int64         // of their bodies
+	Duration time.Duration // in which they were
+	Failures int           // wrong answers
+	Failure  error         // the first of them
+
+	latencies workload.Latencies // of the requests, ascending
+	all       int                // requests, warm-up included
+	cpu       workload.CPU       // used by all of them
+}
+
+// PerSecond is the rate of requests.
+func (o *Outcome) PerSecond() float64 { return float64(o.Requests) / o.Duration.Seconds() }
+
+// request does one thing. It returns the size of the answer, what is wrong with
+// it if anything, and an error when the worker cannot go on.
+type request func(ctx context.Context) (size int, wrong, err error)
+
+// drive lets each worker make requests until the time is over. It fails when
+// one of them cannot go on: the others would only measure a smaller load.
+func drive(ctx context.Context, pace Pace, worker func(ctx context.Context, number int) (do request, end func(), err error)) (*Outcome, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	used := workload.OwnCPU()
+	total := &Outcome{Duration: pace.Duration}
+	var mu sync.Mutex // guards total
+	var group sync.WaitGroup
+	begin := time.Now().Add(pace.Warmup)
+	for i := range pace.Workers {
+		group.Go(func() {
+			do, end, err := worker(ctx, i)
+			own := &Outcome{}
+			if err == nil {
+				err = own.run(ctx, do, begin, begin.Add(pace.Duration))
+				end()
+			}
+			if err != nil {
+				cancel(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.add(own)
+		})
+	}
+	group.Wait()
+	slices.Sort(total.latencies)
+	total.cpu = workload.OwnCPU().Since(used)
+	return total, context.Cause(ctx)
+}
+
+func (o *Outcome) run(ctx context.Context, do request, begin, end time.Time) error {
+	for {
+		started := time.Now()
+		if !started.Before(end) {
+			return nil
+		}
+		size, wrong, err := do(ctx)
+		if err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+		ended := time.Now()
+		o.all++
+		if wrong != nil {
+			if o.Failures++; o.Failure == nil {
+				o.Failure = wrong
+			}
+		}
+		if !started.Before(begin) && !ended.After(end) {
+			o.latencies = append(o.latencies, ended.Sub(started))
+			o.Bytes += int64(size)
+		}
+	}
+}
+
+func (o *Outcome) add(own *Outcome) {
+	o.Requests += len(own.latencies)
+	o.latencies = append(o.latencies, own.latencies...)
+	o.Bytes, o.all, o.Failures = o.Bytes+own.Bytes, o.all+own.all, o.Failures+own.Failures
+	if o.Failure == nil {
+		o.Failure = own.Failure
+	}
+}
 
 // Load says what a load generator asks. Each worker has one connection, which
 // stays open, with one request under way at a time.
@@ -23,12 +121,18 @@ type Load struct {
 	Check func(header http.Header, body []byte) error
 }
 
-// Run makes the load. It fails when a connection breaks; an answer that is
-// not what it has to be is counted and the load goes on.
+// Run makes the load. It fails when a connection breaks; a wrong answer is
+// counted and the load goes on.
 func (l *Load) Run(ctx context.Context) (*Outcome, error) {
+	// net/http's client would take more of the shared processors than what is
+	// measured.
 	requests := make([][]byte, len(l.Targets))
 	for i, target := range l.Targets {
-		requests[i] = l.request(target)
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\n", target, l.Address)
+		_ = l.Header.Write(&b) // memory takes everything
+		b.WriteString("\r\n")
+		requests[i] = b.Bytes()
 	}
 	return drive(ctx, l.Pace, func(ctx context.Context, number int) (request, func(), error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.Address)
@@ -42,15 +146,6 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 			_ = conn.Close() // nothing is under way
 		}, nil
 	})
-}
-
-// request renders a request once, as it is sent again and again.
-func (l *Load) request(target string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\n", target, l.Address)
-	_ = l.Header.Write(&b) // memory takes everything
-	b.WriteString("\r\n")
-	return b.Bytes()
 }
 
 // client is one connection.
@@ -69,62 +164,25 @@ func (c *client) do(context.Context) (size int, wrong, err error) {
 		return 0, nil, fmt.Errorf("send a request: %w", err)
 	}
 	c.next = (c.next + 1) % len(c.requests)
-	status, header, err := c.read()
+	answer, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		return 0, nil, fmt.Errorf("read an answer: %w", err)
 	}
+	defer answer.Body.Close()
+	c.body.Reset()
+	if _, err := c.body.ReadFrom(answer.Body); err != nil {
+		return 0, nil, fmt.Errorf("read an answer: %w", err)
+	}
 	switch {
-	case status != http.StatusOK:
-		wrong = fmt.Errorf("status %d: %.200s", status, c.body.Bytes())
+	case answer.Close:
+		return 0, nil, fmt.Errorf("the connection was closed after status %d: %w", answer.StatusCode, io.ErrUnexpectedEOF)
+	case answer.StatusCode != http.StatusOK:
+		wrong = fmt.Errorf("status %d: %.200s", answer.StatusCode, c.body.Bytes())
 	case c.load.Check != nil:
-		wrong = c.load.Check(header, c.body.Bytes())
+		wrong = c.load.Check(answer.Header, c.body.Bytes())
 	}
 	if wrong != nil {
 		wrong = fmt.Errorf("GET %s: %w", target, wrong)
 	}
 	return c.body.Len(), wrong, nil
 }
-
-func (c *client) read() (int, http.Header, error) {
-	answer, err := http.ReadResponse(c.in, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer answer.Body.Close()
-	c.body.Reset()
-	if _, err := c.body.ReadFrom(answer.Body); err != nil {
-		return 0, nil, err
-	}
-	if answer.Close {
-		return 0, nil, fmt.Errorf("the connection was closed after status %d: %w", answer.StatusCode, io.ErrUnexpectedEOF)
-	}
-	return answer.StatusCode, answer.Header, nil
-}
-
-// checkPage takes a page that has entries and says how many there are.
-func checkPage(header http.Header, body []byte) error {
-	if mediaType := header.Get("Content-Type"); mediaType != "application/json" {
-		return fmt.Errorf("content type %q", mediaType)
-	}
-	if header.Get("Content-Encoding") != "" {
-		return nil // what it holds is checked without compression
-	}
-	if !bytes.HasPrefix(body, []byte(`{"data":[{"id":"`)) {
-		return fmt.Errorf("a page without entries: %.200s", body)
-	}
-	if _, after, found := bytes.Cut(body[max(0, len(body)-100):], []byte(`"total":`)); !found || after[0] < '1' || after[0] > '9' {
-		return fmt.Errorf("a page without a total: …%s", body[max(0, len(body)-100):])
-	}
-	return nil
-}
-
-// checkItem takes a record.
-func checkItem(_ http.Header, body []byte) error {
-	if !bytes.HasPrefix(body, []byte(`{"id":"`)) || !bytes.HasSuffix(body, []byte("}")) {
-		return fmt.Errorf("no record: %.200s", body)
-	}
-	return nil
-}
-
-// hostOf is the host:port of a base URL.
-func hostOf(base string) string { return strings.TrimPrefix(base, "http://") }

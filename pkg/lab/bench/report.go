@@ -1,81 +1,119 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"slices"
+	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// report is what sections write.
-type report struct {
-	out, log io.Writer
-	tables   []*table
+// table is a part of the report: a title, columns and a row for each figure.
+// The first cell says what it is and the second its target.
+type table struct {
+	rows [][]string
+	note string // how it was measured, in a sentence or two
 }
 
 // table begins a table of the current section.
-func (r *report) table(title string, columns ...string) *table {
-	t := newTable(title, columns...)
-	r.tables = append(r.tables, t)
+func (b *bench) table(title string, columns ...string) *table {
+	t := &table{rows: [][]string{append([]string{title, "target"}, columns...)}}
+	b.tables = append(b.tables, t)
 	return t
 }
 
-func (r *report) progress(format string, args ...any) {
-	fmt.Fprintf(r.log, format+"\n", args...)
+// add adds a row of figures. The target is empty for a figure without one.
+func (t *table) add(name, target string, measured ...string) {
+	t.rows = append(t.rows, append([]string{name, target}, measured...))
 }
 
-// section measures a part of a report.
-type section[B any] struct {
-	name  string
-	about string
-	run   func(ctx context.Context, bench B) error
-}
-
-// runSections runs the sections one after another and writes the tables of
-// each when it ends.
-func runSections[B any](ctx context.Context, r *report, bench B, chosen []section[B]) error {
-	for _, s := range chosen {
-		r.progress("%s …", s.about)
-		started := time.Now()
-		if err := s.run(ctx, bench); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+// print writes the table as Markdown that reads well as plain text.
+func (t *table) print(w io.Writer) {
+	width := make([]int, len(t.rows[0]))
+	for _, row := range t.rows {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
-		r.progress("%s took %.1f s", s.name, time.Since(started).Seconds())
-		for _, t := range r.tables {
-			t.print(r.out)
-		}
-		r.tables = nil
 	}
-	return nil
+	fmt.Fprintln(w)
+	for number, row := range t.rows {
+		var line, rule strings.Builder
+		for i, cell := range row {
+			line.WriteString("| " + cell + strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+1))
+			rule.WriteString("|" + strings.Repeat("-", width[i]+2))
+		}
+		fmt.Fprintln(w, line.String()+"|")
+		if number == 0 {
+			fmt.Fprintln(w, rule.String()+"|")
+		}
+	}
+	if t.note != "" {
+		fmt.Fprintln(w, "\n"+t.note)
+	}
 }
 
-// choose finds sections by name; no names choose all.
-func choose[B any](all []section[B], names []string) ([]section[B], error) {
-	if len(names) == 0 {
-		return all, nil
-	}
-	var chosen []section[B]
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(s section[B]) bool { return s.name == name })
-		if i < 0 {
-			var known []string
-			for _, s := range all {
-				known = append(known, s.name)
-			}
-			return nil, fmt.Errorf("there is no section %q; there are %s", name, strings.Join(known, ", "))
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
+// thisMachine is what a figure depends on beside the code.
+func thisMachine(now time.Time) string {
+	return fmt.Sprintf("%s, %d cores, %s %s/%s, %s", processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		now.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
-// describe tells the names of sections and what they are about.
-func describe[B any](all []section[B]) [][2]string {
-	var names [][2]string
-	for _, s := range all {
-		names = append(names, [2]string{s.name, s.about})
+// processor is the model of the CPU, where the system tells it.
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo") // absent outside of Linux
+	for line := range strings.Lines(string(text)) {
+		if name, model, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(model)
+		}
 	}
-	return names
+	return "unknown CPU"
+}
+
+// loadAverage is how many processes wanted a processor in the last minute, this
+// one included: it shows what else runs on the machine.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func milliseconds(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case ms >= 10:
+		return fmt.Sprintf("%.0f ms", ms)
+	case ms >= 0.1:
+		return fmt.Sprintf("%.2f ms", ms)
+	}
+	return fmt.Sprintf("%.0f µs", ms*1000)
+}
+
+func kilobytes(n float64) string { return fmt.Sprintf("%.1f KB", n/1000) }
+
+// amount writes a number with as many decimals as matter.
+func amount(n float64) string {
+	switch {
+	case n == 0:
+		return "0"
+	case n >= 100:
+		return thousands(int(n + 0.5))
+	case n >= 0.095:
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", n), "0"), ".")
+	}
+	return fmt.Sprintf("%.2g", n)
 }

@@ -13,31 +13,19 @@ import (
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
-// spent is what the table told of some requests or changes: units by kind of
-// item, for one of them.
+// spent is what one request or change uses of the table: units by kind of item.
 type spent struct {
-	name   string
-	reads  map[string]float64
-	writes map[string]float64
+	name          string
+	reads, writes map[string]float64
 }
 
-// ofRequests are the kinds of item that requests and changes are about. What
-// the schedule does in the same time, the due jobs and the retries, is no part
-// of them.
-func ofRequests() []string {
-	return []string{
-		meter.RecordItem, meter.TailItem, meter.ManifestItem, meter.ChunkItem,
-		meter.RateItem, meter.KeyItem, meter.ApplicationItem,
-	}
-}
-
-// share divides what was used among so many requests.
-func share(name string, uses map[meter.Use]meter.Units, among float64) spent {
+// share divides the units that requests and changes used among so many. What the
+// schedule does in the same time, due jobs and retries, is not part of them.
+func share(name string, uses map[meter.Use]meter.Units, among float64, kinds ...string) spent {
 	s := spent{name: name, reads: map[string]float64{}, writes: map[string]float64{}}
 	for use, units := range uses {
-		// Asking for a job is part of a change; reading which are due is not.
-		wanted := slices.Contains(ofRequests(), use.Item) || use.Item == meter.JobItem && use.Operation != "Query"
-		if !wanted {
+		// Asking for a job is part of a change; reading which jobs are due is not.
+		if !slices.Contains(kinds, use.Item) && (use.Item != meter.JobItem || use.Operation == "Query") {
 			continue
 		}
 		if units.Reads > 0 {
@@ -50,6 +38,16 @@ func share(name string, uses map[meter.Use]meter.Units, among float64) spent {
 	return s
 }
 
+// changeKinds are the kinds of item that a change is about, and requestKinds
+// those of a request.
+func changeKinds() []string {
+	return []string{meter.RecordItem, meter.TailItem, meter.ManifestItem, meter.ChunkItem}
+}
+
+func requestKinds() []string {
+	return append(changeKinds(), meter.RateItem, meter.KeyItem, meter.ApplicationItem)
+}
+
 func total(units map[string]float64) (sum float64) {
 	for _, n := range units {
 		sum += n
@@ -57,81 +55,71 @@ func total(units map[string]float64) (sum float64) {
 	return sum
 }
 
-// dollars is what a million of them cost at the table.
-func (s *spent) dollars() float64 {
-	return total(s.reads)*readUnitPrice + total(s.writes)*writeUnitPrice
-}
-
-// unitColumns head what cells tells.
-func unitColumns() []string { return []string{"read units", "of them", "write units", "of them"} }
-
 func (s *spent) cells() []string {
-	return []string{amount(total(s.reads)), kinds(s.reads), amount(total(s.writes)), kinds(s.writes)}
+	return []string{amount(total(s.reads)), byKind(s.reads), amount(total(s.writes)), byKind(s.writes)}
 }
 
-// kinds tells what units are for, the most first.
-func kinds(units map[string]float64) string {
-	sorted := slices.SortedFunc(maps.Keys(units), func(a, b string) int {
-		return cmp.Or(cmp.Compare(units[b], units[a]), cmp.Compare(a, b))
-	})
+// byKind tells what units are for, the most first.
+func byKind(units map[string]float64) string {
 	var parts []string
-	for _, kind := range sorted {
+	for _, kind := range slices.SortedFunc(maps.Keys(units), func(a, b string) int {
+		return cmp.Or(cmp.Compare(units[b], units[a]), cmp.Compare(a, b))
+	}) {
 		parts = append(parts, kind+" "+amount(units[kind]))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// amount writes a number with as many decimals as matter.
-func amount(n float64) string {
-	switch {
-	case n == 0:
-		return "0"
-	case n >= 100:
-		return thousands(int(n + 0.5))
-	case n >= 0.095:
-		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", n), "0"), ".")
-	}
-	return fmt.Sprintf("%.2g", n)
-}
-
-// metering counts what the service and others use of the table during a run.
-func (b *bench) metering(run func() error) (map[meter.Use]meter.Units, error) {
-	b.meter.Reset()
-	b.metered.Store(true)
-	defer b.metered.Store(false)
-	err := run()
-	return b.meter.Uses(), err
-}
-
-// measureUnits is the section of what requests and changes use of the table.
-func measureUnits(ctx context.Context, b *bench) error {
-	s, err := b.loaded(ctx)
+// units is the section of what requests and changes use of the table.
+func (b *bench) units(ctx context.Context) error {
+	s, err := b.stocked(ctx)
 	if err != nil {
 		return err
 	}
-	t := b.table(fmt.Sprintf("Units of the table for one request or change, %s products", thousands(s.products)), unitColumns()...)
+	t := b.table(fmt.Sprintf("Units of the table for one request or change, %s products", thousands(s.products)), "read units", "of them", "write units", "of them")
 	t.note = "As the table tells them, leases and what is read when an instance begins included. A read unit is 4 KB read strongly consistent, a write unit 1 KB."
-	for _, measure := range []func(context.Context, *service, *table) error{
-		b.busyList, b.quietList, b.uncachedPages, b.singleRecords, b.changedRecords,
+	if err := b.busyList(ctx, s, t); err != nil {
+		return err
+	}
+	seconds := max(2, int(4*b.Duration/time.Second))
+	const uncached = 50
+	for _, row := range []struct {
+		name  string
+		kinds []string
+		run   func() (requests int, err error)
+	}{
+		{"list, warm, one request a second", requestKinds(), func() (int, error) { return seconds, s.askEachSecond(ctx, seconds) }},
+		{"list, 20 records that no cache has", requestKinds(), func() (int, error) { return uncached, s.askUncached(ctx, uncached) }},
+		{"record by id", requestKinds(), func() (int, error) {
+			outcome, err := b.ask(ctx, s, s.itemTargets(), "identity", checkItem)
+			return outcome.all, err
+		}},
+		{"product changed, in batches of 100", changeKinds(), func() (int, error) { return s.change(ctx, max(2, seconds/2), 100) }},
 	} {
-		if err := measure(ctx, s, t); err != nil {
+		var n int
+		uses, err := b.metering(func() (err error) {
+			n, err = row.run()
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", row.name, err)
 		}
+		b.keep(t, share(row.name, uses, float64(n), row.kinds...))
 	}
 	return nil
 }
 
-// keep remembers a figure for the costs.
-func (b *bench) keep(t *table, target string, s spent) {
+// keep adds a figure and remembers it for the costs.
+func (b *bench) keep(t *table, s spent) {
 	b.spent = append(b.spent, s)
-	t.add(s.name, target, s.cells()...)
+	t.add(s.name, "", s.cells()...)
 }
 
-// busyList asks for a list as fast as it goes. Whatever is read and written
-// then is for time, not for requests: so it is told by the second.
-func (b *bench) busyList(ctx context.Context, s *service, t *table) error {
+// busyList asks for a list as fast as it goes. It then reads and writes by time,
+// not by request, so the figure is also told by the second.
+func (b *bench) busyList(ctx context.Context, s *shop, t *table) error {
 	targets := []string{"/api/products"}
-	if _, err := b.ask(ctx, s, targets, "identity", checkPage); err != nil { // what is cold gets warm
+	if _, err := b.ask(ctx, s, targets, "identity", checkPage); err != nil { // fills the caches
 		return err
 	}
 	var outcome *Outcome
@@ -143,100 +131,94 @@ func (b *bench) busyList(ctx context.Context, s *service, t *table) error {
 	if err != nil {
 		return err
 	}
-	second := share(fmt.Sprintf("list, warm, %s a second: in each second", thousands(int(outcome.PerSecond()))), uses, time.Since(started).Seconds())
-	t.add(second.name, "one read of the tail, no record; leases", second.cells()...)
-	b.keep(t, "", share("list, warm, so many a second", uses, float64(outcome.all)))
+	name := fmt.Sprintf("list, warm, %s a second: in each second", thousands(int(outcome.PerSecond())))
+	second := share(name, uses, time.Since(started).Seconds(), requestKinds()...)
+	t.add(name, "one read of the tail, no record; leases", second.cells()...)
+	b.keep(t, share("list, warm, so many a second", uses, float64(outcome.all), requestKinds()...))
 	return nil
 }
 
-// quietRequests is how many requests are made a second apart.
-func (b *bench) quietRequests() int { return max(2, int(4*b.cfg.Duration/time.Second)) }
-
-// quietList asks once a second, so that each request pays for what a second
-// costs.
-func (b *bench) quietList(ctx context.Context, s *service, t *table) error {
-	n := b.quietRequests()
-	uses, err := b.metering(func() error {
-		for range n {
-			if err := pause.For(ctx, time.Second); err != nil {
-				return err
-			}
-			if _, err := s.total(ctx, "/api/products"); err != nil {
-				return err
-			}
+// askEachSecond has each request pay for what a second costs.
+func (s *shop) askEachSecond(ctx context.Context, seconds int) error {
+	for range seconds {
+		if err := pause.For(ctx, time.Second); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	b.keep(t, "", share("list, warm, one request a second", uses, float64(n)))
-	return nil
-}
-
-// uncachedPages asks for pages of records that nobody has asked for.
-func (b *bench) uncachedPages(ctx context.Context, s *service, t *table) error {
-	const pages = 50
-	uses, err := b.metering(func() error {
-		for page := range pages {
-			// By barcode, from the last: no list before went there.
-			path := fmt.Sprintf("/api/products?orderBy=sku&orderDirection=desc&page=%d", s.products/20/2+page)
-			if _, err := s.total(ctx, path); err != nil {
-				return err
-			}
+		if _, err := s.total(ctx, "/api/products"); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	b.keep(t, "", share("list, 20 records that no cache has", uses, pages))
 	return nil
 }
 
-// singleRecords asks for records by id.
-func (b *bench) singleRecords(ctx context.Context, s *service, t *table) error {
-	var targets []string
-	for n := range min(items, s.products) {
-		targets = append(targets, "/api/products/"+s.shop.productID(n).String())
+// askUncached asks for pages of records that nobody has asked for: by SKU, from
+// the last, where no other section goes.
+func (s *shop) askUncached(ctx context.Context, pages int) error {
+	for page := range pages {
+		path := fmt.Sprintf("/api/products?orderBy=sku&orderDirection=desc&page=%d", s.products/20/2+page)
+		if _, err := s.total(ctx, path); err != nil {
+			return err
+		}
 	}
-	var outcome *Outcome
-	uses, err := b.metering(func() (err error) {
-		outcome, err = b.ask(ctx, s, targets, "identity", checkItem)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	b.keep(t, "", share("record by id", uses, float64(outcome.all)))
 	return nil
 }
 
-// changedRecords sends changes in batches, each of which is indexed before the
-// next one comes.
-func (b *bench) changedRecords(ctx context.Context, s *service, t *table) error {
-	const size = 100
-	batches := max(2, b.quietRequests()/2)
+// change sends changes in batches, and the next when the last is indexed.
+func (s *shop) change(ctx context.Context, batches, size int) (changes int, err error) {
 	version := int(time.Now().Unix())
-	uses, err := b.metering(func() error {
-		for i := range batches {
-			if err := s.send(ctx, i*size, (i+1)*size, version+i); err != nil {
-				return err
-			}
-			if err := s.await(ctx, fmt.Sprintf("/api/products?limit=1&search=v%d", version+i), size); err != nil {
-				return err
-			}
+	for i := range batches {
+		if err := s.send(ctx, i*size, (i+1)*size, version+i); err != nil {
+			return 0, err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for use := range uses { // of the lists that were asked meanwhile
-		if use.Item == meter.RateItem || use.Item == meter.KeyItem || use.Item == meter.ApplicationItem {
-			delete(uses, use)
+		if err := s.await(ctx, fmt.Sprintf("/api/products?limit=1&search=v%d", version+i), size); err != nil {
+			return 0, err
 		}
 	}
-	b.keep(t, "", share("product changed, in batches of 100", uses, float64(batches*size)))
+	return batches * size, nil
+}
+
+// Prices in US dollars, on demand, in us-east-1: of DynamoDB's standard table
+// class (aws.amazon.com/dynamodb/pricing/on-demand), of a REST API's first 333
+// million requests a month (aws.amazon.com/api-gateway/pricing) and of Lambda
+// on arm64 (aws.amazon.com/lambda/pricing).
+const (
+	readUnitPrice    = 0.125        // a million
+	writeUnitPrice   = 0.625        // a million
+	gatewayPrice     = 3.50         // a million requests
+	invocationPrice  = 0.20         // a million invocations
+	gigabyteSecond   = 0.0000133334 // one
+	million          = 1_000_000.0
+	apiMemory        = 1.0 // GB, as template.yaml says
+	authorizerMemory = 0.5 // GB, likewise
+)
+
+// Lambda is charged by the time of an invocation. These times are assumed,
+// generously: at 1 GB a function has 0.58 of a processor, and a read of the
+// table takes some milliseconds of waiting.
+const (
+	apiSeconds        = 0.010
+	authorizerSeconds = 0.005
+)
+
+// costs is the section of what a million requests or changes cost.
+func (b *bench) costs(ctx context.Context) error {
+	if len(b.spent) == 0 {
+		if err := b.units(ctx); err != nil {
+			return err
+		}
+	}
+	t := b.table("A million of", "read units of one", "write units of one", "US dollars")
+	t.note = fmt.Sprintf("On demand in us-east-1: $%.3f a million write units, $%.3f a million read units, $%.2f a million REST requests; "+
+		"Lambda on arm64 $%.2f a million invocations and $%.10f a GB-second, assuming %.0f ms at %.1f GB for the API and %.0f ms at %.1f GB for "+
+		"the authorizer, which API keys ask on every request. Without storage, stream reads by Lambda (free), logs and transfer.",
+		writeUnitPrice, readUnitPrice, gatewayPrice, invocationPrice, gigabyteSecond, apiSeconds*1000, apiMemory, authorizerSeconds*1000, authorizerMemory)
+	for i := range b.spent {
+		s := &b.spent[i]
+		dollars := total(s.reads)*readUnitPrice + total(s.writes)*writeUnitPrice
+		t.add("table: "+s.name, "", amount(total(s.reads)), amount(total(s.writes)), fmt.Sprintf("%.3f", dollars))
+	}
+	functions := 2*invocationPrice + million*gigabyteSecond*(apiSeconds*apiMemory+authorizerSeconds*authorizerMemory)
+	t.add("Lambda: API and authorizer, each request", "", "", "", fmt.Sprintf("%.3f", functions))
+	t.add("API Gateway: each request", "", "", "", fmt.Sprintf("%.3f", gatewayPrice))
 	return nil
 }

@@ -1,83 +1,245 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/lab/workload"
 )
 
-// WebhooksConfig says what of the deliveries to measure, and how much of it.
-type WebhooksConfig struct {
-	Template string        // path of template.yaml
-	BinDir   string        // where the table server is installed
-	Child    []string      // command line of a program that calls [Child]
-	Sections []string      // names; none is all
-	Events   int           // of a round of deliveries
-	Rounds   int           // of deliveries, of which the best counts
-	Rate     int           // events a second whose latency is measured
-	Duration time.Duration // for which it is
-	Others   int           // events a second of another organization, in the section of isolation
-	Waiting  int           // events that wait for an endpoint that hangs
-	Imported int           // records of an import
-	Profiles string        // folder for CPU profiles of the processes that are measured; "" makes none
-	Out      io.Writer     // of the report
-	Log      io.Writer     // of progress and of what the service logs
-}
+// warmupEvents go through a service before what is measured, so that
+// connections are open and code has run.
+const warmupEvents = 300
 
-// isolationSection takes longer than the others together.
-const isolationSection = "isolation"
-
-func webhooksSections() []section[*webhooks] {
-	return []section[*webhooks]{
-		{"end-to-end", "deliveries of the whole service, from a record's message to its receipt", measureEndToEnd},
-		{"table", "what a delivery uses of the table, and what the table alone allows", measureTableShare},
-		{"latency", "from a record's message to its receipt at a moderate rate", measureLatency},
-		{"worker", "the worker alone, before servers that only answer", measureWorker},
-		{isolationSection, "what others feel of an endpoint that hangs, and of an import", measureIsolation},
-	}
-}
-
-// WebhooksSections describes the sections by name, in their order. The last
-// takes longer than the others together.
-func WebhooksSections() [][2]string { return describe(webhooksSections()) }
-
-// webhooks is one run of the sections.
-type webhooks struct {
-	*report
-	cfg      WebhooksConfig
-	dir      string
-	receiver *receiver
-	reached  float64 // events a second end to end, 0 while that is not known
-}
-
-// RunWebhooks measures the sections and writes the report. Each starts the
-// processes that it needs and leaves nothing behind.
-func RunWebhooks(ctx context.Context, cfg WebhooksConfig) (err error) {
-	chosen, err := choose(webhooksSections(), cfg.Sections)
+// withService runs a service without data in a process of its own.
+func (b *bench) withService(ctx context.Context, name string, measure func(*workload.Process, *workload.Service) error) (err error) {
+	p, err := workload.NewProcess(ctx, []string{b.Program}, nil, b.BinDir, filepath.Join(b.dir, name), b.Log)
 	if err != nil {
 		return err
 	}
-	w := &webhooks{report: &report{out: cfg.Out, log: cfg.Log}, cfg: cfg}
-	if w.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
-		return fmt.Errorf("make a folder for the data: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(w.dir)) }()
-	if w.receiver, err = newReceiver(ctx); err != nil {
+	defer func() { err = errors.Join(err, p.Close()) }()
+	s, err := p.Start(ctx, "--template", b.Template)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.receiver.close()) }()
-	fmt.Fprintf(cfg.Out, "%s; load %s.\n", thisMachine(time.Now()), loadAverage())
-	return runSections(ctx, w.report, w, chosen)
+	return measure(p, s)
 }
 
-// profileOf is the file for a child's profile, "" for none.
-func (w *webhooks) profileOf(name string) string {
-	if w.cfg.Profiles == "" {
-		return ""
+// tenant is an organization of the service that has had its first events.
+func (b *bench) tenant(ctx context.Context, s *workload.Service) (*workload.Tenant, error) {
+	t, err := s.NewTenant(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return filepath.Join(w.cfg.Profiles, name+".prof")
+	if err := t.Subscribe(ctx, b.receiver); err != nil {
+		return nil, err
+	}
+	if _, err := t.Flow(ctx, min(warmupEvents, b.Events)); err != nil {
+		return nil, err
+	}
+	return t, s.Quiet(ctx)
+}
+
+// endToEnd is the section of deliveries as fast as they go.
+func (b *bench) endToEnd(ctx context.Context) error {
+	t := b.table(fmt.Sprintf("End to end: %s events, one endpoint, each record in a message of its own", thousands(b.Events)),
+		"events/s", "duplicates", "CPU service", "CPU table", "CPU sender, receiver", "payload")
+	t.note = "From the first message sent to the last receipt; CPU per event, until all outcomes are written. The service is one process, commerce run, " +
+		"with queue server, gateway and event sources; the table server is another, and sender and receiver are in a third. All share the cores."
+	return b.withService(ctx, "end-to-end", func(p *workload.Process, s *workload.Service) error {
+		tenant, err := b.tenant(ctx, s)
+		if err != nil {
+			return err
+		}
+		for round := range b.Rounds {
+			before, own := p.CPU(), workload.OwnCPU()
+			f, err := tenant.Flow(ctx, b.Events)
+			if err == nil {
+				err = s.Quiet(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			used := p.CPU().Since(before)
+			t.add(fmt.Sprintf("round %d, load %s", round+1, loadAverage()), "≥ 500/s, 0 duplicates, service ≤ 0.7 ms",
+				thousands(int(float64(b.Events)/f.Took.Seconds())), thousands(f.Duplicates), workload.PerEvent(used.Own, b.Events),
+				workload.PerEvent(used.Table, b.Events), workload.PerEvent(workload.OwnCPU().Since(own).Own, b.Events), kilobytes(float64(f.Bytes)/float64(f.Receipts)))
+		}
+		return nil
+	})
+}
+
+// tablePerEvent is the section of what a delivery uses of the table. The
+// service runs in this process, where its calls can be metered.
+func (b *bench) tablePerEvent(ctx context.Context) error {
+	s, err := b.embed(ctx)
+	if err != nil {
+		return err
+	}
+	tenant, err := b.tenant(ctx, s.Service)
+	if err != nil {
+		return err
+	}
+	var f *workload.Flow
+	var uses map[meter.Use]meter.Units
+	err = b.profiled("table", func() (err error) {
+		uses, err = b.metering(func() (err error) {
+			if f, err = tenant.Flow(ctx, b.Events); err != nil {
+				return err
+			}
+			return s.Quiet(ctx)
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	kinds := map[string]meter.Units{}
+	var all, delivery meter.Units
+	for use, units := range uses {
+		kinds[use.Item] = kinds[use.Item].Add(units)
+		all = all.Add(units)
+		if use.Item != meter.RecordItem && !slices.Contains(meter.IndexItems(), use.Item) {
+			delivery = delivery.Add(units)
+		}
+	}
+	t := b.table(fmt.Sprintf("The table's work for one delivered event, payload %s", kilobytes(float64(f.Bytes)/float64(f.Receipts))), "write units", "read units", "calls")
+	t.note = fmt.Sprintf("As the table tells it for %s events. A call that writes several kinds of item counts as the kind of its first. "+
+		"Refused calls tell nothing.", thousands(b.Events))
+	row := func(name, target string, u meter.Units) {
+		n := float64(b.Events)
+		t.add(name, target, amount(u.Writes/n), amount(u.Reads/n), amount(float64(u.Calls)/n))
+	}
+	for _, kind := range slices.SortedFunc(maps.Keys(kinds), func(x, y string) int {
+		return cmp.Or(cmp.Compare(kinds[y].Writes, kinds[x].Writes), cmp.Compare(x, y))
+	}) {
+		row(kind, "", kinds[kind])
+	}
+	row("all but record and index", "≤ 5 write units", delivery)
+	row("all", "", all)
+	return nil
+}
+
+// latencyColumns head the cells of latencies.
+func latencyColumns(more ...string) []string {
+	return append([]string{"events", "p50", "p95", "p99", "max"}, more...)
+}
+
+func latencyCells(l workload.Latencies, more ...string) []string {
+	return append([]string{
+		thousands(len(l)), milliseconds(l.Percentile(50)), milliseconds(l.Percentile(95)), milliseconds(l.Percentile(99)), milliseconds(l.Percentile(100)),
+	}, more...)
+}
+
+// latency is the section of events at a moderate rate.
+func (b *bench) latency(ctx context.Context) error {
+	t := b.table(fmt.Sprintf("Latency at %s events/s for %s", thousands(b.Rate), b.Duration), latencyColumns("CPU service", "CPU table")...)
+	return b.withService(ctx, "latency", func(p *workload.Process, s *workload.Service) error {
+		tenant, err := b.tenant(ctx, s)
+		if err != nil {
+			return err
+		}
+		before := p.CPU()
+		paced, err := tenant.Pace(ctx, time.Second/time.Duration(b.Rate), b.eventsOf(b.Rate))
+		if err != nil {
+			return err
+		}
+		used := p.CPU().Since(before)
+		t.add("record's message to receipt, load "+loadAverage(), "p50 ≤ 15 ms, p99 ≤ 60 ms",
+			latencyCells(paced.Latencies, workload.PerEvent(used.Own, paced.Sent), workload.PerEvent(used.Table, paced.Sent))...)
+		t.note = fmt.Sprintf("From the time at which a fixed schedule wanted a record's message sent; the sender was at most %s behind it, which the "+
+			"latencies include. Whatever becomes of an event, the next is sent on time.", milliseconds(paced.Late))
+		return nil
+	})
+}
+
+// eventsOf tells as long as more events are to be sent at a rate.
+func (b *bench) eventsOf(rate int) func(n int) bool {
+	events := int(float64(rate) * b.Duration.Seconds())
+	return func(n int) bool { return n < events }
+}
+
+// isolation is the section of what an organization feels of another.
+func (b *bench) isolation(ctx context.Context) error {
+	t := b.table(fmt.Sprintf("Isolation: another organization's events, %d/s", b.Others), latencyColumns()...)
+	t.note = "From a record's message to its event's receipt, on a fixed schedule. The endpoint that hangs takes requests and never answers, " +
+		"until its timeout of 15 s. The import is in messages of 400 records, and its organization has an endpoint that gets an event of each."
+	every := time.Second / time.Duration(b.Others)
+	if err := b.twoTenants(ctx, "hanging", func(s *workload.Service, one, other *workload.Tenant) error {
+		alone, err := other.Pace(ctx, every, b.eventsOf(b.Others))
+		if err != nil {
+			return err
+		}
+		t.add("nothing else going on", "", latencyCells(alone.Latencies)...)
+		end := one.Inbox.Hang()
+		defer end()
+		if _, err := one.Send(ctx, b.Waiting); err != nil {
+			return err
+		}
+		paced, err := other.Pace(ctx, every, b.eventsOf(b.Others))
+		if err != nil {
+			return err
+		}
+		queues, err := workload.ReadQueues(ctx, s.Queues)
+		left := 0
+		for i := range queues {
+			if queues[i].Deliveries() {
+				left += queues[i].All()
+			}
+		}
+		t.add(fmt.Sprintf("beside an endpoint that hangs, %s events for it sent before (%s left in the queues)",
+			thousands(b.Waiting), thousands(left)), "p99 < 2 s later", latencyCells(paced.Latencies)...)
+		return err
+	}); err != nil {
+		return err
+	}
+	return b.twoTenants(ctx, "import", func(_ *workload.Service, importer, other *workload.Tenant) error {
+		started := time.Now()
+		var arrived atomic.Bool
+		group, grouped := errgroup.WithContext(ctx)
+		group.Go(func() error {
+			defer arrived.Store(true)
+			if err := importer.Import(grouped, b.Imported); err != nil {
+				return err
+			}
+			return importer.Inbox.Await(grouped, b.Imported)
+		})
+		var paced *workload.Paced
+		group.Go(func() (err error) {
+			paced, err = other.Pace(grouped, every, func(int) bool { return !arrived.Load() })
+			return err
+		})
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		t.add(fmt.Sprintf("beside an import of %s records, whose events took %.0f s", thousands(b.Imported), time.Since(started).Seconds()),
+			"p99 < 5 s later", latencyCells(paced.Latencies)...)
+		return nil
+	})
+}
+
+// twoTenants measures on a service with two organizations, which is killed at
+// the end: attempts may still be under way.
+func (b *bench) twoTenants(ctx context.Context, name string, measure func(s *workload.Service, one, other *workload.Tenant) error) error {
+	return b.withService(ctx, name, func(_ *workload.Process, s *workload.Service) error {
+		one, err := b.tenant(ctx, s)
+		if err != nil {
+			return err
+		}
+		other, err := b.tenant(ctx, s)
+		if err != nil {
+			return err
+		}
+		return measure(s, one, other)
+	})
 }

@@ -36,31 +36,31 @@ func judge(e *evidence) []check {
 func (e *evidence) stored() check {
 	c := check{promise: "every record is stored", found: fmt.Sprintf("%d events", e.events)}
 	for _, p := range e.lost {
-		c.breach("%s %s of organization %s is not there", p.kind, p.id, p.of.id)
+		c.breach("%s %s of organization %s is not there", p.kind, p.id, p.of.ID)
 	}
 	return c
 }
 
-// complete holds the rows against what was expected.
+// complete holds the deliveries against what was expected.
 func (e *evidence) complete() check {
-	c := check{promise: "each event has one row for each endpoint that wants it", found: fmt.Sprintf("%d rows", len(e.rows))}
+	c := check{promise: "each event has one delivery for each endpoint that wants it", found: fmt.Sprintf("%d deliveries", len(e.deliveries))}
 	for id, want := range e.expected {
-		if e.rows[id] == nil {
-			c.breach("row %s: no %s for endpoint %s", id, want.eventType, want.endpoint)
+		if e.deliveries[id] == nil {
+			c.breach("delivery %s: no %s for endpoint %s", id, want.eventType, want.endpoint)
 		}
 	}
-	for id, r := range e.rows {
+	for id, r := range e.deliveries {
 		if _, known := e.expected[id]; !known {
-			c.breach("row %s: a %s for endpoint %s that nobody expects", id, r.Type, r.EndpointID)
+			c.breach("delivery %s: a %s for endpoint %s that nobody expects", id, r.Type, r.EndpointID)
 		}
 	}
 	return c
 }
 
 func (e *evidence) ended() check {
-	c := check{promise: "each row is DELIVERED, FAILED or HELD, or the probe of an open circuit"}
+	c := check{promise: "each delivery is DELIVERED, FAILED or HELD, or the probe of an open circuit"}
 	by := map[string]int{}
-	for id, r := range e.rows {
+	for id, r := range e.deliveries {
 		name := string(r.Status)
 		if r.HeldReason != "" {
 			name += " " + string(r.HeldReason)
@@ -69,7 +69,7 @@ func (e *evidence) ended() check {
 		switch {
 		case r.Status == webhook.DeliveryDelivered, r.Status == webhook.DeliveryFailed, r.Status == webhook.DeliveryHeld, r.Pending() && r.Probe:
 		default:
-			c.breach("row %s: %s after %d attempts, next at %v, due at %v, carried by %q", id, name, r.AttemptCount, r.NextAttemptAt, r.DueAt, r.MessageID)
+			c.breach("delivery %s: %s after %d attempts, next at %v, due at %v, carried by %q", id, name, r.AttemptCount, r.NextAttemptAt, r.DueAt, r.MessageID)
 		}
 	}
 	var parts []string
@@ -86,50 +86,50 @@ func (e *evidence) received() check {
 	accepted := map[value.ID]bool{}
 	for i := range e.requests {
 		if e.requests[i].accepted() {
-			accepted[e.requests[i].row] = true
+			accepted[e.requests[i].delivery] = true
 		}
 	}
-	for id, r := range e.rows {
+	for id, r := range e.deliveries {
 		if r.Status == webhook.DeliveryDelivered && !accepted[id] {
-			c.breach("row %s: no receiver has accepted it", id)
+			c.breach("delivery %s: no receiver has accepted it", id)
 		}
 	}
 	c.found = fmt.Sprintf("%d events accepted in %d requests", len(accepted), len(e.requests))
 	return c
 }
 
-// scheduled holds each row's attempts against its schedule and against the
+// scheduled holds each delivery's attempts against its schedule and against the
 // requests that were made.
 func (e *evidence) scheduled() check {
-	c := check{promise: "each row's attempts are those of its schedule, and were made"}
+	c := check{promise: "each delivery's attempts are those of its schedule, and were made"}
 	type answer struct {
-		row    value.ID
-		status int
+		delivery value.ID
+		status   int
 	}
 	made := map[answer]int{}
 	for _, q := range e.requests {
-		made[answer{q.row, q.status}]++
+		made[answer{q.delivery, q.status}]++
 	}
 	recorded := 0
-	for id, r := range e.rows {
+	for id, r := range e.deliveries {
 		recorded += r.AttemptCount
 		if r.AttemptCount != len(r.Attempts) {
-			c.breach("row %s: attemptCount %d with %d attempts", id, r.AttemptCount, len(r.Attempts))
+			c.breach("delivery %s: attemptCount %d with %d attempts", id, r.AttemptCount, len(r.Attempts))
 		}
 		if want := e.expected[id].retries + 1; r.Status == webhook.DeliveryFailed && r.AttemptCount != want {
-			c.breach("row %s: FAILED after %d attempts, want %d", id, r.AttemptCount, want)
+			c.breach("delivery %s: FAILED after %d attempts, want %d", id, r.AttemptCount, want)
 		}
 		for i, a := range r.Attempts {
 			last := i == len(r.Attempts)-1
 			if success := a.Error == nil; success != (last && r.Status == webhook.DeliveryDelivered) {
-				c.breach("row %s: %s, and attempt %d of %d succeeded: %t", id, r.Status, i+1, len(r.Attempts), success)
+				c.breach("delivery %s: %s, and attempt %d of %d succeeded: %t", id, r.Status, i+1, len(r.Attempts), success)
 			}
 			if a.ResponseStatus == nil {
 				continue
 			}
 			key := answer{id, *a.ResponseStatus}
 			if made[key]--; made[key] < 0 {
-				c.breach("row %s: attempt %d was answered %d by nobody", id, i+1, *a.ResponseStatus)
+				c.breach("delivery %s: attempt %d was answered %d by nobody", id, i+1, *a.ResponseStatus)
 			}
 		}
 	}
@@ -137,12 +137,12 @@ func (e *evidence) scheduled() check {
 	return c
 }
 
-// counted holds the endpoints' counters against their rows.
+// counted holds the endpoints' counters against their deliveries.
 func (e *evidence) counted() check {
-	c := check{promise: "each endpoint's counters equal its rows' recorded attempts"}
+	c := check{promise: "each endpoint's counters equal its deliveries' recorded attempts"}
 	want := map[value.ID]webhook.Counters{}
 	var successes, failures int64
-	for _, r := range e.rows {
+	for _, r := range e.deliveries {
 		sum := want[r.EndpointID]
 		for _, a := range r.Attempts {
 			if a.Error == nil {
@@ -160,28 +160,28 @@ func (e *evidence) counted() check {
 		got := e.counters[id]
 		successes, failures = successes+got.SuccessCount, failures+got.FailureCount
 		if got.SuccessCount != w.SuccessCount || got.FailureCount != w.FailureCount {
-			c.breach("endpoint %s: counts %d successes and %d failures, its rows %d and %d", id, got.SuccessCount, got.FailureCount, w.SuccessCount, w.FailureCount)
+			c.breach("endpoint %s: counts %d successes and %d failures, its deliveries %d and %d", id, got.SuccessCount, got.FailureCount, w.SuccessCount, w.FailureCount)
 		}
 	}
 	c.found = fmt.Sprintf("%d successes, %d failures", successes, failures)
 	return c
 }
 
-// genuine holds each request against its signature and the others of its row.
+// genuine holds each request against its signature and the others of its delivery.
 func (e *evidence) genuine() check {
-	c := check{promise: "each request is signed, of a row, and the same on every attempt"}
+	c := check{promise: "each request is signed, of a delivery, and the same on every attempt"}
 	bodies := map[value.ID][sha256.Size]byte{}
 	for _, q := range e.requests {
-		first, known := bodies[q.row]
+		first, known := bodies[q.delivery]
 		switch {
 		case q.wrong != "":
 			c.breach("a request at %s: %s", q.arrived.Format(timeOfDay), q.wrong)
-		case e.rows[q.row] == nil:
-			c.breach("a request at %s: of row %s, which is not there", q.arrived.Format(timeOfDay), q.row)
+		case e.deliveries[q.delivery] == nil:
+			c.breach("a request at %s: of delivery %s, which is not there", q.arrived.Format(timeOfDay), q.delivery)
 		case known && first != q.body:
-			c.breach("row %s: another body at %s", q.row, q.arrived.Format(timeOfDay))
+			c.breach("delivery %s: another body at %s", q.delivery, q.arrived.Format(timeOfDay))
 		}
-		bodies[q.row] = q.body
+		bodies[q.delivery] = q.body
 	}
 	c.found = fmt.Sprintf("%d requests", len(e.requests))
 	return c
@@ -193,8 +193,8 @@ const timeOfDay = "15:04:05.000"
 func (e *evidence) drained() check {
 	c := check{promise: "no queue holds anything, dead letters included", found: fmt.Sprintf("%d queues", len(e.queues))}
 	for _, q := range e.queues {
-		if q.all() > 0 && (q.dead || !q.carries() || e.waiting() > 0) {
-			c.breach("%s: %d visible, %d in flight, %d delayed", q.name, q.visible, q.inFlight, q.delayed)
+		if q.All() > 0 && (q.Dead || !q.Deliveries() || e.waiting() > 0) {
+			c.breach("%s: %d visible, %d in flight, %d delayed", q.Name, q.Visible, q.InFlight, q.Delayed)
 		}
 	}
 	if e.waits != "" {

@@ -6,16 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/lab/workload"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// story is a sound run of three rows of one endpoint: one delivered at once,
+// story is a sound run of three deliveries of one endpoint: one delivered at once,
 // one after a failure, one failed for good.
 type story struct {
 	*evidence
 	endpoint           value.ID
-	first, again, gone value.ID // rows
+	first, again, gone value.ID // deliveries
 	start              time.Time
 }
 
@@ -30,13 +31,13 @@ func newStory() *story {
 		start: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC),
 	}
 	s.evidence = &evidence{
-		events: 3, expected: map[value.ID]expectation{}, rows: map[value.ID]*webhook.Delivery{},
+		events: 3, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{},
 		counters: map[value.ID]webhook.Counters{s.endpoint: {SuccessCount: 2, FailureCount: 3}},
-		queues:   []queueState{{name: "DeliveriesQueue"}, {name: "DeliveriesDLQ", dead: true}},
+		queues:   []workload.Queue{{Name: "DeliveriesQueue"}, {Name: "DeliveriesDLQ", Dead: true}},
 	}
-	s.row(s.first, webhook.DeliveryDelivered, 0)
-	s.row(s.again, webhook.DeliveryDelivered, 0)
-	s.row(s.gone, webhook.DeliveryFailed, 1)
+	s.delivery(s.first, webhook.DeliveryDelivered, 0)
+	s.delivery(s.again, webhook.DeliveryDelivered, 0)
+	s.delivery(s.gone, webhook.DeliveryFailed, 1)
 	s.attempt(s.first, 0, 204, true)
 	s.attempt(s.again, 0, 500, true)
 	s.attempt(s.again, 5*time.Second, 204, true)
@@ -45,19 +46,19 @@ func newStory() *story {
 	return s
 }
 
-func (s *story) row(id value.ID, status webhook.DeliveryStatus, retries int) {
-	s.rows[id] = &webhook.Delivery{ID: id, EndpointID: s.endpoint, Type: "order.created", Status: status, CreatedAt: value.TimeOf(s.start)}
+func (s *story) delivery(id value.ID, status webhook.DeliveryStatus, retries int) {
+	s.deliveries[id] = &webhook.Delivery{ID: id, EndpointID: s.endpoint, Type: "order.created", Status: status, CreatedAt: value.TimeOf(s.start)}
 	s.expected[id] = expectation{s.endpoint, "order.created", retries}
 }
 
-// attempt makes a request of a row, which takes 10 ms, and has it recorded or
+// attempt makes a request of a delivery, which takes 10 ms, and has it recorded or
 // not.
-func (s *story) attempt(row value.ID, after time.Duration, status int, recorded bool) {
+func (s *story) attempt(delivery value.ID, after time.Duration, status int, recorded bool) {
 	at := s.start.Add(after)
 	s.requests = append(s.requests, request{
-		row: row, arrived: at.Add(time.Millisecond), answered: at.Add(10 * time.Millisecond), status: status, body: sha256.Sum256(row[:]),
+		delivery: delivery, arrived: at.Add(time.Millisecond), answered: at.Add(10 * time.Millisecond), status: status, body: sha256.Sum256(delivery[:]),
 	})
-	s.attempts = append(s.attempts, attempt{at.Add(11 * time.Millisecond), workerPID + len(s.attempts), row, status, "1"})
+	s.attempts = append(s.attempts, attempt{at.Add(11 * time.Millisecond), workerPID + len(s.attempts), delivery, status, "1"})
 	if !recorded {
 		return
 	}
@@ -66,14 +67,14 @@ func (s *story) attempt(row value.ID, after time.Duration, status int, recorded 
 		failure := "answered 500 Internal Server Error"
 		a.Error = &failure
 	}
-	r := s.rows[row]
+	r := s.deliveries[delivery]
 	r.Attempts, r.AttemptCount = append(r.Attempts, a), r.AttemptCount+1
 }
 
-// acceptAgain has the first row's event accepted once more, a minute after the
-// first time, of which its row knows nothing.
+// acceptAgain has the first delivery's event accepted once more, a minute after the
+// first time, of which its delivery knows nothing.
 func (s *story) acceptAgain(after time.Duration) {
-	s.rows[s.first].Attempts, s.rows[s.first].AttemptCount = nil, 0
+	s.deliveries[s.first].Attempts, s.deliveries[s.first].AttemptCount = nil, 0
 	s.attempt(s.first, after, 204, true)
 }
 
@@ -105,11 +106,11 @@ func TestTheProbeOfAnOpenCircuitMayLieAhead(t *testing.T) {
 	}
 }
 
-// probe has the row that failed be the probe of an open circuit, with its
+// probe has the delivery that failed be the probe of an open circuit, with its
 // message.
 func (s *story) probe() {
-	s.rows[s.gone].Status, s.rows[s.gone].Probe = webhook.DeliveryPending, true
-	s.queues[0].delayed = 1
+	s.deliveries[s.gone].Status, s.deliveries[s.gone].Probe = webhook.DeliveryPending, true
+	s.queues[0].Delayed = 1
 }
 
 func TestEachPromiseCanBeBroken(t *testing.T) {
@@ -117,15 +118,15 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 		spoil func(*story)
 		want  string // part of the only promise that is broken; several by |
 	}{
-		"a record that was lost":           {func(s *story) { s.lost = []put{{of: &organization{}}} }, "every record"},
-		"a row that was lost":              {func(s *story) { s.lose(s.gone) }, "each event has one row|each request"},
-		"a row of nobody":                  {func(s *story) { delete(s.expected, s.first) }, "each event has one row"},
-		"a row that still waits":           {func(s *story) { s.rows[s.gone].Status = webhook.DeliveryPending }, "each row is"},
-		"a row that was cancelled":         {func(s *story) { s.rows[s.gone].Status = webhook.DeliveryCancelled }, "each row is"},
+		"a record that was lost":           {func(s *story) { s.lost = []put{{of: &tenant{Tenant: &workload.Tenant{}}}} }, "every record"},
+		"a delivery that was lost":         {func(s *story) { s.lose(s.gone) }, "each event has one delivery|each request"},
+		"a delivery of nobody":             {func(s *story) { delete(s.expected, s.first) }, "each event has one delivery"},
+		"a delivery that still waits":      {func(s *story) { s.deliveries[s.gone].Status = webhook.DeliveryPending }, "each delivery is"},
+		"a delivery that was cancelled":    {func(s *story) { s.deliveries[s.gone].Status = webhook.DeliveryCancelled }, "each delivery is"},
 		"a delivery that nobody got":       {func(s *story) { s.requests = s.requests[1:] }, "DELIVERED was received|attempts are those"},
 		"a delivery that was refused":      {func(s *story) { s.requests[0].status = 500 }, "DELIVERED was received|attempts are those"},
 		"a failure before its time":        {func(s *story) { s.expected[s.gone] = expectation{s.endpoint, "", 2} }, "attempts are those"},
-		"an attempt that was counted only": {func(s *story) { s.rows[s.gone].AttemptCount++ }, "attempts are those"},
+		"an attempt that was counted only": {func(s *story) { s.deliveries[s.gone].AttemptCount++ }, "attempts are those"},
 		"an attempt that was kept twice":   {func(s *story) { s.keepTwice() }, "attempts are those"},
 		"a success counted twice":          {func(s *story) { s.counters[s.endpoint] = webhook.Counters{SuccessCount: 3, FailureCount: 3} }, "counters equal"},
 		"a failure not counted":            {func(s *story) { s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 2} }, "counters equal"},
@@ -133,10 +134,10 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 		"counters of what never happened":  {func(s *story) { s.counters[value.NewID()] = webhook.Counters{SuccessCount: 1} }, "counters equal"},
 		"a wrong signature":                {func(s *story) { s.requests[1].wrong = "no matching signature" }, "each request"},
 		"a body that changes":              {func(s *story) { s.requests[2].body[0]++ }, "each request"},
-		"an attempt that is no probe":      {func(s *story) { s.probe(); s.rows[s.gone].Probe = false }, "each row is|no queue"},
-		"two messages for one probe":       {func(s *story) { s.probe(); s.queues[0].delayed = 2 }, "no queue"},
-		"a message that stays":             {func(s *story) { s.queues[0].delayed = 1 }, "no queue"},
-		"a dead letter":                    {func(s *story) { s.queues[1].visible = 1 }, "no queue"},
+		"an attempt that is no probe":      {func(s *story) { s.probe(); s.deliveries[s.gone].Probe = false }, "each delivery is|no queue"},
+		"two messages for one probe":       {func(s *story) { s.probe(); s.queues[0].Delayed = 2 }, "no queue"},
+		"a message that stays":             {func(s *story) { s.queues[0].Delayed = 1 }, "no queue"},
+		"a dead letter":                    {func(s *story) { s.queues[1].Visible = 1 }, "no queue"},
 		"a status that finds something":    {func(s *story) { s.waits = "1 message in ParkQueue" }, "no queue"},
 		"a list that differs":              {func(s *story) { s.differs = "orders lacks one" }, "commerce verify"},
 		"a duplicate by nobody":            {func(s *story) { s.acceptAgain(time.Minute) }, "accepted again"},
@@ -157,15 +158,15 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 	}
 }
 
-// lose forgets a row with what was counted of it.
+// lose forgets a delivery with what was counted of it.
 func (s *story) lose(id value.ID) {
-	delete(s.rows, id)
+	delete(s.deliveries, id)
 	s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 1}
 }
 
-// keepTwice has a row know an attempt twice, and its endpoint count it.
+// keepTwice has a delivery know an attempt twice, and its endpoint count it.
 func (s *story) keepTwice() {
-	r := s.rows[s.gone]
+	r := s.deliveries[s.gone]
 	r.Attempts, r.AttemptCount = append(r.Attempts, r.Attempts[1]), 3
 	s.expected[s.gone] = expectation{s.endpoint, "", 2}
 	s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 4}
@@ -177,22 +178,22 @@ func TestADuplicateIsExplainedByWhatCanHaveCausedIt(t *testing.T) {
 		happens func(*story)
 		want    string // "" when nothing explains it
 	}{
-		"its worker was killed":             {func(s *story) { s.kill("worker", workerPID, soon) }, byWorker},
-		"its worker was killed long after":  {func(s *story) { s.kill("worker", workerPID, later) }, ""},
-		"its worker had gone on":            {func(s *story) { s.goOn(); s.kill("worker", workerPID, soon) }, ""},
-		"the whole, when it had gone on":    {func(s *story) { s.goOn(); s.kill("", 0, soon) }, ""},
-		"its worker was killed before":      {func(s *story) { s.kill("worker", workerPID, -soon) }, ""},
-		"another worker was killed":         {func(s *story) { s.kill("worker", workerPID+100, soon) }, ""},
-		"a dispatcher was killed":           {func(s *story) { s.kill("dispatcher", dispatcherPID, soon) }, ""},
-		"a worker that never told":          {func(s *story) { s.attempts = nil; s.kill("worker", workerPID+100, soon) }, byWorker},
-		"none was killed, and none told":    {func(s *story) { s.attempts = nil }, ""},
-		"the whole was killed":              {func(s *story) { s.kill("", 0, soon) }, byWhole},
-		"the whole was killed long after":   {func(s *story) { s.kill("", 0, later) }, ""},
-		"the table refused, by its worker":  {func(s *story) { s.complain("worker", workerPID, s.first, later) }, byTable},
-		"the table refused another row":     {func(s *story) { s.complain("worker", workerPID, s.again, soon) }, ""},
-		"the table refused another process": {func(s *story) { s.complain("worker", workerPID+100, s.first, soon) }, ""},
-		"the answer came too late":          {func(s *story) { s.giveUp() }, byWire},
-		"a copy that came much later":       {func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, ""},
+		"its worker was killed":              {func(s *story) { s.kill("worker", workerPID, soon) }, byWorker},
+		"its worker was killed long after":   {func(s *story) { s.kill("worker", workerPID, later) }, ""},
+		"its worker had gone on":             {func(s *story) { s.goOn(); s.kill("worker", workerPID, soon) }, ""},
+		"the whole, when it had gone on":     {func(s *story) { s.goOn(); s.kill("", 0, soon) }, ""},
+		"its worker was killed before":       {func(s *story) { s.kill("worker", workerPID, -soon) }, ""},
+		"another worker was killed":          {func(s *story) { s.kill("worker", workerPID+100, soon) }, ""},
+		"a dispatcher was killed":            {func(s *story) { s.kill("dispatcher", dispatcherPID, soon) }, ""},
+		"a worker that never told":           {func(s *story) { s.attempts = nil; s.kill("worker", workerPID+100, soon) }, byWorker},
+		"none was killed, and none told":     {func(s *story) { s.attempts = nil }, ""},
+		"the whole was killed":               {func(s *story) { s.kill("", 0, soon) }, byWhole},
+		"the whole was killed long after":    {func(s *story) { s.kill("", 0, later) }, ""},
+		"the table refused, by its worker":   {func(s *story) { s.complain("worker", workerPID, s.first, later) }, byTable},
+		"the table refused another delivery": {func(s *story) { s.complain("worker", workerPID, s.again, soon) }, ""},
+		"the table refused another process":  {func(s *story) { s.complain("worker", workerPID+100, s.first, soon) }, ""},
+		"the answer came too late":           {func(s *story) { s.giveUp() }, byWire},
+		"a copy that came much later":        {func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, ""},
 	} {
 		s := newStory()
 		s.acceptAgain(time.Minute)
@@ -208,7 +209,7 @@ func TestTwoMessagesOfARowExplainADuplicateOnlyWhenTheyCross(t *testing.T) {
 		want    string
 	}{
 		"a copy at the same time":               {5 * time.Millisecond, func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, byCopy},
-		"a copy of another row":                 {5 * time.Millisecond, func(s *story) { s.copies = []duplicate{{s.start, s.again}} }, ""},
+		"a copy of another delivery":            {5 * time.Millisecond, func(s *story) { s.copies = []duplicate{{s.start, s.again}} }, ""},
 		"a copy after the outcome was written":  {bookkeeping + time.Second, func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, ""},
 		"a dispatcher that was killed":          {5 * time.Millisecond, func(s *story) { s.kill("dispatcher", dispatcherPID, -time.Second) }, bySender},
 		"a dispatcher that failed":              {5 * time.Millisecond, func(s *story) { s.complain("dispatcher", dispatcherPID, value.ID{}, -time.Second) }, bySender},
@@ -223,8 +224,8 @@ func TestTwoMessagesOfARowExplainADuplicateOnlyWhenTheyCross(t *testing.T) {
 	}
 }
 
-func (s *story) complain(function string, pid int, row value.ID, after time.Duration) {
-	s.complaints = append(s.complaints, complaint{s.start.Add(after), function, pid, row})
+func (s *story) complain(function string, pid int, delivery value.ID, after time.Duration) {
+	s.complaints = append(s.complaints, complaint{s.start.Add(after), function, pid, delivery})
 }
 
 // goOn has the process that made the first request make another in a later
@@ -233,11 +234,11 @@ func (s *story) goOn() {
 	s.attempts = append(s.attempts, attempt{s.start.Add(100 * time.Millisecond), workerPID, s.again, 500, "2"})
 }
 
-// giveUp has the row know the attempt that was accepted first as one that
+// giveUp has the delivery know the attempt that was accepted first as one that
 // failed.
 func (s *story) giveUp() {
 	reason := "timed out after 5 s waiting for headers"
-	r := s.rows[s.first]
+	r := s.deliveries[s.first]
 	r.Attempts = append([]webhook.Attempt{{At: value.TimeOf(s.start), DurationMs: 5000, Error: &reason}}, r.Attempts...)
 	r.AttemptCount++
 }

@@ -1,10 +1,6 @@
-// Package chaos breaks the whole service while it works and then checks what
-// it promises: it runs commerce run in a process of its own, sends records,
-// kills functions and the whole at random, fails the table, duplicates and
-// delays messages, lets receivers fail, and, once all is calm, holds what was
-// sent against what was stored, counted and received. It promises checks that
-// use nothing of the service but its table, its queues and its receivers' own
-// notes, that every figure in a report was seen, and that nothing outlives a
-// run. What is broken at a moment is chosen by a seed, but the moments are the
-// machine's: a seed brings the same kinds of trouble, not the same run.
+// Package chaos runs the whole service, every function as processes that can be
+// killed, and breaks it in every way at once: it kills processes, fails requests
+// to the table, delays and repeats messages and has receivers misbehave. Then it
+// compares what was sent with what was stored, counted and received, and reports
+// whether each promise of the service holds.
 package chaos

@@ -13,7 +13,7 @@ import (
 )
 
 // The service delivers at least once. An event is accepted again when the
-// answer to an earlier request was never written into its row, and only these
+// answer to an earlier request was never written into its delivery, and only these
 // causes of that are taken for an explanation:
 const (
 	// The worker's process that made the request was killed before it could
@@ -22,10 +22,10 @@ const (
 	byWhole  = "the whole was killed"
 	// The worker's process logged that it could not write the outcome.
 	byTable = "the table did not take the outcome"
-	// The row knows the attempt, as one that failed: the answer came when the
+	// The delivery knows the attempt, as one that failed: the answer came when the
 	// worker had given up, or its connection broke.
 	byWire = "the answer did not arrive in time"
-	// Two messages of the row were worked on side by side, of which one was
+	// Two messages of the delivery were worked on side by side, of which one was
 	// sent once more by the run itself,
 	byCopy = "a copy of its message was worked on at the same time"
 	// or by a dispatcher or sweeper that was killed, or failed, before it knew
@@ -43,13 +43,13 @@ const (
 	// telling is how long after an answer a process may not have logged it yet.
 	telling = 2 * time.Second
 	// skew is how much later than a request an attempt may seem to begin, of
-	// which the row keeps milliseconds.
+	// which the delivery keeps milliseconds.
 	skew = 2 * time.Millisecond
 )
 
-// trail is what is known of one row's way.
+// trail is what is known of one delivery's way.
 type trail struct {
-	row      *webhook.Delivery
+	delivery *webhook.Delivery
 	requests []*request
 	attempts []attempt
 }
@@ -65,7 +65,7 @@ type causes struct {
 	copied  map[value.ID][]time.Time
 }
 
-// cause is what explains an answer that a row does not know of, and how long
+// cause is what explains an answer that a delivery does not know of, and how long
 // after the answer it was.
 type cause struct {
 	why   string // "" for nothing
@@ -96,28 +96,28 @@ func (e *evidence) causes() *causes {
 		if sends(one.function) {
 			k.senders = append(k.senders, one.at)
 		}
-		if one.function == "worker" && !one.row.IsZero() {
-			k.failed[one.row] = append(k.failed[one.row], one)
+		if one.function == "worker" && !one.delivery.IsZero() {
+			k.failed[one.delivery] = append(k.failed[one.delivery], one)
 		}
 	}
 	for _, one := range e.copies {
-		k.copied[one.row] = append(k.copied[one.row], one.at)
+		k.copied[one.delivery] = append(k.copied[one.delivery], one.at)
 	}
 	return k
 }
 
-// trails puts together what is known of each row that was accepted.
+// trails puts together what is known of each delivery that was accepted.
 func (e *evidence) trails() map[value.ID]*trail {
 	found := map[value.ID]*trail{}
 	for i := range e.requests {
 		q := &e.requests[i]
-		if found[q.row] == nil {
-			found[q.row] = &trail{row: e.rows[q.row]}
+		if found[q.delivery] == nil {
+			found[q.delivery] = &trail{delivery: e.deliveries[q.delivery]}
 		}
-		found[q.row].requests = append(found[q.row].requests, q)
+		found[q.delivery].requests = append(found[q.delivery].requests, q)
 	}
 	for _, a := range e.attempts {
-		if t := found[a.row]; t != nil {
+		if t := found[a.delivery]; t != nil {
 			t.attempts = append(t.attempts, a)
 		}
 	}
@@ -128,7 +128,7 @@ func (e *evidence) trails() map[value.ID]*trail {
 }
 
 // duplicates counts what was accepted more than once, and holds each answer
-// that no row knows of against what may explain it. It returns how many there
+// that no delivery knows of against what may explain it. It returns how many there
 // were of each cause.
 func (e *evidence) duplicates() (check, map[string]int) {
 	c := check{promise: "what was accepted again is explained"}
@@ -145,7 +145,7 @@ func (e *evidence) duplicates() (check, map[string]int) {
 		for _, q := range t.unknown(accepted) {
 			found := k.explain(t, q)
 			if found.why == "" {
-				c.breach("row %s: accepted at %s, and nothing explains why its row does not know%s", id, q.arrived.Format(timeOfDay), t.history())
+				c.breach("delivery %s: accepted at %s, and nothing explains why its delivery does not know%s", id, q.arrived.Format(timeOfDay), t.history())
 				continue
 			}
 			explained[found.why]++
@@ -154,7 +154,7 @@ func (e *evidence) duplicates() (check, map[string]int) {
 	}
 	c.found = fmt.Sprintf("%d accepted again", again)
 	for _, why := range slices.SortedFunc(maps.Keys(explained), func(a, b string) int { return cmp.Compare(explained[b], explained[a]) }) {
-		c.found += fmt.Sprintf("\n          %4d answers that no row knows of: %s", explained[why], why)
+		c.found += fmt.Sprintf("\n          %4d answers that no delivery knows of: %s", explained[why], why)
 		if after := longest[why]; after > 0 {
 			c.found += fmt.Sprintf(", at most %s later", after.Round(time.Millisecond))
 		}
@@ -163,13 +163,13 @@ func (e *evidence) duplicates() (check, map[string]int) {
 }
 
 // unknown returns the requests that were accepted and are not the success that
-// the row knows of.
+// the delivery knows of.
 func (t *trail) unknown(accepted []*request) []*request {
-	if t.row == nil {
+	if t.delivery == nil {
 		return nil // which another check tells
 	}
 	left := slices.Clone(accepted)
-	for _, a := range t.row.Attempts {
+	for _, a := range t.delivery.Attempts {
 		if a.Error != nil {
 			continue
 		}
@@ -188,7 +188,7 @@ func (t *trail) unknown(accepted []*request) []*request {
 
 // explain finds the cause.
 func (k *causes) explain(t *trail, q *request) cause {
-	for _, a := range t.row.Attempts {
+	for _, a := range t.delivery.Attempts {
 		if a.Error != nil && a.ResponseStatus == nil && within(q.arrived, a.At.Std().Add(-skew), a.At.Std().Add(a.Duration()+skew)) {
 			return cause{why: byWire}
 		}
@@ -196,13 +196,13 @@ func (k *causes) explain(t *trail, q *request) cause {
 	if found := k.ended(t, q); found.why != "" || !t.crossed(q) {
 		return found
 	}
-	for _, at := range k.copied[q.row] {
+	for _, at := range k.copied[q.delivery] {
 		if at.Before(q.answered.Add(bookkeeping)) {
 			return cause{why: byCopy}
 		}
 	}
 	for _, at := range k.senders {
-		if within(at, t.row.CreatedAt.Std().Add(-bookkeeping), q.answered.Add(bookkeeping)) {
+		if within(at, t.delivery.CreatedAt.Std().Add(-bookkeeping), q.answered.Add(bookkeeping)) {
 			return cause{why: bySender}
 		}
 	}
@@ -213,7 +213,7 @@ func (k *causes) explain(t *trail, q *request) cause {
 // or could not write it.
 func (k *causes) ended(t *trail, q *request) cause {
 	made, told := t.madeBy(q)
-	for _, one := range k.failed[q.row] {
+	for _, one := range k.failed[q.delivery] {
 		if told && one.pid == made.pid && within(one.at, q.arrived, q.answered.Add(invocation)) {
 			return cause{byTable, one.at.Sub(q.answered)}
 		}
@@ -241,7 +241,7 @@ func (k *causes) ended(t *trail, q *request) cause {
 // first.
 func (k *causes) wentOn(made attempt, killed time.Time) bool {
 	return slices.ContainsFunc(k.made[made.pid], func(a attempt) bool {
-		return a.by != made.by && within(a.at, made.at, killed)
+		return a.invocation != made.invocation && within(a.at, made.at, killed)
 	})
 }
 
@@ -257,7 +257,7 @@ func (t *trail) madeBy(q *request) (made attempt, told bool) {
 	return attempt{}, false
 }
 
-// crossed tells whether another request of the row was made, or on its way
+// crossed tells whether another request of the delivery was made, or on its way
 // into the table, at the same time.
 func (t *trail) crossed(q *request) bool {
 	end := func(q *request) time.Time {
@@ -271,7 +271,7 @@ func (t *trail) crossed(q *request) bool {
 	})
 }
 
-// history writes down a row's way, for somebody who has to find out.
+// history writes down a delivery's way, for somebody who has to find out.
 func (t *trail) history() string {
 	var b strings.Builder
 	for _, q := range t.requests {
@@ -280,7 +280,7 @@ func (t *trail) history() string {
 	for _, a := range t.attempts {
 		fmt.Fprintf(&b, "\n      logged  %s by process %d: %d", a.at.Local().Format(timeOfDay), a.pid, a.status)
 	}
-	for _, a := range t.row.Attempts {
+	for _, a := range t.delivery.Attempts {
 		status := 0
 		if a.ResponseStatus != nil {
 			status = *a.ResponseStatus

@@ -7,11 +7,12 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/lab/workload"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// expectation is a row that there must be: an event for an endpoint that
+// expectation is a delivery that there must be: an event for an endpoint that
 // subscribes to it.
 type expectation struct {
 	endpoint  value.ID
@@ -26,11 +27,11 @@ type evidence struct {
 	// What was sent, and what must have become of it.
 	events   int
 	lost     []put                    // records that the table does not hold
-	expected map[value.ID]expectation // by the row's id
+	expected map[value.ID]expectation // by the delivery's id
 
 	// What the service has stored.
-	rows     map[value.ID]*webhook.Delivery
-	counters map[value.ID]webhook.Counters // by endpoint
+	deliveries map[value.ID]*webhook.Delivery
+	counters   map[value.ID]webhook.Counters // by endpoint
 
 	// What was done, and what the receivers and the service tell of it.
 	requests   []request
@@ -40,31 +41,31 @@ type evidence struct {
 	copies     []duplicate
 	held       int // messages that were taken and given back late
 
-	queues   []queueState
+	queues   []workload.Queue
 	redriven map[string]string // what commerce redrive said, by what it was told to move
 	differs  string            // what commerce verify said when it found a difference, else ""
 	waits    string            // what commerce status said when it found something that waits, else ""
 }
 
 // collect reads what the service has stored. Only what was sent before counts.
-func collect(ctx context.Context, table *dynamo.Table, orgs []*organization, puts []put) (*evidence, error) {
-	e := &evidence{at: time.Now(), expected: map[value.ID]expectation{}, rows: map[value.ID]*webhook.Delivery{}, counters: map[value.ID]webhook.Counters{}}
-	for _, o := range orgs {
-		if err := e.expect(ctx, table, o, puts); err != nil {
+func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts []put) (*evidence, error) {
+	e := &evidence{at: time.Now(), expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{}, counters: map[value.ID]webhook.Counters{}}
+	for _, t := range tenants {
+		if err := e.expect(ctx, table, t, puts); err != nil {
 			return nil, err
 		}
-		err := table.AllDeliveries(ctx, o.id, func(r *webhook.Delivery) error {
-			e.rows[r.ID] = r
+		err := table.AllDeliveries(ctx, t.ID, func(r *webhook.Delivery) error {
+			e.deliveries[r.ID] = r
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read the rows of an organization: %w", err)
+			return nil, fmt.Errorf("read the deliveries of an organization: %w", err)
 		}
 		var ids []value.ID
-		for _, p := range o.endpoints {
+		for _, p := range t.endpoints {
 			ids = append(ids, p.id)
 		}
-		found, err := table.Counters(ctx, o.id, ids...)
+		found, err := table.Counters(ctx, t.ID, ids...)
 		if err != nil {
 			return nil, fmt.Errorf("read the counters of an organization: %w", err)
 		}
@@ -75,12 +76,12 @@ func collect(ctx context.Context, table *dynamo.Table, orgs []*organization, put
 	return e, nil
 }
 
-// expect adds the rows that an organization's records mean. An event's id
+// expect adds the deliveries that an organization's records mean. An event's id
 // follows from the revision that its record was stored with, once.
-func (e *evidence) expect(ctx context.Context, table *dynamo.Table, o *organization, puts []put) error {
+func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, puts []put) error {
 	byKind := map[commerce.Kind][]put{}
 	for _, p := range puts {
-		if p.of == o {
+		if p.of == t {
 			byKind[p.kind] = append(byKind[p.kind], p)
 			e.events += len(p.events)
 		}
@@ -90,7 +91,7 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, o *organizat
 		for i, p := range sent {
 			ids[i] = p.id
 		}
-		stored, err := table.Records(ctx, o.id, kind, ids)
+		stored, err := table.Records(ctx, t.ID, kind, ids)
 		if err != nil {
 			return fmt.Errorf("read the records of an organization: %w", err)
 		}
@@ -99,16 +100,16 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, o *organizat
 				e.lost = append(e.lost, p)
 				continue
 			}
-			e.expectEvents(o, p, stored[p.id].Revision)
+			e.expectEvents(t, p, stored[p.id].Revision)
 		}
 	}
 	return nil
 }
 
-func (e *evidence) expectEvents(o *organization, p put, revision value.Time) {
+func (e *evidence) expectEvents(t *tenant, p put, revision value.Time) {
 	for _, eventType := range p.events {
-		event := commerce.EventID(p.kind, o.id, p.id, revision, eventType)
-		for _, to := range o.endpoints {
+		event := commerce.EventID(p.kind, t.ID, p.id, revision, eventType)
+		for _, to := range t.endpoints {
 			if commerce.Matches(to.subscribed, eventType) {
 				e.expected[webhook.DeliveryID(event, to.id)] = expectation{to.id, eventType, to.retries}
 			}
@@ -116,11 +117,11 @@ func (e *evidence) expectEvents(o *organization, p put, revision value.Time) {
 	}
 }
 
-// pending counts the rows that an attempt lies ahead of, and tells when the
+// pending counts the deliveries that an attempt lies ahead of, and tells when the
 // last of them is due. The probe of an open circuit is none of them: it comes
 // again as long as its endpoint is dead.
 func (e *evidence) pending() (n int, last time.Time) {
-	for _, r := range e.rows {
+	for _, r := range e.deliveries {
 		if !r.Pending() || r.Probe {
 			continue
 		}
@@ -132,9 +133,9 @@ func (e *evidence) pending() (n int, last time.Time) {
 	return n, last
 }
 
-// probes counts the rows that go out as probes of open circuits.
+// probes counts the deliveries that go out as probes of open circuits.
 func (e *evidence) probes() (n int) {
-	for _, r := range e.rows {
+	for _, r := range e.deliveries {
 		if r.Pending() && r.Probe {
 			n++
 		}
@@ -146,8 +147,8 @@ func (e *evidence) probes() (n int) {
 // bring probes.
 func (e *evidence) waiting() (n int) {
 	for i := range e.queues {
-		if !e.queues[i].dead {
-			n += e.queues[i].all()
+		if !e.queues[i].Dead {
+			n += e.queues[i].All()
 		}
 	}
 	return n - e.probes()

@@ -3,22 +3,21 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// sample is a record to be put once, and what the documentation says that this
-// means.
+// sample is a record to be put once, and the events that the documentation
+// promises for it.
 type sample struct {
 	kind   commerce.Kind
 	fields map[string]any
@@ -56,71 +55,66 @@ func samples() []sample {
 
 // put is a record that was sent.
 type put struct {
-	of     *organization
+	of     *tenant
 	kind   commerce.Kind
 	id     value.ID
 	events []string
 }
 
-// load sends records until they mean as many events as are wanted.
+// load sends records until their events are as many as are wanted.
 type load struct {
-	random *rand.Rand
-	orgs   []*organization
-	want   int // events
+	random  *rand.Rand
+	tenants []*tenant
+	want    int // events
 
 	mu     sync.Mutex
 	puts   []put
-	events int // that the records sent so far mean
+	events int // of the records sent so far
 }
 
-// sent returns how many events the records sent so far mean.
+// sent returns how many events the records sent so far have.
 func (l *load) sent() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.events
 }
 
-func (l *load) done() bool { return l.sent() >= l.want }
-
 // message draws the next message of one to twenty records.
-func (l *load) message() (body, group string, records []put) {
+func (l *load) message() (body, group string, puts []put) {
 	const most = 20
-	o := l.orgs[l.random.IntN(len(l.orgs))]
+	t := l.tenants[l.random.IntN(len(l.tenants))]
 	all := samples()
 	missing := l.want - l.sent()
-	var entries []map[string]any
+	var records []map[string]any
 	for n := 1 + l.random.IntN(most); n > 0 && missing > 0; n-- {
-		s := all[l.random.IntN(len(all))]
-		record := map[string]any{"id": value.NewID()}
-		for name, v := range s.fields {
-			record[name] = v
-		}
-		entries = append(entries, map[string]any{"kind": s.kind, "op": "put", "version": 1, "record": record})
-		records = append(records, put{o, s.kind, record["id"].(value.ID), s.events}) //nolint:forcetypeassert // set above
+		s, id := all[l.random.IntN(len(all))], value.NewID()
+		record := map[string]any{"id": id}
+		maps.Copy(record, s.fields)
+		records = append(records, map[string]any{"kind": s.kind, "op": "put", "version": 1, "record": record})
+		puts = append(puts, put{t, s.kind, id, s.events})
 		missing -= len(s.events)
 	}
-	text, err := json.Marshal(map[string]any{"organizationId": o.id, "records": entries})
+	text, err := json.Marshal(map[string]any{"organizationId": t.ID, "records": records})
 	if err != nil {
 		panic(fmt.Sprintf("a message of texts and numbers that is no JSON: %v", err))
 	}
-	return string(text), o.id.String(), records
+	return string(text), t.ID.String(), puts
 }
 
-// run sends the messages spread over the time, or as soon as they may in what
-// is left of it. A message counts as sent when the queue has acknowledged it,
-// however often it takes; one in ten is sent twice and one in ten late.
+// run sends the messages evenly over the time, or without a pause when it is
+// late. A message counts as sent when the queue has acknowledged it, however
+// often that is tried. One in ten is sent twice and one in ten late.
 func (l *load) run(ctx context.Context, queue func() (*sqs.Client, string), within time.Duration) error {
 	started := time.Now()
-	for !l.done() {
-		if due := time.Duration(float64(within) * float64(l.sent()) / float64(l.want)); time.Since(started) < due {
+	for sent := 0; sent < l.want; sent = l.sent() {
+		if due := time.Duration(float64(within) * float64(sent) / float64(l.want)); time.Since(started) < due {
 			if err := pause.For(ctx, due-time.Since(started)); err != nil {
 				return err
 			}
 		}
-		body, group, records := l.message()
-		draw := l.random.IntN(10)
+		body, group, puts := l.message()
 		times, delay := 1, int32(0)
-		switch draw {
+		switch l.random.IntN(10) {
 		case 0:
 			times = 2
 		case 1:
@@ -131,27 +125,27 @@ func (l *load) run(ctx context.Context, queue func() (*sqs.Client, string), with
 				return err
 			}
 		}
-		l.add(records)
+		l.add(puts)
 	}
 	return nil
 }
 
-func (l *load) add(records []put) {
+func (l *load) add(puts []put) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.puts = append(l.puts, records...)
-	for _, p := range records {
+	l.puts = append(l.puts, puts...)
+	for _, p := range puts {
 		l.events += len(p.events)
 	}
 }
 
-// send repeats until the queue has acknowledged the message: it goes away with
-// the service.
+// send repeats until the queue, which dies with the service, has acknowledged
+// the message.
 func send(ctx context.Context, queue func() (*sqs.Client, string), body, group string, delay int32) error {
-	const patience, interval = 2 * time.Second, 50 * time.Millisecond
+	const timeout, interval = 2 * time.Second, 50 * time.Millisecond
 	for {
 		client, url := queue()
-		trying, cancel := context.WithTimeout(ctx, patience)
+		trying, cancel := context.WithTimeout(ctx, timeout)
 		_, err := client.SendMessage(trying, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageGroupId: &group, DelaySeconds: delay})
 		cancel()
 		if err == nil {
@@ -161,9 +155,4 @@ func send(ctx context.Context, queue func() (*sqs.Client, string), body, group s
 			return err
 		}
 	}
-}
-
-// newQueues is a client of a local queue server, which tries each call once.
-func newQueues(endpoint string) *sqs.Client {
-	return sqs.NewFromConfig(runner.AWSConfig(), func(o *sqs.Options) { o.BaseEndpoint, o.Retryer = &endpoint, aws.NopRetryer{} })
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,25 +14,61 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/commerce-integration/service/pkg/lab/workload"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// temper is how a receiver behaves.
-type temper uint8
+// behaviour is how a receiver answers.
+type behaviour uint8
 
 const (
-	steady    temper = iota // answers everything with success
-	flaky                   // fails half of the requests, in every way
-	hanging                 // like flaky, and some of its answers never come
-	dead                    // refuses connections
-	returning               // answers 503 for a while, then with success
+	steady    behaviour = iota // answers everything with success
+	flaky                      // fails half of the requests, in every way
+	hanging                    // like flaky, and some of its answers never come
+	dead                       // refuses connections
+	returning                  // answers 503 for a while, then with success
 )
 
-// request is one that a receiver got, as it knows of it itself.
+// endpoint is an endpoint of the service with its receiver's side.
+type endpoint struct {
+	behaviour  behaviour
+	retries    int
+	timeout    int // seconds
+	subscribed []string
+
+	id     value.ID
+	verify *standardwebhooks.Webhook
+}
+
+// endpoints are those of an organization; each event that is sent is for one of
+// them at least.
+func endpoints(first bool) []*endpoint {
+	all := []*endpoint{
+		{behaviour: flaky, retries: 2, timeout: 5, subscribed: []string{"order.created", "order.confirmed", "order.paid"}},
+		{behaviour: flaky, retries: 2, timeout: 5, subscribed: []string{"payment.*", "order.completed", "order.fulfilled", "order.shipped", "order.cancelled"}},
+		{behaviour: flaky, retries: 1, timeout: 5, subscribed: []string{"invoice.*"}},
+		{behaviour: steady, retries: 2, timeout: 10, subscribed: []string{"product.*", "customer.created"}},
+		{behaviour: hanging, retries: 2, timeout: 2, subscribed: []string{"product.created"}},
+	}
+	if first {
+		all = append(all,
+			&endpoint{behaviour: dead, retries: 2, timeout: 5, subscribed: []string{"customer.created"}},
+			&endpoint{behaviour: returning, retries: 2, timeout: 5, subscribed: []string{"invoice.issued"}})
+	}
+	return all
+}
+
+// tenant is an organization with its endpoints.
+type tenant struct {
+	*workload.Tenant
+	endpoints []*endpoint
+}
+
+// request is one that a receiver got, as the receiver knows it.
 type request struct {
-	row      value.ID
+	delivery value.ID
 	arrived  time.Time
 	answered time.Time // zero: the connection was cut, or the client gave up
 	status   int       // 0 likewise
@@ -51,45 +86,46 @@ type receivers struct {
 
 	mu        sync.Mutex
 	random    *rand.Rand
-	returnsAt time.Time // when those that return do
+	returnsAt time.Time // when the endpoints that return do
 	endpoints []*endpoint
 	requests  []*request
 }
 
-func startReceivers(ctx context.Context, seed uint64) (*receivers, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+func startReceivers(ctx context.Context, random *rand.Rand) (r *receivers, err error) {
+	r = &receivers{random: random}
+	r.server, r.base, err = workload.Serve(ctx, r)
+	return r, err
+}
+
+// subscribe makes an endpoint in the service and serves it under its number.
+// The port of a dead one is never listened on.
+func (r *receivers) subscribe(ctx context.Context, t *tenant, e *endpoint) error {
+	base := r.base
+	if e.behaviour == dead {
+		base = "http://127.0.0.1:1"
+	}
+	created, err := t.CreateEndpoint(ctx, map[string]any{
+		"url": base + "/" + strconv.Itoa(len(r.endpoints)), "events": e.subscribed, "retryCount": e.retries, "timeoutSeconds": e.timeout,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("listen for webhooks: %w", err)
+		return err
 	}
-	r := &receivers{base: "http://" + l.Addr().String(), random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // trouble is to repeat
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
-	go r.server.Serve(l) //nolint:errcheck // it ends by Close
-	return r, nil
-}
-
-// comeBack says when those that return do.
-func (r *receivers) comeBack(at time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.returnsAt = at
-}
-
-func (r *receivers) close() error { return r.server.Close() }
-
-// url is where the endpoint of that number is reached. The port of a dead one
-// is never listened on.
-func (r *receivers) url(number int, t temper) string {
-	if t == dead {
-		return "http://127.0.0.1:1/" + strconv.Itoa(number)
+	e.id = created.ID
+	if e.verify, err = standardwebhooks.NewWebhook(created.Secret); err != nil {
+		return fmt.Errorf("the secret of an endpoint: %w", err)
 	}
-	return r.base + "/" + strconv.Itoa(number)
-}
-
-// add serves an endpoint under its number, which is its place.
-func (r *receivers) add(e *endpoint) {
+	t.endpoints = append(t.endpoints, e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.endpoints = append(r.endpoints, e)
+	return nil
+}
+
+// returnAt says when the endpoints that return do.
+func (r *receivers) returnAt(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.returnsAt = at
 }
 
 // seen returns the requests that came before a time.
@@ -104,24 +140,26 @@ func (r *receivers) seen(before time.Time) (all []request) {
 	return all
 }
 
-// ServeHTTP takes a webhook and answers as the endpoint's temper says.
+// ServeHTTP takes a webhook and answers as the endpoint behaves.
 func (r *receivers) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	arrived := time.Now()
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client is gone
 	}
-	e := r.endpoint(req.URL.Path)
-	if e == nil {
+	number, err := strconv.Atoi(strings.TrimPrefix(req.URL.Path, "/"))
+	r.mu.Lock()
+	if err != nil || number < 0 || number >= len(r.endpoints) {
+		r.mu.Unlock()
 		http.NotFound(w, req)
 		return
 	}
+	e := r.endpoints[number]
+	answer := r.choose(e.behaviour, arrived)
 	q := e.read(req, body, arrived)
-	r.mu.Lock()
 	r.requests = append(r.requests, q)
-	does := r.choose(e.temper, arrived)
 	r.mu.Unlock()
-	status := does(w, req)
+	status := answer(w, req)
 	if status == 0 || req.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -132,22 +170,12 @@ func (r *receivers) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	q.status, q.answered = status, time.Now()
 }
 
-func (r *receivers) endpoint(path string) *endpoint {
-	number, err := strconv.Atoi(strings.TrimPrefix(path, "/"))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil || number < 0 || number >= len(r.endpoints) {
-		return nil
-	}
-	return r.endpoints[number]
-}
-
 // read checks a request as its receiver would.
 func (e *endpoint) read(req *http.Request, body []byte, arrived time.Time) *request {
 	q := &request{arrived: arrived, body: sha256.Sum256(body)}
 	event, err := value.ParseID(req.Header.Get(standardwebhooks.HeaderWebhookID))
 	if err == nil {
-		q.row = webhook.DeliveryID(event, e.id)
+		q.delivery = webhook.DeliveryID(event, e.id)
 		err = e.verify.Verify(body, req.Header)
 	}
 	if err != nil {
@@ -156,60 +184,54 @@ func (e *endpoint) read(req *http.Request, body []byte, arrived time.Time) *requ
 	return q
 }
 
-// behaviour does what comes before an answer and returns its status, 0 to cut
-// the connection.
-type behaviour func(w http.ResponseWriter, req *http.Request) int
+// answer does what comes before the status and returns it, 0 to cut the
+// connection.
+type answer func(w http.ResponseWriter, req *http.Request) (status int)
 
 // choose draws what becomes of a request. The caller holds the lock.
-func (r *receivers) choose(t temper, now time.Time) behaviour {
+func (r *receivers) choose(b behaviour, now time.Time) answer {
 	draw, wait := r.random.IntN(100), time.Duration(r.random.Int64N(int64(700*time.Millisecond)))
 	switch {
-	case t == steady:
-		return answering(http.StatusNoContent)
-	case t == returning && now.Before(r.returnsAt):
-		return answering(http.StatusServiceUnavailable)
-	case t == returning:
-		return answering(http.StatusOK)
-	case t == hanging && draw < 5:
-		return hang
+	case b == steady:
+		return answerWith(http.StatusNoContent)
+	case b == returning && now.Before(r.returnsAt):
+		return answerWith(http.StatusServiceUnavailable)
+	case b == returning:
+		return answerWith(http.StatusOK)
+	case b == hanging && draw < 5:
+		return answerLate(time.Hour, 0) // later than any client waits
 	case draw < 18:
-		return answering(http.StatusInternalServerError)
+		return answerWith(http.StatusInternalServerError)
 	case draw < 26:
-		return afterwards(http.StatusTooManyRequests, "2")
+		return askToRetry(http.StatusTooManyRequests, "2")
 	case draw < 32:
-		return afterwards(http.StatusServiceUnavailable, "1")
+		return askToRetry(http.StatusServiceUnavailable, "1")
 	case draw < 44:
-		return func(http.ResponseWriter, *http.Request) int { return 0 }
+		return answerWith(0)
 	case draw < 50:
-		return late(wait, http.StatusBadGateway)
+		return answerLate(wait, http.StatusBadGateway)
 	case draw < 54:
-		return late(wait, http.StatusOK)
+		return answerLate(wait, http.StatusOK)
 	}
-	return answering(http.StatusNoContent)
+	return answerWith(http.StatusNoContent)
 }
 
-func answering(status int) behaviour {
+func answerWith(status int) answer {
 	return func(http.ResponseWriter, *http.Request) int { return status }
 }
 
-func afterwards(status int, seconds string) behaviour {
+func askToRetry(status int, seconds string) answer {
 	return func(w http.ResponseWriter, _ *http.Request) int {
 		w.Header().Set("Retry-After", seconds)
 		return status
 	}
 }
 
-func late(by time.Duration, status int) behaviour {
+func answerLate(by time.Duration, status int) answer {
 	return func(_ http.ResponseWriter, req *http.Request) int {
 		if pause.For(req.Context(), by) != nil {
 			return 0
 		}
 		return status
 	}
-}
-
-// hang never answers.
-func hang(_ http.ResponseWriter, req *http.Request) int {
-	<-req.Context().Done()
-	return 0
 }

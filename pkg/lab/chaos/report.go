@@ -18,7 +18,7 @@ const mostExamples = 5
 // report is what a run came to.
 type report struct {
 	title   string
-	lives   []string // what each life of the service was like
+	runs    []string // what each run of the service was like
 	calmAt  time.Time
 	took    time.Duration // until everything had come to its end
 	checks  []check
@@ -27,10 +27,10 @@ type report struct {
 
 // count adds what happened, beside which the checks are to be read.
 func (r *report) count(e *evidence, messages map[string]int) {
-	r.add("kills", "%d (%s)", len(e.kills), tallied(e.killed()))
+	r.add("kills", "%d (%s)", len(e.kills), countsText(e.killed()))
 	statuses, early := e.answers(r.calmAt)
-	r.add("requests", "%d (%s), %d of them before the calm", len(e.requests), tallied(statuses), early)
-	r.add("outcomes lost", "%d requests whose outcome is in no row", len(e.requests)-e.recorded())
+	r.add("requests", "%d (%s), %d of them before the calm", len(e.requests), countsText(statuses), early)
+	r.add("outcomes lost", "%d requests whose outcome is in no delivery", len(e.requests)-e.recorded())
 	r.add("messages", "%d held back, %d sent once more", e.held, len(e.copies))
 	r.add("errors logged", "%d", len(e.complaints))
 	const most = 8
@@ -75,11 +75,11 @@ func (e *evidence) answers(before time.Time) (by map[string]int, early int) {
 	return by, early
 }
 
-// recorded counts the attempts that the rows know of and that came to their
+// recorded counts the attempts that the deliveries know of and that came to their
 // receivers.
 func (e *evidence) recorded() (n int) {
-	for _, row := range e.rows {
-		for _, a := range row.Attempts {
+	for _, delivery := range e.deliveries {
+		for _, a := range delivery.Attempts {
 			if a.ResponseStatus != nil || reached(a) {
 				n++
 			}
@@ -93,7 +93,7 @@ func reached(a webhook.Attempt) bool {
 	return a.Error != nil && !strings.Contains(*a.Error, "refused")
 }
 
-func tallied(by map[string]int) string {
+func countsText(by map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		parts = append(parts, fmt.Sprintf("%s %d", name, by[name]))
@@ -112,8 +112,8 @@ func (r *report) failed() (n int) {
 
 func (r *report) write(out io.Writer) {
 	fmt.Fprintf(out, "\n%s, %s\n\n", r.title, r.took.Round(time.Second))
-	for i, life := range r.lives {
-		fmt.Fprintf(out, "  life %d          %s\n", i+1, life)
+	for i, text := range r.runs {
+		fmt.Fprintf(out, "  run %d           %s\n", i+1, text)
 	}
 	for _, f := range r.figures {
 		fmt.Fprintf(out, "  %-15s %s\n", f[0], f[1])

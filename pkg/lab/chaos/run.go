@@ -1,97 +1,128 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
-// Run makes a run in a temporary folder and writes a report. Its error says
-// that a promise is broken, or that the run could not be made.
-func Run(ctx context.Context, cfg Config) error {
-	cfg = cfg.withDefaults()
-	return inFolder(cfg.DataDir, func(dir string) (err error) {
-		r := &run{cfg: cfg, started: time.Now(), notes: newNotes(cfg.Log)}
-		defer r.close(&err)
-		return r.all(ctx, dir)
-	})
+// Config says what to run. What names no default is required, but for DataDir,
+// Env and Seed.
+type Config struct {
+	Command  []string // the commerce command: a program and the arguments before a subcommand
+	Env      []string // of the command, beside this process's own
+	Template string   // the stack's template, in a checkout of the repository
+	BinDir   string   // where the table server is installed
+	DataDir  string   // keeps the service's data, for a look after the run; "" for a temporary folder
+
+	Seed   uint64
+	Events int // that the records have, default 20,000
+	// Chaos bounds the time of kills and faults, default 4 min; records that are
+	// not sent by then are sent in calm. Calm bounds the time after it until
+	// every delivery has ended, default 6 min; a quiet machine needs less.
+	Chaos, Calm time.Duration
+	KillEvery   time.Duration // between two kills of a function's process, on average, default 200 ms
+	Restarts    int           // how often the whole service is killed and started again, 0 for never
+	Retries     int           // at most, of an endpoint, default 2: the second comes after a minute
+	// Faults are the shares of requests to the table that fail, one for each run
+	// of the service; default 5%, 15% and 30%.
+	Faults []float64
+
+	Out io.Writer // gets the progress and the report
+	Log io.Writer // gets what the service writes as warnings and errors
 }
 
-// inFolder does something in the folder, or in a temporary one.
-func inFolder(kept string, do func(dir string) error) (err error) {
-	dir := kept
+func (c Config) withDefaults() Config {
+	c.Events = cmp.Or(c.Events, 20_000)
+	c.Chaos = cmp.Or(c.Chaos, 4*time.Minute)
+	c.Calm = cmp.Or(c.Calm, 6*time.Minute)
+	c.KillEvery = cmp.Or(c.KillEvery, 200*time.Millisecond)
+	c.Retries = cmp.Or(c.Retries, 2)
+	if c.Faults == nil {
+		c.Faults = []float64{0.05, 0.15, 0.3}
+	}
+	return c
+}
+
+// run is one run in progress.
+type run struct {
+	Config
+	started   time.Time
+	log       *serviceLog
+	process   *workload.Process
+	receivers *receivers
+	tenants   []*tenant
+	load      *load
+	tamperer  *messageTamperer
+	killer    *killer
+	report    report
+
+	mu      sync.Mutex // guards service, which changes with each start
+	service *workload.Service
+}
+
+// Run makes a run and writes a report. Its error says that a promise is broken,
+// or that the run could not be made.
+func Run(ctx context.Context, cfg Config) error {
+	return inFolder(ctx, cfg, (*run).faults)
+}
+
+// inFolder does a run in the data folder, or in a temporary one.
+func inFolder(ctx context.Context, cfg Config, do func(*run, context.Context) error) (err error) {
+	r := &run{Config: cfg.withDefaults(), started: time.Now(), log: newServiceLog(cfg.Log)}
+	dir := cfg.DataDir
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "commerce-chaos-"); err != nil {
 			return fmt.Errorf("make a folder for the run: %w", err)
 		}
 		defer os.RemoveAll(dir)
 	}
-	return do(filepath.Join(dir, "data"))
-}
-
-func (r *run) close(err *error) {
-	if r.receivers != nil {
-		*err = errors.Join(*err, r.receivers.close())
+	if r.process, err = workload.NewProcess(ctx, cfg.Command, cfg.Env, cfg.BinDir, filepath.Join(dir, "data"), r.log); err != nil {
+		return err
 	}
-	if r.service != nil {
-		*err = errors.Join(*err, r.service.close())
-	}
-}
-
-// run is one run in progress.
-type run struct {
-	cfg       Config
-	started   time.Time
-	notes     *notes
-	service   *service
-	receivers *receivers
-	orgs      []*organization
-	load      *load
-	meddler   *meddler
-	killer    *killer
-	report    report
-
-	mu     sync.Mutex // guards where the queues are
-	client *sqs.Client
-	base   string
+	defer func() { err = errors.Join(err, r.process.Close()) }()
+	return do(r, ctx)
 }
 
 // random returns a source of numbers for one purpose.
 func (r *run) random(purpose uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(r.cfg.Seed, purpose)) //nolint:gosec // trouble is to repeat
+	return rand.New(rand.NewPCG(r.Seed, purpose)) //nolint:gosec // faults are to repeat
 }
 
 func (r *run) say(format string, args ...any) {
-	fmt.Fprintf(r.cfg.Out, "%6s  %s\n", time.Since(r.started).Round(time.Second), fmt.Sprintf(format, args...))
+	fmt.Fprintf(r.Out, "%6s  %s\n", time.Since(r.started).Round(time.Second), fmt.Sprintf(format, args...))
 }
 
-func (r *run) all(ctx context.Context, dir string) (err error) {
-	r.say("seed %d", r.cfg.Seed)
-	if r.receivers, err = startReceivers(ctx, r.cfg.Seed); err != nil {
+// faults is the scenario in which everything fails.
+func (r *run) faults(ctx context.Context) (err error) {
+	r.say("seed %d", r.Seed)
+	if r.receivers, err = startReceivers(ctx, r.random(1)); err != nil {
 		return err
 	}
-	if r.service, err = newService(ctx, &r.cfg, dir, r.notes); err != nil {
-		return err
-	}
-	r.service.processes = true
+	defer func() { err = errors.Join(err, r.receivers.server.Close()) }()
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	if err := r.havoc(ctx); err != nil {
+	if err := r.faultPhase(ctx); err != nil {
 		return err
 	}
 	e, err := r.settle(ctx)
@@ -107,108 +138,105 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	const organizations = 4
-	number := 0
 	for i := range organizations {
-		o, err := newOrganization(r.service)
+		made, err := r.service.NewTenant(ctx)
 		if err != nil {
 			return err
 		}
-		if _, err := o.makeApplication(ctx, r.service.info.BaseURL); err != nil {
-			return err
-		}
+		t := &tenant{Tenant: made}
 		for _, e := range endpoints(i == 0) {
-			e.number, e.retries = number, min(e.retries, r.cfg.Retries)
-			number++
-			if err := o.subscribe(ctx, r.service.info.BaseURL, e, r.receivers); err != nil {
+			e.retries = min(e.retries, r.Retries)
+			if err := r.receivers.subscribe(ctx, t, e); err != nil {
 				return err
 			}
 		}
-		r.orgs = append(r.orgs, o)
+		r.tenants = append(r.tenants, t)
 	}
-	r.load = &load{random: r.random(2), orgs: r.orgs, want: r.cfg.Events}
-	r.meddler = &meddler{random: r.random(3), queue: r.deliveries}
-	r.killer = &killer{random: r.random(4), every: r.cfg.KillEvery}
-	r.say("%d organizations with %d endpoints are there", organizations, number)
-	return r.service.stop()
+	r.load = &load{random: r.random(2), tenants: r.tenants, want: r.Events}
+	r.tamperer = &messageTamperer{random: r.random(3), queue: r.queue}
+	r.killer = &killer{random: r.random(4), every: r.KillEvery}
+	r.say("%d organizations with %d endpoints are there", organizations, len(r.receivers.endpoints))
+	return r.process.Stop()
 }
 
-// endpoints are those of an organization; together they take every event that
-// is sent at least once.
-func endpoints(first bool) []*endpoint {
-	all := []*endpoint{
-		{temper: flaky, retries: 2, timeout: 5, subscribed: []string{"order.created", "order.confirmed", "order.paid"}},
-		{temper: flaky, retries: 2, timeout: 5, subscribed: []string{"payment.*", "order.completed", "order.fulfilled", "order.shipped", "order.cancelled"}},
-		{temper: flaky, retries: 1, timeout: 5, subscribed: []string{"invoice.*"}},
-		{temper: steady, retries: 2, timeout: 10, subscribed: []string{"product.*", "customer.created"}},
-		{temper: hanging, retries: 2, timeout: 2, subscribed: []string{"product.created"}},
-	}
-	if first {
-		all = append(all,
-			&endpoint{temper: dead, retries: 2, timeout: 5, subscribed: []string{"customer.created"}},
-			&endpoint{temper: returning, retries: 2, timeout: 5, subscribed: []string{"invoice.issued"}})
-	}
-	return all
-}
-
-// start starts the service, and looks up where its queues are.
+// start starts the service with every function as processes. A share of their
+// requests to the table fails.
 func (r *run) start(ctx context.Context, share float64) error {
-	if err := r.service.start(ctx, share); err != nil {
+	args := []string{"--template", r.Template, "--log-level", "info", "--processes"}
+	if share > 0 {
+		args = append(args, "--faults", faultsOf(share), "--seed", strconv.FormatUint(r.Seed+1, 10))
+	}
+	service, err := r.process.Start(ctx, args...)
+	if err != nil {
 		return err
 	}
-	client := newQueues(r.service.info.SQSEndpoint)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.client, r.base = client, strings.TrimSuffix(r.service.info.RecordsQueueURL, "RecordsQueue")
+	r.service = service
 	return nil
 }
 
+// faultsOf are the rates at which a share of all requests to the table fails in
+// one way or another. The same share is delayed, and as many batches are done
+// by halves.
+func faultsOf(share float64) string {
+	shares := map[faults.Fault]float64{
+		faults.Throttle: 0.35, faults.InternalError: 0.1, faults.LostRequest: 0.1, faults.Timeout: 0.02,
+		faults.Conflict: 0.2, faults.FalseError: 0.1, faults.LostAnswer: 0.13,
+		faults.Delay: 1, faults.Unprocessed: 1,
+	}
+	var text []string
+	for _, kind := range faults.All() {
+		text = append(text, fmt.Sprintf("%s=%.3f", kind, 100*share*shares[kind]))
+	}
+	return strings.Join(text, ",")
+}
+
+// queue is a client that tries each call once, and the URL of a queue.
 func (r *run) queue(name string) (*sqs.Client, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.client, r.base + name
+	client := sqs.New(r.service.Queues.Options(), func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
+	return client, strings.TrimSuffix(r.service.Info.RecordsQueueURL, "RecordsQueue") + name
 }
 
 func (r *run) records() (*sqs.Client, string) { return r.queue("RecordsQueue") }
 
-// deliveries is mostly the main lane.
-func (r *run) deliveries() (*sqs.Client, string) {
-	const slow = 4 // one time in so many
-	if r.meddler.random.IntN(slow) == 0 {
-		return r.queue("SlowDeliveriesQueue")
-	}
-	return r.queue("DeliveriesQueue")
+// table is the service's own, past the faults.
+func (r *run) table() *dynamo.Table {
+	return dynamo.New(r.service.Table, r.service.Info.TableName, time.Now)
 }
 
-// havoc lets the service live some lives in which everything fails, while
-// records come in, and leaves it in calm once all are sent.
-func (r *run) havoc(ctx context.Context) error {
+// faultPhase runs the service several times while everything fails and records
+// come in, and leaves it in calm once all are sent.
+func (r *run) faultPhase(ctx context.Context) error {
 	const sending, returning = 0.85, 0.33 // of the time
-	part := func(of float64) time.Duration { return time.Duration(of * float64(r.cfg.Chaos)) }
+	share := func(of float64) time.Duration { return time.Duration(of * float64(r.Chaos)) }
 	began := time.Now()
-	r.receivers.comeBack(began.Add(part(returning)))
-	if err := r.start(ctx, r.cfg.Faults[0]); err != nil {
+	r.receivers.returnAt(began.Add(share(returning)))
+	if err := r.start(ctx, r.Faults[0]); err != nil {
 		return err
 	}
-	living, end := context.WithCancel(ctx)
+	running, end := context.WithCancel(ctx)
 	defer end()
-	group, living := errgroup.WithContext(living)
+	group, running := errgroup.WithContext(running)
 	sent := make(chan struct{})
 	group.Go(func() error {
 		defer close(sent)
-		return r.load.run(living, r.records, part(sending))
+		return r.load.run(running, r.records, share(sending))
 	})
 	group.Go(func() error {
-		r.meddler.run(living)
+		r.tamperer.run(running)
 		return nil
 	})
 	group.Go(func() error {
 		defer end()
-		if err := r.lives(living, began); err != nil {
+		if err := r.serviceRuns(running, began); err != nil {
 			return err
 		}
 		select {
 		case <-sent:
-		case <-living.Done():
+		case <-running.Done():
 		}
 		return nil
 	})
@@ -218,16 +246,17 @@ func (r *run) havoc(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lives lets the service live one life after the other, the last in calm.
-func (r *run) lives(ctx context.Context, began time.Time) error {
-	lives := r.cfg.Restarts + 1
-	share := func(i int) float64 { return r.cfg.Faults[min(i, len(r.cfg.Faults)-1)] }
-	for i := range lives {
-		if err := r.live(ctx, i, share(i), began.Add(r.cfg.Chaos*time.Duration(i+1)/time.Duration(lives))); err != nil {
+// serviceRuns runs the service once for each restart and once more, all with
+// faults, and starts it in calm at the end.
+func (r *run) serviceRuns(ctx context.Context, began time.Time) error {
+	runs := r.Restarts + 1
+	share := func(i int) float64 { return r.Faults[min(i, len(r.Faults)-1)] }
+	for i := range runs {
+		if err := r.serviceRun(ctx, i, share(i), began.Add(r.Chaos*time.Duration(i+1)/time.Duration(runs))); err != nil {
 			return err
 		}
 		next := 0.0
-		if i+1 < lives {
+		if i+1 < runs {
 			next = share(i + 1)
 		} else {
 			r.report.calmAt = time.Now()
@@ -239,51 +268,72 @@ func (r *run) lives(ctx context.Context, began time.Time) error {
 	return nil
 }
 
-// live is one life of the service, until the time.
-func (r *run) live(ctx context.Context, i int, share float64, until time.Time) error {
+// serviceRun is one run of the service, which is killed at a time, and stopped
+// if it is the last.
+func (r *run) serviceRun(ctx context.Context, i int, share float64, until time.Time) error {
 	began, before, killed := time.Now(), r.load.sent(), len(r.killer.all())
-	if err := hurry(ctx, r.client); err != nil {
+	if err := r.shortenVisibility(ctx); err != nil {
 		return err
 	}
-	living, cancel := context.WithDeadline(ctx, until)
+	running, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	if err := r.killer.run(living, r.service.cmd.Process.Pid); err != nil {
+	if err := r.killer.run(running, r.process.PID()); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// What is under way when the time to stop is over is killed at the end of
-	// that time.
-	how, end, at := "killed", r.service.kill, time.Now
-	if i == r.cfg.Restarts {
-		how, end = "stopped", r.service.stop
-	} else {
-		now := time.Now()
-		at = func() time.Time { return now }
+	// A service that is stopped kills what is under way at the end of the time
+	// that it leaves to it.
+	how, end, killedAt := "killed", r.process.Kill, time.Now()
+	if i == r.Restarts {
+		how, end = "stopped", r.process.Stop
 	}
 	if err := end(); err != nil {
 		return err
 	}
-	r.killer.note("", 0, at())
+	if i == r.Restarts {
+		killedAt = time.Now()
+	}
+	r.killer.note("", 0, killedAt)
 	text := fmt.Sprintf("%s with %.0f%% faults, %d kills, %d events sent, then %s", time.Since(began).Round(time.Second), 100*share,
 		len(r.killer.all())-killed-1, r.load.sent()-before, how)
-	r.report.lives = append(r.report.lives, text)
-	r.say("life %d: %s", i+1, text)
+	r.report.runs = append(r.report.runs, text)
+	r.say("run %d: %s", i+1, text)
 	return nil
 }
 
-// table is the service's own, past the faults.
-func (r *run) table() *dynamo.Table {
-	client := dynamodb.NewFromConfig(runner.AWSConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &r.service.info.DynamoDBEndpoint })
-	return dynamo.New(client, r.service.info.TableName, time.Now)
+// shortenVisibility has messages that a killed process had received come again
+// after seconds instead of minutes. A start of the service sets it back.
+func (r *run) shortenVisibility(ctx context.Context) error {
+	const deliveries, others = 30, 10 // seconds; an attempt and its bookkeeping take less than the first
+	queues, err := workload.ReadQueues(ctx, r.service.Queues)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		seconds := others
+		if q.Deliveries() {
+			seconds = deliveries
+		}
+		if q.Dead {
+			continue
+		}
+		client, url := r.queue(q.Name)
+		if _, err := client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
+			QueueUrl: &url, Attributes: map[string]string{string(types.QueueAttributeNameVisibilityTimeout): strconv.Itoa(seconds)},
+		}); err != nil {
+			return fmt.Errorf("shorten the visibility of %s: %w", q.Name, err)
+		}
+	}
+	return nil
 }
 
-// settle waits until everything has come to its end, with what became dead
-// letters moved back once, and returns what there is then.
+// settle waits until every delivery has ended, redrives the dead letters once,
+// and returns what there is then.
 func (r *run) settle(ctx context.Context) (*evidence, error) {
 	r.say("calm: %d events were sent", r.load.sent())
-	e, err := r.quiet(ctx)
+	e, err := r.awaitEnd(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -291,116 +341,145 @@ func (r *run) settle(ctx context.Context) (*evidence, error) {
 	if err != nil || len(redriven) == 0 {
 		return e, err
 	}
-	e, err = r.quiet(ctx)
+	e, err = r.awaitEnd(ctx)
 	if err == nil {
 		e.redriven = redriven
 	}
 	return e, err
 }
 
-// quiet waits until no attempt lies ahead and the queues are empty, or its
-// time is over. What is missing then and has nothing on its way is missing for
-// good, which a while shows. Further messages of a row wait for minutes, in
-// case that the row's own is lost: once no attempt lies ahead, a start of the
-// service brings them all at once.
-func (r *run) quiet(ctx context.Context) (e *evidence, err error) {
-	const interval, calmFor, patience = 3 * time.Second, 2, 10
-	told, restarted := time.Time{}, false
-	for deadline, still := time.Now().Add(r.cfg.Calm), 0; time.Now().Before(deadline); {
-		if err := pause.For(ctx, interval); err != nil {
+const (
+	lookEvery = 3 * time.Second
+	calmLooks = 2  // in a row without an attempt ahead, after which a complete run has ended
+	maxLooks  = 10 // likewise, after which what is missing is missing for good
+)
+
+// ending decides after each look at the service whether its deliveries have
+// ended.
+type ending struct {
+	calm      int // looks in a row that found no attempt ahead
+	restarted bool
+}
+
+type step uint8
+
+const (
+	lookAgain step = iota
+	restart
+	finish
+)
+
+// next tells what to do after a look that found so many deliveries with an
+// attempt ahead and so many messages. A delivery's further messages wait for
+// minutes, in case that its own is lost: once no attempt lies ahead, a restart
+// of the service makes all of them visible at once.
+func (s *ending) next(pending, messages int, complete bool) step {
+	if pending > 0 {
+		s.calm = 0
+		return lookAgain
+	}
+	s.calm++
+	switch {
+	case messages > 0 && complete && s.calm >= calmLooks && !s.restarted:
+		s.calm, s.restarted = 0, true
+		return restart
+	case s.calm >= maxLooks, messages == 0 && complete && s.calm >= calmLooks:
+		return finish
+	}
+	return lookAgain
+}
+
+// awaitEnd looks at the service until its deliveries have ended or the time for
+// that is over, and returns what the last look found.
+func (r *run) awaitEnd(ctx context.Context) (e *evidence, err error) {
+	var told time.Time
+	var state ending
+	for deadline := time.Now().Add(r.Calm); time.Now().Before(deadline); {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			return nil, err
 		}
 		if e, err = r.look(ctx); err != nil {
 			return nil, err
 		}
 		pending, last := e.pending()
-		complete := len(e.rows) >= len(e.expected) && len(e.lost) == 0
-		switch still++; {
-		case pending > 0:
-			still = 0
-		case e.waiting() > 0 && complete && still >= calmFor && !restarted:
-			restarted, still = true, 0
-			if err := r.restart(ctx); err != nil {
+		switch state.next(pending, e.waiting(), len(e.deliveries) >= len(e.expected) && len(e.lost) == 0) {
+		case finish:
+			return e, nil
+		case restart:
+			if err := errors.Join(r.process.Stop(), r.start(ctx, 0)); err != nil {
 				return nil, err
 			}
-		case e.waiting() > 0 && still < patience:
-		case still >= patience || still >= calmFor && complete:
-			return e, nil
 		}
 		if time.Since(told) > 15*time.Second {
 			told = time.Now()
-			r.say("%d of %d rows, %d pending, the last until %s, %d messages", len(e.rows), len(e.expected), pending, last.Local().Format(time.TimeOnly), e.waiting())
+			r.say("%d of %d deliveries, %d pending, the last until %s, %d messages", len(e.deliveries), len(e.expected), pending, last.Local().Format(time.TimeOnly), e.waiting())
 		}
 	}
 	return e, nil
 }
 
 func (r *run) look(ctx context.Context) (*evidence, error) {
-	e, err := collect(ctx, r.table(), r.orgs, r.load.puts)
+	e, err := collect(ctx, r.table(), r.tenants, r.load.puts)
 	if err == nil {
-		e.queues, err = readQueues(ctx, r.client)
+		e.queues, err = workload.ReadQueues(ctx, r.service.Queues)
 	}
 	return e, err
 }
 
-func (r *run) restart(ctx context.Context) error {
-	if err := r.service.stop(); err != nil {
-		return err
-	}
-	return r.start(ctx, 0)
-}
-
-// redrive moves back what the service buried, as an operator does.
+// redrive moves dead letters and parked records back, as an operator does.
 func (r *run) redrive(ctx context.Context, e *evidence) (map[string]string, error) {
 	said := map[string]string{}
 	for _, q := range e.queues {
-		if !q.dead || q.all() == 0 {
+		if !q.Dead || q.All() == 0 {
 			continue
 		}
 		args := []string{"redrive", "deliveries"}
 		switch {
-		case strings.HasPrefix(q.name, "Park"):
+		case strings.HasPrefix(q.Name, "Park"):
 			args = []string{"replay"}
-		case strings.HasPrefix(q.name, "Records"):
+		case strings.HasPrefix(q.Name, "Records"):
 			args[1] = "records"
-		case strings.HasPrefix(q.name, "IndexJobs"):
+		case strings.HasPrefix(q.Name, "IndexJobs"):
 			args[1] = "index-jobs"
 		}
 		name := "commerce " + strings.Join(args, " ")
-		text, err := r.service.command(ctx, args...)
+		text, err := r.process.Command(ctx, args...)
 		if err != nil && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		said[name] = text
-		r.say("%d messages in %s; %s: %s", q.all(), q.name, name, text)
+		r.say("%d messages in %s; %s: %s", q.All(), q.Name, name, text)
 	}
 	return said, nil
 }
 
-// judge completes the evidence, holds the promises against it and reports.
+// judge completes the evidence, checks every promise and reports.
 func (r *run) judge(ctx context.Context, e *evidence) error {
-	r.report.took, r.report.title = time.Since(r.started), fmt.Sprintf("%d events, seed %d", e.events, r.cfg.Seed)
 	e.requests, e.kills = r.receivers.seen(e.at), r.killer.all()
-	e.held, e.copies = r.meddler.counts()
-	r.notes.mu.Lock()
-	e.attempts, e.complaints = r.notes.attempts, r.notes.complaints
-	messages := r.notes.messages
-	r.notes.mu.Unlock()
-	text, err := r.service.command(ctx, "verify")
-	if err != nil {
+	e.held, e.copies = r.tamperer.counts()
+	r.log.mu.Lock()
+	e.attempts, e.complaints = r.log.attempts, r.log.complaints
+	messages := r.log.messages
+	r.log.mu.Unlock()
+	if text, err := r.process.Command(ctx, "verify"); err != nil {
 		e.differs = text
 	}
-	if text, err := r.service.command(ctx, "status"); err != nil {
+	if text, err := r.process.Command(ctx, "status"); err != nil {
 		e.waits = text[strings.LastIndexByte(text, '\n')+1:]
 	}
-	r.report.checks = judge(e)
 	r.report.count(e, messages)
-	r.report.write(r.cfg.Out)
-	if err := r.service.stop(); err != nil {
+	return r.conclude(fmt.Sprintf("%d events, seed %d", e.events, r.Seed), judge(e))
+}
+
+// conclude writes the report and stops the service.
+func (r *run) conclude(title string, checks []check) error {
+	r.report.title, r.report.checks, r.report.took = title, checks, time.Since(r.started)
+	r.report.write(r.Out)
+	if err := r.process.Stop(); err != nil {
 		return err
 	}
 	if n := r.report.failed(); n > 0 {
-		return fmt.Errorf("%d of %d promises are broken", n, len(r.report.checks))
+		return fmt.Errorf("%d of %d promises are broken", n, len(checks))
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ func (u Units) Sub(earlier Units) Units {
 	return Units{Calls: u.Calls - earlier.Calls, Reads: u.Reads - earlier.Reads, Writes: u.Writes - earlier.Writes}
 }
 
-func (u Units) plus(v Units) Units {
+// Add returns the sum.
+func (u Units) Add(v Units) Units {
 	return Units{Calls: u.Calls + v.Calls, Reads: u.Reads + v.Reads, Writes: u.Writes + v.Writes}
 }
 
@@ -77,7 +78,7 @@ func (m *Meter) sum(which func(Use) bool) (sum Units) {
 	defer m.mu.Unlock()
 	for use, units := range m.uses {
 		if which(use) {
-			sum = sum.plus(units)
+			sum = sum.Add(units)
 		}
 	}
 	return sum
@@ -198,5 +199,5 @@ func units(consumed []types.ConsumedCapacity) (sum float64) {
 func (m *Meter) add(use Use, u Units) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uses[use] = m.uses[use].plus(u)
+	m.uses[use] = m.uses[use].Add(u)
 }

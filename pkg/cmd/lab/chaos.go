@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-integration/service/pkg/lab/chaos"
+	"github.com/commerce-integration/service/pkg/lab/workload"
+)
+
+func newChaosCommand() *cobra.Command {
+	var cfg chaos.Config
+	var dead chaos.DeadConfig
+	var scenario string
+	cmd := &cobra.Command{
+		Use: "chaos", Short: "Break the service while it delivers, and check what it promises", Args: cobra.NoArgs,
+		Long: `Chaos runs the whole service in a temporary folder, every function as processes
+of its own, and sends records that mean so many events of several organizations
+to endpoints whose receivers fail half of the requests. Meanwhile it kills
+processes of functions and the whole service, fails requests to the table,
+holds messages back and sends them more than once. Then all faults end, and
+chaos compares what was sent with what was stored, counted and received: no event
+is lost, every delivery has ended, every counter is right, every event that was
+accepted twice is explained, commerce redrive clears all dead letters, and no
+list is wrong. The exit code is 1 when one of these promises is broken.
+
+--scenario dead-endpoints kills nothing. It sends 200,000 events at once for
+1,200 endpoints that refuse connections, and measures how many messages are in
+flight, of which a queue has at most 120,000, and how long the events of a
+healthy endpoint take meanwhile.
+
+It needs Linux, Go and a checkout of the repository.`,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if scenario != "faults" && scenario != "dead-endpoints" {
+				return fmt.Errorf("--scenario %s: must be faults or dead-endpoints", scenario)
+			}
+			if cfg.BinDir, err = workload.BinDir(); err != nil {
+				return err
+			}
+			program, remove, err := buildCommerce(cmd)
+			if err != nil {
+				return err
+			}
+			defer remove()
+			cfg.Command = []string{program}
+			if cfg.Seed == 0 {
+				cfg.Seed = rand.Uint64() //nolint:gosec // it need not be secret
+			}
+			cfg.Out, cfg.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if scenario == "dead-endpoints" {
+				return chaos.RunDeadEndpoints(cmd.Context(), cfg, dead)
+			}
+			return chaos.Run(cmd.Context(), cfg)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&scenario, "scenario", "faults", "faults or dead-endpoints")
+	flags.IntVar(&dead.Endpoints, "dead-endpoints", 1_200, "with --scenario dead-endpoints: how many there are")
+	flags.IntVar(&dead.Events, "dead-events", 200_000, "with --scenario dead-endpoints: events for all of them together")
+	flags.StringVar(&cfg.Template, "template", "template.yaml", "the stack's template")
+	flags.StringVar(&cfg.DataDir, "data", "", "new folder that keeps the service's data, for a look after the run (default: a temporary one)")
+	flags.Uint64Var(&cfg.Seed, "seed", 0, "of what goes wrong; 0 is one by chance")
+	flags.IntVar(&cfg.Events, "events", 20_000, "events to send")
+	flags.DurationVar(&cfg.Chaos, "chaos", 4*time.Minute, "how long everything goes wrong")
+	flags.DurationVar(&cfg.Calm, "calm", 6*time.Minute, "how long it may take then until all is at its end")
+	flags.DurationVar(&cfg.KillEvery, "kill-every", 200*time.Millisecond, "time between two kills of a function's process, on average")
+	flags.IntVar(&cfg.Restarts, "restarts", 2, "how often the whole service is killed")
+	flags.Float64SliceVar(&cfg.Faults, "faults", []float64{0.05, 0.15, 0.3}, "shares of requests to the table that fail, before the first kill of the whole, after it, and so on")
+	return cmd
+}
