@@ -59,7 +59,7 @@ type Process struct {
 	ended chan struct{} // closed once cmd has ended
 }
 
-// NewProcess prepares a service that keeps its data in a folder. Its output
+// NewProcess prepares a service that keeps its data in a folder. Its log
 // goes to log.
 func NewProcess(ctx context.Context, command, env []string, binDir, dir string, log io.Writer) (*Process, error) {
 	if _, err := tableserver.Install(ctx, binDir); err != nil {
@@ -112,7 +112,7 @@ func (p *Process) Start(ctx context.Context, args ...string) (*Service, error) {
 	args = slices.Concat(p.command[1:], []string{"run", "--addr", p.addr, "--data", p.dir, "--no-demo"}, args)
 	p.cmd, p.ended = exec.Command(p.command[0], args...), make(chan struct{}) //nolint:gosec // our own command
 	p.cmd.Env = p.environ()
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.Stderr = p.log
 	p.cmd.WaitDelay = time.Second // a child that outlives it must not keep its output open
 	child.Apart(p.cmd)            // in a process group, which can be killed whole
 	if err := p.launcher.Start(p.cmd); err != nil {
