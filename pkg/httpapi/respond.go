@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,7 +21,7 @@ const gzipFrom = 1 << 10
 // vary names every request header that an answer depends on.
 const vary = "Authorization, X-API-Key, X-Site-Id, Accept-Encoding"
 
-// respond writes a handler's answer: entity tag, 304, compression.
+// respond writes a handler's answer.
 func (x *exchange) respond(resp *Response) error {
 	body := resp.Raw
 	if resp.JSON != nil {
@@ -28,55 +30,50 @@ func (x *exchange) respond(resp *Response) error {
 			return fmt.Errorf("marshal the answer: %w", err)
 		}
 	}
-	status := resp.Status
-	if status == 0 {
-		status = x.op.Status
-	}
+	status := cmp.Or(resp.Status, x.op.Status)
 	h := x.w.Header()
-	for name, values := range resp.Header {
-		h[name] = values
-	}
+	maps.Copy(h, resp.Header)
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "private, no-cache")
 	}
-	if body == nil {
-		x.status = status
-		x.w.WriteHeader(status)
+	switch {
+	case body == nil:
+		x.writeHeader(status)
 		return nil
-	}
-	reading := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
-	tag := resp.ETag
-	if tag == "" && reading && status == http.StatusOK {
-		tag = ETagOf(body)
-	}
-	if reading {
-		h.Set("Vary", vary)
-	}
-	if tag != "" {
-		// Compressed or not, the answer to this client has one tag, so that
-		// a cache finds what a 304 is about.
-		if x.compressed(body) {
-			h.Set("ETag", gzipTag(tag))
-		} else {
-			h.Set("ETag", tag)
-		}
-		if reading && noneMatch(x.r.Header.Values("If-None-Match"), tag) {
-			h.Del("Content-Encoding")
-			x.status = http.StatusNotModified
-			x.w.WriteHeader(http.StatusNotModified)
-			return nil
-		}
-	}
-	mediaType := x.op.MediaType
-	if mediaType == "" {
-		mediaType = "application/json"
+	case x.notModified(resp.ETag, status, body):
+		h.Del("Content-Encoding")
+		x.writeHeader(http.StatusNotModified)
+		return nil
 	}
 	body, err := x.encode(body)
 	if err != nil {
 		return err
 	}
-	x.write(status, body, mediaType)
+	x.write(status, body, cmp.Or(x.op.MediaType, "application/json"))
 	return nil
+}
+
+// notModified sets the entity tag, the handler's or for a read the body's
+// hash, and reports whether a read names it in If-None-Match.
+func (x *exchange) notModified(tag string, status int, body []byte) bool {
+	h := x.w.Header()
+	reading := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
+	if reading {
+		h.Set("Vary", vary)
+		if tag == "" && status == http.StatusOK {
+			tag = ETagOf(body)
+		}
+	}
+	if tag == "" {
+		return false
+	}
+	// A 304 has the tag of the full answer, compressed or not as this client
+	// takes it, so that a cache finds what it is about.
+	h.Set("ETag", tag)
+	if x.compressed(body) {
+		h.Set("ETag", gzipTag(tag))
+	}
+	return reading && noneMatch(x.r.Header.Values("If-None-Match"), tag)
 }
 
 // compressed reports whether the body goes out compressed: when that pays
@@ -101,13 +98,16 @@ func (x *exchange) encode(body []byte) ([]byte, error) {
 	return body, nil
 }
 
-func (x *exchange) write(status int, body []byte, mediaType string) {
+func (x *exchange) writeHeader(status int) {
 	x.status = status
-	h := x.w.Header()
-	if h.Get("Content-Type") == "" {
+	x.w.WriteHeader(status)
+}
+
+func (x *exchange) write(status int, body []byte, mediaType string) {
+	if h := x.w.Header(); h.Get("Content-Type") == "" {
 		h.Set("Content-Type", mediaType)
 	}
-	x.w.WriteHeader(status)
+	x.writeHeader(status)
 	if x.r.Method != http.MethodHead {
 		// A client that went away is no error of ours.
 		_, _ = x.w.Write(body)
@@ -159,12 +159,4 @@ func unpack(body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("unpack a stored body: %w", err)
 	}
 	return out, nil
-}
-
-func mustMarshal(v any) []byte {
-	body, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // plain strings and numbers
-	}
-	return body
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 // route is one path with its operations by method.
 type route struct {
 	segments []string // a parameter keeps its braces
+	params   int
 	methods  map[string]*Operation
 }
 
@@ -21,39 +23,22 @@ type router struct{ routes []*route }
 
 func newRouter(operations []Operation) *router {
 	rt := &router{}
+	byPath := map[string]*route{}
 	for _, op := range operations {
 		op = op.Complete()
-		rt.at(op.Path).methods[op.Method] = &op
+		r := byPath[op.Path]
+		if r == nil {
+			r = &route{segments: split(op.Path), params: strings.Count(op.Path, "{"), methods: map[string]*Operation{}}
+			byPath[op.Path] = r
+			rt.routes = append(rt.routes, r)
+		}
+		r.methods[op.Method] = &op
 	}
-	slices.SortStableFunc(rt.routes, func(a, b *route) int { return a.parameters() - b.parameters() })
+	slices.SortStableFunc(rt.routes, func(a, b *route) int { return a.params - b.params })
 	return rt
 }
 
-func (rt *router) at(path string) *route {
-	segments := split(path)
-	for _, r := range rt.routes {
-		if slices.Equal(r.segments, segments) {
-			return r
-		}
-	}
-	r := &route{segments: segments, methods: map[string]*Operation{}}
-	rt.routes = append(rt.routes, r)
-	return r
-}
-
-func (r *route) parameters() int {
-	n := 0
-	for _, s := range r.segments {
-		if isParam(s) {
-			n++
-		}
-	}
-	return n
-}
-
 func split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
-
-func isParam(segment string) bool { return strings.HasPrefix(segment, "{") }
 
 // find returns the operation and the raw path parameters, or a 404 or 405.
 func (rt *router) find(method, path string) (*Operation, map[string]string, error) {
@@ -79,28 +64,22 @@ func (r *route) match(segments []string) (map[string]string, bool) {
 	if len(segments) != len(r.segments) {
 		return nil, false
 	}
-	var params map[string]string
+	params := make(map[string]string, r.params)
 	for i, want := range r.segments {
-		switch {
-		case isParam(want):
-			if params == nil {
-				params = make(map[string]string, 2)
-			}
-			params[strings.Trim(want, "{}")] = segments[i]
-		case want != segments[i]:
+		if name, isParam := strings.CutPrefix(want, "{"); isParam {
+			params[strings.TrimSuffix(name, "}")] = segments[i]
+		} else if want != segments[i] {
 			return nil, false
 		}
 	}
 	return params, true
 }
 
+// allow is the value of the Allow header.
 func (r *route) allow() string {
-	methods := make([]string, 0, len(r.methods)+1)
-	for m := range r.methods {
-		methods = append(methods, m)
-		if m == http.MethodGet {
-			methods = append(methods, http.MethodHead)
-		}
+	methods := slices.Collect(maps.Keys(r.methods))
+	if r.methods[http.MethodGet] != nil {
+		methods = append(methods, http.MethodHead)
 	}
 	slices.Sort(methods)
 	return strings.Join(methods, ", ")
@@ -120,7 +99,7 @@ func (e *methodNotAllowed) Unwrap() error {
 func (op *Operation) splitPath(raw map[string]string) (ids map[string]value.ID, texts map[string]string, err error) {
 	ids, texts = make(map[string]value.ID, len(raw)), map[string]string{}
 	for name, text := range raw {
-		if op.param(fault.InPath, name) != nil {
+		if op.takes(fault.InPath, name) {
 			texts[name] = text
 			continue
 		}
@@ -131,12 +110,7 @@ func (op *Operation) splitPath(raw map[string]string) (ids map[string]value.ID, 
 	return ids, texts, nil
 }
 
-// param returns the declared parameter, or nil.
-func (op *Operation) param(in, name string) *Param {
-	for i := range op.Params {
-		if op.Params[i].In == in && op.Params[i].Name == name {
-			return &op.Params[i]
-		}
-	}
-	return nil
+// takes reports whether the operation declares the parameter.
+func (op *Operation) takes(in, name string) bool {
+	return slices.ContainsFunc(op.Params, func(p Param) bool { return p.In == in && p.Name == name })
 }

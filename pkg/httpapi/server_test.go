@@ -190,6 +190,7 @@ func TestRequestsAreRefusedInOurErrorShape(t *testing.T) {
 		{"another site in the header", &limited, false, call{method: "GET", path: "/api/widgets", header: map[string]string{"X-Site-Id": otherSite.String()}}, 403, "site_forbidden", ""},
 		{"a bad UUID in the path", &k, false, call{method: "GET", path: "/api/widgets/7"}, 400, "validation_failed", "id"},
 		{"an unknown parameter", &k, false, call{method: "GET", path: "/api/widgets?colour=red"}, 400, "validation_failed", "colour"},
+		{"an unknown parameter that is not UTF-8", &k, false, call{method: "GET", path: "/api/widgets?%ff=1"}, 400, "validation_failed", "\uFFFD"},
 		{"a repeated parameter", &k, false, call{method: "GET", path: "/api/widgets?search=a&search=b"}, 400, "validation_failed", "search"},
 		{"an empty parameter", &k, false, call{method: "GET", path: "/api/widgets?siteId="}, 400, "validation_failed", "siteId"},
 		{"a broken query string", &k, false, call{method: "GET", path: "/api/widgets?search=%zz"}, 400, "validation_failed", ""},

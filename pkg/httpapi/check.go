@@ -1,0 +1,238 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Names of the parameters that ask for a site.
+const (
+	siteHeader = "X-Site-Id"
+	siteQuery  = "siteId"
+)
+
+// SiteHeader documents the header that asks for a site. An operation that
+// declares it finds the site in its [Request].
+func SiteHeader() Param {
+	return Param{Name: siteHeader, In: fault.InHeader, Type: "string", Format: "uuid", Description: "Only what this site shows. The same as siteId."}
+}
+
+// SiteQuery documents the query parameter that does the same.
+func SiteQuery() Param {
+	return Param{Name: siteQuery, In: fault.InQuery, Type: "string", Format: "uuid", Description: "Only what this site shows."}
+}
+
+// MaxBody is the largest request body, in bytes.
+const MaxBody = 256 << 10
+
+// authorize makes the checks that need no more than the credential:
+// credentials, rate, scope and site.
+func (x *exchange) authorize() error {
+	if x.op.Access == Public {
+		return nil
+	}
+	p := &x.caller.Principal
+	if x.caller.Err != nil {
+		return &fault.Error{Kind: fault.Unauthenticated, Code: "unauthenticated", Message: "send acceptable credentials", Cause: x.caller.Err}
+	}
+	if !p.ExpiresAt.IsZero() && !x.cfg.Clock().Before(p.ExpiresAt) {
+		return fault.New(fault.Unauthenticated, "token_expired", "the credential has expired; get a new one")
+	}
+	if err := x.admit(p); err != nil {
+		return err
+	}
+	if x.op.Access == Developer && p.Kind != auth.KindUser {
+		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a user's token only")
+	}
+	if x.op.Scope != "" && !p.Scopes.Has(x.op.Scope) {
+		return MissingScope(x.op.Scope)
+	}
+	return x.readSite(p)
+}
+
+// MissingScope is the fault of a credential that lacks the scope.
+func MissingScope(scope auth.Scope) error {
+	f := fault.New(fault.Forbidden, "insufficient_scope", "the credential lacks the scope %s", scope)
+	f.Details = []fault.Detail{{Field: string(scope), In: fault.InHeader, Code: "insufficient_scope", Message: "the credential lacks this scope"}}
+	return f
+}
+
+func (x *exchange) admit(p *auth.Principal) error {
+	d, err := x.cfg.Limiter.Admit(x.r.Context(), p.Subject(), p.RateLimit)
+	if err != nil {
+		return fmt.Errorf("admit %s: %w", p.Subject(), err)
+	}
+	h := x.w.Header()
+	h.Set("X-RateLimit-Limit", strconv.Itoa(d.Limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(d.Remaining))
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(d.Reset.Unix(), 10))
+	if d.Allowed {
+		return nil
+	}
+	f := fault.New(fault.RateLimited, "rate_limited", "more than %d requests in 60 s; wait as Retry-After says", d.Limit)
+	f.RetryAfter = max(d.RetryAfter, time.Second)
+	return f
+}
+
+// readSite reads the site that a request asks for by header, query or both,
+// and refuses one that the credential does not cover. Anything else that is
+// wrong with it is for the check of parameters, which comes later.
+func (x *exchange) readSite(p *auth.Principal) error {
+	type param struct{ in, name, text string }
+	var given []param
+	for _, text := range x.r.Header.Values(siteHeader) {
+		given = append(given, param{fault.InHeader, siteHeader, text})
+	}
+	for _, g := range append(given, param{fault.InQuery, siteQuery, x.r.URL.Query().Get(siteQuery)}) {
+		if g.text == "" {
+			continue
+		}
+		id, err := value.ParseID(g.text)
+		switch {
+		case err == nil && !p.MaySeeSite(id):
+			return fault.New(fault.Forbidden, "site_forbidden", "the credential does not cover site %s", id)
+		case x.siteErr != nil:
+		case err != nil:
+			x.siteErr = fault.Field(g.in, g.name, fault.DetailFormat, "%s", err.Error())
+		case x.site != nil && *x.site != id:
+			x.siteErr = fault.Field(g.in, g.name, fault.DetailNotAllowed, "must be the site that is given before; send one of them")
+		default:
+			x.site = &id
+		}
+	}
+	return nil
+}
+
+// request makes the checks of size, type and parameters.
+func (x *exchange) request(rawPath map[string]string) (*Request, error) {
+	body, err := x.readBody()
+	if err != nil {
+		return nil, err
+	}
+	if err := x.checkAccept(); err != nil {
+		return nil, err
+	}
+	ids, texts, err := x.op.splitPath(rawPath)
+	if err != nil {
+		return nil, err
+	}
+	query, err := x.query()
+	if err != nil {
+		return nil, err
+	}
+	req := &Request{
+		Principal: x.caller.Principal, Query: query, Header: x.r.Header, Body: body,
+		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), op: x.op, ids: ids, texts: texts,
+	}
+	if x.op.takes(fault.InHeader, siteHeader) {
+		if x.siteErr != nil {
+			return nil, x.siteErr
+		}
+		req.Site = x.site
+	}
+	if x.op.List != nil {
+		req.List, err = x.op.List.Parse(query)
+	}
+	return req, err
+}
+
+func (x *exchange) readBody() ([]byte, error) {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Body == nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(x.r.Body, MaxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	if len(body) > MaxBody {
+		return nil, fault.New(fault.TooLarge, "payload_too_large", "the body must be at most %d bytes", MaxBody)
+	}
+	if len(body) > 0 || x.op.Body != nil && !x.op.EmptyBody {
+		if err := checkContentType(x.r.Header); err != nil {
+			return nil, err
+		}
+	}
+	if x.op.Body == nil && len(body) > 0 {
+		return nil, strictjson.Unmarshal(body, &struct{}{})
+	}
+	return body, nil
+}
+
+func checkContentType(header http.Header) error {
+	if coding := header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return fault.New(fault.UnsupportedMedia, "unsupported_media_type", "send the body without Content-Encoding: it is not decompressed")
+	}
+	mediaType, params, err := mime.ParseMediaType(header.Get("Content-Type"))
+	charset := strings.ToLower(params["charset"])
+	if err != nil || mediaType != "application/json" || charset != "" && charset != "utf-8" {
+		return fault.New(fault.UnsupportedMedia, "unsupported_media_type", "send the body with Content-Type: application/json")
+	}
+	return nil
+}
+
+// checkAccept refuses only a request whose Accept excludes JSON.
+func (x *exchange) checkAccept() error {
+	if x.op.MediaType != "" {
+		return nil
+	}
+	if accepts := x.r.Header.Values("Accept"); len(accepts) > 0 && !acceptsJSON(strings.Join(accepts, ",")) {
+		return fault.New(fault.NotAcceptable, "not_acceptable", "answers are application/json; Accept must allow it")
+	}
+	return nil
+}
+
+// acceptsJSON applies RFC 9110, section 12.5.1: the most specific range
+// that covers application/json decides, and q=0 excludes.
+func acceptsJSON(accept string) bool {
+	best, allowed := -1, false
+	for part := range strings.SplitSeq(accept, ",") {
+		mediaRange, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		specificity := map[string]int{"*/*": 0, "application/*": 1, "application/json": 2}
+		rank, covers := specificity[mediaRange]
+		if !covers || rank < best {
+			continue
+		}
+		q, err := strconv.ParseFloat(params["q"], 64)
+		best, allowed = rank, params["q"] == "" || err == nil && q > 0
+	}
+	return allowed || strings.TrimSpace(accept) == ""
+}
+
+// query refuses what the operation does not take and what is given twice or
+// empty; a blank search is the one empty value that means something.
+func (x *exchange) query() (url.Values, error) {
+	values, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, fault.CodeValidation, "the query string is not valid: encode it as application/x-www-form-urlencoded")
+	}
+	var details fault.Details
+	for name, given := range values {
+		switch {
+		case !x.op.takes(fault.InQuery, name):
+			details.Add(fault.InQuery, name, fault.DetailUnknown, "is not a parameter of this operation")
+		case len(given) > 1:
+			details.Add(fault.InQuery, name, fault.DetailDuplicate, "must be given once")
+		case given[0] == "" && name != "search":
+			details.Add(fault.InQuery, name, fault.DetailFormat, "must not be empty; leave the parameter out instead")
+		}
+	}
+	details.Sort()
+	if err := details.Err(); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
