@@ -8,10 +8,22 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Bounds of what a row remembers of its attempts.
 const (
-	MaxAttempts     = 12      // the last ones
-	MaxResponseBody = 1 << 10 // bytes
+	// MaxAttempts is how many of its last attempts a delivery keeps.
+	MaxAttempts = 12
+	// MaxResponseBody is how many bytes of a response body it keeps.
+	MaxResponseBody = 1 << 10
+
+	// MaxRetryCount is the most retries that an endpoint can ask for, and
+	// the length of the schedule.
+	MaxRetryCount = 10
+	// MaxRetryAfter is how long a receiver's Retry-After is honoured.
+	MaxRetryAfter = 12 * time.Hour
+	// LongestCarry is the longest wait for which a queue message is kept; a
+	// longer one is left to the sweeper.
+	LongestCarry = 15 * time.Minute
+
+	jitterSpan = 0.2
 )
 
 // Attempt is one request to an endpoint.
@@ -24,35 +36,53 @@ type Attempt struct {
 }
 
 // Duration is how long the attempt took.
-func (a Attempt) Duration() time.Duration { return time.Duration(a.DurationMs) * time.Millisecond }
+func (a *Attempt) Duration() time.Duration { return time.Duration(a.DurationMs) * time.Millisecond }
 
-// ClipBody returns the start of a response body as text: what is not UTF-8
-// is replaced, and at most [MaxResponseBody] bytes are kept.
+// End is when the attempt ended.
+func (a *Attempt) End() value.Time { return a.At.Add(a.Duration()) }
+
+// ClipBody returns the start of a response body as text: bytes that are not
+// UTF-8 are replaced, and at most [MaxResponseBody] bytes are kept.
 func ClipBody(body []byte) string {
 	text := strings.ToValidUTF8(string(body[:min(len(body), 2*MaxResponseBody)]), "\uFFFD")
-	if len(text) <= MaxResponseBody {
-		return text
-	}
-	cut := MaxResponseBody
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut]
+	return clip(text, MaxResponseBody)
 }
 
-// Verdict is what an attempt's outcome means for its row.
+// clip keeps the start of a text, whole characters of it.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
+
+// AttemptResult is what an attempt means for its delivery.
 type AttemptResult uint8
 
-// The verdicts.
+// The results of attempts.
 const (
 	AttemptSucceeded AttemptResult = iota
 	AttemptFailed                  // to be tried again while retries are left
 	AttemptRefused                 // failed for good
 )
 
-// Outcome is an attempt with what it means.
+// Outcome is an attempt with its result.
 type Outcome struct {
 	Attempt    Attempt
 	Result     AttemptResult
 	RetryAfter time.Duration // the receiver's wish; 0 when it has none
+}
+
+// RetryDelay is the wait before the retry of that number, from 1: 5 s,
+// 1 min, 5 min, 30 min, 2 h, 5 h, then 10 h, moved by up to a fifth either
+// way as random, in [0,1), says.
+func RetryDelay(retry int, random float64) time.Duration {
+	steps := [...]time.Duration{
+		5 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour,
+	}
+	step := steps[min(max(retry, 1), len(steps))-1]
+	return time.Duration(float64(step) * (1 - jitterSpan + 2*jitterSpan*random))
 }

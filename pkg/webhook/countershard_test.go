@@ -48,8 +48,8 @@ func TestTallyCountsWhatItsAttemptsWere(t *testing.T) {
 	if diff := cmp.Diff(want.Counters, tally.Counters()); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
-	if h := tally.Hour(); h.SuccessCount != 1 || h.FailureCount != 2 || h.Start != webhook.HourOf(now) {
-		t.Errorf("hour %s: %d and %d, want 1 and 2 of %s", h.Start, h.SuccessCount, h.FailureCount, webhook.HourOf(now))
+	if h := tally.Hour(); h.SuccessCount != 1 || h.FailureCount != 2 || h.Start != webhook.StatsHour.Start(now) {
+		t.Errorf("hour %s: %d and %d, want 1 and 2 of %s", h.Start, h.SuccessCount, h.FailureCount, webhook.StatsHour.Start(now))
 	}
 }
 
@@ -83,7 +83,7 @@ func TestLatestFailureOfAllTalliesTellsTheReason(t *testing.T) {
 }
 
 func TestFinishedHourIsHandedOverOnce(t *testing.T) {
-	hour := webhook.HourOf(now)
+	hour := webhook.StatsHour.Start(now)
 	steps := []struct {
 		at       value.Time
 		attempts int

@@ -1,28 +1,52 @@
-// Package webhook is the domain of deliveries: endpoints and what they
-// subscribe to, the history of events row by row, payloads, signatures, the
-// schedule of retries, and how endpoints do. Its functions compute the next state from the
-// present one, a time and an outcome; they never read a clock, a table or a
-// network themselves, and the same inputs give the same identifiers and
-// bytes everywhere. Keeping the states, sending and asking are left to the
-// table, the worker and the operations.
+// Package webhook is the domain of webhooks: endpoints and their
+// subscriptions, deliveries and their history, payloads, signatures, the
+// schedule of retries, and the health of endpoints. Its functions compute the
+// next state from the present one, a time and an outcome. They read no clock,
+// table or network, and the same inputs give the same identifiers and bytes
+// everywhere. The table stores the states, the worker makes the attempts, and
+// the sweeper looks at what is due.
 //
-// # A row
+// # The states of a delivery
 //
-// A row is one event for one endpoint, the API's WebhookEvent. It is PENDING
-// while an attempt lies ahead, HELD while its endpoint must not be asked,
-// and DELIVERED, FAILED or CANCELLED otherwise. A PENDING row is carried to
-// its next attempt in one of two ways: by the queue message that it names as
-// its carrier, or, when the wait is longer than a queue allows or the
-// message may not have been sent, by its due mark, the time at which the
-// sweeper looks at it.
+// A delivery is one event for one endpoint, the API's WebhookEvent.
 //
-// # How an endpoint does
+//	     NewDelivery                      NewDelivery
+//	          |                                |  the endpoint must
+//	          v          Hold                  v  not be asked
+//	     +---------+ ----------------->  +----------+
+//	+--> | PENDING |                     |   HELD   |
+//	|    +---------+ <-----------------  +----------+
+//	|     | |  | |    Resume, Requeue,         |
+//	+-----+ |  | |    ResumeAsProbe            | Cancel
+//	 Record:|  | |                             v
+//	 retry  |  | |      Cancel           +-----------+
+//	        |  | +---------------------> | CANCELLED |
+//	        |  |                         +-----------+
+//	        |  | Record: no retry left, refused, or a test
+//	        |  +-----------------------> FAILED
+//	        | Record: answered 2xx
+//	        +--------------------------> DELIVERED
 //
-// The outcomes of attempts are counted in tallies, of which an endpoint has a
-// few, each with one writer at a time, so that the rows of a batch and what
-// counts them are written together. Joined, the tallies are the endpoint's
+// The worker calls Record after an attempt, Hold when the endpoint is PAUSED,
+// DISABLED or suspended or its circuit is open, and Cancel when the endpoint
+// or its application was deleted. The sweeper calls Resume when a circuit has
+// closed, ResumeAsProbe for a circuit's trial attempt, Requeue for the HELD
+// and FAILED deliveries of a recovery, and Cancel for the HELD ones of a
+// deleted endpoint. The API's retry of one delivery calls Requeue in every
+// state but PENDING.
+//
+// A PENDING delivery reaches its next attempt in one of two ways: by the
+// queue message that it names, or by its due mark, the time at which the
+// sweeper looks at it. It has a due mark when the wait is longer than a
+// message is kept, or when its message may not have been sent.
+//
+// # The health of an endpoint
+//
+// Outcomes are counted in counter shards. An endpoint has a few, each with
+// one writer at a time, so that the deliveries of a batch and the shards that
+// count them are written together. Joined, the shards are the endpoint's
 // counters and its health: the failed attempts in a row, and how those of the
-// last five minutes went. The health decides what the endpoint's condition
-// must become: whether its circuit opens, which holds events but for a probe
-// now and then, which lane its deliveries take, and whether it is disabled.
+// last five minutes went. The health decides the endpoint's routing: whether
+// its circuit opens, which holds deliveries except for a probe now and then,
+// which lane its deliveries take, and whether it is disabled.
 package webhook

@@ -12,12 +12,12 @@ import (
 // CircuitState is the state of a circuit.
 type CircuitState string
 
-// The states of a circuit. An endpoint that has none is asked as usual.
+// The states of a circuit. An endpoint without one is asked as usual.
 const (
-	// CircuitOpen holds the endpoint's events, probes apart.
+	// CircuitOpen holds the endpoint's deliveries, except for probes.
 	CircuitOpen CircuitState = "OPEN"
-	// CircuitDraining lets events pass again, while those that were held are
-	// being sent.
+	// CircuitDraining lets deliveries pass again, while those that were held
+	// are being sent.
 	CircuitDraining CircuitState = "DRAINING"
 )
 
@@ -40,8 +40,8 @@ const (
 	percent       = 100
 )
 
-// Circuit keeps an endpoint that fails from being asked for every event. It
-// is written on transitions only.
+// Circuit keeps a failing endpoint from being asked for every event. It is
+// written on transitions only.
 type Circuit struct {
 	State    CircuitState
 	OpenedAt value.Time
@@ -82,23 +82,24 @@ func openCircuit(now value.Time) *Circuit {
 // Open reports whether the circuit holds events.
 func (c *Circuit) Open() bool { return c != nil && c.State == CircuitOpen }
 
-// Drain returns the circuit as it closes: what it held is to be sent.
+// Drain returns the circuit as it closes: the deliveries that it held are
+// sent now.
 func (c *Circuit) Drain(now value.Time) *Circuit {
 	next := *c
 	next.State, next.ClosedAt = CircuitDraining, &now
 	return &next
 }
 
-// Settled reports whether a draining circuit may end once nothing is left of
-// what it held: rows that were held a moment after it closed have come to
-// light by then, and attempts from before it closed are no longer recent.
+// Settled reports whether a draining circuit may end once no delivery that it
+// held is left: by then the sweeper has found those that were held a moment
+// after it closed, and attempts from before it closed are no longer recent.
 func (c *Circuit) Settled(now value.Time) bool {
 	return c.ClosedAt != nil && now >= c.ClosedAt.Add(RecentSpan)
 }
 
 // OwnerReset returns the circuit after its endpoint's owner changed where
 // events are sent or activated it: an open one is probed at once and its
-// interval begins anew, and a draining one goes on at once. None stays none.
+// interval begins anew, and a draining one goes on at once. nil stays nil.
 func (c *Circuit) OwnerReset(now value.Time) *Circuit {
 	if c == nil {
 		return nil
@@ -137,7 +138,9 @@ const (
 	LaneSlow Lane = "SLOW" // of endpoints that are slow or fail
 )
 
-// Condition is what the service keeps of an endpoint beside its doc.
+// Routing is how an endpoint's deliveries travel at present: which lane they
+// take, and whether the circuit holds them. The service changes it while the
+// owner changes the configuration, so the two are stored apart.
 type Routing struct {
 	Circuit *Circuit
 	Lane    Lane
@@ -146,12 +149,12 @@ type Routing struct {
 // Equal reports whether both are the same.
 func (c Routing) Equal(o Routing) bool { return c.Lane == o.Lane && c.Circuit.Equal(o.Circuit) }
 
-// Condition is the endpoint's.
+// Routing is the endpoint's.
 func (e *Endpoint) Routing() Routing { return Routing{Circuit: e.Circuit, Lane: e.Lane} }
 
-// HealthStart is the time from which attempts count for [Endpoint.Judge]:
-// since the endpoint was created, activated or got another url, and since its
-// circuit closed.
+// HealthStart is the time from which attempts count for
+// [Endpoint.NextRouting]: since the endpoint was created, activated or got
+// another url, and since its circuit closed.
 func (e *Endpoint) HealthStart() value.Time {
 	since := max(e.HealthSince, e.CreatedAt)
 	if e.Circuit != nil && e.Circuit.ClosedAt != nil {
@@ -160,18 +163,16 @@ func (e *Endpoint) HealthStart() value.Time {
 	return since
 }
 
-// Judge says what the endpoint's condition must become after attempts whose
-// outcomes are recorded, and the reason for which it is to be disabled, ""
-// when it is not. h is its health since [Endpoint.HealthStart]; succeeded
-// tells that one of the attempts did, probeFailed that one of them was a
-// probe that did not.
+// NextRouting is the endpoint's routing after attempts whose outcomes are
+// recorded, and the reason to disable it, "" when it stays enabled. h is its
+// health since [Endpoint.HealthStart]; succeeded tells that one of the
+// attempts did, probeFailed that one of them was a probe that did not.
 //
 // A circuit opens after ten failed attempts in a row over at least a minute,
 // or when at least 80% of 50 or more in five minutes failed. A failed probe
 // doubles the wait for the next, up to an hour; a success closes the circuit.
 // An endpoint is disabled when all of at least 20 attempts in five days
-// failed. A draining circuit ends when nothing is left of what it held, which
-// is not judged here.
+// failed. The sweeper ends a draining circuit.
 func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.Time) (next Routing, disable string) {
 	next = Routing{Circuit: e.Circuit, Lane: h.lane(e.Lane)}
 	if e.Status != Active {

@@ -1,8 +1,62 @@
 package webhook
 
-import "github.com/commerce-integration/service/pkg/value"
+import (
+	"fmt"
 
-// Delivery is what an attempt needs, as one read found it.
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// DeliveryRef is the body of a delivery's queue message: the keys of
+// everything that an attempt needs, so that one read gets it.
+type DeliveryRef struct {
+	OrganizationID value.ID `json:"organizationId"`
+	DeliveryID     value.ID `json:"rowId"`
+	EventID        value.ID `json:"eventId"`
+	EndpointID     value.ID `json:"endpointId"`
+	ApplicationID  value.ID `json:"applicationId"`
+	// As is the delivery's name for the message that this one replaces; ""
+	// when it replaces none.
+	As string `json:"as,omitzero"`
+}
+
+// Ref names the delivery to the worker.
+func (d *Delivery) Ref() DeliveryRef {
+	return DeliveryRef{
+		OrganizationID: d.OrganizationID, DeliveryID: d.ID, EventID: d.EventID,
+		EndpointID: d.EndpointID, ApplicationID: d.ApplicationID,
+	}
+}
+
+// Names reports whether the reference is to the delivery.
+func (r DeliveryRef) Names(d *Delivery) bool {
+	r.As = ""
+	return d.Ref() == r
+}
+
+// Body writes the message.
+func (r DeliveryRef) Body() string {
+	body, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // texts that the service made
+	}
+	return string(body)
+}
+
+// ParseDeliveryRef reads a message that Body wrote.
+func ParseDeliveryRef(body string) (DeliveryRef, error) {
+	var r DeliveryRef
+	if err := json.Unmarshal([]byte(body), &r); err != nil {
+		return DeliveryRef{}, fmt.Errorf("delivery message: %w", err)
+	}
+	if r.OrganizationID.IsZero() || r.DeliveryID.IsZero() || r.EventID.IsZero() || r.EndpointID.IsZero() || r.ApplicationID.IsZero() {
+		return DeliveryRef{}, fmt.Errorf("delivery message %q: an identifier is missing", body)
+	}
+	return r, nil
+}
+
+// DeliveryInput is what an attempt needs, as one read found it.
 type DeliveryInput struct {
 	Delivery    *Delivery // nil: expired
 	Payload     []byte    // nil: expired
@@ -22,9 +76,9 @@ type DueKind uint8
 
 // The kinds of due mark.
 const (
-	DueDelivery DueKind = iota // a row whose next attempt comes near
+	DueDelivery DueKind = iota // a delivery whose next attempt comes near
 	DueRecovery                // a recovery that goes on
-	DueDeletion                // an endpoint that was deleted, whose rows are to be cancelled
+	DueDeletion                // an endpoint that was deleted, whose deliveries are to be cancelled
 	DueCircuit                 // an endpoint whose circuit is to be probed or drained
 )
 
@@ -32,12 +86,12 @@ const (
 type Due struct {
 	Kind           DueKind
 	OrganizationID value.ID
-	ID             value.ID // of the row, the recovery or the endpoint
+	ID             value.ID // of the delivery, the recovery or the endpoint
 	EndpointID     value.ID // of a recovery
 	Mark           string   // the mark as found, on which moving it is conditional
 }
 
-// Unsent names a HELD or FAILED row of an endpoint.
+// UnsentDelivery names a HELD or FAILED delivery of an endpoint.
 type UnsentDelivery struct {
 	OrganizationID value.ID
 	DeliveryID     value.ID

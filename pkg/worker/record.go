@@ -118,7 +118,7 @@ func plan(outcomes []*outcome, shards []*takenShard, known func(*webhook.Endpoin
 			continue
 		}
 		slices.SortStableFunc(attempts, func(a, b webhook.Attempt) int {
-			return cmp.Compare(a.At.Add(a.Duration()), b.At.Add(b.Duration()))
+			return cmp.Compare(a.End(), b.End())
 		})
 		next, finished := s.Shard.Add(attempts, known(s.endpoint), now)
 		t.shards = append(t.shards, s)
