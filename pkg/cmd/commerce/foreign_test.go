@@ -15,11 +15,11 @@ import (
 func TestARunUsesAnotherTableServerAndLeavesItRunning(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
-	binary, err := filepath.EvalSymlinks(filepath.Join(s.data, "bin", "dynoxide"))
+	program, err := tableserver.Dynoxide.Install(t.Context(), filepath.Join(s.data, "bin"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := tableserver.Start(t.Context(), binary, t.TempDir(), nil)
+	other, err := tableserver.Start(t.Context(), program, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ var endpoint = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a folder for tables: %w", err)
 	}
-	server, err := tableserver.Start(ctx, binary, dir, nil)
+	server, err := tableserver.Start(ctx, binary, dir)
 	if err != nil {
 		return "", err
 	}

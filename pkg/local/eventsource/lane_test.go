@@ -249,8 +249,8 @@ func TestASplitShardGoesOnWhereTheStreamWasTrimmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if removed, err := b.server.Trim(t.Context(), "commerce", source.Position()); err != nil || removed != 9 {
-		t.Fatalf("Trim = %d, %v; want 9", removed, err)
+	if err := b.server.Trim(t.Context(), "commerce", source.Position()); err != nil {
+		t.Fatalf("Trim: %v", err)
 	}
 	// A killed runner may leave a file that is behind what was trimmed.
 	behind := strings.ReplaceAll(string(before), `"10"`, `"4"`)

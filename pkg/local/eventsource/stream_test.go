@@ -49,7 +49,7 @@ func newTable(t testing.TB) *table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := tableserver.Start(t.Context(), binary, t.TempDir(), nil)
+	server, err := tableserver.Start(t.Context(), binary, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,8 +489,8 @@ func TestReadingGoesOnWhereTheStreamWasTrimmed(t *testing.T) {
 	h := &handler{}
 	source, _ := start(t, b, h, StreamConfig{BatchSize: 3})
 	waitUntil(t, "ten records", func() bool { return source.Position() == "10" })
-	if removed, err := b.server.Trim(t.Context(), "commerce", Lowest(source.Position())); err != nil || removed != 9 {
-		t.Fatalf("Trim = %d, %v; want 9", removed, err)
+	if err := b.server.Trim(t.Context(), "commerce", Lowest(source.Position())); err != nil {
+		t.Fatalf("Trim: %v", err)
 	}
 	b.put(t, "last", nil)
 	waitUntil(t, "the record after trimming", func() bool { return source.Position() == "11" })

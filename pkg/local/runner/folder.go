@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/commerce-integration/service/pkg/local/filelock"
 )
 
 // kept is what a runner keeps in its data folder beside the table server's
@@ -27,15 +29,12 @@ func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data folder %s: %w", dir, err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
-	}
-	if err := lockFile(lock); err != nil {
+	lock, err := filelock.Acquire(filepath.Join(dir, "lock"))
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
 		defer lock.Close()
-		if errors.Is(err, errLocked) {
-			return nil, inUse(dir, lock)
-		}
+		return nil, inUse(dir, lock)
+	case err != nil:
 		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
 	}
 	f := &folder{dir: dir, lock: lock}

@@ -10,8 +10,8 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -24,20 +24,22 @@ import (
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/provision"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
 // Config says how to run.
 type Config struct {
-	Addr           string // of the gateway, host:port
-	DataDir        string // what persists
-	BinDir         string // where the table server is installed; "" is DataDir/bin
-	Template       string // path of template.yaml
-	Fresh          bool   // start with no data
-	NoDemo         bool   // without demo records
-	PrivateTargets bool   // webhooks may reach loopback and private addresses
-	TableEndpoint  string // of a table server to use instead of starting one
-	QueueEndpoint  string // of a queue server to use instead of the runner's own
+	Addr           string           // of the gateway, host:port
+	DataDir        string           // what persists
+	BinDir         string           // where the table server is installed; "" is DataDir/bin
+	Template       string           // path of template.yaml
+	Fresh          bool             // start with no data
+	NoDemo         bool             // without demo records
+	PrivateTargets bool             // webhooks may reach loopback and private addresses
+	TableServer    tableserver.Kind // "" is the platform's
+	TableEndpoint  string           // of a table server to use instead of starting one
+	QueueEndpoint  string           // of a queue server to use instead of the runner's own
 	Logger         *slog.Logger
 	// Processes runs every function's real binary in processes of its own, as
 	// Lambda does, and reads the stream as one of several shards.
@@ -70,11 +72,14 @@ const (
 // Run runs the service until ctx ends, then ends everything that it started,
 // within 15 s.
 func Run(ctx context.Context, cfg Config) (err error) {
-	// The collector runs when the heap is twice what lives, which is so little
-	// here that it would run all the time. What is never written to takes no
-	// memory.
-	ballast := make([]byte, 64<<20)
-	defer runtime.KeepAlive(&ballast)
+	if cfg.TableServer == "" && cfg.TableEndpoint == "" {
+		if cfg.TableServer, err = tableserver.KindFor(runtime.GOOS, runtime.GOARCH); err != nil {
+			return err
+		}
+	}
+	// Little memory is in use here, and so by default a little garbage would
+	// start the collector, all the time.
+	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	if err := checkTemplate(cfg.Template); err != nil {
 		return err
 	}
@@ -216,8 +221,9 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	})
 	group.Go(func() error {
 		upkeep := &upkeep{
-			table: r.servers.table, client: r.servers.dynamodb(), ttl: r.model.Table.TTL, past: src.past, logger: r.cfg.Logger,
-			trimEvery: 5 * time.Second, sweepEvery: time.Minute,
+			sweeper: tableserver.Sweeper{Server: r.servers.table, Client: r.servers.dynamodb(), Table: tableName, Attribute: r.model.Table.TTL},
+			past:    src.past, logger: r.cfg.Logger,
+			trimEvery: time.Second, sweepEvery: time.Minute,
 		}
 		upkeep.run(ctx)
 		return nil
@@ -262,12 +268,4 @@ func (r *run) base() (*app.Dependencies, error) {
 	}
 	cfg.ServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, ""
 	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL}), nil
-}
-
-// binDir is where the table server is installed.
-func (c *Config) binDir() string {
-	if c.BinDir != "" {
-		return c.BinDir
-	}
-	return filepath.Join(c.DataDir, "bin")
 }

@@ -1,12 +1,14 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -40,7 +42,7 @@ func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway 
 		cfg.AWS(&s.aws)
 	}
 	if s.tableURL = cfg.TableEndpoint; s.tableURL == "" {
-		if err := s.startTable(ctx, cfg.binDir(), data.path("table")); err != nil {
+		if err := s.startTable(ctx, cfg, data.path("table")); err != nil {
 			return err
 		}
 	}
@@ -62,13 +64,16 @@ func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway 
 	return s.serveInternal(ctx, gateway, mux, cfg.Logger)
 }
 
-func (s *servers) startTable(ctx context.Context, bin, dir string) error {
-	binary, err := tableserver.Install(ctx, bin)
+func (s *servers) startTable(ctx context.Context, cfg *Config, dir string) error {
+	program, err := cfg.TableServer.Install(ctx, cmp.Or(cfg.BinDir, filepath.Join(cfg.DataDir, "bin")))
 	if err != nil {
 		return err
 	}
-	if s.table, err = tableserver.Start(ctx, binary, dir, nil); err != nil {
+	if s.table, err = tableserver.Start(ctx, program, dir); err != nil {
 		return err
+	}
+	if cfg.TableServer == tableserver.Dynoxide && !s.table.Trims() {
+		cfg.Logger.WarnContext(ctx, "an earlier version made the table's file: it works, but it grows with every write; --fresh makes a new one")
 	}
 	s.tableURL = s.table.Endpoint()
 	return nil

@@ -5,25 +5,23 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
-// upkeep is what DynamoDB does by itself: it removes expired items, and what
-// every reader of the stream is past.
+// upkeep does what DynamoDB does by itself: it deletes expired items and the
+// stream records that every reader is past.
 type upkeep struct {
-	table  *tableserver.Server // nil: another server, whose stream is its own business
-	client *dynamodb.Client
-	ttl    string        // the attribute
-	past   func() string // what every reader is past, "" while unknown
-	logger *slog.Logger
+	sweeper tableserver.Sweeper
+	past    func() string // the position that every reader is past, "" while unknown
+	logger  *slog.Logger
 
 	trimEvery, sweepEvery time.Duration
+
+	trimmed string // the last position that the stream was trimmed to
 }
 
-// sweepShare bounds the part of the time in which the table is swept, which
-// reads all of it, to one in so many.
+// sweepShare bounds the share of time in which the table is swept, which reads
+// all of it: one in so many.
 const sweepShare = 50
 
 func (u *upkeep) run(ctx context.Context) {
@@ -39,7 +37,7 @@ func (u *upkeep) run(ctx context.Context) {
 			err = u.trim(ctx)
 		case <-sweep.C:
 			started := time.Now()
-			err = u.sweep(ctx, started)
+			_, err = u.sweeper.Sweep(ctx, started)
 			sweep.Reset(max(u.sweepEvery, sweepShare*time.Since(started)))
 		}
 		if err != nil && ctx.Err() == nil {
@@ -48,22 +46,15 @@ func (u *upkeep) run(ctx context.Context) {
 	}
 }
 
+// trim leaves the stream of a server alone that this run has not started.
 func (u *upkeep) trim(ctx context.Context) error {
 	past := u.past()
-	if u.table == nil || past == "" {
+	if u.sweeper.Server == nil || past == "" || past == u.trimmed {
 		return nil
 	}
-	_, err := u.table.Trim(ctx, tableName, past)
-	return err
-}
-
-// sweep deletes what has expired. On another server, which may have no TTL of
-// its own, only scanning the table finds that.
-func (u *upkeep) sweep(ctx context.Context, now time.Time) (err error) {
-	if u.table == nil {
-		_, err = tableserver.SweepByScan(ctx, u.client, tableName, u.ttl, now)
-		return err
+	err := u.sweeper.Server.Trim(ctx, u.sweeper.Table, past)
+	if err == nil {
+		u.trimmed = past
 	}
-	_, err = u.table.SweepExpired(ctx, u.client, tableName, u.ttl, now)
 	return err
 }

@@ -44,7 +44,7 @@ func newTable(t *testing.T) *table {
 		t.Fatal(err)
 	}
 	s := &servers{}
-	cfg := &Config{BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version), Logger: slog.New(slog.DiscardHandler)}
+	cfg := &Config{TableServer: tableserver.Dynoxide, BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version), Logger: slog.New(slog.DiscardHandler)}
 	if err := s.start(t.Context(), cfg, data, l); err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +139,9 @@ func TestUpkeepRemovesWhatHasExpiredAndWhatAllReadersArePast(t *testing.T) {
 	x.put(t, "fresh", time.Now().Add(time.Hour))
 	past := x.records(t)[0]
 	u := &upkeep{
-		table: x.Server, client: x.servers.dynamodb(), ttl: x.ttl, past: func() string { return past },
-		logger: slog.New(slog.DiscardHandler), trimEvery: 5 * time.Millisecond, sweepEvery: 5 * time.Millisecond,
+		sweeper: tableserver.Sweeper{Server: x.Server, Client: x.servers.dynamodb(), Table: tableName, Attribute: x.ttl},
+		past:    func() string { return past },
+		logger:  slog.New(slog.DiscardHandler), trimEvery: 5 * time.Millisecond, sweepEvery: 5 * time.Millisecond,
 	}
 	x.keep(t, u, "one item, and a stream without its first record", func() bool {
 		return x.items(t) == 1 && x.records(t)[0] != past
@@ -155,8 +156,9 @@ func TestUpkeepOfAnotherServerLeavesItsStreamAlone(t *testing.T) {
 	x.put(t, "old", time.Now().Add(-time.Hour))
 	before := x.records(t)
 	u := &upkeep{
-		client: x.servers.dynamodb(), ttl: x.ttl, past: func() string { return before[0] },
-		logger: slog.New(slog.DiscardHandler), trimEvery: time.Millisecond, sweepEvery: 20 * time.Millisecond,
+		sweeper: tableserver.Sweeper{Client: x.servers.dynamodb(), Table: tableName, Attribute: x.ttl},
+		past:    func() string { return before[0] },
+		logger:  slog.New(slog.DiscardHandler), trimEvery: time.Millisecond, sweepEvery: 20 * time.Millisecond,
 	}
 	x.keep(t, u, "no item", func() bool { return x.items(t) == 0 })
 	if got := x.records(t); got[0] != before[0] {

@@ -1,17 +1,14 @@
-// Package tableserver installs, starts and tends dynoxide, the DynamoDB-compatible server of local runs and tests.
-// It promises that only the pinned binary is installed, that what the server acknowledged survives a kill of any of the
-// processes, that writes do not slow down with the length of the stream, and that on Linux no child outlives the caller.
-// Tables, their stream consumers and the decision which stream records may go are left to the caller.
+// Package tableserver installs, starts and maintains the DynamoDB-compatible server of local runs and tests: dynoxide,
+// or DynamoDB Local where dynoxide is not published. Only the pinned programs are installed, a kill of any of the
+// processes loses no acknowledged write, writes do not slow down with the length of the stream, and on Linux no child
+// outlives the caller. The caller makes the tables, reads their streams and decides which stream records may go.
 package tableserver
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
+	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -20,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,161 +25,204 @@ import (
 // Version is the release of dynoxide that this package installs and whose database file it knows.
 const Version = "1.2.1"
 
-// maxBinary bounds what is unpacked from the package, in bytes.
-const maxBinary = 64 << 20
+const dynamoDBLocalVersion = "2.6.1"
 
-// ErrNoPackage says that no pinned binary exists for this operating system and processor.
+// A Kind is one of the table servers.
+type Kind string
+
+// Dynoxide is the server of choice: it starts in 20 ms and is several times faster. DynamoDB Local is AWS's own.
+const (
+	Dynoxide      Kind = "dynoxide"
+	DynamoDBLocal Kind = "dynamodb-local"
+)
+
+// ErrNoPackage says that no table server is published for this operating system and processor.
 var ErrNoPackage = errors.New("no pinned table server for this platform")
 
-// A pin is the one package that may be installed on a platform.
+// A pin is what may be installed of one server. Its package manager fetches it with the user's own configuration
+// (registry, mirror, proxy, cache).
 type pin struct {
-	name      string // npm package
-	integrity string // of the tarball, in npm's own notation
-	binary    string // hex SHA-256 of the executable inside it
+	platforms []string // in Go's names
+	name      string   // for messages
+	command   []string // fetches the package into its working directory
+	needs     string   // how to get the command
+	mend      string   // what to check when the command fails
+	discard   string   // makes the package manager forget what it has cached
+	byHand    string   // the way without the command; %s is the target
+	fetched   string   // the path of the program in the working directory
+	installed string   // its name in the folder of programs
+	sum       string   // see checksum
 }
 
-// pinFor returns the pin for a platform in Go's names.
-func pinFor(goos, goarch string) (pin, error) {
-	pins := map[string]pin{
-		"linux/amd64": {
-			name:      "@dynoxide/linux-x64",
-			integrity: "sha512-sBHqlxJ9ANkLluFkYRfd5r8Y0ApFew4FhOrlhgRAgD4XzEoFOukEo1nuBTQ1+jTtofqwn4NWQ2k0Tn5mNTjgUg==",
-			binary:    "be909b7910d3fb552e85db10ef3c8ebae4bd35fee0f26dffdb6dfa5cc656426e",
+//go:embed dynamodb-local.xml
+var dynamoDBLocalPOM []byte
+
+var pins = map[Kind]pin{ //nolint:gochecknoglobals // a table
+	Dynoxide: {
+		platforms: []string{"linux/amd64"},
+		name:      "@dynoxide/linux-x64@" + Version,
+		command: []string{
+			"npm", "install", "--prefix", ".", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts",
+			"--prefer-offline", "--loglevel=error", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", "@dynoxide/linux-x64@" + Version,
 		},
+		needs:     "install Node.js, which includes it",
+		mend:      "check the network and the output of npm config get registry",
+		discard:   "npm cache clean --force",
+		byHand:    "fetch it where there is a network (npm pack @dynoxide/linux-x64@" + Version + ") and put its file package/dynoxide at %s",
+		fetched:   "node_modules/@dynoxide/linux-x64/dynoxide",
+		installed: "dynoxide",
+		sum:       "be909b7910d3fb552e85db10ef3c8ebae4bd35fee0f26dffdb6dfa5cc656426e",
+	},
+	DynamoDBLocal: {
+		platforms: []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "windows/amd64"}, // those with an SQLite library in its package
+		name:      "DynamoDB Local " + dynamoDBLocalVersion,
+		command: []string{
+			"mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies",
+			"-DoutputDirectory=lib", "-DincludeScope=runtime",
+		},
+		needs:     "install Maven and Java 17 or newer",
+		mend:      "check the network and the mirrors in Maven's settings.xml",
+		discard:   "rm -r ~/.m2/repository/com/amazonaws",
+		byHand:    "copy %s from a machine that has it",
+		fetched:   "lib",
+		installed: "dynamodb-local-" + dynamoDBLocalVersion,
+		sum:       "db5ab19618ddcc40bcbb1dc0f96541e569b63f71d95012f0e2c80b647612c0a7",
+	},
+}
+
+// KindFor returns the server for a platform in Go's names: dynoxide where it is published, else DynamoDB Local.
+func KindFor(goos, goarch string) (Kind, error) {
+	for _, kind := range []Kind{Dynoxide, DynamoDBLocal} {
+		if slices.Contains(pins[kind].platforms, goos+"/"+goarch) {
+			return kind, nil
+		}
 	}
-	if known, ok := pins[goos+"/"+goarch]; ok {
-		return known, nil
-	}
-	return pin{}, fmt.Errorf("%w (%s/%s): run a DynamoDB-compatible server of your own and set AWS_ENDPOINT_URL_DYNAMODB to its URL",
+	return "", fmt.Errorf("%w (%s/%s): run a DynamoDB-compatible server of your own and set AWS_ENDPOINT_URL_DYNAMODB to its URL",
 		ErrNoPackage, goos, goarch)
 }
 
-// Install puts the pinned binary into dir and returns its path. It does nothing when the binary is there and its
-// checksum is right; otherwise npm fetches the package with the user's own configuration (registry, proxy, cache), and
-// the tarball and the binary are verified before the binary is moved into place in one step. Concurrent calls are safe.
-func Install(ctx context.Context, dir string) (string, error) {
-	want, err := pinFor(runtime.GOOS, runtime.GOARCH)
+// A Program is an installed table server.
+type Program struct {
+	kind Kind
+	path string // of the executable, or of the folder of Java archives
+}
+
+// Install puts the server for this platform into dir, as [Kind.Install] does.
+func Install(ctx context.Context, dir string) (Program, error) {
+	kind, err := KindFor(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		return "", err
+		return Program{}, err
 	}
-	// npm runs in a directory of its own.
-	if dir, err = filepath.Abs(dir); err != nil {
-		return "", fmt.Errorf("finding the directory of the table server: %w", err)
+	return kind.Install(ctx, dir)
+}
+
+// Install puts the pinned program into dir. It does nothing when the program is there and its checksum is right; otherwise
+// it fetches the package and verifies it before it moves it into place in one step. Concurrent calls are safe.
+func (k Kind) Install(ctx context.Context, dir string) (Program, error) {
+	want, known := pins[k]
+	if !known {
+		return Program{}, fmt.Errorf("there is no table server %q; there are %s and %s", k, Dynoxide, DynamoDBLocal)
 	}
-	binary := filepath.Join(dir, "dynoxide")
-	if verifyBinary(binary, want) == nil {
-		return binary, nil
+	// The package manager runs in a directory of its own.
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Program{}, fmt.Errorf("finding the directory of the table server: %w", err)
+	}
+	program := Program{kind: k, path: filepath.Join(dir, want.installed)}
+	if want.verify(program.path) == nil {
+		return program, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("making the directory of the table server: %w", err)
+		return Program{}, fmt.Errorf("making the directory of the table server: %w", err)
 	}
 	work, err := os.MkdirTemp(dir, "install-")
 	if err != nil {
-		return "", fmt.Errorf("making a directory to install the table server in: %w", err)
+		return Program{}, fmt.Errorf("making a directory to install the table server in: %w", err)
 	}
 	defer os.RemoveAll(work)
-
-	tarball, err := pack(ctx, want, work, binary)
-	if err != nil {
-		return "", err
+	if err := want.fetch(ctx, work, program.path); err != nil {
+		return Program{}, err
 	}
-	fresh := filepath.Join(work, "dynoxide")
-	if err := unpack(tarball, want, fresh); err != nil {
-		return "", err
+	fresh := filepath.Join(work, filepath.FromSlash(want.fetched))
+	if err := want.verify(fresh); err != nil {
+		return Program{}, fmt.Errorf("%s fetched another %s than the pinned one and it was not used: run %s, %s, then try again: %w",
+			want.command[0], want.name, want.discard, want.mend, err)
 	}
-	if err := verifyBinary(fresh, want); err != nil {
-		return "", err
+	if err := os.Chmod(fresh, 0o755); err != nil {
+		return Program{}, fmt.Errorf("making the table server executable: %w", err)
 	}
-	if err := os.Rename(fresh, binary); err != nil {
-		return "", fmt.Errorf("moving the table server into place: %w", err)
+	if os.Rename(fresh, program.path) == nil || want.verify(program.path) == nil {
+		return program, nil
 	}
-	return binary, nil
+	// A folder with other files is in the way.
+	if err := errors.Join(os.RemoveAll(program.path), os.Rename(fresh, program.path)); err != nil {
+		return Program{}, fmt.Errorf("moving the table server into place: %w", err)
+	}
+	return program, nil
 }
 
-// pack lets npm download the package into work and returns the tarball's path.
-func pack(ctx context.Context, want pin, work, binary string) (string, error) {
-	spec := want.name + "@" + Version
-	byHand := fmt.Sprintf("or fetch it where there is a network (npm pack %s) and put its file package/dynoxide at %s", spec, binary)
-	npm, err := exec.LookPath("npm")
+// fetch lets the package manager download the package into work. It names the target for those who fetch it by hand.
+func (p *pin) fetch(ctx context.Context, work, target string) error {
+	byHand := fmt.Sprintf(p.byHand, target)
+	name := p.command[0]
+	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("npm is needed once to fetch the table server: install Node.js, which brings it, %s: %w", byHand, err)
+		return fmt.Errorf("%s is needed once to fetch the table server %s: %s, or %s: %w", name, p.name, p.needs, byHand, err)
 	}
-	cmd := exec.CommandContext(ctx, npm, "pack", spec, "--pack-destination", work,
-		"--ignore-scripts", "--prefer-offline", "--loglevel=error", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
+	if err := os.WriteFile(filepath.Join(work, "pom.xml"), dynamoDBLocalPOM, 0o600); err != nil {
+		return fmt.Errorf("describing the package of the table server: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, path, p.command[1:]...)
 	cmd.Dir = work
 	cmd.WaitDelay = time.Second
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return "", fmt.Errorf("npm could not fetch %s: check the network and the output of npm config get registry, then try again, %s: %w: %s",
-			spec, byHand, err, tail(said.String(), 600))
-	}
-	found, err := filepath.Glob(filepath.Join(work, "*.tgz"))
-	if err != nil || len(found) != 1 {
-		return "", fmt.Errorf("npm pack %s left %d tarballs in %s, one was expected", spec, len(found), work)
-	}
-	return found[0], nil
-}
-
-// unpack verifies the tarball and writes the executable in it to target.
-func unpack(tarball string, want pin, target string) error {
-	data, err := os.ReadFile(tarball)
-	if err != nil {
-		return fmt.Errorf("reading the package of the table server: %w", err)
-	}
-	sum := sha512.Sum512(data)
-	if got := "sha512-" + base64.StdEncoding.EncodeToString(sum[:]); got != want.integrity {
-		return fmt.Errorf("the registry gave another %s@%s than the pinned one and it was not used: got %s, want %s: "+
-			"run npm cache clean --force, check the output of npm config get registry, then try again", want.name, Version, got, want.integrity)
-	}
-	gz, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return fmt.Errorf("opening the package of the table server: %w", err)
-	}
-	for files := tar.NewReader(gz); ; {
-		header, err := files.Next()
-		if err != nil {
-			return fmt.Errorf("looking for package/dynoxide in %s@%s: %w", want.name, Version, err)
-		}
-		if header.Name == "package/dynoxide" {
-			return writeExecutable(target, io.LimitReader(files, maxBinary))
-		}
-	}
-}
-
-func writeExecutable(target string, from io.Reader) error {
-	file, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err != nil {
-		return fmt.Errorf("writing the table server: %w", err)
-	}
-	_, err = io.Copy(file, from)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err != nil {
-		return fmt.Errorf("writing the table server: %w", err)
+		return fmt.Errorf("%s could not fetch %s: %s, then try again, or %s: %w: %s", name, p.name, p.mend, byHand, err, tail(output.String(), 600))
 	}
 	return nil
 }
 
-func verifyBinary(path string, want pin) error {
-	file, err := os.Open(path)
+func (p *pin) verify(path string) error {
+	got, err := checksum(path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return fmt.Errorf("reading the table server: %w", err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != want.binary {
-		return fmt.Errorf("the table server at %s is not the pinned one: got SHA-256 %s, want %s", path, got, want.binary)
+	if got != p.sum {
+		return fmt.Errorf("SHA-256 of %s: got %s, want %s", path, got, p.sum)
 	}
 	return nil
 }
 
-// tail returns the last n bytes of what a child said, for an error message.
+// checksum returns the SHA-256 of a file or, for a folder, of what "LC_ALL=C sha256sum *" prints in it.
+func checksum(path string) (string, error) {
+	sum := sha256.New()
+	files, err := os.ReadDir(path)
+	if err != nil { // not a folder
+		file, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		if _, err := io.Copy(sum, file); err != nil {
+			return "", fmt.Errorf("reading the table server: %w", err)
+		}
+		return hex.EncodeToString(sum.Sum(nil)), nil
+	}
+	for _, file := range files {
+		of, err := checksum(filepath.Join(path, file.Name()))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s  %s\n", of, file.Name())
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// tail returns the last n bytes of a child's output, for an error message.
 func tail(s string, n int) string {
 	s = strings.TrimSpace(s)
 	if len(s) > n {

@@ -6,34 +6,33 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
 
 // pinned returns the real binary, fetched once per machine. Only a machine that can neither fetch nor run it skips.
-func pinned(t testing.TB) string {
+func pinned(t testing.TB) Program {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatalf("looking for the cache directory: %v", err)
 	}
-	binary, err := Install(t.Context(), filepath.Join(cache, "commerce-integration", "dynoxide-"+Version))
-	if errors.Is(err, ErrNoPackage) || errors.Is(err, exec.ErrNotFound) {
+	program, err := Dynoxide.Install(t.Context(), filepath.Join(cache, "commerce-integration", "dynoxide-"+Version))
+	if errors.Is(err, exec.ErrNotFound) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatalf("installing the table server: %v", err)
 	}
-	return binary
+	return program
 }
 
 func TestInstallNeedsNoNpmOnceTheBinaryIsThere(t *testing.T) {
 	first := pinned(t)
 	t.Setenv("PATH", "")
-	again, err := Install(t.Context(), filepath.Dir(first))
+	again, err := Dynoxide.Install(t.Context(), filepath.Dir(first.path))
 	if err != nil || again != first {
-		t.Fatalf("Install without npm = %q, %v; want %q", again, err, first)
+		t.Fatalf("Install without npm = %v, %v; want %v", again, err, first)
 	}
 }
 
@@ -43,15 +42,12 @@ func TestInstallReplacesATamperedBinary(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "dynoxide"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	binary, err := Install(t.Context(), dir)
+	program, err := Dynoxide.Install(t.Context(), dir)
 	if err != nil {
 		t.Fatalf("Install over a tampered binary: %v", err)
 	}
-	want, err := pinFor(runtime.GOOS, runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := verifyBinary(binary, want); err != nil {
+	want := pins[Dynoxide]
+	if err := want.verify(program.path); err != nil {
 		t.Fatal(err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -61,17 +57,15 @@ func TestInstallReplacesATamperedBinary(t *testing.T) {
 }
 
 func TestInstallSaysHowToMendAFailure(t *testing.T) {
-	if _, err := pinFor(runtime.GOOS, runtime.GOARCH); err != nil {
-		t.Skip(err)
-	}
 	tests := []struct {
 		name, npm string
 		want      []string
 	}{
 		{"npm missing", "", []string{"install Node.js", "npm pack @dynoxide/"}},
 		{"offline", "echo 'npm error code ENOTFOUND' >&2; exit 1", []string{"check the network", "ENOTFOUND", "npm pack @dynoxide/"}},
-		{"nothing written", "exit 0", []string{"left 0 tarballs"}},
-		{"another package", "echo other > other.tgz", []string{"not used", "npm cache clean", "want sha512-"}},
+		{"nothing written", "exit 0", []string{"no such file", "check the network"}},
+		{"another package", "mkdir -p node_modules/@dynoxide/linux-x64; echo other > node_modules/@dynoxide/linux-x64/dynoxide",
+			[]string{"not used", "npm cache clean", "SHA-256", "want be909b79"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -82,11 +76,14 @@ func TestInstallSaysHowToMendAFailure(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			t.Setenv("PATH", path)
+			t.Setenv("PATH", path+":/bin:/usr/bin")
+			if test.npm == "" {
+				t.Setenv("PATH", path)
+			}
 			dir := t.TempDir()
-			binary, err := Install(t.Context(), dir)
+			program, err := Dynoxide.Install(t.Context(), dir)
 			if err == nil {
-				t.Fatalf("Install = %q, want an error", binary)
+				t.Fatalf("Install = %v, want an error", program)
 			}
 			for _, part := range test.want {
 				if !strings.Contains(err.Error(), part) {
@@ -101,9 +98,6 @@ func TestInstallSaysHowToMendAFailure(t *testing.T) {
 }
 
 func TestInstallEndsWithItsContext(t *testing.T) {
-	if _, err := pinFor(runtime.GOOS, runtime.GOARCH); err != nil {
-		t.Skip(err)
-	}
 	path := t.TempDir()
 	if err := os.WriteFile(filepath.Join(path, "npm"), []byte("#!/bin/sh\nexec /bin/sleep 60\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -111,22 +105,55 @@ func TestInstallEndsWithItsContext(t *testing.T) {
 	t.Setenv("PATH", path)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Install(ctx, t.TempDir()); !errors.Is(err, context.Canceled) {
+	if _, err := Dynoxide.Install(ctx, t.TempDir()); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Install with an ended context: got %v, want %v", err, context.Canceled)
 	}
 }
 
+func TestAPlatformHasTheServerThatIsPublishedForIt(t *testing.T) {
+	for platform, want := range map[string]Kind{
+		"linux/amd64": Dynoxide, "darwin/amd64": DynamoDBLocal, "darwin/arm64": DynamoDBLocal, "windows/amd64": DynamoDBLocal,
+	} {
+		goos, goarch, _ := strings.Cut(platform, "/")
+		if got, err := KindFor(goos, goarch); err != nil || got != want {
+			t.Errorf("KindFor(%s) = %s, %v; want %s", platform, got, err, want)
+		}
+	}
+}
+
 func TestPlatformsWithoutAPackageAreToldTheAlternative(t *testing.T) {
-	_, err := pinFor("plan9", "mips")
+	_, err := KindFor("plan9", "mips")
 	if !errors.Is(err, ErrNoPackage) || !strings.Contains(err.Error(), "AWS_ENDPOINT_URL_DYNAMODB") {
-		t.Fatalf("pinFor(plan9, mips): got %v, want %v naming AWS_ENDPOINT_URL_DYNAMODB", err, ErrNoPackage)
+		t.Fatalf("KindFor(plan9, mips): got %v, want %v naming AWS_ENDPOINT_URL_DYNAMODB", err, ErrNoPackage)
+	}
+}
+
+func TestDynamoDBLocalNeedsMavenAndJava(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := DynamoDBLocal.Install(t.Context(), t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "install Maven and Java 17") {
+		t.Errorf("Install without Maven: got %v, want it to say what to install", err)
+	}
+}
+
+func TestTheChecksumOfAFolderIsThatOfItsListOfChecksums(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"b": "two", "a": "one"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// printf one >a; printf two >b; LC_ALL=C sha256sum * | sha256sum
+	const want = "d17138d96382403690482a89da33475336ab36c046a6912a86badedd62301cb8"
+	if got, err := checksum(dir); err != nil || got != want {
+		t.Errorf("checksum = %s, %v; want %s", got, err, want)
 	}
 }
 
 func TestInstallTakesARelativeDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
-	binary, err := Install(t.Context(), filepath.Join(".local", "bin"))
-	if err != nil || !filepath.IsAbs(binary) {
-		t.Errorf("got %q, %v; want an absolute path", binary, err)
+	program, err := Dynoxide.Install(t.Context(), filepath.Join(".local", "bin"))
+	if err != nil || !filepath.IsAbs(program.path) {
+		t.Errorf("got %v, %v; want an absolute path", program, err)
 	}
 }

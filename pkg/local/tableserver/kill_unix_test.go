@@ -19,7 +19,7 @@ import (
 // TestMain lets the test binary stand in for a runner that is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("TABLESERVER_RUNNER_DIR"); dir != "" {
-		server, err := Start(context.Background(), os.Getenv("TABLESERVER_BINARY"), dir, nil)
+		server, err := Start(context.Background(), Program{Dynoxide, os.Getenv("TABLESERVER_BINARY")}, dir)
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func TestTheServerDiesWithAKilledRunnerAndTheNextOneStarts(t *testing.T) {
 	dir := t.TempDir()
 	runner := exec.Command(os.Args[0])
-	runner.Env = append(os.Environ(), "TABLESERVER_RUNNER_DIR="+dir, "TABLESERVER_BINARY="+pinned(t))
+	runner.Env = append(os.Environ(), "TABLESERVER_RUNNER_DIR="+dir, "TABLESERVER_BINARY="+pinned(t).path)
 	out, err := runner.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestTheServerDiesWithAKilledRunnerAndTheNextOneStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), pinned(t), dir, nil); !errors.Is(err, ErrInUse) {
+	if _, err := Start(t.Context(), pinned(t), dir); !errors.Is(err, ErrInUse) {
 		t.Errorf("Start in a directory in use: got %v, want %v", err, ErrInUse)
 	}
 	if err := runner.Process.Kill(); err != nil {

@@ -2,7 +2,7 @@ package tableserver
 
 import (
 	"context"
-	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -10,113 +10,134 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/local/filelock"
 )
+
+// startTimeout is how long a server may take until it answers. Java needs seconds, on a busy machine many.
+const startTimeout = 30 * time.Second
 
 // ErrInUse says that another process keeps its tables in the directory.
 var ErrInUse = errors.New("the data directory is in use by another run")
 
-// Config holds what Start may be told. Its zero value is usable.
-type Config struct {
-	StartTimeout time.Duration // how long the server may take until it answers, default 10 s
-}
+// emptyFile is a database of dynoxide without any table of ours. empty.sql says what it holds beyond what the server
+// would make itself.
+//
+//go:generate sh -c "rm -f empty.db && sqlite3 empty.db <empty.sql"
+//go:embed empty.db
+var emptyFile []byte
 
 // A Server is a running table server. Its methods may be called concurrently.
 type Server struct {
 	endpoint string
 	child    *process
-	db       *sql.DB
+	control  *dynamodb.Client // puts items into the control table; nil when there is none
 	lock     *os.File
 
 	closing sync.Once
 	closed  error
 }
 
-// Start runs binary on a free port of 127.0.0.1 with its tables in dataDir and returns when it answers. Only one server
-// may use a directory at a time (ErrInUse). A damaged file is an error that names it; a file that a killed server left
-// is recovered. The child stays in the caller's process group; on Linux it dies with the caller and leaves the interrupts
-// of a terminal to it, so that the tables answer until Close.
-func Start(ctx context.Context, binary, dataDir string, cfg *Config) (*Server, error) {
-	if cfg == nil {
-		cfg = &Config{}
-	}
-	patience := cfg.StartTimeout
-	if patience <= 0 {
-		patience = 10 * time.Second
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// Start runs the program on a free port of 127.0.0.1 with its tables in dataDir and returns when it answers. Only one
+// server may use a directory at a time (ErrInUse); each kind of server has a file of its own there. A damaged file is an
+// error that names it; the server recovers a file that a killed server left. The child stays in the caller's process
+// group; on Linux it dies with the caller and ignores the interrupts of a terminal, so that the tables answer until Close.
+func Start(ctx context.Context, program Program, dataDir string) (*Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory of the tables: %w", err)
 	}
-	lock, err := lockDirectory(dataDir)
-	if err != nil {
+	lock, err := filelock.Acquire(filepath.Join(dataDir, "lock"))
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", dataDir, ErrInUse), lock.Close())
+	case err != nil:
 		return nil, err
 	}
-	s, err := open(ctx, binary, filepath.Join(dataDir, "tables.db"))
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+	s := &Server{lock: lock}
+	if program.kind == DynamoDBLocal {
+		err = s.launch(ctx, func(port string) (string, []string) { return dynamoDBLocal(program.path, dataDir, port) })
+	} else {
+		err = s.startDynoxide(ctx, program.path, filepath.Join(dataDir, "tables.db"))
 	}
-	s.lock = lock
+	if err != nil {
+		if s.child != nil {
+			err = errors.Join(err, s.child.stop())
+		}
+		return nil, errors.Join(fmt.Errorf("starting the table server in %s: %w", dataDir, err), lock.Close())
+	}
 	return s, nil
 }
 
-// open prepares the file and starts the server on it. Only the server makes its tables, so a new file needs a first,
-// short run before the indexes can be added.
-func open(ctx context.Context, binary, path string) (*Server, error) {
-	ready, err := prepareFile(ctx, path)
+// startDynoxide starts dynoxide on its file, which it makes when there is none.
+func (s *Server) startDynoxide(ctx context.Context, binary, file string) error {
+	info, err := os.Stat(file)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+		fresh := file + ".new"
+		if err := errors.Join(os.WriteFile(fresh, emptyFile, 0o600), os.Rename(fresh, file)); err != nil {
+			return fmt.Errorf("making the table file: %w", err)
+		}
+		info, err = os.Stat(file)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if !ready {
-		first, _, err := launch(ctx, binary, path)
-		if err != nil {
-			return nil, err
-		}
-		if err := first.stop(); err != nil {
-			return nil, err
-		}
-		if ready, err = prepareFile(ctx, path); err != nil {
-			return nil, err
-		}
-		if !ready {
-			return nil, fmt.Errorf("the table server made no table of stream records in %s: is %s really dynoxide %s?", path, binary, Version)
+	err = s.launch(ctx, func(port string) (string, []string) {
+		return binary, []string{"serve", "--host", "127.0.0.1", "--port", port, "--db-path", file}
+	})
+	if err == nil {
+		err = s.openControl(ctx, info.Size())
+	}
+	// The first two are SQLite's own words, as dynoxide reports them.
+	for _, damage := range []string{"is malformed", "not a valid SQLite database", controlDamaged} {
+		if err != nil && strings.Contains(err.Error(), damage) {
+			return fmt.Errorf("the table file %s is damaged: move it and its -wal and -shm files away, and the next start makes a new one: %w", file, err)
 		}
 	}
-	db, err := openDatabase(path)
-	if err != nil {
-		return nil, err
-	}
-	running, endpoint, err := launch(ctx, binary, path)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &Server{endpoint: endpoint, child: running, db: db}, nil
+	return err
 }
 
-// launch starts the server and waits until it answers. A port that somebody else took between the choice and the start
-// is replaced by another.
-func launch(ctx context.Context, binary, path string) (*process, string, error) {
+// dynamoDBLocal returns the command for DynamoDB Local from its folder of archives. Java compiles only as far as a short
+// run needs.
+func dynamoDBLocal(archives, dataDir, port string) (java string, args []string) {
+	java = "java"
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		java = filepath.Join(home, "bin", java)
+	}
+	return java, []string{
+		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dsqlite4java.library.path=" + archives, "-cp", filepath.Join(archives, "*"),
+		"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-dbPath", dataDir, "-sharedDb", "-disableTelemetry", "-port", port,
+	}
+}
+
+// launch starts the server on a free port and waits until it answers. When another process took the port between the
+// choice and the start, launch chooses another.
+func (s *Server) launch(ctx context.Context, command func(port string) (string, []string)) error {
 	for try := 0; ; try++ {
 		address, err := freeAddress()
 		if err != nil {
-			return nil, "", err
+			return err
 		}
 		_, port, _ := strings.Cut(address, ":")
-		running, err := startProcess(binary, "serve", "--host", "127.0.0.1", "--port", port, "--db-path", path)
-		if err != nil {
-			return nil, "", err
+		name, args := command(port)
+		s.endpoint = "http://" + address
+		if s.child, err = startProcess(name, args...); err != nil {
+			return err
 		}
-		err = awaitAnswer(ctx, running, "http://"+address)
-		if err == nil {
-			return running, "http://" + address, nil
+		err = s.awaitAnswer(ctx)
+		if err == nil || try == 4 || !strings.Contains(err.Error(), "already in use") {
+			return err
 		}
-		err = errors.Join(err, running.stop())
-		if try == 4 || !strings.Contains(err.Error(), "already in use") {
-			return nil, "", fmt.Errorf("starting the table server on %s: %w", path, err)
+		if err := s.child.stop(); err != nil {
+			return err
 		}
 	}
 }
@@ -129,24 +150,26 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-func awaitAnswer(ctx context.Context, running *process, endpoint string) error {
+func (s *Server) awaitAnswer(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}}
 	every := time.NewTicker(3 * time.Millisecond)
 	defer every.Stop()
 	for {
-		if answers(ctx, client, endpoint) {
+		if answers(ctx, client, s.endpoint) {
 			return nil
 		}
 		select {
-		case <-running.ended:
-			return running.failure()
+		case <-s.child.ended:
+			return s.child.failure()
 		case <-ctx.Done():
-			return fmt.Errorf("no answer from the table server at %s: %w", endpoint, ctx.Err())
+			return fmt.Errorf("no answer from the table server at %s: %w", s.endpoint, ctx.Err())
 		case <-every.C:
 		}
 	}
 }
 
+// answers reports whether a table server answers, and not another program that took the port: dynoxide says its version,
+// DynamoDB Local gives every request an ID.
 func answers(ctx context.Context, client *http.Client, endpoint string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
 	if err != nil {
@@ -158,7 +181,15 @@ func answers(ctx context.Context, client *http.Client, endpoint string) bool {
 	}
 	defer response.Body.Close()
 	_, err = io.Copy(io.Discard, response.Body)
-	return err == nil && response.StatusCode == http.StatusOK && response.Header.Get("X-Dynoxide-Version") != ""
+	return err == nil && (response.Header.Get("X-Dynoxide-Version") != "" || response.Header.Get("X-Amzn-Requestid") != "")
+}
+
+// client returns a client that tries each request once: a failed check of the file is no failure of the network.
+func (s *Server) client() *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		Region: "us-east-1", BaseEndpoint: &s.endpoint, Retryer: aws.NopRetryer{},
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
 }
 
 // Endpoint returns the server's URL, for the SDK's BaseEndpoint of DynamoDB and of DynamoDB Streams.
@@ -167,7 +198,7 @@ func (s *Server) Endpoint() string { return s.endpoint }
 // Done is closed when the server process is gone, whether it was closed or died.
 func (s *Server) Done() <-chan struct{} { return s.child.ended }
 
-// Err says how the server process ended, with its last words. It is nil while the process runs.
+// Err says how the server process ended, with the end of its output. It is nil while the process runs.
 func (s *Server) Err() error {
 	select {
 	case <-s.child.ended:
@@ -177,25 +208,8 @@ func (s *Server) Err() error {
 	}
 }
 
-// Trim deletes the records of a table's stream up to and including the sequence number that every consumer is past; the
-// newest record stays whatever the number. It returns how many went. The server may run and write meanwhile.
-func (s *Server) Trim(ctx context.Context, table, sequenceNumber string) (int64, error) {
-	past, err := strconv.ParseInt(sequenceNumber, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("trimming the stream of %s: %w", table, err)
-	}
-	removed, err := trim(ctx, s.db, table, past)
-	if err != nil {
-		return removed, fmt.Errorf("trimming the stream of %s up to %d: %w", table, past, err)
-	}
-	return removed, nil
-}
-
-// Close ends the server, within some seconds even if it hangs, and returns when it is gone. The last to leave the file
-// is this process, which so moves the write-ahead log into it. A second call does nothing.
+// Close ends the server, within some seconds even if it hangs, and returns when it is gone. A second call does nothing.
 func (s *Server) Close() error {
-	s.closing.Do(func() {
-		s.closed = errors.Join(s.child.stop(), s.db.Close(), s.lock.Close())
-	})
+	s.closing.Do(func() { s.closed = errors.Join(s.child.stop(), s.lock.Close()) })
 	return s.closed
 }

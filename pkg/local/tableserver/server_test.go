@@ -22,7 +22,7 @@ const table = "commerce"
 
 func start(t testing.TB, dir string) *Server {
 	t.Helper()
-	server, err := Start(t.Context(), pinned(t), dir, nil)
+	server, err := Start(t.Context(), pinned(t), dir)
 	if err != nil {
 		t.Fatalf("Start in %s: %v", dir, err)
 	}
@@ -190,7 +190,7 @@ func TestADamagedFileIsNamed(t *testing.T) {
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			server, err := Start(t.Context(), pinned(t), dir, nil)
+			server, err := Start(t.Context(), pinned(t), dir)
 			if err == nil {
 				t.Fatalf("Start on a damaged file works: %v", server.Close())
 			}
@@ -209,9 +209,9 @@ func TestABinaryThatDoesNotServeIsAnError(t *testing.T) {
 	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho no such option >&2\nexit 2\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Start(t.Context(), binary, t.TempDir(), nil)
+	_, err := Start(t.Context(), Program{Dynoxide, binary}, t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "no such option") {
-		t.Fatalf("Start of another binary: got %v, want its last words", err)
+		t.Fatalf("Start of another binary: got %v, want the end of its output", err)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestAnyDirectoryNameWill(t *testing.T) {
 		if err := put(t.Context(), client(first), "a", nil); err != nil {
 			t.Fatalf("put in %q: %v", dir, err)
 		}
-		if _, err := first.Trim(t.Context(), table, "1"); err != nil {
+		if err := first.Trim(t.Context(), table, "1"); err != nil {
 			t.Errorf("Trim in %q: %v", dir, err)
 		}
 		if err := first.Close(); err != nil {

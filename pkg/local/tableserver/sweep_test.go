@@ -1,7 +1,6 @@
 package tableserver
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,15 +14,11 @@ import (
 
 const ttl = "expiresAtEpoch"
 
-// sweeps are the two ways to sweep a server's table.
-func sweeps(s *Server, db *dynamodb.Client) map[string]func(context.Context, time.Time) (int, error) {
-	return map[string]func(context.Context, time.Time) (int, error){
-		"beside the server": func(ctx context.Context, now time.Time) (int, error) {
-			return s.SweepExpired(ctx, db, table, ttl, now)
-		},
-		"by scan": func(ctx context.Context, now time.Time) (int, error) {
-			return SweepByScan(ctx, db, table, ttl, now)
-		},
+// sweepers are the two ways to sweep a server's table.
+func sweepers(s *Server, db *dynamodb.Client) map[string]*Sweeper {
+	return map[string]*Sweeper{
+		"in the file": {Server: s, Client: db, Table: table, Attribute: ttl},
+		"by scan":     {Client: db, Table: table, Attribute: ttl},
 	}
 }
 
@@ -52,7 +47,7 @@ func TestSweepDeletesWhatDynamoDBWouldExpire(t *testing.T) {
 		{"before all time", &types.AttributeValueMemberN{Value: "-1e100"}, true},
 		{"a key to escape: \"\\\x00\u2028ü😀", epoch(now), false},
 	}
-	for name, sweep := range sweeps(server, db) {
+	for name, sweeper := range sweepers(server, db) {
 		t.Run(name, func(t *testing.T) {
 			want := 0
 			for _, item := range items {
@@ -67,7 +62,7 @@ func TestSweepDeletesWhatDynamoDBWouldExpire(t *testing.T) {
 					want++
 				}
 			}
-			if deleted, err := sweep(t.Context(), now); err != nil || deleted != want {
+			if deleted, err := sweeper.Sweep(t.Context(), now); err != nil || deleted != want {
 				t.Errorf("the sweep deleted %d, %v; want %d", deleted, err, want)
 			}
 			for _, item := range items {
@@ -87,7 +82,7 @@ func TestSweepLeavesAnItemThatWasProlonged(t *testing.T) {
 	if err := put(t.Context(), db, "prolonged", map[string]types.AttributeValue{ttl: epoch(now.Add(time.Hour))}); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := deleteExpired(t.Context(), db, table, ttl, key("prolonged"), now)
+	gone, err := sweepers(server, db)["by scan"].deleteExpired(t.Context(), key("prolonged"), now)
 	if err != nil || gone || !exists(t, db, "prolonged") {
 		t.Errorf("deleting a prolonged item: gone %v, %v; want it to stay", gone, err)
 	}
@@ -99,10 +94,10 @@ func TestSweepIsBounded(t *testing.T) {
 	createTable(t, db)
 	now := time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC)
 	const more = 7
-	for name, sweep := range sweeps(server, db) {
-		fill(t, server, sweepLimit+more, now.Add(-time.Minute))
+	for name, sweeper := range sweepers(server, db) {
+		fill(t, db, sweepLimit+more, now.Add(-time.Minute))
 		for _, want := range []int{sweepLimit, more, 0} {
-			if got, err := sweep(t.Context(), now); err != nil || got != want {
+			if got, err := sweeper.Sweep(t.Context(), now); err != nil || got != want {
 				t.Errorf("a sweep %s deleted %d, %v; want %d", name, got, err, want)
 			}
 		}
@@ -120,7 +115,7 @@ func TestSweepsDoNotDisturbWrites(t *testing.T) {
 	stop := make(chan struct{})
 	var sweeping, writing sync.WaitGroup
 	sweep := func() int {
-		n, err := server.SweepExpired(t.Context(), db, table, ttl, now)
+		n, err := sweepers(server, db)["in the file"].Sweep(t.Context(), now)
 		if err != nil {
 			t.Errorf("a sweep beside writes: %v", err)
 		}
@@ -163,14 +158,19 @@ func TestSweepsDoNotDisturbWrites(t *testing.T) {
 	}
 }
 
-// fill writes items of about 600 bytes into the server's file, faster than the server would.
-func fill(t testing.TB, server *Server, n int, expires time.Time) {
+// fill puts n items of about 600 bytes.
+func fill(t testing.TB, db *dynamodb.Client, n int, expires time.Time) {
 	t.Helper()
-	statement := `WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < ?1)
-		INSERT INTO commerce (pk, sk, item_json, item_size, hash_prefix) SELECT 'S:filled-' || i, 'S:-',
-		'{"PK":{"S":"filled-' || i || '"},"SK":{"S":"-"},"expiresAtEpoch":{"N":"' || ?2 || '"},"v":{"S":"' || ?3 || '"}}', 600,
-		lower(hex(randomblob(3))) FROM numbers`
-	if _, err := server.db.ExecContext(t.Context(), statement, n, seconds(expires), strings.Repeat("x", 500)); err != nil {
-		t.Fatal(err)
+	text := &types.AttributeValueMemberS{Value: strings.Repeat("x", 500)}
+	for first := 1; first <= n; first += 25 {
+		var puts []types.WriteRequest
+		for i := first; i < min(first+25, n+1); i++ {
+			item := key(fmt.Sprintf("filled-%d", i))
+			item["v"], item[ttl] = text, epoch(expires)
+			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
+		}
+		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
