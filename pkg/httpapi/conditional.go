@@ -24,8 +24,8 @@ func (r *Request) CheckIfMatch(current string) error {
 	return r.checkIfMatch(func(tag string) bool { return tag == current })
 }
 
-// CheckIfMatchPrefix is CheckIfMatch for tags of two parts, "a.b", of which
-// only the first counts.
+// CheckIfMatchPrefix is CheckIfMatch for tags of two parts, "a.b". Only the
+// first part is compared.
 func (r *Request) CheckIfMatchPrefix(current string) error {
 	head, _, _ := strings.Cut(current, ".")
 	return r.checkIfMatch(func(tag string) bool {

@@ -1,9 +1,9 @@
-// Package httpapi is the HTTP plumbing that the three areas share: routing,
-// checks in a fixed order, strict bodies and query strings, conditional
-// requests, compression and one error shape. An operation declares what it
-// takes and answers, and the same declaration makes the OpenAPI document.
-// What an operation does is left to its handler; who asks is established by
-// the gateway's authorizer.
+// Package httpapi serves the operations of the three areas (records,
+// developers, webhooks): routing, checks in a fixed order, strict bodies and
+// query strings, pages of lists, conditional requests, compression and one error
+// shape. An operation declares what it takes and answers, and the OpenAPI
+// document is made from the same declaration. The gateway's authorizer
+// establishes the principal; handlers do the rest.
 //
 // Checks run in this order: route, credentials, rate, scope and site, size
 // and type, parameters, then the handler's own: existence, precondition,

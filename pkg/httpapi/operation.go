@@ -14,7 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Access tells which credentials an operation takes.
+// Access is the kind of credentials that an operation takes.
 type Access uint8
 
 // The kinds of access.
@@ -24,8 +24,8 @@ const (
 	Reader                  // an API key, a user JWT or an application token
 )
 
-// Operation is one method on one path: what it documents, what it demands of
-// a request before its handler runs, and the handler.
+// Operation is one method on one path: its documentation, its demands on a
+// request, which are checked before the handler runs, and the handler.
 type Operation struct {
 	ID          string // OpenAPI operationId
 	Method      string // GET also answers HEAD
@@ -60,7 +60,7 @@ func (op Operation) Complete() Operation {
 	return op
 }
 
-// Request is what a handler sees: everything before it was checked.
+// Request is a request as a handler sees it: checked, with its parameters read.
 type Request struct {
 	Principal auth.Principal
 	Query     url.Values
@@ -99,8 +99,8 @@ func (r *Request) Path() string {
 	return path
 }
 
-// Response is what a handler answers. Exactly one of JSON and Raw is set,
-// or neither for an empty body.
+// Response is a handler's answer. Exactly one of JSON and Raw is set, or
+// neither for an empty body.
 type Response struct {
 	Status int         // 0: the operation's
 	JSON   any         // marshalled

@@ -41,8 +41,8 @@ var statusOf = [...]int{
 // StatusOf returns the HTTP status of a kind of fault.
 func StatusOf(kind fault.Kind) int { return statusOf[kind] }
 
-// ProblemOf renders an error for the caller. What is not a fault, and every
-// 5xx, tells nothing of the inside.
+// ProblemOf renders an error for the caller. An internal error, and any that is
+// not a fault, shows nothing of its cause.
 func ProblemOf(err error, requestID string) (Problem, http.Header) {
 	header := http.Header{}
 	f, ok := fault.As(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Caller is what the gateway established of a request.
+// Caller is the caller of a request, as the gateway established it.
 type Caller struct {
 	Principal auth.Principal
 	Err       error // why there is no principal; nil when there is one
@@ -32,7 +32,7 @@ type Limiter interface {
 	Admit(ctx context.Context, subject string, limit int) (ratelimit.Decision, error)
 }
 
-// Config is what a server needs of its surroundings.
+// Config configures a server.
 type Config struct {
 	Caller  func(*http.Request) Caller
 	Limiter Limiter

@@ -1,7 +1,6 @@
-// Package lists is what all lists share: their parameters, pages, orders
-// and filters. A List is declared as data; from the declaration follow the
-// parsing of a query string, the query that an index answers, the links
-// between pages and the documentation of every parameter. What needs more
-// than the query string (who asks, what time it is, a tree of categories) is
-// left to the list's owner, which reads those values by name and adds filters.
+// Package lists declares lists as data: their filters, orders, search and
+// paging. A declaration gives the documentation of every parameter, the parsing
+// of their values and the query of an index. The list's owner adds the filters
+// that need more than the query string (the caller, the time, a tree of
+// categories); package httpapi checks the names of parameters and answers pages.
 package lists

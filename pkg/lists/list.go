@@ -6,7 +6,8 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
-// List declares a list.
+// List declares a list, an ordered and filterable collection that the API
+// answers.
 type List struct {
 	Name    string           // of the resource, in the plural
 	Schema  *columnar.Schema // nil for a list that no index answers
@@ -15,7 +16,7 @@ type List struct {
 	Walk    bool    // afterId is accepted
 }
 
-// Kind is what a filter's value is.
+// Kind is the type of a filter's value.
 type Kind uint8
 
 // The kinds of filter. Each becomes one parameter, a range two: its name

@@ -120,7 +120,7 @@ func (p *parser) order() {
 	}
 }
 
-// search may be blank, which searches for nothing.
+// search reads the words to search for. A blank text is as good as none.
 func (p *parser) search() {
 	text := strings.TrimSpace(p.values.Get(paramSearch))
 	if utf8.RuneCountInString(text) > maxSearch {

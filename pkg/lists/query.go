@@ -7,7 +7,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Query is what a query string asks of a list, checked.
+// Query holds the checked parameters of a list.
 type Query struct {
 	Page   int
 	Limit  int
@@ -46,7 +46,7 @@ func (q *Query) Bool(name string, fallback bool) bool {
 	return fallback
 }
 
-// Texts returns what an Enum, a Code or a Text was given; nil when it was not.
+// Texts returns the values of an Enum, a Code or a Text; nil when it was not given.
 func (q *Query) Texts(name string) []string { return q.given[name].texts }
 
 // Range returns the ends of a Range; nil where none was given.
@@ -64,8 +64,8 @@ func (q *Query) Has(name string) bool {
 // Offset is how many entries lie before the page.
 func (q *Query) Offset() int { return (q.Page - 1) * q.Limit }
 
-// Index returns the query of the list's index: what was given of the filters
-// that have a column, and the filters that the owner adds.
+// Index returns the query of the list's index: the given filters that have a
+// column, and more, which the owner adds.
 func (q *Query) Index(more ...columnar.Filter) columnar.Query {
 	filters := more[:len(more):len(more)]
 	for i := range q.list.Filters {
@@ -125,7 +125,7 @@ func ends(a argument) (from, to int64) {
 	return from, to
 }
 
-// Key is an identifier as keyword columns hold it: its 16 bytes.
+// Key is the value of an identifier in a keyword column: its 16 bytes.
 func Key(id value.ID) string { return string(id[:]) }
 
 // Keys is Key of each.

@@ -1,9 +1,8 @@
 // Package developers answers the operations on developer applications and
-// their API keys. It promises that an id of another organization is answered
-// exactly as one that does not exist, that an update applies to the very
-// state that If-Match named, and that a secret is in no answer but its
-// creation's. Limits that need a count, and what a deletion takes with it,
-// are left to the store.
+// their API keys. An id of another organization is answered exactly as one that
+// does not exist, an update applies to the very state that If-Match named, and
+// only the answer that creates a secret shows it. The store enforces limits that
+// need a count, and deletes what belongs to an application.
 package developers
 
 import (
@@ -40,20 +39,18 @@ type KeyStore interface {
 	RevokeKey(ctx context.Context, organization, application, id value.ID) (*account.APIKey, error)
 }
 
-// Store is what the operations need of the table.
+// Store keeps both.
 type Store interface {
 	ApplicationStore
 	KeyStore
 }
 
-// Config is what the operations need of their surroundings; Clock is
-// required.
+// Config configures the operations; Clock is required.
 type Config struct {
 	Clock func() time.Time
 }
 
-// Operations returns every operation of this area that works on applications
-// and keys.
+// Operations returns every operation of this area.
 func Operations(store Store, cfg Config) []httpapi.Operation {
 	a := &applications{store: store, clock: cfg.Clock}
 	k := &keys{applications: a, store: store}

@@ -1,7 +1,7 @@
-// Package docs answers what describes the service itself, without
-// credentials: the OpenAPI document, a page that shows it and works offline,
-// and a health check. All of it is fixed when the program is built. What the
-// document says is generated elsewhere from the operations.
+// Package docs describes the service itself, without credentials: the OpenAPI
+// document, a page that shows it and works offline, and a health check. All of it
+// is fixed when the program is built; package openapi makes the document from
+// the operations.
 package docs
 
 import (
@@ -40,20 +40,20 @@ type Health struct {
 func Operations() []httpapi.Operation {
 	return []httpapi.Operation{
 		{
-			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag, Status: http.StatusOK,
+			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag,
 			Summary: "Read this document", Result: map[string]any{}, Handle: fixed(OpenAPI, cacheable),
 		},
 		{
-			ID: "getDocs", Method: http.MethodGet, Path: "/docs", Tag: tag, Status: http.StatusOK,
+			ID: "getDocs", Method: http.MethodGet, Path: "/docs", Tag: tag,
 			Summary: "Read this document as a page", MediaType: "text/html; charset=utf-8", Handle: fixed(page, cacheable),
 		},
 		{
-			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag, Status: http.StatusOK,
+			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag,
 			Summary: "Read a part of the page", MediaType: "*/*", Handle: asset,
 			Params: []httpapi.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
 		},
 		{
-			ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: tag, Status: http.StatusOK,
+			ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: tag,
 			Summary: "Check that the service answers", Result: Health{},
 			Handle: func(*httpapi.Request) (*httpapi.Response, error) {
 				return &httpapi.Response{JSON: Health{Status: "ok"}, Header: http.Header{"Cache-Control": {"no-store"}}}, nil

@@ -8,15 +8,14 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// recordCache keeps the documents of records by organization, kind, id and
-// revision, the least recently used leaving when it is full. A revision never
-// changes, so that nothing in it is ever stale.
+// recordCache is an LRU cache of records' documents, by organization, kind, id
+// and revision. A revision never changes, so a cached document is never stale.
 type recordCache struct {
 	mu       sync.Mutex
 	max      int // bytes of documents
 	size     int
 	byKey    map[cacheKey]*list.Element
-	byRecent *list.List // of cacheEntry, the most recent first
+	byRecent *list.List // of cachedRecord, the most recent first
 }
 
 type cacheKey struct {
@@ -26,19 +25,19 @@ type cacheKey struct {
 	revision value.Time
 }
 
-type cacheEntry struct {
+type cachedRecord struct {
 	key cacheKey
 	doc []byte
 }
 
-// entryOverhead is about what an entry takes beside its document.
-const entryOverhead = 200
+// cacheOverhead is about how many bytes a cached record takes beside its document.
+const cacheOverhead = 200
 
 func newRecordCache(maxBytes int) *recordCache {
 	return &recordCache{max: maxBytes, byKey: map[cacheKey]*list.Element{}, byRecent: list.New()}
 }
 
-// get returns a document, nil when it is not there.
+// get returns a document; nil when it is not cached.
 func (c *recordCache) get(key cacheKey) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +46,7 @@ func (c *recordCache) get(key cacheKey) []byte {
 		return nil
 	}
 	c.byRecent.MoveToFront(element)
-	return element.Value.(cacheEntry).doc //nolint:forcetypeassert // the list holds nothing else
+	return element.Value.(cachedRecord).doc //nolint:forcetypeassert // the list holds nothing else
 }
 
 func (c *recordCache) put(key cacheKey, doc []byte) {
@@ -56,12 +55,12 @@ func (c *recordCache) put(key cacheKey, doc []byte) {
 	if c.byKey[key] != nil {
 		return
 	}
-	c.byKey[key] = c.byRecent.PushFront(cacheEntry{key, doc})
-	c.size += len(doc) + entryOverhead
+	c.byKey[key] = c.byRecent.PushFront(cachedRecord{key, doc})
+	c.size += len(doc) + cacheOverhead
 	for c.size > c.max {
 		last := c.byRecent.Back()
-		dropped := c.byRecent.Remove(last).(cacheEntry) //nolint:forcetypeassert // as above
+		dropped := c.byRecent.Remove(last).(cachedRecord) //nolint:forcetypeassert // as above
 		delete(c.byKey, dropped.key)
-		c.size -= len(dropped.doc) + entryOverhead
+		c.size -= len(dropped.doc) + cacheOverhead
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// deletions is the operation that lists what was deleted, for clients that
-// keep a copy.
+// deletions is the operation that lists deleted records, for clients that keep
+// a copy.
 func (a *area) deletions() httpapi.Operation {
 	l := commerce.DeletionList()
 	return httpapi.Operation{
@@ -43,8 +43,8 @@ func (a *area) deletions() httpapi.Operation {
 	}
 }
 
-// readable returns the kinds that the credential may read. One that is asked
-// for by name and may not be read is refused.
+// readable returns the kinds that the credential may read. It refuses a request
+// that names another kind.
 func readable(r *httpapi.Request) ([]string, error) {
 	var kinds []string
 	for _, kind := range commerce.Kinds() {

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -21,17 +22,17 @@ type Views interface {
 }
 
 const (
-	// maxPage bounds a page in bytes.
-	maxPage = 5632 << 10
-	// maxCarried bounds the JSON text that Lambda carries a page in, escapes
-	// included: it answers at most 6 MiB, headers and all.
-	maxCarried = 6_000_000
-	// maxGrowth is how many times longer text can become by its escapes.
-	maxGrowth = 2
+	// maxPageBytes bounds a page.
+	maxPageBytes = 5632 << 10
+	// maxEscapedBytes bounds a page as the text within Lambda's JSON response,
+	// escapes included: the response has at most 6 MiB, headers and all.
+	maxEscapedBytes = 6_000_000
+	// maxEscapeFactor is how many times longer text can become by its escapes.
+	maxEscapeFactor = 2
 	// alwaysFits is a limit with which no page is too large, whatever its
 	// records are.
-	alwaysFits = maxCarried / maxGrowth / (commerce.MaxRecordBytes + 1)
-	// pageOverhead is more than a page has beside its records.
+	alwaysFits = maxEscapedBytes / maxEscapeFactor / (commerce.MaxRecordBytes + 1)
+	// pageOverhead is more than the bytes that a page has beside its records.
 	pageOverhead = 256
 )
 
@@ -113,8 +114,8 @@ func (a *area) documents(r *httpapi.Request, kind commerce.Kind, q columnar.Quer
 	return found, nil
 }
 
-// document returns the JSON of a record that was read for a hit, nil when it
-// does not belong into the answer any more.
+// document returns the JSON of a record that was read for a hit; nil when the
+// record is no longer part of the answer.
 func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) ([]byte, error) {
 	if s == nil || s.Deleted {
 		return nil, nil
@@ -132,10 +133,10 @@ func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query
 	return s.Doc, nil
 }
 
-// checkSize refuses a page that could not be answered, naming a limit that
+// checkSize refuses a page that is too large to answer, and names a limit that
 // fits. On the first page of a list, and anywhere in a walk by id, that is as
-// many of the same records as fit; further on another limit means other
-// records, and only what always fits is certain.
+// many of the same records as fit. Another limit on a later page means other
+// records, so only alwaysFits is certain there.
 func checkSize(q *lists.Query, documents [][]byte) error {
 	fits := fitting(documents)
 	if fits == len(documents) {
@@ -149,27 +150,27 @@ func checkSize(q *lists.Query, documents [][]byte) error {
 	return f
 }
 
-// fitting is how many of the documents, from the first, fit on a page.
+// fitting counts the documents, from the first, that fit on a page.
 func fitting(documents [][]byte) int {
 	total := pageOverhead
 	for _, d := range documents {
 		total += len(d) + 1
 	}
-	if total*maxGrowth <= maxCarried {
+	if total*maxEscapeFactor <= maxEscapedBytes {
 		return len(documents)
 	}
-	size, carried := pageOverhead, pageOverhead
+	size, escaped := pageOverhead, pageOverhead
 	for i, d := range documents {
 		size += len(d) + 1
-		carried += len(d) + 1 + escapes(d)
-		if size > maxPage || carried > maxCarried {
+		escaped += len(d) + 1 + escapes(d)
+		if size > maxPageBytes || escaped > maxEscapedBytes {
 			return i
 		}
 	}
 	return len(documents)
 }
 
-// escapes is how many bytes longer JSON becomes as a text within JSON.
+// escapes counts the bytes by which JSON becomes longer as a text within JSON.
 func escapes(doc []byte) int {
 	separators := bytes.Count(doc, []byte("\u2028")) + bytes.Count(doc, []byte("\u2029"))
 	return bytes.Count(doc, []byte(`"`)) + bytes.Count(doc, []byte(`\`)) + 3*separators
@@ -188,12 +189,5 @@ func page(kind commerce.Kind, documents [][]byte, meta httpapi.Meta, now value.T
 		}
 		body = commerce.AppendShape(body, kind, d, now)
 	}
-	for _, part := range []struct {
-		before string
-		n      int
-	}{{`],"meta":{"page":`, meta.Page}, {`,"limit":`, meta.Limit}, {`,"total":`, meta.Total}, {`,"totalPages":`, meta.TotalPages}} {
-		body = append(body, part.before...)
-		body = strconv.AppendInt(body, int64(part.n), 10)
-	}
-	return append(body, "}}"...)
+	return fmt.Appendf(body, `],"meta":{"page":%d,"limit":%d,"total":%d,"totalPages":%d}}`, meta.Page, meta.Limit, meta.Total, meta.TotalPages)
 }

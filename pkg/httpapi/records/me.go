@@ -8,7 +8,8 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Me says who asks. UserID is null for applications, the others for users.
+// Me describes the principal. UserID is null for applications; ApplicationID
+// and KeyID are null for users.
 type Me struct {
 	OrganizationID value.ID    `json:"organizationId"`
 	ApplicationID  *value.ID   `json:"applicationId"`
@@ -19,7 +20,7 @@ type Me struct {
 	RateLimit      int         `json:"rateLimit"`
 }
 
-// me is the operation that tells a client what its credential stands for.
+// me is the operation that describes the caller's credential.
 func me() httpapi.Operation {
 	return httpapi.Operation{
 		ID: "getMe", Method: http.MethodGet, Path: "/api/me", Tag: "About", Access: httpapi.Reader, Status: http.StatusOK,

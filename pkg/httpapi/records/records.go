@@ -1,8 +1,8 @@
-// Package records answers the read API: lists and items of the five kinds of
-// record, deletions, and who is asking. Every answer shows only what the
-// principal's organization has and its sites allow; what it may not see is
-// as good as absent. Which records a list holds is left to the views, and
-// their shape to package commerce.
+// Package records answers the read API: lists and single records of the five
+// kinds, deletions, and the principal itself. An answer shows only records of
+// the principal's organization and sites; any other is answered as one that does
+// not exist. The views find the records of a list, and package commerce shapes
+// them.
 package records
 
 import (
@@ -65,7 +65,7 @@ type area struct {
 	cached *recordCache
 }
 
-// Config is what the operations need of their surroundings.
+// Config configures the operations.
 type Config struct {
 	Clock      func() time.Time
 	Lists      *index.Lists

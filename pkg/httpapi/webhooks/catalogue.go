@@ -17,8 +17,8 @@ import (
 
 const cataloguePath = "/developers/webhooks/event-types"
 
-// WebhookEventType is an entry of the catalogue: an event that endpoints can
-// subscribe to, the JSON Schema of its payload and an example of it.
+// WebhookEventType describes an event that endpoints can subscribe to: the JSON
+// Schema of its payload, and an example.
 type WebhookEventType struct {
 	Type        string                  `json:"type"`
 	Description string                  `json:"description"`

@@ -64,7 +64,7 @@ func (a *area) stats(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	until := min(span.interval.End(span.to-1), span.interval.End(a.now())) // nothing is counted in what is to come
+	until := min(span.interval.End(span.to-1), span.interval.End(a.now())) // nothing is counted in the future
 	hours, err := a.store.Stats(r.Context(), r.Organization(), e.ID, span.interval.Start(span.from), until)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (a *area) stats(r *httpapi.Request) (*httpapi.Response, error) {
 	return httpapi.OK(WebhookEndpointStats{Data: webhook.Stats(hours, span.interval, span.from, span.to)})
 }
 
-// span is what statistics are asked of: [from, to).
+// span is the time that statistics are asked for: [from, to).
 type span struct {
 	from, to value.Time
 	interval webhook.StatsInterval
@@ -112,8 +112,9 @@ func parseSpan(query url.Values, now value.Time) (span, error) {
 	return s, details.Err()
 }
 
-// oldestStats is the start of what is kept: a whole day, so that a client
-// which asks for the last 31 days gets them however long its request took.
+// oldestStats is the start of the time for which statistics are kept: a whole
+// day, so that a client that asks for the last 31 days gets them however long
+// its request took.
 func oldestStats(now value.Time) value.Time {
 	return webhook.StatsDay.Start(now.Add(-webhook.MaxStatsSpan))
 }

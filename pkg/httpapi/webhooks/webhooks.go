@@ -1,9 +1,9 @@
 // Package webhooks answers the operations on webhook endpoints, the history
-// of their events and the catalogue of event types. It promises that an id of
-// another organization is answered exactly as one that does not exist, that
-// an update applies to the very state that If-Match named, and that a secret
-// is in no answer but the one that made it. Sending is left to the worker: an
-// operation that asks for it answers as soon as it is certain to happen.
+// of their events and the catalogue of event types. An id of another organization
+// is answered exactly as one that does not exist, an update applies to the very
+// state that If-Match named, and only the answer that makes a secret shows it.
+// The worker sends: an operation that asks for a delivery answers as soon as
+// the delivery is stored to be sent.
 package webhooks
 
 import (
@@ -63,7 +63,7 @@ type RecoveryStore interface {
 	Application(ctx context.Context, organization, id value.ID) (*account.Application, error)
 }
 
-// Store is what the operations need of the table.
+// Store keeps all of them.
 type Store interface {
 	EndpointStore
 	EventStore
@@ -88,7 +88,7 @@ type Backlog interface {
 	Cancel(ctx context.Context, organization, endpoint value.ID, limit int) error
 }
 
-// Config is what the operations need of their surroundings.
+// Config configures the operations.
 type Config struct {
 	Clock   func() time.Time
 	History History
@@ -96,7 +96,7 @@ type Config struct {
 	Backlog Backlog
 	// Seal encrypts a secret for a purpose.
 	Seal func(plain []byte, purpose string) string
-	// Rules are what endpoints may be.
+	// Rules say which endpoints are allowed.
 	Rules webhook.Rules
 }
 
@@ -129,7 +129,7 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 
 const applicationParam = "applicationId"
 
-// itemParam is the application that an item may be named by beside its id.
+// itemParam names the endpoint's application, as a check beside its id.
 func itemParam() httpapi.Param {
 	return httpapi.Param{
 		Name: applicationParam, In: fault.InQuery, Type: "string", Format: "uuid",
