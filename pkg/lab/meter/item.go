@@ -18,9 +18,9 @@ const (
 	RateItem        = "rate window"
 	KeyItem         = "API key"
 	ApplicationItem = "application"
-	RowItem         = "delivery row"
+	DeliveryItem    = "delivery"
 	PayloadItem     = "payload"
-	CountersItem    = "counters" // tallies and slots of endpoints
+	CountersItem    = "counters" // counter shards and permits of endpoints
 	HourItem        = "finished hour"
 	OtherItem       = "other"
 )
@@ -30,12 +30,10 @@ func IndexItems() []string { return []string{TailItem, ManifestItem, ChunkItem, 
 
 type item = map[string]types.AttributeValue
 
-// kindOf tells an item's kind.
-func kindOf(i item) string { return KindOf(text(i["PK"]), text(i["SK"])) }
-
-// KindOf tells an item's kind from its key.
-func KindOf(partition, sort string) string {
-	kind, rest, _ := strings.Cut(partition, "#")
+// kindOf tells an item's kind from its key.
+func kindOf(i item) string {
+	kind, rest, _ := strings.Cut(text(i["PK"]), "#")
+	sort := text(i["SK"])
 	switch kind {
 	case "RATE":
 		return RateItem
@@ -44,47 +42,30 @@ func KindOf(partition, sort string) string {
 	case "JOB":
 		return JobItem
 	case "IDX":
-		return indexKind(sort)
+		switch sort {
+		case "CHUNK":
+			return ChunkItem
+		case "JOB":
+			return JobItem
+		case "MANIFEST", "REBUILD":
+			return ManifestItem
+		}
+		return TailItem
 	case "ORG":
-		return organizationKind(rest)
+		_, kind, _ = strings.Cut(rest, "#")
+		kind, _, _ = strings.Cut(kind, "#")
+		if known, ok := organizationKinds[kind]; ok {
+			return known
+		}
 	}
 	return OtherItem
 }
 
-func indexKind(sort string) string {
-	switch sort {
-	case "CHUNK":
-		return ChunkItem
-	case "JOB":
-		return JobItem
-	case "MANIFEST", "REBUILD":
-		return ManifestItem
-	}
-	return TailItem
-}
-
-// organizationKind tells the kind from what follows "ORG#": the organization
-// and then what of it the partition holds.
-func organizationKind(rest string) string {
-	_, kind, _ := strings.Cut(rest, "#")
-	kind, _, _ = strings.Cut(kind, "#")
-	switch kind {
-	case "PRODUCT", "CATEGORY", "ORDER", "CUSTOMER", "INVOICE":
-		return RecordItem
-	case "KEYS":
-		return KeyItem
-	case "DEV":
-		return ApplicationItem
-	case "EVENT":
-		return RowItem
-	case "PAYLOAD":
-		return PayloadItem
-	case "COUNTERS":
-		return CountersItem
-	case "STATS":
-		return HourItem
-	}
-	return OtherItem
+// organizationKinds are the kinds by what follows the organization in a
+// partition key.
+var organizationKinds = map[string]string{
+	"PRODUCT": RecordItem, "CATEGORY": RecordItem, "ORDER": RecordItem, "CUSTOMER": RecordItem, "INVOICE": RecordItem,
+	"KEYS": KeyItem, "DEV": ApplicationItem, "EVENT": DeliveryItem, "PAYLOAD": PayloadItem, "COUNTERS": CountersItem, "STATS": HourItem,
 }
 
 func text(v types.AttributeValue) string {
@@ -94,34 +75,41 @@ func text(v types.AttributeValue) string {
 	return ""
 }
 
-// queried is the partition that a query reads, by the value that its
-// condition names first.
-func queried(in *dynamodb.QueryInput) item {
-	_, name, _ := strings.Cut(aws.ToString(in.KeyConditionExpression), ":")
-	name, _, _ = strings.Cut(name, " ")
-	return item{"PK": in.ExpressionAttributeValues[":"+name]}
-}
-
-// inserted is the item of a statement that names its key first.
-func inserted(s types.BatchStatementRequest) item {
-	if len(s.Parameters) < 2 {
-		return nil
-	}
-	return item{"PK": s.Parameters[0], "SK": s.Parameters[1]}
-}
-
-// transacted is the first item of a transaction.
-func transacted(in *dynamodb.TransactWriteItemsInput) item {
-	for _, w := range in.TransactItems {
-		switch {
-		case w.Put != nil:
-			return w.Put.Item
-		case w.Update != nil:
-			return w.Update.Key
-		case w.Delete != nil:
-			return w.Delete.Key
-		case w.ConditionCheck != nil:
-			return w.ConditionCheck.Key
+// firstItem is the first item of a call, or its key.
+func firstItem(call any) item {
+	switch call := call.(type) {
+	case *dynamodb.GetItemInput:
+		return call.Key
+	case *dynamodb.PutItemInput:
+		return call.Item
+	case *dynamodb.UpdateItemInput:
+		return call.Key
+	case *dynamodb.DeleteItemInput:
+		return call.Key
+	case *dynamodb.BatchGetItemInput:
+		for _, asked := range call.RequestItems {
+			return asked.Keys[0]
+		}
+	case *dynamodb.QueryInput: // its condition names the partition first
+		_, name, _ := strings.Cut(aws.ToString(call.KeyConditionExpression), ":")
+		name, _, _ = strings.Cut(name, " ")
+		return item{"PK": call.ExpressionAttributeValues[":"+name]}
+	case *dynamodb.BatchExecuteStatementInput: // its statements name the key first
+		if len(call.Statements) > 0 && len(call.Statements[0].Parameters) > 1 {
+			return item{"PK": call.Statements[0].Parameters[0], "SK": call.Statements[0].Parameters[1]}
+		}
+	case *dynamodb.TransactWriteItemsInput:
+		for _, w := range call.TransactItems {
+			switch {
+			case w.Put != nil:
+				return w.Put.Item
+			case w.Update != nil:
+				return w.Update.Key
+			case w.Delete != nil:
+				return w.Delete.Key
+			case w.ConditionCheck != nil:
+				return w.ConditionCheck.Key
+			}
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ func TestKindsAreToldApartByKeys(t *testing.T) {
 	for key, want := range map[[2]string]string{
 		{"ORG#o#PRODUCT#a", "id"}:      RecordItem,
 		{"ORG#o#INVOICE#0", "id"}:      RecordItem,
-		{"ORG#o#EVENT#0", "id"}:        RowItem,
+		{"ORG#o#EVENT#0", "id"}:        DeliveryItem,
 		{"ORG#o#PAYLOAD#e", "PAYLOAD"}: PayloadItem,
 		{"ORG#o#COUNTERS", "e#3"}:      CountersItem,
 		{"ORG#o#STATS#e", "at#3"}:      HourItem,

@@ -1,12 +1,12 @@
 // Package meter counts the read and write units that a client's calls of
 // DynamoDB consume, as the table itself tells them, by operation and kind of
-// item. It is for benchmarks and the figures that they print; what a unit
-// costs is left to them.
+// item. It is for benchmarks, which know what a unit costs.
 package meter
 
 import (
 	"context"
 	"maps"
+	"reflect"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,11 +22,6 @@ type Units struct {
 	Writes float64 // write units: 1 KB
 }
 
-// Sub returns what was consumed since an earlier reading.
-func (u Units) Sub(earlier Units) Units {
-	return Units{Calls: u.Calls - earlier.Calls, Reads: u.Reads - earlier.Reads, Writes: u.Writes - earlier.Writes}
-}
-
 // Add returns the sum.
 func (u Units) Add(v Units) Units {
 	return Units{Calls: u.Calls + v.Calls, Reads: u.Reads + v.Reads, Writes: u.Writes + v.Writes}
@@ -39,10 +34,8 @@ type Use struct {
 }
 
 // Meter sums the units of the clients that it was given to. It is safe for
-// concurrent use.
-//
-// What the table does not tell is not in it: a write whose condition fails
-// consumes a unit at least, and what the SDK sends again twice.
+// concurrent use. The table does not tell what a write whose condition fails
+// consumes, a unit at least, nor the units of an attempt that the SDK repeats.
 type Meter struct {
 	mu   sync.Mutex
 	uses map[Use]Units
@@ -51,9 +44,6 @@ type Meter struct {
 // New returns a meter at zero.
 func New() *Meter { return &Meter{uses: map[Use]Units{}} }
 
-// Total returns the sum of all calls.
-func (m *Meter) Total() Units { return m.sum(func(Use) bool { return true }) }
-
 // Reset begins again at zero.
 func (m *Meter) Reset() {
 	m.mu.Lock()
@@ -61,9 +51,12 @@ func (m *Meter) Reset() {
 	m.uses = map[Use]Units{}
 }
 
-// Of returns the sum of the calls of one operation, such as "PutItem".
-func (m *Meter) Of(operation string) Units {
-	return m.sum(func(u Use) bool { return u.Operation == operation })
+// Total returns the sum of all calls.
+func (m *Meter) Total() (sum Units) {
+	for _, units := range m.Uses() {
+		sum = sum.Add(units)
+	}
+	return sum
 }
 
 // Uses returns what each use of the table came to.
@@ -73,23 +66,12 @@ func (m *Meter) Uses() map[Use]Units {
 	return maps.Clone(m.uses)
 }
 
-func (m *Meter) sum(which func(Use) bool) (sum Units) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for use, units := range m.uses {
-		if which(use) {
-			sum = sum.Add(units)
-		}
-	}
-	return sum
-}
-
 // Measure is an option of a client: its calls ask for what they consume, and
 // are counted.
 func (m *Meter) Measure(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, m.Install) }
 
-// Install is Measure for one call of any client; calls of other services
-// pass by.
+// Install is Measure for one call of any client. Calls of other services pass
+// through.
 func (m *Meter) Install(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("ConsumedUnits", m.call), middleware.After)
 }
@@ -105,99 +87,39 @@ func (m *Meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 	return out, metadata, err
 }
 
-// ask makes a call tell what it consumes, and returns the kind of its first
-// item.
-func ask(parameters any) string {
-	const total = types.ReturnConsumedCapacityTotal
-	switch call := parameters.(type) {
-	case *dynamodb.GetItemInput:
-		call.ReturnConsumedCapacity = total
-		return kindOf(call.Key)
-	case *dynamodb.BatchGetItemInput:
-		call.ReturnConsumedCapacity = total
-		for _, asked := range call.RequestItems {
-			return kindOf(asked.Keys[0])
-		}
-	case *dynamodb.QueryInput:
-		call.ReturnConsumedCapacity = total
-		return kindOf(queried(call))
-	case *dynamodb.ScanInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.PutItemInput:
-		call.ReturnConsumedCapacity = total
-		return kindOf(call.Item)
-	case *dynamodb.UpdateItemInput:
-		call.ReturnConsumedCapacity = total
-		return kindOf(call.Key)
-	case *dynamodb.DeleteItemInput:
-		call.ReturnConsumedCapacity = total
-		return kindOf(call.Key)
-	case *dynamodb.BatchWriteItemInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.TransactWriteItemsInput:
-		call.ReturnConsumedCapacity = total
-		return kindOf(transacted(call))
-	case *dynamodb.BatchExecuteStatementInput:
-		call.ReturnConsumedCapacity = total
-		if len(call.Statements) > 0 {
-			return kindOf(inserted(call.Statements[0]))
-		}
+// ask makes a call tell what it consumes, if it can, and returns the kind of
+// its first item.
+func ask(call any) string {
+	if f := reflect.ValueOf(call).Elem().FieldByName("ReturnConsumedCapacity"); f.IsValid() {
+		f.Set(reflect.ValueOf(types.ReturnConsumedCapacityTotal))
 	}
-	return OtherItem
+	return kindOf(firstItem(call))
 }
 
-// count adds what an answer says. Where it does not tell reads from writes,
+// count adds what an answer says. The table does not tell reads from writes;
 // the operation does.
 func (m *Meter) count(use Use, answer any) {
-	switch answer := answer.(type) {
-	case *dynamodb.GetItemOutput:
-		m.read(use, single(answer.ConsumedCapacity))
-	case *dynamodb.QueryOutput:
-		m.read(use, single(answer.ConsumedCapacity))
-	case *dynamodb.ScanOutput:
-		m.read(use, single(answer.ConsumedCapacity))
-	case *dynamodb.BatchGetItemOutput:
-		m.read(use, answer.ConsumedCapacity)
-	case *dynamodb.PutItemOutput:
-		m.wrote(use, single(answer.ConsumedCapacity))
-	case *dynamodb.UpdateItemOutput:
-		m.wrote(use, single(answer.ConsumedCapacity))
-	case *dynamodb.DeleteItemOutput:
-		m.wrote(use, single(answer.ConsumedCapacity))
-	case *dynamodb.BatchWriteItemOutput:
-		m.wrote(use, answer.ConsumedCapacity)
-	case *dynamodb.TransactWriteItemsOutput:
-		m.wrote(use, answer.ConsumedCapacity)
-	case *dynamodb.BatchExecuteStatementOutput:
-		m.wrote(use, answer.ConsumedCapacity)
+	f := reflect.ValueOf(answer).Elem().FieldByName("ConsumedCapacity")
+	if !f.IsValid() {
+		return
 	}
-}
-
-func single(consumed *types.ConsumedCapacity) []types.ConsumedCapacity {
-	if consumed == nil {
-		return nil
+	var sum float64 // over the tables, or the statements, of the call
+	switch consumed := f.Interface().(type) {
+	case *types.ConsumedCapacity:
+		if consumed != nil {
+			sum = aws.ToFloat64(consumed.CapacityUnits)
+		}
+	case []types.ConsumedCapacity:
+		for i := range consumed {
+			sum += aws.ToFloat64(consumed[i].CapacityUnits)
+		}
 	}
-	return []types.ConsumedCapacity{*consumed}
-}
-
-func (m *Meter) read(use Use, consumed []types.ConsumedCapacity) {
-	m.add(use, Units{Calls: 1, Reads: units(consumed)})
-}
-
-func (m *Meter) wrote(use Use, consumed []types.ConsumedCapacity) {
-	m.add(use, Units{Calls: 1, Writes: units(consumed)})
-}
-
-// units is the sum over the tables, or the statements, of a call.
-func units(consumed []types.ConsumedCapacity) (sum float64) {
-	for i := range consumed {
-		sum += aws.ToFloat64(consumed[i].CapacityUnits)
+	units := Units{Calls: 1, Writes: sum}
+	switch use.Operation {
+	case "GetItem", "BatchGetItem", "Query", "Scan":
+		units = Units{Calls: 1, Reads: sum}
 	}
-	return sum
-}
-
-func (m *Meter) add(use Use, u Units) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uses[use] = m.uses[use].Add(u)
+	m.uses[use] = m.uses[use].Add(units)
 }
