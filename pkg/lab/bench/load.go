@@ -1,13 +1,11 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -124,65 +122,43 @@ type Load struct {
 // Run makes the load. It fails when a connection breaks; a wrong answer is
 // counted and the load goes on.
 func (l *Load) Run(ctx context.Context) (*Outcome, error) {
-	// net/http's client would take more of the shared processors than what is
-	// measured.
-	requests := make([][]byte, len(l.Targets))
-	for i, target := range l.Targets {
-		var b bytes.Buffer
-		fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\n", target, l.Address)
-		_ = l.Header.Write(&b) // memory takes everything
-		b.WriteString("\r\n")
-		requests[i] = b.Bytes()
-	}
-	return drive(ctx, l.Pace, func(ctx context.Context, number int) (request, func(), error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.Address)
-		if err != nil {
-			return nil, nil, fmt.Errorf("connect: %w", err)
-		}
-		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		c := &client{load: l, requests: requests, conn: conn, in: bufio.NewReaderSize(conn, 64<<10), next: number * len(requests) / l.Workers}
-		return c.do, func() {
-			stop()
-			_ = conn.Close() // nothing is under way
-		}, nil
+	return drive(ctx, l.Pace, func(_ context.Context, number int) (request, func(), error) {
+		transport := &http.Transport{MaxConnsPerHost: 1, DisableCompression: true}
+		next, body := number*len(l.Targets)/l.Workers, bytes.Buffer{}
+		return func(ctx context.Context) (int, error, error) {
+			target := l.Targets[next]
+			next = (next + 1) % len(l.Targets)
+			wrong, err := l.ask(ctx, transport, target, &body)
+			if wrong != nil {
+				wrong = fmt.Errorf("GET %s: %w", target, wrong)
+			}
+			return body.Len(), wrong, err
+		}, transport.CloseIdleConnections, nil
 	})
 }
 
-// client is one connection.
-type client struct {
-	load     *Load
-	requests [][]byte
-	conn     net.Conn
-	in       *bufio.Reader
-	body     bytes.Buffer
-	next     int // target
-}
-
-func (c *client) do(context.Context) (size int, wrong, err error) {
-	target := c.load.Targets[c.next]
-	if _, err := c.conn.Write(c.requests[c.next]); err != nil {
-		return 0, nil, fmt.Errorf("send a request: %w", err)
-	}
-	c.next = (c.next + 1) % len(c.requests)
-	answer, err := http.ReadResponse(c.in, nil)
+func (l *Load) ask(ctx context.Context, transport *http.Transport, target string, body *bytes.Buffer) (wrong, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Address+target, nil)
 	if err != nil {
-		return 0, nil, fmt.Errorf("read an answer: %w", err)
+		return nil, err
+	}
+	r.Header = l.Header
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("send a request: %w", err)
 	}
 	defer answer.Body.Close()
-	c.body.Reset()
-	if _, err := c.body.ReadFrom(answer.Body); err != nil {
-		return 0, nil, fmt.Errorf("read an answer: %w", err)
+	body.Reset()
+	if _, err := body.ReadFrom(answer.Body); err != nil {
+		return nil, fmt.Errorf("read an answer: %w", err)
 	}
 	switch {
 	case answer.Close:
-		return 0, nil, fmt.Errorf("the connection was closed after status %d: %w", answer.StatusCode, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("the connection was closed after status %d: %w", answer.StatusCode, io.ErrUnexpectedEOF)
 	case answer.StatusCode != http.StatusOK:
-		wrong = fmt.Errorf("status %d: %.200s", answer.StatusCode, c.body.Bytes())
-	case c.load.Check != nil:
-		wrong = c.load.Check(answer.Header, c.body.Bytes())
+		return fmt.Errorf("status %d: %.200s", answer.StatusCode, body.Bytes()), nil
+	case l.Check != nil:
+		return l.Check(answer.Header, body.Bytes()), nil
 	}
-	if wrong != nil {
-		wrong = fmt.Errorf("GET %s: %w", target, wrong)
-	}
-	return c.body.Len(), wrong, nil
+	return nil, nil
 }

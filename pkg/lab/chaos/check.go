@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// check is one promise, held against the evidence.
+// check is one promise, compared with the evidence.
 type check struct {
 	promise string
 	found   string   // what there was, in a few words
@@ -20,12 +19,12 @@ type check struct {
 
 func (c *check) holds() bool { return len(c.broken) == 0 }
 
-// breach notes a place where the promise does not hold.
+// breach notes one case in which the promise does not hold.
 func (c *check) breach(format string, args ...any) {
 	c.broken = append(c.broken, fmt.Sprintf(format, args...))
 }
 
-// judge holds every promise against the evidence.
+// judge compares every promise with the evidence.
 func judge(e *evidence) []check {
 	duplicates, _ := e.duplicates()
 	return []check{
@@ -41,7 +40,7 @@ func (e *evidence) stored() check {
 	return c
 }
 
-// complete holds the deliveries against what was expected.
+// complete compares the deliveries with those expected.
 func (e *evidence) complete() check {
 	c := check{promise: "each event has one delivery for each endpoint that wants it", found: fmt.Sprintf("%d deliveries", len(e.deliveries))}
 	for id, want := range e.expected {
@@ -69,18 +68,14 @@ func (e *evidence) ended() check {
 		switch {
 		case r.Status == webhook.DeliveryDelivered, r.Status == webhook.DeliveryFailed, r.Status == webhook.DeliveryHeld, r.Pending() && r.Probe:
 		default:
-			c.breach("delivery %s: %s after %d attempts, next at %v, due at %v, carried by %q", id, name, r.AttemptCount, r.NextAttemptAt, r.DueAt, r.MessageID)
+			c.breach("delivery %s: %s after %d attempts, next at %v, due at %v, its message %q", id, name, r.AttemptCount, r.NextAttemptAt, r.DueAt, r.MessageID)
 		}
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		parts = append(parts, fmt.Sprintf("%d %s", by[name], name))
-	}
-	c.found = strings.Join(parts, ", ")
+	c.found = countsText(by)
 	return c
 }
 
-// received holds what counts as delivered against what the receivers accepted.
+// received compares the delivered events with those that the receivers accepted.
 func (e *evidence) received() check {
 	c := check{promise: "what is DELIVERED was received"}
 	accepted := map[value.ID]bool{}
@@ -98,7 +93,7 @@ func (e *evidence) received() check {
 	return c
 }
 
-// scheduled holds each delivery's attempts against its schedule and against the
+// scheduled compares each delivery's attempts with its schedule and with the
 // requests that were made.
 func (e *evidence) scheduled() check {
 	c := check{promise: "each delivery's attempts are those of its schedule, and were made"}
@@ -137,11 +132,14 @@ func (e *evidence) scheduled() check {
 	return c
 }
 
-// counted holds the endpoints' counters against their deliveries.
+// counted compares the endpoints' counters with their deliveries.
 func (e *evidence) counted() check {
 	c := check{promise: "each endpoint's counters equal its deliveries' recorded attempts"}
 	want := map[value.ID]webhook.Counters{}
 	var successes, failures int64
+	for id := range e.counters {
+		want[id] = webhook.Counters{}
+	}
 	for _, r := range e.deliveries {
 		sum := want[r.EndpointID]
 		for _, a := range r.Attempts {
@@ -152,9 +150,6 @@ func (e *evidence) counted() check {
 			}
 		}
 		want[r.EndpointID] = sum
-	}
-	for id := range e.counters {
-		want[id] = webhook.Counters{SuccessCount: want[id].SuccessCount, FailureCount: want[id].FailureCount}
 	}
 	for id, w := range want {
 		got := e.counters[id]
@@ -167,7 +162,8 @@ func (e *evidence) counted() check {
 	return c
 }
 
-// genuine holds each request against its signature and the others of its delivery.
+// genuine compares each request with its signature and with the others of its
+// delivery.
 func (e *evidence) genuine() check {
 	c := check{promise: "each request is signed, of a delivery, and the same on every attempt"}
 	bodies := map[value.ID][sha256.Size]byte{}

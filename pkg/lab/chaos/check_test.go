@@ -192,7 +192,7 @@ func TestADuplicateIsExplainedByWhatCanHaveCausedIt(t *testing.T) {
 		"the table refused, by its worker":   {func(s *story) { s.complain("worker", workerPID, s.first, later) }, byTable},
 		"the table refused another delivery": {func(s *story) { s.complain("worker", workerPID, s.again, soon) }, ""},
 		"the table refused another process":  {func(s *story) { s.complain("worker", workerPID+100, s.first, soon) }, ""},
-		"the answer came too late":           {func(s *story) { s.giveUp() }, byWire},
+		"the answer came too late":           {func(s *story) { s.giveUp() }, byNetwork},
 		"a copy that came much later":        {func(s *story) { s.copies = []duplicate{{s.start, s.first}} }, ""},
 	} {
 		s := newStory()

@@ -13,8 +13,8 @@ import (
 )
 
 // The service delivers at least once. An event is accepted again when the
-// answer to an earlier request was never written into its delivery, and only these
-// causes of that are taken for an explanation:
+// answer to an earlier request was never written into its delivery, and only
+// these causes explain that:
 const (
 	// The worker's process that made the request was killed before it could
 	// write, in the invocation that made it, or before it could even log.
@@ -22,32 +22,32 @@ const (
 	byWhole  = "the whole was killed"
 	// The worker's process logged that it could not write the outcome.
 	byTable = "the table did not take the outcome"
-	// The delivery knows the attempt, as one that failed: the answer came when the
+	// The delivery has the attempt as one that failed: the answer came when the
 	// worker had given up, or its connection broke.
-	byWire = "the answer did not arrive in time"
-	// Two messages of the delivery were worked on side by side, of which one was
-	// sent once more by the run itself,
+	byNetwork = "the answer did not arrive in time"
+	// Two messages of the delivery were worked on at the same time, because the
+	// run itself sent one of them once more,
 	byCopy = "a copy of its message was worked on at the same time"
-	// or by a dispatcher or sweeper that was killed, or failed, before it knew
-	// that it had sent it.
+	// or because a dispatcher or sweeper was killed, or failed, before it knew
+	// that it had sent one.
 	bySender = "its message was sent again by a sender that was killed or failed"
 )
 
 const (
 	// bookkeeping is how long after an answer its outcome may still be on the
-	// way into the table: the 20 s for which a worker asks a table that fails,
-	// after the other attempts of its batch. invocation is how long until the
-	// worker says that it gave up.
+	// way into the table: a worker repeats a write for 20 s, after the other
+	// attempts of its batch.
 	bookkeeping = 25 * time.Second
-	invocation  = time.Minute
-	// telling is how long after an answer a process may not have logged it yet.
-	telling = 2 * time.Second
-	// skew is how much later than a request an attempt may seem to begin, of
-	// which the delivery keeps milliseconds.
+	// givingUp is how long it may take until the worker logs that it gave up.
+	givingUp = time.Minute
+	// logging is how long after an answer a process may not have logged it yet.
+	logging = 2 * time.Second
+	// skew is how much later than a request an attempt may seem to begin, whose
+	// time is kept in milliseconds.
 	skew = 2 * time.Millisecond
 )
 
-// trail is what is known of one delivery's way.
+// trail is what is known of one delivery.
 type trail struct {
 	delivery *webhook.Delivery
 	requests []*request
@@ -56,16 +56,14 @@ type trail struct {
 
 // causes sorts the evidence by what explains duplicates.
 type causes struct {
-	kills   map[int][]kill    // of a process; ids come again
+	kills   []kill
 	made    map[int][]attempt // by a process
-	workers []kill            // of workers, in order
-	whole   []kill
-	senders []time.Time // when a dispatcher or sweeper was killed or complained
+	senders []time.Time       // when a dispatcher or sweeper was killed or complained
 	failed  map[value.ID][]complaint
 	copied  map[value.ID][]time.Time
 }
 
-// cause is what explains an answer that a delivery does not know of, and how long
+// cause is what explains an answer that a delivery does not have, and how long
 // after the answer it was.
 type cause struct {
 	why   string // "" for nothing
@@ -73,21 +71,11 @@ type cause struct {
 }
 
 func (e *evidence) causes() *causes {
-	k := &causes{kills: map[int][]kill{}, made: map[int][]attempt{}, failed: map[value.ID][]complaint{}, copied: map[value.ID][]time.Time{}}
+	k := &causes{kills: e.kills, made: map[int][]attempt{}, failed: map[value.ID][]complaint{}, copied: map[value.ID][]time.Time{}}
 	for _, a := range e.attempts {
 		k.made[a.pid] = append(k.made[a.pid], a)
 	}
-	sends := func(function string) bool { return function == "dispatcher" || function == "sweeper" }
 	for _, one := range e.kills {
-		switch one.function {
-		case "":
-			k.whole = append(k.whole, one)
-		case "worker":
-			k.workers = append(k.workers, one)
-		}
-		if one.function != "" {
-			k.kills[one.pid] = append(k.kills[one.pid], one)
-		}
 		if one.function == "" || sends(one.function) {
 			k.senders = append(k.senders, one.at)
 		}
@@ -106,7 +94,9 @@ func (e *evidence) causes() *causes {
 	return k
 }
 
-// trails puts together what is known of each delivery that was accepted.
+func sends(function string) bool { return function == "dispatcher" || function == "sweeper" }
+
+// trails puts together what is known of each delivery that was requested.
 func (e *evidence) trails() map[value.ID]*trail {
 	found := map[value.ID]*trail{}
 	for i := range e.requests {
@@ -127,25 +117,20 @@ func (e *evidence) trails() map[value.ID]*trail {
 	return found
 }
 
-// duplicates counts what was accepted more than once, and holds each answer
-// that no delivery knows of against what may explain it. It returns how many there
-// were of each cause.
+// duplicates counts what was accepted more than once, and looks for an
+// explanation of each accepted answer that its delivery does not have. It
+// returns how many there were of each cause.
 func (e *evidence) duplicates() (check, map[string]int) {
 	c := check{promise: "what was accepted again is explained"}
 	k, again := e.causes(), 0
 	explained, longest := map[string]int{}, map[string]time.Duration{}
 	for id, t := range e.trails() {
-		var accepted []*request
-		for _, q := range t.requests {
-			if q.accepted() {
-				accepted = append(accepted, q)
-			}
-		}
+		accepted := slices.DeleteFunc(slices.Clone(t.requests), func(q *request) bool { return !q.accepted() })
 		again += max(0, len(accepted)-1)
 		for _, q := range t.unknown(accepted) {
 			found := k.explain(t, q)
 			if found.why == "" {
-				c.breach("delivery %s: accepted at %s, and nothing explains why its delivery does not know%s", id, q.arrived.Format(timeOfDay), t.history())
+				c.breach("delivery %s: accepted at %s, and nothing explains why it does not know%s", id, q.arrived.Format(timeOfDay), t.history())
 				continue
 			}
 			explained[found.why]++
@@ -162,74 +147,64 @@ func (e *evidence) duplicates() (check, map[string]int) {
 	return c, explained
 }
 
-// unknown returns the requests that were accepted and are not the success that
-// the delivery knows of.
+// unknown returns the accepted requests that are not the success that the
+// delivery has.
 func (t *trail) unknown(accepted []*request) []*request {
 	if t.delivery == nil {
-		return nil // which another check tells
+		return nil // another check tells
 	}
-	left := slices.Clone(accepted)
 	for _, a := range t.delivery.Attempts {
 		if a.Error != nil {
 			continue
 		}
-		best := -1
-		for i, q := range left {
-			if !q.arrived.Before(a.At.Std().Add(-skew)) && (best < 0 || q.arrived.Before(left[best].arrived)) {
-				best = i
-			}
-		}
-		if best >= 0 {
-			left = slices.Delete(left, best, best+1)
+		// They are in the order of arrival.
+		known := slices.IndexFunc(accepted, func(q *request) bool { return !q.arrived.Before(a.At.Std().Add(-skew)) })
+		if known >= 0 {
+			accepted = slices.Delete(accepted, known, known+1)
 		}
 	}
-	return left
+	return accepted
 }
 
 // explain finds the cause.
 func (k *causes) explain(t *trail, q *request) cause {
 	for _, a := range t.delivery.Attempts {
 		if a.Error != nil && a.ResponseStatus == nil && within(q.arrived, a.At.Std().Add(-skew), a.At.Std().Add(a.Duration()+skew)) {
-			return cause{why: byWire}
+			return cause{why: byNetwork}
 		}
 	}
-	if found := k.ended(t, q); found.why != "" || !t.crossed(q) {
+	if found := k.unwritten(t, q); found.why != "" || !t.overlaps(q) {
 		return found
 	}
-	for _, at := range k.copied[q.delivery] {
-		if at.Before(q.answered.Add(bookkeeping)) {
-			return cause{why: byCopy}
-		}
+	written := q.answered.Add(bookkeeping)
+	if slices.ContainsFunc(k.copied[q.delivery], func(at time.Time) bool { return at.Before(written) }) {
+		return cause{why: byCopy}
 	}
-	for _, at := range k.senders {
-		if within(at, t.delivery.CreatedAt.Std().Add(-bookkeeping), q.answered.Add(bookkeeping)) {
-			return cause{why: bySender}
-		}
+	if slices.ContainsFunc(k.senders, func(at time.Time) bool { return within(at, t.delivery.CreatedAt.Std().Add(-bookkeeping), written) }) {
+		return cause{why: bySender}
 	}
 	return cause{}
 }
 
-// ended tells whether the process that made the request gave up its outcome,
-// or could not write it.
-func (k *causes) ended(t *trail, q *request) cause {
-	made, told := t.madeBy(q)
+// unwritten tells whether the process that made the request gave up its outcome,
+// or was killed before it had written it.
+func (k *causes) unwritten(t *trail, q *request) cause {
+	made, logged := t.madeBy(q)
 	for _, one := range k.failed[q.delivery] {
-		if told && one.pid == made.pid && within(one.at, q.arrived, q.answered.Add(invocation)) {
+		if logged && one.pid == made.pid && within(one.at, q.arrived, q.answered.Add(givingUp)) {
 			return cause{byTable, one.at.Sub(q.answered)}
 		}
 	}
-	for _, one := range k.workers {
-		if !told && within(one.at, q.arrived, q.answered.Add(telling)) {
+	written := q.answered.Add(bookkeeping)
+	for _, one := range k.kills {
+		own := logged && one.function != "" && one.pid == made.pid && within(one.at, q.arrived, written) && !k.wentOn(made, one.at)
+		perhaps := !logged && one.function == "worker" && within(one.at, q.arrived, q.answered.Add(logging))
+		if own || perhaps {
 			return cause{byWorker, one.at.Sub(q.answered)}
 		}
 	}
-	for _, one := range k.kills[made.pid] {
-		if told && within(one.at, q.arrived, q.answered.Add(bookkeeping)) && !k.wentOn(made, one.at) {
-			return cause{byWorker, one.at.Sub(q.answered)}
-		}
-	}
-	for _, one := range k.whole {
-		if within(one.at, q.arrived, q.answered.Add(bookkeeping)) && !(told && k.wentOn(made, one.at)) {
+	for _, one := range k.kills {
+		if one.function == "" && within(one.at, q.arrived, written) && !(logged && k.wentOn(made, one.at)) {
 			return cause{byWhole, one.at.Sub(q.answered)}
 		}
 	}
@@ -248,18 +223,19 @@ func (k *causes) wentOn(made attempt, killed time.Time) bool {
 func within(at, from, to time.Time) bool { return !at.Before(from) && !at.After(to) }
 
 // madeBy returns the request's attempt as its worker has logged it.
-func (t *trail) madeBy(q *request) (made attempt, told bool) {
-	for _, a := range t.attempts {
-		if a.status == q.status && !a.at.Before(q.arrived) && !a.at.After(q.answered.Add(telling)) {
-			return a, true
-		}
+func (t *trail) madeBy(q *request) (made attempt, logged bool) {
+	i := slices.IndexFunc(t.attempts, func(a attempt) bool {
+		return a.status == q.status && within(a.at, q.arrived, q.answered.Add(logging))
+	})
+	if i < 0 {
+		return attempt{}, false
 	}
-	return attempt{}, false
+	return t.attempts[i], true
 }
 
-// crossed tells whether another request of the delivery was made, or on its way
-// into the table, at the same time.
-func (t *trail) crossed(q *request) bool {
+// overlaps tells whether another request of the delivery was made, or its
+// outcome on the way into the table, at the same time.
+func (t *trail) overlaps(q *request) bool {
 	end := func(q *request) time.Time {
 		if q.answered.IsZero() {
 			return q.arrived.Add(bookkeeping)
@@ -271,7 +247,8 @@ func (t *trail) crossed(q *request) bool {
 	})
 }
 
-// history writes down a delivery's way, for somebody who has to find out.
+// history lists a delivery's requests, log lines and attempts, for the search
+// for an explanation.
 func (t *trail) history() string {
 	var b strings.Builder
 	for _, q := range t.requests {

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -12,7 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// expectation is a delivery that there must be: an event for an endpoint that
+// expectation is a delivery that must exist: an event for an endpoint that
 // subscribes to it.
 type expectation struct {
 	endpoint  value.ID
@@ -22,9 +23,9 @@ type expectation struct {
 
 // evidence is what is known after a run.
 type evidence struct {
-	at time.Time // from which on nothing was looked at
+	at time.Time // of the look at the service; what happened later does not count
 
-	// What was sent, and what must have become of it.
+	// What was sent, and what must exist because of it.
 	events   int
 	lost     []put                    // records that the table does not hold
 	expected map[value.ID]expectation // by the delivery's id
@@ -33,18 +34,18 @@ type evidence struct {
 	deliveries map[value.ID]*webhook.Delivery
 	counters   map[value.ID]webhook.Counters // by endpoint
 
-	// What was done, and what the receivers and the service tell of it.
+	// What the run did, and what the receivers and the service logged.
 	requests   []request
 	attempts   []attempt
 	complaints []complaint
 	kills      []kill
 	copies     []duplicate
-	held       int // messages that were taken and given back late
+	held       int // messages that were received and became visible late
 
 	queues   []workload.Queue
-	redriven map[string]string // what commerce redrive said, by what it was told to move
-	differs  string            // what commerce verify said when it found a difference, else ""
-	waits    string            // what commerce status said when it found something that waits, else ""
+	redriven map[string]string // the output of commerce redrive, by command
+	differs  string            // the output of commerce verify when it found a difference, else ""
+	waits    string            // the output of commerce status when it found messages that wait, else ""
 }
 
 // collect reads what the service has stored. Only what was sent before counts.
@@ -69,15 +70,13 @@ func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts [
 		if err != nil {
 			return nil, fmt.Errorf("read the counters of an organization: %w", err)
 		}
-		for id, c := range found {
-			e.counters[id] = c
-		}
+		maps.Copy(e.counters, found)
 	}
 	return e, nil
 }
 
-// expect adds the deliveries that an organization's records mean. An event's id
-// follows from the revision that its record was stored with, once.
+// expect adds the deliveries of an organization's records. An event's id follows
+// from the revision of its record, which is stored once.
 func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, puts []put) error {
 	byKind := map[commerce.Kind][]put{}
 	for _, p := range puts {
@@ -117,9 +116,9 @@ func (e *evidence) expectEvents(t *tenant, p put, revision value.Time) {
 	}
 }
 
-// pending counts the deliveries that an attempt lies ahead of, and tells when the
-// last of them is due. The probe of an open circuit is none of them: it comes
-// again as long as its endpoint is dead.
+// pending counts the deliveries that have an attempt ahead, and tells when the
+// last of them is due. It leaves out the probe of an open circuit, which is
+// repeated as long as its endpoint is dead.
 func (e *evidence) pending() (n int, last time.Time) {
 	for _, r := range e.deliveries {
 		if !r.Pending() || r.Probe {
@@ -133,23 +132,18 @@ func (e *evidence) pending() (n int, last time.Time) {
 	return n, last
 }
 
-// probes counts the deliveries that go out as probes of open circuits.
-func (e *evidence) probes() (n int) {
-	for _, r := range e.deliveries {
-		if r.Pending() && r.Probe {
-			n++
-		}
-	}
-	return n
-}
-
-// waiting counts the messages that a function will take, but for those that
-// bring probes.
+// waiting counts the messages that a function will take, without those of
+// probes.
 func (e *evidence) waiting() (n int) {
 	for i := range e.queues {
 		if !e.queues[i].Dead {
 			n += e.queues[i].All()
 		}
 	}
-	return n - e.probes()
+	for _, r := range e.deliveries {
+		if r.Pending() && r.Probe {
+			n--
+		}
+	}
+	return n
 }

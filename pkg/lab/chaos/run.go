@@ -474,12 +474,12 @@ func (r *run) judge(ctx context.Context, e *evidence) error {
 // conclude writes the report and stops the service.
 func (r *run) conclude(title string, checks []check) error {
 	r.report.title, r.report.checks, r.report.took = title, checks, time.Since(r.started)
-	r.report.write(r.Out)
+	broken := r.report.write(r.Out)
 	if err := r.process.Stop(); err != nil {
 		return err
 	}
-	if n := r.report.failed(); n > 0 {
-		return fmt.Errorf("%d of %d promises are broken", n, len(checks))
+	if broken > 0 {
+		return fmt.Errorf("%d of %d promises are broken", broken, len(checks))
 	}
 	return nil
 }
