@@ -52,25 +52,18 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	long := false
 	for {
 		part, err := in.ReadSlice('\n')
-		if len(line)+len(part) > maxLine {
-			long = true
-			line = line[:0]
-		}
-		if !long {
+		if long = long || len(line)+len(part) > maxLine; !long {
 			line = append(line, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case errors.Is(err, io.EOF) && len(line) == 0 && !long:
-			return nil, io.EOF
-		case err != nil && err != io.EOF:
+		case err != nil && (err != io.EOF || len(line) == 0 && !long):
 			return nil, err
 		case long:
 			return nil, errLongLine
-		default:
-			return bytes.TrimRight(line, "\r\n"), nil
 		}
+		return bytes.TrimRight(line, "\r\n"), nil
 	}
 }
 

@@ -3,95 +3,68 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// node is a JSON value that is put together path by path: a leaf, an object
-// or an array. Members keep the order in which they came.
+// node is a JSON value that is put together path by path: a leaf, or an
+// object or array with its children in the order in which they came.
 type node struct {
-	leaf    jsontext.Value
-	names   []string
-	members map[string]*node
-	entries map[int]*node
+	leaf     jsontext.Value
+	names    []string // of the children: members, or positions such as [0]
+	children map[string]*node
 }
 
 var errOverlap = errors.New("overlaps with another column of this row")
 
 // set puts v at the path. A path through a value that is there whole, or a
 // whole value over parts of it, is an error.
-func (n *node) set(path []step, v jsontext.Value) error {
-	if n.leaf != nil {
+func (n *node) set(path []string, v jsontext.Value) error {
+	switch {
+	case n.leaf != nil, len(path) == 0 && n.children != nil:
 		return errOverlap
-	}
-	if len(path) == 0 {
-		if n.members != nil || n.entries != nil {
-			return errOverlap
-		}
+	case len(path) == 0:
 		n.leaf = v
 		return nil
+	case n.children == nil:
+		n.children = map[string]*node{}
 	}
-	return n.child(path[0]).set(path[1:], v)
+	child := n.children[path[0]]
+	if child == nil {
+		child = &node{}
+		n.children[path[0]] = child
+		n.names = append(n.names, path[0])
+	}
+	return child.set(path[1:], v)
 }
 
-func (n *node) child(s step) *node {
-	if s.member == "" {
-		if n.entries == nil {
-			n.entries = map[int]*node{}
-		}
-		if n.entries[s.position] == nil {
-			n.entries[s.position] = &node{}
-		}
-		return n.entries[s.position]
-	}
-	if n.members == nil {
-		n.members = map[string]*node{}
-	}
-	if n.members[s.member] == nil {
-		n.names = append(n.names, s.member)
-		n.members[s.member] = &node{}
-	}
-	return n.members[s.member]
-}
+func positionStep(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// appendJSON writes the value; an array must have no gaps.
-func (n *node) appendJSON(b []byte) ([]byte, error) {
-	switch {
-	case n.leaf != nil:
+// appendJSON writes the value, which is not empty; an array must have no gaps.
+func (n *node) appendJSON(b []byte) (_ []byte, err error) {
+	if n.leaf != nil {
 		return append(b, n.leaf...), nil
-	case n.entries != nil:
-		return n.appendArray(b)
 	}
-	var err error
-	b = append(b, '{')
+	array := n.names[0][0] == '['
+	b = append(b, map[bool]byte{true: '[', false: '{'}[array])
 	for i, name := range n.names {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = jsontext.AppendQuote(b, name); err != nil {
-			return nil, err
+		if array {
+			entry := n.children[positionStep(i)]
+			if entry == nil {
+				return nil, fmt.Errorf("[%d] is empty, but a later entry is not", i)
+			}
+			if b, err = entry.appendJSON(b); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		if b, err = n.members[name].appendJSON(append(b, ':')); err != nil {
+		if b, err = n.children[name].appendJSON(append(appendJSON(b, name), ':')); err != nil {
 			return nil, fmt.Errorf("%s%w", name, err)
 		}
 	}
-	return append(b, '}'), nil
-}
-
-func (n *node) appendArray(b []byte) ([]byte, error) {
-	var err error
-	b = append(b, '[')
-	for i := range len(n.entries) {
-		entry := n.entries[i]
-		if entry == nil {
-			return nil, fmt.Errorf("[%d] is empty, but a later entry is not", i)
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b, err = entry.appendJSON(b); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, ']'), nil
+	return append(b, map[bool]byte{true: ']', false: '}'}[array]), nil
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -9,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -47,16 +48,9 @@ func rows(name string, r io.Reader, kind commerce.Kind) iter.Seq2[Record, error]
 
 // column is a header cell understood: where its values go and what they are.
 type column struct {
-	name     string
-	envelope bool // op, siteIds or version, not the record
-	path     []step
-	form     reflect.Type
-}
-
-// step is a member's name or, when the name is empty, a position.
-type step struct {
-	member   string
-	position int
+	name string
+	path []string // names of members and positions such as [0]; nil for the envelope
+	form reflect.Type
 }
 
 // maxPosition bounds the array positions of a header: the longest list of a
@@ -64,22 +58,18 @@ type step struct {
 const maxPosition = 999
 
 func planColumns(name string, header []string, kind commerce.Kind) ([]column, error) {
+	envelope := map[string]reflect.Type{
+		"op": reflect.TypeFor[string](), "siteIds": reflect.TypeFor[[]string](), "version": reflect.TypeFor[int64](),
+	}
 	columns := make([]column, len(header))
 	shape := reflect.TypeOf(commerce.New(kind)).Elem()
 	for i, text := range header {
-		columns[i] = column{name: text}
-		var err error
-		switch text {
-		case "op":
-			columns[i].envelope, columns[i].form = true, reflect.TypeFor[string]()
-		case "siteIds":
-			columns[i].envelope, columns[i].form = true, reflect.TypeFor[[]string]()
-		case "version":
-			columns[i].envelope, columns[i].form = true, reflect.TypeFor[int64]()
-		default:
-			columns[i].path, columns[i].form, err = resolve(shape, text)
+		columns[i] = column{name: text, form: envelope[text]}
+		if columns[i].form != nil {
+			continue
 		}
-		if err != nil {
+		var err error
+		if columns[i].path, columns[i].form, err = resolve(shape, text); err != nil {
 			return nil, fmt.Errorf("read %s: column %q: %w", name, text, err)
 		}
 	}
@@ -87,42 +77,28 @@ func planColumns(name string, header []string, kind commerce.Kind) ([]column, er
 }
 
 // resolve walks a header path through the shape.
-func resolve(shape reflect.Type, text string) ([]step, reflect.Type, error) {
-	var path []step
+func resolve(shape reflect.Type, text string) (path []string, form reflect.Type, err error) {
 	for part := range strings.SplitSeq(text, ".") {
-		member, positions, err := splitPositions(part)
-		if err != nil {
-			return nil, nil, err
-		}
+		steps := strings.Split(part, "[")
+		member := steps[0]
 		if shape, err = memberOf(shape, member); err != nil {
 			return nil, nil, err
 		}
-		path = append(path, step{member: member})
-		for _, p := range positions {
+		path = append(path, member)
+		for _, number := range steps[1:] {
+			digits, closed := strings.CutSuffix(number, "]")
+			p, err := strconv.Atoi(digits)
+			if err != nil || !closed || p < 0 || p > maxPosition {
+				return nil, nil, fmt.Errorf("a position is written [0] to [%d]", maxPosition)
+			}
 			if shape = bare(shape); formOf(shape) != formList {
 				return nil, nil, fmt.Errorf("%s is no list", member)
 			}
 			shape = shape.Elem()
-			path = append(path, step{position: p})
+			path = append(path, positionStep(p))
 		}
 	}
 	return path, bare(shape), nil
-}
-
-func splitPositions(part string) (member string, positions []int, err error) {
-	member, rest, indexed := strings.Cut(part, "[")
-	if !indexed {
-		return member, nil, nil
-	}
-	for number := range strings.SplitSeq(rest, "[") {
-		digits, closed := strings.CutSuffix(number, "]")
-		p, err := strconv.Atoi(digits)
-		if err != nil || !closed || p < 0 || p > maxPosition {
-			return "", nil, fmt.Errorf("a position is written [0] to [%d]", maxPosition)
-		}
-		positions = append(positions, p)
-	}
-	return member, positions, nil
 }
 
 // memberOf returns the type of a member; of a free-form object every member
@@ -196,7 +172,7 @@ func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
 			continue
 		}
 		v, err := cellValue(c.form, cell)
-		if err == nil && c.envelope {
+		if err == nil && c.path == nil {
 			err = record.setEnvelope(c.name, v)
 		} else if err == nil {
 			err = body.set(c.path, v)
@@ -207,12 +183,12 @@ func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
 			return Record{}, bad
 		}
 	}
+	if len(body.names) == 0 {
+		return Record{}, reject(sh.place(), errors.New("the row is empty"))
+	}
 	encoded, err := body.appendJSON(nil)
 	if err != nil {
-		return Record{}, &Rejection{Place: sh.place(), Reason: fault.CodeValidation, Message: err.Error()}
-	}
-	if len(body.members) == 0 {
-		return Record{}, &Rejection{Place: sh.place(), Reason: fault.CodeValidation, Message: "the row is empty"}
+		return Record{}, reject(sh.place(), err)
 	}
 	record.Body = encoded
 	return record, nil
@@ -263,15 +239,5 @@ func listValue(element reflect.Type, cell string) (jsontext.Value, error) {
 	if formOf(bare(element)) != formText {
 		return nil, fmt.Errorf("must be a JSON array, or have a column for each entry's fields")
 	}
-	out := []byte{'['}
-	for _, part := range splitList(cell, ";") {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		var err error
-		if out, err = jsontext.AppendQuote(out, part); err != nil {
-			return nil, err
-		}
-	}
-	return append(out, ']'), nil
+	return json.Marshal(splitList(cell, ";"))
 }

@@ -107,52 +107,29 @@ func (s *Source) Fingerprint() (string, error) {
 	total := sha256.New()
 	fmt.Fprintf(total, "%s %s %d\n", s.Format, s.Kind, len(s.paths))
 	for _, path := range s.paths {
-		sum, err := hashFile(path)
+		file, err := os.Open(path)
 		if err != nil {
 			return "", fmt.Errorf("fingerprint of the source: %w", err)
 		}
-		total.Write(sum)
+		sum := sha256.New()
+		_, err = io.Copy(sum, file)
+		file.Close()
+		if err != nil {
+			return "", fmt.Errorf("fingerprint of the source: %w", err)
+		}
+		total.Write(sum.Sum(nil))
 	}
 	return hex.EncodeToString(total.Sum(nil)), nil
 }
 
-func hashFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return nil, err
-	}
-	return h.Sum(nil), nil
-}
-
 // Records yields the records in the order of the files. An error that is a
-// [*Rejection] stands for one row and the next follows it; any other ends the
+// [*Rejection] is of one row and the next follows it; any other ends the
 // sequence.
 func (s *Source) Records() iter.Seq2[Record, error] {
 	s.read = 0
-	switch s.Format {
-	case Northwind:
+	if s.Format == Northwind {
 		return s.northwind
-	case Shopify:
-		return s.eachFile(shopifyProducts)
-	case CSV:
-		return s.eachFile(func(name string, r io.Reader) iter.Seq2[Record, error] {
-			return rows(name, r, s.Kind)
-		})
-	default:
-		return s.eachFile(func(name string, r io.Reader) iter.Seq2[Record, error] {
-			return lines(name, r, s.Kind)
-		})
 	}
-}
-
-type reader func(name string, r io.Reader) iter.Seq2[Record, error]
-
-func (s *Source) eachFile(read reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for _, path := range s.paths {
 			file, err := s.open(path)
@@ -160,23 +137,27 @@ func (s *Source) eachFile(read reader) iter.Seq2[Record, error] {
 				yield(Record{}, err)
 				return
 			}
-			again := forward(read(filepath.Base(path), file), yield)
-			file.Close()
-			if !again {
-				return
+			for record, err := range s.records(filepath.Base(path), file) {
+				if !yield(record, err) || ends(err) {
+					file.Close()
+					return
+				}
 			}
+			file.Close()
 		}
 	}
 }
 
-// forward yields all of seq; it reports whether more is wanted.
-func forward(seq iter.Seq2[Record, error], yield func(Record, error) bool) bool {
-	for record, err := range seq {
-		if !yield(record, err) || ends(err) {
-			return false
-		}
+// records yields the records of one file.
+func (s *Source) records(name string, r io.Reader) iter.Seq2[Record, error] {
+	switch s.Format {
+	case Shopify:
+		return shopifyProducts(name, r)
+	case CSV:
+		return rows(name, r, s.Kind)
+	default:
+		return lines(name, r, s.Kind)
 	}
-	return true
 }
 
 // ends reports whether err ends a source, as a rejection does not.

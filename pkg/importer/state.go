@@ -43,18 +43,18 @@ func LoadState(path, fingerprint string) (State, error) {
 // Save replaces the file in one step, so that a crash leaves the old state or
 // the new one.
 func (s State) Save(path string) error {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("write the import's state: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("write the import's state: %w", err)
-	}
 	next := path + ".next"
-	if err := os.WriteFile(next, text, 0o600); err != nil {
-		return fmt.Errorf("write the import's state: %w", err)
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
-	if err := os.Rename(next, path); err != nil {
+	if err == nil {
+		err = os.WriteFile(next, text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
 		return fmt.Errorf("write the import's state: %w", err)
 	}
 	return nil
