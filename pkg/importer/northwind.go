@@ -133,6 +133,7 @@ func (db *northwindDB) read(s *Source, path string, required []string, row func(
 	if err != nil {
 		return err
 	}
+	sh.null = "NULL"
 	for err := range sh.rows() {
 		if err == nil {
 			r := &dumpRow{sheet: sh}
@@ -150,8 +151,8 @@ func (db *northwindDB) read(s *Source, path string, required []string, row func(
 	return nil
 }
 
-// dumpRow reads cells of a database dump, where NULL is no value. The first
-// cell that cannot be read rejects the row; what is read after it means nothing.
+// dumpRow reads the cells of a row. The first one that cannot be read rejects
+// the row; the values after it mean nothing.
 type dumpRow struct {
 	*sheet
 	err error
@@ -163,30 +164,21 @@ func (r *dumpRow) reject(column, format string, args ...any) {
 	}
 }
 
-func (r *dumpRow) get(column string) string {
-	if cell := r.sheet.get(column); cell != "NULL" {
-		return cell
+func (r *dumpRow) amount(column string) (a value.Amount) {
+	if given := r.amountOrNil(column); given != nil {
+		return *given
 	}
-	return ""
-}
-
-func (r *dumpRow) text(column string) *string { return orNil(r.get(column)) }
-
-func (r *dumpRow) amount(column string) value.Amount {
-	a, err := value.ParseAmount(r.get(column))
-	if err != nil {
-		r.reject(column, "%s", err)
-	}
-	return a
+	r.reject(column, "must be a number")
+	return 0
 }
 
 // amountOrNil is amount for a column that may hold no value.
 func (r *dumpRow) amountOrNil(column string) *value.Amount {
-	if r.get(column) == "" {
-		return nil
+	a, err := r.sheet.amount(column)
+	if r.err == nil && err != nil {
+		r.err = err
 	}
-	a := r.amount(column)
-	return &a
+	return a
 }
 
 // time reads 1996-07-04 00:00:00.000, which the dump means in UTC.

@@ -22,6 +22,7 @@ type sheet struct {
 	columns map[string]int
 	row     []string
 	line    int
+	null    string // the cell that means no value, besides the empty one
 }
 
 // openSheet reads the header; it fails when one of the required columns is
@@ -103,7 +104,10 @@ func (s *sheet) get(column string) string {
 	if !ok {
 		return ""
 	}
-	return strings.TrimSpace(s.row[i])
+	if cell := strings.TrimSpace(s.row[i]); cell != s.null {
+		return cell
+	}
+	return ""
 }
 
 // text returns nil for an empty cell.
