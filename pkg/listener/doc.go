@@ -1,8 +1,6 @@
-// Package listener is the receiving end of webhooks: an [http.Handler] that
-// verifies Standard Webhooks signatures, marks what was delivered before, and
-// remembers what it has seen, for tests and for watching events arrive. It
-// accepts an event only when one of its signatures is right and its time is
-// within 300 seconds; everything that came in is recorded, the refused
-// included. It keeps the last events in memory only: a receiver that acts on
-// events needs a store of its own.
+// Package listener receives webhooks, for tests and for watching events
+// arrive. Its [http.Handler] verifies Standard Webhooks signatures, accepting
+// a timestamp within 300 seconds, tells which events it has answered before,
+// and records everything that came in, refused webhooks too. It keeps the last
+// events in memory only: a receiver that acts on events needs a store.
 package listener

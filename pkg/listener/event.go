@@ -11,54 +11,50 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Verdict is what the listener made of a webhook.
-type Verdict string
+// Signature is the result of checking a webhook's signature.
+type Signature string
 
-// The verdicts.
+// The results.
 const (
-	Verified   Verdict = "verified"
-	Unverified Verdict = "unverified" // no secret to check it with
-	Invalid    Verdict = "invalid"
+	Verified   Signature = "verified"
+	Unverified Signature = "unverified" // no secret to check it with
+	Invalid    Signature = "invalid"
 )
 
 // Event is one webhook as it came in.
 type Event struct {
-	At       time.Time
-	ID       string // webhook-id, the same on every attempt
-	Type     string
-	ObjectID string
-	Verdict  Verdict
-	Reason   error // of an invalid one
-	Repeat   bool  // answered with success before
-	Failed   bool  // answered with an error on purpose
-	Header   http.Header
-	Body     []byte
-}
-
-// payload is what the listener reads of a body.
-type payload struct {
-	Type string `json:"type"`
-	Data struct {
-		Object struct {
-			ID string `json:"id"`
-		} `json:"object"`
-	} `json:"data"`
+	At        time.Time
+	ID        string // webhook-id, the same on every attempt
+	Type      string
+	ObjectID  string
+	Signature Signature
+	Reason    error // of an invalid one
+	Repeat    bool  // answered with success before
+	Failed    bool  // answered with an error on purpose
+	Header    http.Header
+	Body      []byte
 }
 
 // describe takes the type and the object from the body. A body of another
-// shape leaves them empty: what matters here is that it came and who signed it.
+// shape leaves them empty: it came all the same, and was signed or not.
 func (e *Event) describe() {
-	var p payload
-	if err := json.Unmarshal(e.Body, &p); err != nil {
-		return
+	var payload struct {
+		Type string `json:"type"`
+		Data struct {
+			Object struct {
+				ID string `json:"id"`
+			} `json:"object"`
+		} `json:"data"`
 	}
-	e.Type, e.ObjectID = p.Type, p.Data.Object.ID
+	if json.Unmarshal(e.Body, &payload) == nil {
+		e.Type, e.ObjectID = payload.Type, payload.Data.Object.ID
+	}
 }
 
-// String is one line: time, type, id, object, verdict and what is remarkable.
+// String is one line: time, type, id, object, signature and what is unusual.
 // Text from outside is made harmless for a terminal.
 func (e Event) String() string {
-	line := fmt.Sprintf("%s  %-20s  %-36s  %-36s  %s", value.TimeOf(e.At), shown(e.Type), shown(e.ID), shown(e.ObjectID), e.Verdict)
+	line := fmt.Sprintf("%s  %-20s  %-36s  %-36s  %s", value.TimeOf(e.At), shown(e.Type), shown(e.ID), shown(e.ObjectID), e.Signature)
 	if e.Reason != nil {
 		line += ": " + e.Reason.Error()
 	}

@@ -188,7 +188,7 @@ func TestListenerRecordsWhatItRefuses(t *testing.T) {
 	l := open(t, listener.Config{Now: at(moment)}, secret)
 	post(l, "a", strconv.FormatInt(moment.Unix(), 10), "v1,AAAA", []byte(`not json`))
 	event := l.Events()[0]
-	if event.Verdict != listener.Invalid || event.Reason != listener.ErrSignature || string(event.Body) != "not json" {
+	if event.Signature != listener.Invalid || event.Reason != listener.ErrSignature || string(event.Body) != "not json" {
 		t.Errorf("got %+v, want the refused webhook", event)
 	}
 }
@@ -198,7 +198,7 @@ func TestListenerWithoutASecretTakesEverything(t *testing.T) {
 	if got := post(l, "", "", "", nil); got != 204 {
 		t.Errorf("got %d, want 204", got)
 	}
-	if got := l.Events()[0].Verdict; got != listener.Unverified {
+	if got := l.Events()[0].Signature; got != listener.Unverified {
 		t.Errorf("got %s, want %s", got, listener.Unverified)
 	}
 }
@@ -258,7 +258,7 @@ func TestListenerServesManyAtOnce(t *testing.T) {
 }
 
 func TestEventLineIsHarmlessForATerminal(t *testing.T) {
-	event := listener.Event{At: moment, ID: "a\x1b[2J\nb", Type: "order.created", Verdict: listener.Verified, Repeat: true}
+	event := listener.Event{At: moment, ID: "a\x1b[2J\nb", Type: "order.created", Signature: listener.Verified, Repeat: true}
 	want := "2026-11-21T06:35:41.242Z  order.created         a?[2J?b                               -                                     verified  repeat"
 	if got := event.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -105,8 +105,8 @@ func TestAnOrderReachesItsEndpointSignedAndTheHistoryShowsIt(t *testing.T) {
 	types := map[string]bool{}
 	for _, e := range r.Events() {
 		types[e.Type] = true
-		if e.Verdict != listener.Verified || e.ObjectID != id.String() {
-			t.Errorf("received %s of %s: verdict %v; want a verified event of %s", e.Type, e.ObjectID, e.Verdict, id)
+		if e.Signature != listener.Verified || e.ObjectID != id.String() {
+			t.Errorf("received %s of %s: signature %v; want a verified event of %s", e.Type, e.ObjectID, e.Signature, id)
 		}
 	}
 	if !types["order.created"] || !types["order.confirmed"] {

@@ -60,7 +60,7 @@ type outbox struct {
 func (o *outbox) add(e listener.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e.Verdict == listener.Verified {
+	if e.Signature == listener.Verified {
 		o.times[e.ObjectID]++
 	}
 }

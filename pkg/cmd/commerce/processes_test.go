@@ -141,8 +141,8 @@ func TestProcessesServeAndDeliverThoughTheyAreKilled(t *testing.T) {
 		return len(events) == 2*len(ids)
 	})
 	for _, e := range r.Events() {
-		if e.Verdict != listener.Verified || !ids[e.ObjectID] {
-			t.Errorf("received %s of %s: verdict %v; want a verified event of an order that was sent", e.Type, e.ObjectID, e.Verdict)
+		if e.Signature != listener.Verified || !ids[e.ObjectID] {
+			t.Errorf("received %s of %s: signature %v; want a verified event of an order that was sent", e.Type, e.ObjectID, e.Signature)
 		}
 	}
 	await(t, "the orders in the list", func() bool { return o.total(t, "/api/orders") == 830+len(ids) })
