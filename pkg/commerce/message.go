@@ -17,8 +17,7 @@ const (
 	maxSites          = 1_000 // of a product
 )
 
-// Change is one instruction from a back office. Its record is not checked
-// until [Apply] reads it.
+// Change is one change that a back office sends. [Apply] checks its record.
 type Change struct {
 	Kind           Kind
 	Op             Op
@@ -73,9 +72,9 @@ type Refusal struct {
 	Body    []byte // a message that holds the refused record alone
 }
 
-// ParseMessage reads a message of one record or of many and returns its
-// changes in order, and a refusal for each record whose envelope is wrong.
-// What cannot be divided into records is one refusal of the whole body.
+// ParseMessage reads a message of one record or of many. It returns the
+// changes in order, and a refusal for each record whose envelope is wrong. A
+// body that cannot be divided into records is refused whole.
 func ParseMessage(body []byte) ([]Change, []Refusal) {
 	members, err := splitObject(body)
 	if err != nil {
@@ -106,9 +105,9 @@ func refusal(err error, body []byte) Refusal {
 	return r
 }
 
-// entry is one record of a message of many; with the organization it is a
-// message of one.
-type entry struct {
+// recordChange is one record of a message of many. With the organization it is
+// a message of one.
+type recordChange struct {
 	Kind    Kind           `json:"kind"`
 	Op      Op             `json:"op"`
 	Record  jsontext.Value `json:"record"`
@@ -119,12 +118,12 @@ type entry struct {
 
 type message struct {
 	OrganizationID value.ID `json:"organizationId"`
-	entry
+	recordChange
 }
 
 // Message is the message of one record that makes the change.
 func (c Change) Message() []byte {
-	m := message{OrganizationID: c.OrganizationID, entry: entry{
+	m := message{OrganizationID: c.OrganizationID, recordChange: recordChange{
 		Kind: c.Kind, Op: c.Op, Record: c.Record, Sites: c.Sites, Version: c.Version, Silent: c.Silent,
 	}}
 	body, err := json.Marshal(m, jsontext.AllowDuplicateNames(true))
@@ -142,11 +141,11 @@ func parseOne(body []byte) (Change, error) {
 	if m.OrganizationID.IsZero() {
 		return Change{}, required("organizationId")
 	}
-	return m.entry.change(m.OrganizationID)
+	return m.recordChange.change(m.OrganizationID)
 }
 
-// change checks an entry's own fields; the record's are Apply's.
-func (e *entry) change(organization value.ID) (Change, error) {
+// change checks the fields beside the record; Apply checks the record.
+func (e *recordChange) change(organization value.ID) (Change, error) {
 	switch {
 	case e.Kind == "":
 		return Change{}, required("kind")
@@ -184,7 +183,7 @@ func parseMany(body []byte, members members) ([]Change, []Refusal) {
 	changes := make([]Change, 0, len(entries))
 	var refusals []Refusal
 	for _, m := range entries {
-		var e entry
+		var e recordChange
 		err := strictjson.Unmarshal(m.value, &e)
 		if err == nil {
 			var c Change
@@ -228,8 +227,8 @@ func openMany(members members) (organization value.ID, entries members, err erro
 	return organization, entries, nil
 }
 
-// single makes the message that holds one entry of a message of many: the
-// form for one record where the entry allows it, else many with one.
+// single makes a message that holds one record of a message of many: in the
+// form of one record where that is possible, else in the form of many.
 func single(organization value.ID, raw jsontext.Value) []byte {
 	head := `{"organizationId":"` + organization.String() + `"`
 	members, err := splitObject(raw)

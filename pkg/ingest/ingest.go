@@ -1,13 +1,13 @@
-// Package ingest applies what back offices send: it turns messages of the
-// records queue into conditional writes of records, the only write there is,
-// from which events and lists follow. A message is done when every record in
-// it is stored or refused; one that the table refuses to take comes again, in
-// seconds at first, and doing it again changes nothing. A refused record never
-// holds up its neighbours. The messages of a batch share the table's calls,
-// and nothing else: each is done or comes again on its own. Messages of many
-// records go to a queue of their own, so that an import does not keep single
-// records waiting. What a record must look like and which change wins is left
-// to package commerce.
+// Package ingest applies the messages of back offices: it turns them into
+// conditional writes of records, from which events and lists follow.
+//
+// A message is done when each of its records is stored or refused. If the
+// table does not take a write, the message comes again, after seconds at
+// first, and applying it again changes nothing. A refused record never holds
+// up its neighbours. The messages of a batch share calls of the table; each is
+// done, or comes again, on its own. Messages of many records move to a queue
+// of their own, so that an import does not keep single records waiting.
+// Package commerce decides what a record must look like and which change wins.
 package ingest
 
 import (
@@ -26,21 +26,20 @@ import (
 )
 
 const (
-	// writers bounds the single writes under way for a batch.
-	writers = 16
-	// senders bounds the messages whose refusals are sent at a time.
-	senders = 4
-	// large is the bytes past which a message is one of many records: as many
-	// take seconds where a table is busy.
-	large = 32 << 10
-	// conflicts is how often a write that met another writer is tried anew
-	// before the message goes back to the queue.
-	conflicts = 10
+	maxParallelWrites  = 16
+	maxParallelRejects = 4 // messages whose refusals are sent at a time
+	// maxDirectBytes is the size up to which a message is applied directly. A
+	// larger one has many records, which take seconds when the table is busy,
+	// and moves to the imports queue.
+	maxDirectBytes = 32 << 10
+	// maxWriteConflicts is how often a record is read again because another
+	// writer changed it; then the message goes back to the queue.
+	maxWriteConflicts = 10
 )
 
-// Store keeps records. A write fails with [fault.ErrChanged] when the record
-// is no longer what it was based on: of CreateRecords, that there is none. What
-// is read and created together fails on its own.
+// Store keeps records. A write fails with [fault.ErrChanged] when the stored
+// record is not the previous one; CreateRecords expects none. Each record of a
+// call succeeds or fails on its own.
 type Store interface {
 	ReadRecords(ctx context.Context, refs []dynamo.RecordRef) []dynamo.Found
 	CreateRecords(ctx context.Context, records []*commerce.Stored) []error
@@ -52,18 +51,16 @@ type Rejects interface {
 	Reject(ctx context.Context, sourceMessageID string, refusals []commerce.Refusal) error
 }
 
-// Imports is the queue of large messages. Moved tells a message that came by
-// it, and Arrived when a message was sent at first, 0 when that is not known.
-type Imports interface {
-	Move(ctx context.Context, messages ...*events.SQSMessage) error
-	Moved(m *events.SQSMessage) bool
-	Arrived(m *events.SQSMessage) value.Time
-}
-
-// Queues are where messages come from. Postpone hides some from their readers,
-// longer each time they were received.
+// Queues are the records queue and the imports queue.
 type Queues interface {
-	Imports
+	// Move sends messages on to the imports queue.
+	Move(ctx context.Context, messages ...*events.SQSMessage) error
+	// Moved reports whether a message came by the imports queue.
+	Moved(m *events.SQSMessage) bool
+	// Arrived is when a message was first sent, 0 when that is not known.
+	Arrived(m *events.SQSMessage) value.Time
+	// Postpone changes the messages' visibility: they come again later, the
+	// later the more often they were received.
 	Postpone(ctx context.Context, messages ...*events.SQSMessage) error
 }
 
@@ -81,7 +78,7 @@ func New(store Store, rejects Rejects, queues Queues, clock func() time.Time, lo
 	return &Ingester{store: store, rejects: rejects, queues: queues, clock: clock, logger: logger}
 }
 
-// message is one of a batch and what became of it.
+// message is a message of the batch and its results.
 type message struct {
 	*events.SQSMessage
 	changes  []commerce.Change
@@ -89,15 +86,15 @@ type message struct {
 	err      error // why it must come again
 }
 
-// Handle applies a batch of messages. What could not be finished is reported
-// as failed, so that the queue delivers it again.
+// Handle applies a batch of messages and reports those that it could not
+// finish, so that the queue delivers them again.
 func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	messages := make([]*message, len(batch.Records))
 	var moving, staying []*message
 	for i := range batch.Records {
 		m := &message{SQSMessage: &batch.Records[i]}
 		messages[i] = m
-		if len(m.Body) > large && !g.queues.Moved(m.SQSMessage) {
+		if len(m.Body) > maxDirectBytes && !g.queues.Moved(m.SQSMessage) {
 			moving = append(moving, m)
 			continue
 		}
@@ -162,10 +159,10 @@ func (g *Ingester) move(ctx context.Context, moving []*message) {
 	}
 }
 
-// reject hands over what was refused of messages that are through otherwise:
-// one that comes again would refuse it again.
+// reject hands over the refusals of messages that are done otherwise: a
+// message that comes again is refused again.
 func (g *Ingester) reject(ctx context.Context, messages []*message) {
-	each(messages, senders, func(m *message) {
+	each(messages, maxParallelRejects, func(m *message) {
 		if m.err != nil || len(m.refusals) == 0 {
 			return
 		}

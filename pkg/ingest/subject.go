@@ -14,7 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// subject is one record and what the messages of a batch do to it.
+// subject is one record with the changes that the messages of a batch make to it.
 type subject struct {
 	ref     dynamo.RecordRef
 	changes []change // not made yet, in the order of the batch
@@ -34,8 +34,8 @@ type refusal struct {
 	message *message
 }
 
-// apply makes the changes of the messages, those of one record in their order,
-// those of different records side by side.
+// apply makes the changes of the messages: those of one record in order, those
+// of different records in parallel.
 func (g *Ingester) apply(ctx context.Context, messages []*message) {
 	subjects := divide(messages)
 	g.read(ctx, subjects)
@@ -84,7 +84,7 @@ func divide(messages []*message) []*subject {
 	return subjects
 }
 
-// read brings the subjects to what is stored.
+// read reads the stored records of the subjects.
 func (g *Ingester) read(ctx context.Context, subjects []*subject) {
 	if len(subjects) == 0 {
 		return
@@ -98,10 +98,10 @@ func (g *Ingester) read(ctx context.Context, subjects []*subject) {
 	}
 }
 
-// create makes the first change to records that are not stored. Where another
-// writer was faster it is left to be made on what that one wrote.
+// create makes the first change to records that are not stored. If another
+// writer was faster, finish makes the change to what that one wrote.
 func (g *Ingester) create(ctx context.Context, subjects []*subject) {
-	var creating, clashed []*subject
+	var creating, conflicting []*subject
 	var records []*commerce.Stored
 	for _, s := range subjects {
 		if next := s.next(g.now()); next != nil {
@@ -116,18 +116,18 @@ func (g *Ingester) create(ctx context.Context, subjects []*subject) {
 		case err == nil:
 			s.made(records[i])
 		case errors.Is(err, fault.ErrChanged):
-			clashed = append(clashed, s)
+			conflicting = append(conflicting, s)
 		default:
 			s.err = err
 		}
 	}
-	g.read(ctx, clashed)
+	g.read(ctx, conflicting)
 }
 
-// finish makes the changes that are left.
+// finish makes the remaining changes.
 func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
-	each(subjects, writers, func(s *subject) {
-		for clashes := 0; clashes < conflicts; {
+	each(subjects, maxParallelWrites, func(s *subject) {
+		for conflicts := 0; conflicts < maxWriteConflicts; {
 			next := s.next(g.now())
 			if next == nil {
 				return
@@ -136,25 +136,25 @@ func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
 			switch {
 			case err == nil:
 				s.made(next)
-				clashes = 0
+				conflicts = 0
 			case errors.Is(err, fault.ErrChanged):
 				g.read(ctx, []*subject{s})
-				clashes++
+				conflicts++
 			default:
 				s.err = err
 			}
 		}
 		if s.err == nil {
-			s.err = fault.Busy(fmt.Errorf("%d other writers were faster", conflicts))
+			s.err = fault.Busy(fmt.Errorf("%d other writers were faster", maxWriteConflicts))
 		}
 	})
 }
 
 func (g *Ingester) now() value.Time { return value.TimeOf(g.clock()) }
 
-// next is what the next change makes of what is stored; nil when none is left
-// or can be made. Changes that are refused, or leave everything as it is, are
-// done with.
+// next applies the next change to the stored record and returns what to store,
+// nil when no change is left or one fails. It passes over changes that are
+// refused or change nothing.
 func (s *subject) next(now value.Time) *commerce.Stored {
 	for len(s.changes) > 0 && s.err == nil {
 		c := s.changes[0]
@@ -174,11 +174,11 @@ func (s *subject) next(now value.Time) *commerce.Stored {
 	return nil
 }
 
-// made tells that what next returned is stored.
+// made notes that the record that next returned is stored.
 func (s *subject) made(stored *commerce.Stored) { s.stored, s.changes = stored, s.changes[1:] }
 
-// report tells the messages what became of their changes. Only those fail
-// that have one that was not made.
+// report passes the results on to the messages. Those with a change that was
+// not made fail.
 func (s *subject) report() {
 	for _, r := range s.refused {
 		r.message.refusals = append(r.message.refusals, r.Refusal)
@@ -190,7 +190,7 @@ func (s *subject) report() {
 	}
 }
 
-// each calls do for all of them, some at a time.
+// each calls do for all of them, a bounded number at a time.
 func each[T any](all []T, atATime int, do func(T)) {
 	var group errgroup.Group
 	group.SetLimit(atATime)
