@@ -18,8 +18,8 @@ const (
 	ReasonRecordTooLarge  = "record_too_large"
 )
 
-// Identify returns the identifier of the record that a change is about,
-// which names what to read before [Apply]. The error is a refusal.
+// Identify returns the identifier of a change's record, by which the stored
+// record is read before [Apply]. The error is a refusal.
 func Identify(c Change) (value.ID, error) {
 	members, err := splitObject(c.Record)
 	if err != nil {
@@ -43,20 +43,19 @@ func Identify(c Change) (value.ID, error) {
 	return id, nil
 }
 
-// Apply returns what to store for a change, given what is stored: nil when
-// the record never was, a tombstone when it was deleted. A nil next means
-// that there is nothing to write: the change was applied before, or is older
-// than what is stored. An error that is a [fault.Error] refuses the change;
-// any other means that the stored document cannot be read.
+// Apply applies a change to the stored record: nil when there never was one,
+// a tombstone when it was deleted. It returns the record to store, or nil when
+// there is nothing to write because the change was applied before or is older.
+// An error that is a [fault.Error] refuses the change; any other means that
+// the stored document cannot be read.
 //
-// Versions order the changes of a sender. A lower one than stored is
-// skipped. An equal one does nothing if it would change nothing; a delete
-// wins over a put of the same version, in whichever order they arrive, and
-// another put of the same version is refused. A change without a version is
-// applied as it arrives, unless one that was sent later has been applied
-// before it, and leaves the stored version in force. A higher
-// version with the same content is stored without a new revision, so that it
-// guards against what is older, yet emits nothing.
+// Versions order the changes of a sender. A lower version than the stored one
+// is skipped. An equal one with the same content does nothing, with other
+// content is refused; a delete wins over a put of the same version, in
+// whichever order they arrive. A change without a version is applied as it
+// arrives, unless a change that was sent later has been applied, and leaves
+// the stored version in force. A higher version with the same content is
+// stored without a new revision: it blocks older changes and emits nothing.
 func Apply(old *Stored, c Change, now value.Time) (next *Stored, err error) {
 	if c.Op == OpDelete {
 		return applyDelete(old, c, now)
@@ -76,19 +75,18 @@ func revise(old *Stored, c Change, now value.Time) *Stored {
 	return next
 }
 
-// disorder is how far the times at which two messages were sent must lie
-// apart to tell which was first: they come from the clocks of many hosts.
-const disorder = time.Second
+// maxClockSkew is the least difference between the times of two messages that
+// tells which was sent first: they come from the clocks of many hosts.
+const maxClockSkew = time.Second
 
 // age compares a change's version with the stored one: negative when the
-// change is older, 0 when it is the same. A change without a version, or
-// over a record without one, is newer, unless it was sent before the one that
-// is stored.
+// change is older, 0 when the versions are equal. Without both versions the
+// change is newer, unless it was sent before the stored one.
 func age(old *Stored, c Change) int {
 	switch {
 	case old == nil:
 		return 1
-	case c.Version == nil && c.Arrived != 0 && c.Arrived.Add(disorder) < old.Arrived:
+	case c.Version == nil && c.Arrived != 0 && c.Arrived.Add(maxClockSkew) < old.Arrived:
 		return -1
 	case old.Version == nil || c.Version == nil || *c.Version > *old.Version:
 		return 1
@@ -190,8 +188,7 @@ func untimed(doc jsontext.Value) []byte {
 	return doc[:max(0, len(doc)-tail)]
 }
 
-// createdAt reads the one field of a stored document that a later put
-// without it keeps.
+// createdAt reads the createdAt of a stored document, which a put without one keeps.
 func createdAt(s *Stored) (value.Time, error) {
 	var t value.Time
 	members, err := splitObject(s.Doc)

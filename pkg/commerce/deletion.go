@@ -8,7 +8,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Deletion is one entry of the list of deletions.
+// Deletion is a deleted record in the list of deletions.
 type Deletion struct {
 	ID        value.ID   `json:"id"`
 	Kind      Kind       `json:"kind"`
@@ -38,12 +38,12 @@ var deletionList = &lists.List{
 	},
 }
 
-// DeletionDocument is what the index of deletions knows of a stored record:
-// an entry for a tombstone, and a tombstone of the entry for a record that
-// lives (again). Records of two kinds may share an identifier: the kind is
-// the document's Sub.
+// DeletionDocument returns the columns of a stored record for the list of
+// deletions: a document for a tombstone, and a tombstone for a record that
+// lives (again). Records of two kinds may share an identifier, so the
+// document's Sub is the position of the kind.
 func DeletionDocument(s *Stored, visible value.Time) columnar.Document {
-	sub := uint8(slices.Index(Kinds(), s.Kind) + 1) //nolint:gosec // one of five
+	sub := uint8(slices.Index(Kinds(), s.Kind) + 1) //nolint:gosec // there are few kinds
 	if !s.Deleted {
 		return deletionSchema.Tombstone(s.ID, sub, int64(s.Revision), int64(visible))
 	}
@@ -53,10 +53,10 @@ func DeletionDocument(s *Stored, visible value.Time) columnar.Document {
 	return b.Document(int64(s.Revision), int64(visible))
 }
 
-// DeletionOf reads the entry that a hit of the deletions' index stands for.
-// The revision of a tombstone is the time of the deletion. A hit whose Sub
-// names no kind gives false.
-func DeletionOf(hit columnar.Hit) (Deletion, bool) {
+// DeletionOf makes the deletion of a hit in the list of deletions. The revision
+// of a tombstone is the time of the deletion. ok is false when the hit's Sub
+// names no kind.
+func DeletionOf(hit columnar.Hit) (_ Deletion, ok bool) {
 	kinds := Kinds()
 	if hit.Sub < 1 || int(hit.Sub) > len(kinds) {
 		return Deletion{}, false

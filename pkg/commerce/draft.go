@@ -13,7 +13,7 @@ import (
 // Bounds of a record. Text has no bound of its own but where one is given.
 const (
 	MaxRecordBytes = 128 << 10 // of the stored JSON
-	maxNested      = 1_000     // entries of a list of objects, and coupon codes
+	maxNested      = 1_000     // elements of a list of objects, and coupon codes
 	maxImages      = 100
 	maxTags        = 250
 	maxTagLength   = 255 // code points
@@ -21,18 +21,16 @@ const (
 	maxTaxRate value.Amount = 1_000 * value.AmountScale
 )
 
-// input is a record as a back office sends it. It decodes strictly; complete
-// fills what is absent, tells the draft what is wrong and returns the GET
-// shape.
+// input is a record as a back office sends it. complete fills absent fields,
+// reports mistakes to the draft and returns the GET shape.
 type input interface {
 	complete(d *draft) any
 }
 
-// draft is a record on its way in: what its absent fields become, and what
-// is wrong with it.
+// draft collects the mistakes in a record and holds the values of its absent fields.
 type draft struct {
 	organization value.ID
-	createdAt    value.Time // what an absent createdAt becomes
+	createdAt    value.Time // for a record that has none
 	updatedAt    value.Time
 	id           value.ID
 	details      fault.Details
@@ -105,7 +103,7 @@ func (d *draft) count(field string, n, most int) bool {
 	return true
 }
 
-// texts checks a list of text: its length, and that no entry is blank.
+// texts checks a list of text: its length, and that no element is blank.
 func (d *draft) texts(field string, entries []string, most int) bool {
 	if !d.count(field, len(entries), most) {
 		return false
@@ -138,7 +136,7 @@ func (d *draft) nested(list string, n int, id func(i int) *value.ID) bool {
 	return fits
 }
 
-// at is the path of a list's entry.
+// at is the path of an element of a list.
 func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
 func (d *draft) percent(field string, rate *value.Amount) {

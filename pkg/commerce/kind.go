@@ -39,8 +39,8 @@ type definition struct {
 	page   any           // a page of the list, for the documentation
 	events []recordEvent // created, updated and deleted first
 	sample string        // the example record of the catalogue of events
-	noSite noSite        // who sees a record that names no site
-	sites  bool          // the sites stand beside the record, as siteIds, not in it as siteId
+	noSite noSite        // how visible a record of no site is
+	sites  bool          // a message gives the sites beside the record, as siteIds
 	months bool          // the list grows with time and is kept in partitions of a month
 	// columns name the fields of the shape that the list can filter, search or
 	// sort by. Documents are stored with the positions of their columns: a new
@@ -54,7 +54,7 @@ type definition struct {
 	// appendShape appends the GET shape of a document; nil if it is the document.
 	appendShape func(dst, doc []byte, now value.Time) []byte
 
-	// The rest follows from what is above.
+	// define derives these.
 	list   *lists.List
 	fields []indexedField
 }
@@ -75,7 +75,7 @@ func define(d *definition) *definition {
 	return d
 }
 
-// definition returns the kind's entry in the table, nil for an unknown kind.
+// definition looks the kind up in the table; nil for an unknown kind.
 func (k Kind) definition() *definition {
 	for _, d := range kinds {
 		if d.kind == k {

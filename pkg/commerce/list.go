@@ -62,7 +62,7 @@ type where struct {
 func (w *where) add(f columnar.Filter) { w.filters = append(w.filters, f) }
 
 // IndexQuery turns a parsed query of a kind's list into the query of its
-// columns: what was asked, within what the reader may see, at a time.
+// columns, limited to the records that the reader may see at the time.
 // categories answers queries of the list of categories; only a query for the
 // products of a category and those below it asks it, and its error is
 // returned as it is.

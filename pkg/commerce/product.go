@@ -116,10 +116,10 @@ func (ProductType) Values() []string {
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (t *ProductType) UnmarshalText(b []byte) error { return parseEnum(t, b) }
 
-// Unit is what a quantity counts.
+// Unit is the unit of a quantity.
 type Unit string
 
-// UnitPiece is the unit of what is sold by the piece, and the default.
+// UnitPiece is the unit of goods that are counted, and the default.
 const UnitPiece Unit = "PIECE"
 
 // Values lists what the type accepts.

@@ -14,7 +14,7 @@ type SiteScope struct {
 	Sites []value.ID // that the credential covers; nil: every site
 }
 
-// noSite says who sees a record that names no site.
+// noSite says how visible a record is that names no site.
 type noSite uint8
 
 const (

@@ -58,9 +58,9 @@ func (d *draft) line(path string, l line, inclusive bool) sums {
 	return got
 }
 
-// documentSums is the arithmetic of an order or an invoice: what was given,
-// and the sums over its lines so far. At most 1,000 lines keep the sums far
-// from overflow.
+// documentSums is the arithmetic of an order or an invoice: the amounts that
+// were sent (nil is absent), and the sums over its lines so far. At most 1,000
+// lines keep the sums far from overflow.
 type documentSums struct {
 	subtotal, discount, tax, total *value.Amount
 	shipping                       value.Amount
@@ -75,11 +75,11 @@ func (s *documentSums) add(line sums) {
 	s.lines.total += line.total
 }
 
-// document derives what is absent of a document. subtotal, discount and tax
-// are the sums over the lines. total is the sum over the lines and shipping,
-// and whatever a given subtotal, discount or tax differs from its lines: an
-// order that comes with a discount of its own, or with totals but no items,
-// adds up.
+// document derives the absent amounts of a document. subtotal, discount and
+// tax are the sums over the lines. total is the sum over the lines plus
+// shipping, corrected by the difference between a given subtotal, discount or
+// tax and its sum: so an order with a discount of its own, or with totals but
+// no items, adds up.
 func (d *draft) document(s documentSums) sums {
 	got := sums{
 		subtotal: d.bounded("subtotal", s.subtotal, s.lines.subtotal),
@@ -94,8 +94,8 @@ func (d *draft) document(s documentSums) sums {
 	return got
 }
 
-// bounded returns what was given, else the derived amount, which is refused
-// past the bound of an amount.
+// bounded returns the given amount, else the derived one, which must be within
+// the bound of an amount.
 func (d *draft) bounded(field string, given *value.Amount, derived value.Amount) value.Amount {
 	if given != nil {
 		return *given

@@ -1,8 +1,7 @@
-// Package fault is the service's one error type: a kind that decides the
-// status, a stable code, and a message that is safe to show and says how to
-// mend the request. Everything that reaches a caller is a fault; any other
-// error is an internal one and its text stays inside. Rendering is left to
-// the transports.
+// Package fault is the error type that callers see: a kind, which decides the
+// HTTP status, a stable code, and a message that is safe to show and says how
+// to mend the request. Any other error is internal, and its text never leaves
+// the service.
 package fault
 
 import (
@@ -48,7 +47,7 @@ const (
 	CodeLimitReached  = "limit_reached"
 )
 
-// Where a detail's field stands.
+// The parts of a request that a detail's field can be in.
 const (
 	InQuery  = "query"
 	InPath   = "path"
@@ -115,8 +114,8 @@ func Field(in, field, code, format string, args ...any) *Error {
 	return Validation(Detail{Field: field, In: in, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// Missing makes the fault of something absent; what names it for people.
-func Missing(what string) *Error { return New(NotFound, CodeNotFound, "no such %s", what) }
+// Missing makes the fault of an absent thing, named as the message names it.
+func Missing(thing string) *Error { return New(NotFound, CodeNotFound, "no such %s", thing) }
 
 // Busy makes the fault of a dependency that throttles or times out.
 func Busy(cause error) *Error {
@@ -138,21 +137,20 @@ func Is(err error, kind Kind) bool {
 	return ok && f.Kind == kind
 }
 
-// Details collects what is wrong with a request, so that one answer names
-// all of it.
+// Details collects the mistakes in a request, so that one answer names all.
 type Details []Detail
 
-// Add notes one thing.
+// Add appends a detail.
 func (d *Details) Add(in, field, code, format string, args ...any) {
 	*d = append(*d, Detail{Field: field, In: in, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// Sort orders by field what was noted in no order.
+// Sort orders the details by field.
 func (d Details) Sort() {
 	slices.SortStableFunc(d, func(a, b Detail) int { return strings.Compare(a.Field, b.Field) })
 }
 
-// Err is the validation fault of what was noted, nil when that is nothing.
+// Err is the validation fault of the details, nil when there are none.
 func (d Details) Err() error {
 	if len(d) == 0 {
 		return nil

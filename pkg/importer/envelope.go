@@ -6,10 +6,9 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// The bounds of what is sent at once. SQS takes a mebibyte in a message, in
-// ten messages and in the whole of a batch; an envelope may hold 500 records,
-// but a hundred spread an import over more consumers and cost less to repeat
-// when one of them fails.
+// The bounds of a batch. SQS takes a mebibyte in a message and in a batch of at
+// most ten messages. An envelope may hold 500 records; a hundred spread an
+// import over more consumers and cost less to repeat when one of them fails.
 const (
 	maxBatchBytes      = 1<<20 - 4<<10 // the rest is for what the transport adds
 	maxBatchMessages   = 10

@@ -68,7 +68,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 }
 
 // line is an ingestion record as a line of a file gives it. An absent op is a
-// put; organizationId may stand there, as it does in a single-record message.
+// put; it may have an organizationId, as a single-record message does.
 type line struct {
 	Kind           commerce.Kind  `json:"kind"`
 	Op             commerce.Op    `json:"op"`

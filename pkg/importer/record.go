@@ -13,7 +13,7 @@ import (
 // the format: changing it would import every sample record a second time.
 var namespace = value.MustID("6f1d3b0e-5f0c-5c55-8a0d-2f6c1b9d4e73")
 
-// Place is where a record stands in its source.
+// Place is the position of a record in its source.
 type Place struct {
 	File string
 	Line int // of the record's first byte, from 1

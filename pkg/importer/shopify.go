@@ -12,8 +12,8 @@ import (
 )
 
 // shopifyProducts reads Shopify's product export, one product per variant.
-// The rows of a handle stand together: the first carries what the variants
-// share, and a row without a price only adds an image.
+// The rows of a handle are consecutive: the first holds the fields that the
+// variants share, and a row without a price only adds an image.
 func shopifyProducts(name string, r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		sh, err := openSheet(name, r, "Handle", "Title", "Option1 Name", "Option1 Value", "Variant Price")

@@ -12,7 +12,7 @@ import (
 
 // State is how far an import has come, kept in a file while it runs.
 type State struct {
-	// Fingerprint names what is imported where; a state of another import is
+	// Fingerprint names the source and the target; a state of another import is
 	// no state.
 	Fingerprint string `json:"fingerprint"`
 	// Rows of the source that are dealt with.

@@ -111,7 +111,7 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 	return g.report(ctx, messages), nil
 }
 
-// endTime is what is left of the function's time when work on a batch stops,
+// endTime is the rest of the function's time when work on a batch stops,
 // at most a quarter of it: without an answer all of its messages come again,
 // and none of them soon.
 const endTime = 5 * time.Second

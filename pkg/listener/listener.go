@@ -80,8 +80,8 @@ func (l *Listener) Events() []Event {
 	return slices.Clone(l.events)
 }
 
-// ServeHTTP answers 204 to what it accepts, 401 to what is not signed right
-// and 500 to the share that it was told to fail.
+// ServeHTTP answers 204 to a good webhook, 401 to a wrong signature or time, and
+// 500 to the share of good ones that it was told to fail.
 func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.cfg.Path != "" && r.URL.Path != l.cfg.Path {
 		http.NotFound(w, r)

@@ -1,8 +1,6 @@
-// Package strictjson is the service's one JSON decoder for input from
-// outside. It accepts exactly one form of a value: no unknown or duplicate
-// member, no trailing data, no invalid UTF-8, no control characters in text
-// (tab, line feed and carriage return apart); what it refuses it names by
-// field. Bounds that a type cannot express are left to the caller.
+// Package strictjson decodes JSON that comes from outside. It refuses unknown
+// and duplicate members, trailing data, invalid UTF-8, and control characters
+// in text except tab, line feed and carriage return. Its errors name the field.
 package strictjson
 
 import (
@@ -36,9 +34,8 @@ func Unmarshal(data []byte, v any, opts ...json.Options) error {
 	return nil
 }
 
-// TrimText makes Unmarshal trim white space around everything that becomes a
-// Go string, keys of maps included. Raw JSON and types of their own stay as
-// they are.
+// TrimText makes Unmarshal trim white space around Go strings, keys of maps
+// included. It leaves raw JSON and named types alone.
 func TrimText() json.Options {
 	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, s *string) error {
 		if dec.PeekKind() != '"' {
@@ -128,9 +125,10 @@ func explainSemantic(err *json.SemanticError) error {
 	return fault.Field(fault.InBody, field, fault.DetailType, "must be %s", typeName(err.GoType))
 }
 
-// isOurs reports whether the type explains its own errors for people.
+// isOurs reports whether the type is of this module: its errors are written
+// for callers.
 func isOurs(t reflect.Type) bool {
-	return t != nil && strings.HasPrefix(t.PkgPath(), modulePath) || t != nil && t.Kind() == reflect.Pointer && isOurs(t.Elem())
+	return t != nil && (strings.HasPrefix(t.PkgPath(), modulePath) || t.Kind() == reflect.Pointer && isOurs(t.Elem()))
 }
 
 // isText reports whether the type reads itself from a JSON string.
@@ -155,8 +153,7 @@ func typeName(t reflect.Type) string {
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "a whole number of at most " + strconv.Itoa(t.Bits()) + " bits"
 	case reflect.Float32, reflect.Float64:
 		return "a number"

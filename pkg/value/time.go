@@ -23,7 +23,7 @@ var (
 	errTimeRange = errors.New("must lie between the years 0001 and 9999")
 )
 
-// TimeOf converts t, dropping what is finer than a millisecond.
+// TimeOf converts t, cut to milliseconds.
 func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
 // ParseTime accepts RFC 3339 with any offset and at most three decimals, or
@@ -61,7 +61,7 @@ func isStrict(text string) bool {
 // Std returns t as a standard library time in UTC.
 func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// Add returns t moved by d, dropping what is finer than a millisecond.
+// Add returns t moved by d, cut to milliseconds.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
 func (t Time) String() string { return t.Std().Format(timeLayout) }
