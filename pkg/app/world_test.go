@@ -98,7 +98,7 @@ func newWorld(t *testing.T, random ...float64) *world {
 			worker.Config{Clock: w.clock, Random: w.nextRandom, Logger: quiet})
 	}
 	w.dispatcher = dispatcher.New(w.table, w.mail, w, w.clock, quiet)
-	w.sweeper = sweeper.New(w.table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Maintainer: noLists{}}, sweeper.Config{Clock: w.clock, Logger: quiet})
+	w.sweeper = sweeper.New(w.table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.clock, Logger: quiet})
 	w.app = dynamotest.Application(t, w.table, w.org)
 	w.server = httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(w.server.Close)

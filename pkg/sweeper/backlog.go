@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,47 +15,39 @@ import (
 )
 
 const (
-	// everything is the number of rows of work without a bound but its time.
-	everything = math.MaxInt
-	// stepSize is the rows that are found, changed and sent at a time.
-	stepSize = 500
-	// readSize is the rows that one call reads, and rowReaders the calls made
-	// at a time.
-	readSize   = 100
-	rowReaders = 4
-	// writeSize is the rows that are written together, rowWriters how often at
-	// a time, and failures how often that may fail before the rest of a page is
-	// left for later.
-	writeSize  = 50
-	rowWriters = 4
-	failures   = 2
+	stepSize        = 500 // deliveries that are found, changed and sent in a step
+	readSize        = 100 // deliveries that one call reads
+	maxReads        = 4   // calls at a time
+	writeSize       = 50  // deliveries that are written together
+	maxGroupWrites  = 4   // such writes at a time
+	maxFailedWrites = 2   // such writes, after which the rest of a page is left for later
 )
 
-// Rows finds the rows of an endpoint. Held are those that its circuit holds,
-// which are among those that Unsent finds.
-type Rows interface {
+// Unsent finds the deliveries of an endpoint that are HELD or FAILED. Held are
+// those that its circuit holds, which Unsent finds too.
+type Unsent interface {
 	Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error)
 	Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error)
-	Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 }
 
-// RowWriter changes rows. PutRow fails with [fault.ErrChanged] when somebody
-// else was faster; RecordOutcomes names the rows of which that is true, and
-// has written none.
-type RowWriter interface {
+// Deliveries reads and changes deliveries. PutDelivery fails with
+// [fault.ErrChanged] when another writer was faster. RecordOutcomes then names
+// the deliveries, and has written none.
+type Deliveries interface {
+	Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
-	RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
+	RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
 }
 
 // Recoveries keeps recoveries. PutRecovery fails with [fault.ErrChanged] when
-// somebody else was faster.
+// another writer was faster.
 type Recoveries interface {
 	Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error)
 	PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error
 }
 
-// Endpoints tells the state of endpoints and changes their condition.
-// SetRouting reports whether it stood as previous, and stands as next then.
+// Endpoints reads endpoints and changes their routing. SetRouting reports
+// whether previous was the stored one, and next is then.
 type Endpoints interface {
 	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
 	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
@@ -64,13 +55,13 @@ type Endpoints interface {
 
 // BacklogStore is what a backlog is kept in.
 type BacklogStore interface {
-	Rows
-	RowWriter
+	Unsent
+	Deliveries
 	Recoveries
 	Endpoints
 }
 
-// Backlog is the HELD and FAILED rows of endpoints, to be sent again or
+// Backlog is the HELD and FAILED deliveries of endpoints, to be sent again or
 // cancelled.
 type Backlog struct {
 	store BacklogStore
@@ -83,159 +74,136 @@ func NewBacklog(store BacklogStore, q Queue, clock func() time.Time) *Backlog {
 	return &Backlog{store: store, queue: q, clock: clock}
 }
 
-// changed is what became of a page of rows.
-type changed struct {
-	// rows are those that were written, by their place in the page.
-	rows []*webhook.Delivery
-
-	mu sync.Mutex
-	// first is the place of the first row that could not be written, the
-	// page's length when there is none, and err is why.
-	first    int
-	err      error
-	failures int // of groups of rows
+// pageChange is the result of changing a page of deliveries.
+type pageChange struct {
+	next  []*webhook.Delivery // by position in the page; nil where nothing was written
+	first int                 // position of the first that could not be written; the page's length if there is none
+	err   error
 }
 
-// fail notes that rows from the place on were not written.
-func (c *changed) fail(place int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.first = min(c.first, place)
-	if err != nil {
-		c.failures++
-		c.err = cmp.Or(c.err, err)
-	}
+// written are the deliveries that were written, in the order of the page.
+func (c *pageChange) written() []*webhook.Delivery {
+	return slices.DeleteFunc(slices.Clone(c.next), func(d *webhook.Delivery) bool { return d == nil })
 }
 
-// hopeless tells that what is left of the page is better left for later.
-func (c *changed) hopeless() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failures >= failures
-}
-
-// written are the rows that were written, in the order of the page.
-func (c *changed) written() []*webhook.Delivery {
-	return slices.DeleteFunc(slices.Clone(c.rows), func(r *webhook.Delivery) bool { return r == nil })
-}
-
-// seen is how many rows of the page are done with.
-func (c *changed) seen() int {
+// seen is how many deliveries of the page need no further change.
+func (c *pageChange) seen() int {
 	n := c.first
-	for _, row := range c.rows[c.first:] {
-		if row != nil {
+	for _, d := range c.next[c.first:] {
+		if d != nil {
 			n++
 		}
 	}
 	return n
 }
 
-// change writes what becomes of each row of a page, nil meaning that it
-// stays. A row that somebody else changes at the same time stays, too. Rows
-// that cannot be written do not stop the others, unless they are many.
-func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.UnsentDelivery, become func(*webhook.Delivery) *webhook.Delivery) *changed {
-	c := &changed{rows: make([]*webhook.Delivery, len(page)), first: len(page)}
-	rows, err := b.read(ctx, org, page)
+// positioned is the change of a delivery of a page.
+type positioned struct {
+	position int
+	webhook.DeliveryChange
+}
+
+// change replaces each delivery of a page by what become makes of it, nil
+// meaning that it stays. A delivery that another writer changes at the same
+// time stays, too. One that cannot be written does not stop the others, unless
+// they are many.
+func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.UnsentDelivery, become func(*webhook.Delivery) *webhook.Delivery) *pageChange {
+	c := &pageChange{next: make([]*webhook.Delivery, len(page)), first: len(page)}
+	deliveries, err := b.read(ctx, org, page)
 	if err != nil {
 		c.first, c.err = 0, err
 		return c
 	}
-	var steps []step
-	for i, row := range rows {
-		if row != nil {
-			if next := become(row); next != nil {
-				steps = append(steps, step{i, webhook.DeliveryChange{Previous: row, Next: next}})
+	var changes []positioned
+	for i, d := range deliveries {
+		if d != nil {
+			if next := become(d); next != nil {
+				changes = append(changes, positioned{i, webhook.DeliveryChange{Previous: d, Next: next}})
 			}
 		}
 	}
+	together := slices.Collect(slices.Chunk(changes, writeSize))
+	left, errs := make([][]positioned, len(together)), make([]error, len(together))
+	var failures atomic.Int32
 	var group errgroup.Group
-	group.SetLimit(rowWriters)
-	for together := range slices.Chunk(steps, writeSize) {
+	group.SetLimit(maxGroupWrites)
+	for i := range together {
 		group.Go(func() error {
-			if c.hopeless() {
-				c.fail(together[0].place, nil)
+			left[i] = together[i]
+			if failures.Load() >= maxFailedWrites {
 				return nil
 			}
-			left, err := b.write(ctx, together, c)
-			if err != nil {
-				c.fail(left[0].place, err)
+			if left[i], errs[i] = b.write(ctx, together[i], c.next); errs[i] != nil {
+				failures.Add(1)
 			}
 			return nil
 		})
 	}
-	_ = group.Wait() // every error is noted
+	_ = group.Wait() // the errors are in errs
+	for i := range together {
+		if len(left[i]) > 0 {
+			c.first = min(c.first, left[i][0].position)
+		}
+		c.err = cmp.Or(c.err, errs[i])
+	}
 	return c
 }
 
-// step is a row of a page and what becomes of it.
-type step struct {
-	place int
-	webhook.DeliveryChange
-}
-
-// write writes rows together, but for those that somebody else has changed.
-// With an error it returns those that are not written.
-func (b *Backlog) write(ctx context.Context, steps []step, c *changed) ([]step, error) {
-	for len(steps) > 0 {
-		outcomes := make([]webhook.DeliveryChange, len(steps))
-		for i, s := range steps {
-			outcomes[i] = s.DeliveryChange
+// write writes changes together, without those of deliveries that another
+// writer has changed, and notes what was written by its position. With an
+// error it returns the changes that are not written.
+func (b *Backlog) write(ctx context.Context, changes []positioned, written []*webhook.Delivery) (left []positioned, err error) {
+	for len(changes) > 0 {
+		all := make([]webhook.DeliveryChange, len(changes))
+		for i, c := range changes {
+			all[i] = c.DeliveryChange
 		}
-		clash, err := b.store.RecordOutcomes(ctx, outcomes, nil)
-		switch {
-		case err != nil:
-			return steps, err
-		case clash == nil:
-			for _, s := range steps {
-				c.rows[s.place] = s.Next
-			}
-			return nil, nil
-		case len(clash.Deliveries)+len(clash.Recorded) == 0:
-			return steps, errors.New("rows were refused, and none of them is named")
+		conflict, err := b.store.RecordOutcomes(ctx, all, nil)
+		if err != nil {
+			return changes, err
 		}
-		var left []step
-		for i, s := range steps {
-			if _, changed := clash.Deliveries[i]; changed {
-				continue
-			}
-			if clash.Recorded[i] {
-				c.rows[s.place] = s.Next
-			} else {
-				left = append(left, s)
+		if conflict != nil && len(conflict.Deliveries)+len(conflict.Recorded) == 0 {
+			return changes, errors.New("deliveries were refused, and none of them is named")
+		}
+		left = nil
+		for i, c := range changes {
+			if conflict == nil || conflict.Recorded[i] {
+				written[c.position] = c.Next
+			} else if _, changed := conflict.Deliveries[i]; !changed {
+				left = append(left, c)
 			}
 		}
-		steps = left
+		changes = left
 	}
 	return nil, nil
 }
 
-// send sends the messages of rows that are under a due mark, which brings
-// them should this fail.
-func (b *Backlog) send(ctx context.Context, lane webhook.Lane, rows []*webhook.Delivery) error {
-	if len(rows) == 0 {
+// send sends the messages of deliveries. Their due marks let a run of the
+// sweeper repeat it when it fails.
+func (b *Backlog) send(ctx context.Context, lane webhook.Lane, deliveries []*webhook.Delivery) error {
+	if len(deliveries) == 0 {
 		return nil
 	}
-	return b.queue.Send(ctx, lane, value.TimeOf(b.clock()), rows...)
+	return b.queue.Send(ctx, lane, value.TimeOf(b.clock()), deliveries...)
 }
 
-// read reads the rows of a page in its order, nil what is gone.
+// read reads the deliveries of a page in its order, nil for those that expired.
 func (b *Backlog) read(ctx context.Context, org value.ID, page []webhook.UnsentDelivery) ([]*webhook.Delivery, error) {
-	rows := make([]*webhook.Delivery, len(page))
+	deliveries := make([]*webhook.Delivery, len(page))
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(rowReaders)
+	group.SetLimit(maxReads)
 	for start := 0; start < len(page); start += readSize {
-		part := page[start:min(start+readSize, len(page))]
+		ids := make([]value.ID, min(readSize, len(page)-start))
+		for i := range ids {
+			ids[i] = page[start+i].DeliveryID
+		}
 		group.Go(func() error {
-			ids := make([]value.ID, len(part))
-			for i, u := range part {
-				ids[i] = u.DeliveryID
-			}
 			found, err := b.store.Deliveries(inner, org, ids)
 			for i, id := range ids {
-				rows[start+i] = found[id]
+				deliveries[start+i] = found[id]
 			}
 			return err
 		})
 	}
-	return rows, group.Wait()
+	return deliveries, group.Wait()
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// Cancel cancels the HELD rows of a deleted endpoint, as many as given; what
-// has FAILED stays so.
-func (b *Backlog) Cancel(ctx context.Context, org, endpoint value.ID, rows int) error {
-	for seen, cursor := 0, ""; seen < rows; seen += stepSize {
+// Cancel cancels up to so many HELD deliveries of a deleted endpoint. FAILED
+// ones stay so.
+func (b *Backlog) Cancel(ctx context.Context, org, endpoint value.ID, limit int) error {
+	for seen, cursor := 0, ""; seen < limit; seen += stepSize {
 		next, err := b.cancel(ctx, org, endpoint, cursor)
 		if err != nil || next == "" {
 			return err
@@ -21,36 +21,34 @@ func (b *Backlog) Cancel(ctx context.Context, org, endpoint value.ID, rows int) 
 	return nil
 }
 
-// cancel cancels the next rows behind the cursor and returns the cursor to go
-// on from; "" when there are no more.
+// cancel cancels the next deliveries behind the cursor and returns the cursor
+// to continue from; "" when there are no more.
 func (b *Backlog) cancel(ctx context.Context, org, endpoint value.ID, cursor string) (string, error) {
 	now := value.TimeOf(b.clock())
 	page, err := b.store.Unsent(ctx, org, endpoint, 0, now.Add(time.Hour), cursor, stepSize)
 	if err != nil || len(page) == 0 {
 		return "", err
 	}
-	c := b.change(ctx, org, page, func(r *webhook.Delivery) *webhook.Delivery {
-		if r.Status != webhook.DeliveryHeld {
+	c := b.change(ctx, org, page, func(d *webhook.Delivery) *webhook.Delivery {
+		if d.Status != webhook.DeliveryHeld {
 			return nil
 		}
-		return r.Cancel(now)
+		return d.Cancel(now)
 	})
 	return page[len(page)-1].Cursor, c.err
 }
 
-// deletion cancels the rows of a deleted endpoint and then forgets it.
+// deletion cancels the deliveries of a deleted endpoint and then removes what
+// is left of it.
 type deletion struct {
-	sweeper *Sweeper
-	mark    webhook.Due
-	cursor  string
+	leased
+	cursor string
 }
 
 func (d *deletion) step(ctx context.Context) (more bool, err error) {
-	d.cursor, err = d.sweeper.backlog.cancel(ctx, d.mark.OrganizationID, d.mark.ID, d.cursor)
+	d.cursor, err = d.backlog.cancel(ctx, d.mark.OrganizationID, d.mark.ID, d.cursor)
 	if err != nil || d.cursor != "" {
 		return err == nil, err
 	}
-	return false, d.sweeper.store.FinishEndpointDeletion(ctx, d.mark.OrganizationID, d.mark.ID)
+	return false, d.store.FinishEndpointDeletion(ctx, d.mark.OrganizationID, d.mark.ID)
 }
-
-func (d *deletion) leave(ctx context.Context) error { return d.sweeper.release(ctx, d.mark) }

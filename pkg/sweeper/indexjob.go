@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// indexJobPage is the due index jobs of each partition that one run starts.
-// They are sent again in the next run while they wait to be taken, which a
-// bound keeps cheap however many there are.
-const indexJobPage = 32
+// maxIndexJobs is the due index jobs of each partition that one run starts.
+// The next run sends them again while they wait to be taken; the bound keeps
+// that cheap however many there are.
+const maxIndexJobs = 32
 
 // DueIndexJobs finds the index jobs that are due, the longest due first.
 type DueIndexJobs interface {
@@ -25,32 +26,38 @@ type IndexQueue interface {
 	Send(ctx context.Context, org value.ID, list string) error
 }
 
-// Maintainer works on the index of a list. Run does one piece of work, of a
-// bounded size, and tells whether there is more; nothing when another one is
-// at it or nothing is to be done.
-type Maintainer interface {
+// Compactor works on the index of a list. Run does one piece of work, of a
+// bounded size, and tells whether there is more; it does nothing when another
+// one works on the list.
+type Compactor interface {
 	Run(ctx context.Context, org value.ID, list string) (more bool, err error)
 }
 
-// startIndexJobs sends the messages of the index jobs of one partition that
-// are due: those whose message was lost, and those that only time brings.
-func (s *Sweeper) startIndexJobs(ctx context.Context, shard int, found *findings) error {
-	due, err := s.store.DueJobs(ctx, shard, value.TimeOf(s.cfg.Clock()), indexJobPage)
-	if err != nil {
-		return err
-	}
-	err = each(ctx, due, func(ctx context.Context, _ int, job index.Job) error {
-		return s.index.Send(ctx, job.OrganizationID, job.List)
-	})
-	if err != nil {
-		return err
-	}
-	found.add(&found.indexJobs, len(due))
-	return nil
+// IndexCompaction is where index jobs are started, and what does them.
+type IndexCompaction struct {
+	IndexQueue
+	Compactor
 }
 
-// runIndexJobs does one piece of work for each message. A message whose work
-// failed comes again, at the end to the dead letters.
+// startIndexJobs sends the messages of the index jobs that are due: jobs whose
+// message was lost, and jobs that were asked for a later time.
+func (s *Sweeper) startIndexJobs(ctx context.Context, n *counts) error {
+	return eachPartition(func(shard int) error {
+		due, err := s.store.DueJobs(ctx, shard, s.now(), maxIndexJobs)
+		if err == nil {
+			err = each(ctx, due, func(ctx context.Context, _ int, job index.Job) error {
+				return s.index.Send(ctx, job.OrganizationID, job.List)
+			})
+		}
+		if err == nil {
+			n.indexJobs.Add(int64(len(due)))
+		}
+		return s.failed(ctx, err, "indexJobShard", shard)
+	})
+}
+
+// runIndexJobs does one piece of work for each message. The queue delivers a
+// message whose work failed again, and moves it to the dead letters at last.
 func (s *Sweeper) runIndexJobs(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
 	response := &events.SQSEventResponse{}
 	for i := range messages {
@@ -62,9 +69,9 @@ func (s *Sweeper) runIndexJobs(ctx context.Context, messages []events.SQSMessage
 	return response
 }
 
-// runIndexJob leaves what is left of a job to another message, so that no
-// organization keeps the others waiting. Should that one not be sent, this
-// one comes again.
+// runIndexJob leaves the rest of a job to another message, so that no
+// organization delays the others. When that message cannot be sent, this one
+// is delivered again.
 func (s *Sweeper) runIndexJob(ctx context.Context, message *events.SQSMessage) error {
 	job, err := sqsqueue.ParseIndexJob(message.Body)
 	if err != nil {

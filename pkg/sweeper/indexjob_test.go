@@ -111,7 +111,7 @@ func TestIndexJobThatFailsComesAgain(t *testing.T) {
 		"a run that fails":                {index: &maintained{err: errors.New("no such list")}, body: someJob},
 		"a rest that cannot be passed on": {index: &maintained{left: 2, sendErr: fault.Busy(errors.New("the queue is down"))}, body: someJob},
 	} {
-		s := sweeper.New(nil, nil, sweeper.IndexCompaction{IndexQueue: c.index, Maintainer: c.index}, sweeper.Config{
+		s := sweeper.New(nil, nil, sweeper.IndexCompaction{IndexQueue: c.index, Compactor: c.index}, sweeper.Config{
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		answer, err := s.Handle(t.Context(), indexJobs(c.body))

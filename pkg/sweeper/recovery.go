@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// circuitTries bounds the tries to close a circuit that others are writing.
-const circuitTries = 5
+// maxCircuitTries bounds the tries to close a circuit that others are writing.
+const maxCircuitTries = 5
 
-// Recover goes on with a running recovery until it has ended, or has seen as
-// many rows as given, and returns it as it is then. A recovery whose endpoint
-// is gone or no longer ACTIVE is cancelled; an open circuit closes when it
-// begins. When somebody else goes on with it at the same time, this call
-// leaves it to them.
-func (b *Backlog) Recover(ctx context.Context, r *webhook.Recovery, rows int) (*webhook.Recovery, error) {
-	for left := rows; r.Status == webhook.RecoveryRunning && left > 0; {
+// Recover continues a running recovery until it has ended, or has seen so many
+// deliveries, and returns it as it is then. A recovery whose endpoint is gone
+// or no longer ACTIVE is cancelled; an open circuit closes when it begins. A
+// recovery that another call continues at the same time is left to that call.
+func (b *Backlog) Recover(ctx context.Context, r *webhook.Recovery, limit int) (*webhook.Recovery, error) {
+	for left := limit; r.Status == webhook.RecoveryRunning && left > 0; {
 		next, err := b.recover(ctx, r, min(stepSize, left))
 		if err != nil {
 			return nil, err
@@ -36,8 +36,8 @@ func (b *Backlog) Recover(ctx context.Context, r *webhook.Recovery, rows int) (*
 }
 
 // recover does a step of a recovery and returns it as it is then, nil when
-// somebody else goes on with it. With an error it may have got further, too:
-// rows that could not be written are the next step's to begin with.
+// another call continues it. It may have progressed even with an error: the
+// next step begins with the deliveries that could not be written.
 func (b *Backlog) recover(ctx context.Context, r *webhook.Recovery, limit int) (*webhook.Recovery, error) {
 	e, err := b.store.Endpoint(ctx, r.OrganizationID, r.EndpointID)
 	if err != nil {
@@ -56,11 +56,11 @@ func (b *Backlog) recover(ctx context.Context, r *webhook.Recovery, limit int) (
 	if err != nil {
 		return r, err
 	}
-	c := b.change(ctx, e.OrganizationID, page, func(row *webhook.Delivery) *webhook.Delivery {
-		if !row.Unsent() {
+	c := b.change(ctx, e.OrganizationID, page, func(d *webhook.Delivery) *webhook.Delivery {
+		if !d.Unsent() {
 			return nil
 		}
-		return row.Requeue(now)
+		return d.Requeue(now)
 	})
 	requeued, next := c.written(), r
 	if seen := c.seen(); seen > 0 {
@@ -82,8 +82,8 @@ func (b *Backlog) recover(ctx context.Context, r *webhook.Recovery, limit int) (
 	return put, errors.Join(err, group.Wait(), c.err)
 }
 
-// put keeps a recovery as it is next, and returns that; nil when somebody
-// else was faster.
+// put stores a recovery as it is next, and returns it; nil when another writer
+// was faster.
 func (b *Backlog) put(ctx context.Context, r, next *webhook.Recovery) (*webhook.Recovery, error) {
 	err := b.store.PutRecovery(ctx, r, next, value.TimeOf(b.clock()).Add(jobLease))
 	switch {
@@ -95,43 +95,48 @@ func (b *Backlog) put(ctx context.Context, r, next *webhook.Recovery) (*webhook.
 	return next, nil
 }
 
-// closeCircuit makes an open circuit drain: its endpoint's owner asks for what
-// it holds.
+// closeCircuit lets an open circuit drain: its endpoint's owner asks for the
+// deliveries that it holds.
 func (b *Backlog) closeCircuit(ctx context.Context, e *webhook.Endpoint) error {
-	for range circuitTries {
+	id := e.ID
+	err := retry.Contended(ctx, maxCircuitTries, func() (done bool, err error) {
 		if e == nil || !e.Circuit.Open() {
-			return nil
+			return true, nil
 		}
 		next := webhook.Routing{Circuit: e.Circuit.Drain(value.TimeOf(b.clock())), Lane: e.Lane}
-		done, err := b.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), next)
-		if err != nil || done {
-			return err
+		done, err = b.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), next)
+		if err == nil && !done {
+			e, err = b.store.Endpoint(ctx, e.OrganizationID, e.ID)
 		}
-		if e, err = b.store.Endpoint(ctx, e.OrganizationID, e.ID); err != nil {
-			return err
-		}
+		return done, err
+	})
+	if err != nil {
+		return fmt.Errorf("close the circuit of endpoint %s: %w", id, err)
 	}
-	return fault.Busy(fmt.Errorf("close the circuit of endpoint %s: others were faster %d times", e.ID, circuitTries))
+	return nil
 }
 
-// recovery goes on with a recovery.
+// recovery continues a recovery.
 type recovery struct {
 	backlog *Backlog
-	now     *webhook.Recovery // nil: somebody else goes on
+	current *webhook.Recovery // nil: another call continues it
+}
+
+func (r *recovery) running() bool {
+	return r.current != nil && r.current.Status == webhook.RecoveryRunning
 }
 
 func (r *recovery) step(ctx context.Context) (more bool, err error) {
-	r.now, err = r.backlog.recover(ctx, r.now, stepSize)
-	return err == nil && r.now != nil && r.now.Status == webhook.RecoveryRunning, err
+	r.current, err = r.backlog.recover(ctx, r.current, stepSize)
+	return err == nil && r.running(), err
 }
 
-// leave lets the next run go on at once.
-func (r *recovery) leave(ctx context.Context) error {
-	if r.now == nil || r.now.Status != webhook.RecoveryRunning {
+func (r *recovery) release(ctx context.Context) error {
+	if !r.running() {
 		return nil
 	}
 	now := value.TimeOf(r.backlog.clock())
-	err := r.backlog.store.PutRecovery(ctx, r.now, r.now.Advance(0, 0, r.now.Cursor, now), now)
+	err := r.backlog.store.PutRecovery(ctx, r.current, r.current.Advance(0, 0, r.current.Cursor, now), now)
 	if errors.Is(err, fault.ErrChanged) {
 		return nil
 	}

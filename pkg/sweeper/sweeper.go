@@ -1,22 +1,25 @@
-// Package sweeper does what time brings: once a minute it sends the deliveries
-// whose attempt comes near, probes open circuits and drains those that
-// closed, starts the index jobs that are due, goes on with recoveries, and
-// cancels the rows of deleted endpoints; in between it does the index jobs
-// that were started. Every step is safe to repeat and leaves a mark for the
-// next run before it acts, so that a run that dies loses nothing; a run ends
-// within the time it is given and leaves the rest to the next, and what one
-// organization has to be done does not stand before the others'. Attempts are
-// left to the worker, and what an index job does to the maintainer.
+// Package sweeper does what is due. Once a minute it sends the deliveries whose
+// next attempt is near, probes open circuits, drains circuits that closed,
+// continues recoveries, cancels the deliveries of deleted endpoints, and starts
+// index jobs; between those runs it works on the index jobs that were started.
+//
+// Every step may be repeated, and moves its due mark ahead before it acts: when
+// a run dies, a later one finds the mark again. A run ends before its
+// function's time is up and leaves the rest to the next one, and one
+// organization's backlog cannot delay another's. The worker makes the attempts,
+// and a compactor does what an index job asks for.
 package sweeper
 
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -24,49 +27,43 @@ import (
 
 const (
 	// horizon is how far ahead a run looks: to the next one.
-	horizon = time.Minute
-	shards  = 4  // due partitions worked on at a time
-	writers = 16 // items written at a time, of each page or job
+	horizon       = time.Minute
+	maxPartitions = 4  // due partitions read at a time
+	maxWrites     = 16 // items written at a time, of each page or job
 	// jobLease is for how long a job is left to the run that took it, longer
 	// than a run takes.
 	jobLease = time.Minute
-	// spare is left of the time for what is under way, and budget is the time
-	// of a run that is given none.
-	spare  = 5 * time.Second
-	budget = 50 * time.Second
+	// spareTime is when a run ends before its function's time is up. A step
+	// that has begun by then may take finishTime longer.
+	spareTime  = 5 * time.Second
+	finishTime = 4 * time.Second
 )
 
-// Marks finds due marks and moves them. Postpone returns the mark as it is
-// then, nil when it no longer stood as it was found.
-type Marks interface {
+// DueMarks finds due marks and moves them. Postpone returns the mark as it is
+// then, nil when it was no longer as it was found.
+type DueMarks interface {
 	Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error)
-	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, row *webhook.Delivery, err error)
+	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error)
 	FinishEndpointDeletion(ctx context.Context, org, id value.ID) error
 }
 
-// Store is what a sweeper keeps its state in.
+// Store keeps what the sweeper looks at.
 type Store interface {
-	Marks
+	DueMarks
 	BacklogStore
 	Applications
 	DueIndexJobs
 }
 
-// Queue sends messages to the worker, in the lane that the endpoint takes.
+// Queue sends messages to the worker, in the lane of the endpoint.
 type Queue interface {
-	Send(ctx context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Delivery) error
+	Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error
 }
 
 // Config adapts a sweeper. Its zero value is the service's own.
 type Config struct {
 	Clock  func() time.Time
 	Logger *slog.Logger
-}
-
-// Index is where index jobs are started, and who does them.
-type IndexCompaction struct {
-	IndexQueue
-	Maintainer
 }
 
 // Sweeper runs once a minute, and for each index job. Runs may overlap.
@@ -89,54 +86,56 @@ func New(store Store, q Queue, index IndexCompaction, cfg Config) *Sweeper {
 	return &Sweeper{store: store, queue: q, index: index, backlog: NewBacklog(store, q, cfg.Clock), cfg: cfg}
 }
 
-// sweep is the run of a minute: deliveries first, then probes, then what takes
-// long. An error is logged where it occurs and does not stop the rest; the
-// last one is returned.
+// Event invokes the function: messages of the index jobs' queue, or the event
+// of the schedule, which has none.
+type Event struct {
+	Records []events.SQSMessage `json:"Records"`
+}
+
+// Handle is one invocation. The schedule gets no answer; that to messages names
+// those which the queue has to deliver again.
+func (s *Sweeper) Handle(ctx context.Context, event Event) (*events.SQSEventResponse, error) {
+	ctx, cancel := deadline.Before(ctx, spareTime)
+	defer cancel()
+	if len(event.Records) == 0 {
+		return nil, s.sweep(ctx)
+	}
+	return s.runIndexJobs(ctx, event.Records), nil
+}
+
+// counts are what a run has done, for its log line.
+type counts struct{ sent, probes, jobs, indexJobs atomic.Int64 }
+
+// sweep is the run of a minute: deliveries first, then probes, then the jobs,
+// which take long. An error is logged where it occurs and does not stop the
+// rest; the last one is returned.
 func (s *Sweeper) sweep(ctx context.Context) error {
-	found := &findings{}
+	n := &counts{}
 	var group errgroup.Group
-	group.Go(func() error { return s.startAllIndexJobs(ctx, found) })
+	group.Go(func() error { return s.startIndexJobs(ctx, n) })
 	group.Go(func() error {
-		others, err := s.rows(ctx, found)
-		drains, circuitErr := s.circuits(ctx, others, found)
+		others, err := s.sendDue(ctx, n)
+		drains, circuitErr := s.circuits(ctx, others, n)
 		if circuitErr != nil {
 			err = circuitErr
 		}
 		jobs := append(jobsOf(others), drains...)
-		found.add(&found.jobs, len(jobs))
-		if jobErr := s.jobs(ctx, jobs); jobErr != nil {
+		n.jobs.Add(int64(len(jobs)))
+		if jobErr := s.runJobs(ctx, jobs); jobErr != nil {
 			err = jobErr
 		}
 		return err
 	})
 	err := group.Wait()
-	s.cfg.Logger.InfoContext(ctx, "swept", "sent", found.sent, "probes", found.probes,
-		"jobs", found.jobs, "indexJobs", found.indexJobs)
+	s.cfg.Logger.InfoContext(ctx, "swept", "sent", n.sent.Load(), "probes", n.probes.Load(),
+		"jobs", n.jobs.Load(), "indexJobs", n.indexJobs.Load())
 	return err
 }
 
-// startAllIndexJobs starts the index jobs that are due.
-func (s *Sweeper) startAllIndexJobs(ctx context.Context, found *findings) error {
-	var group errgroup.Group
-	group.SetLimit(shards)
-	for shard := range dynamo.JobShards {
-		group.Go(func() error {
-			return s.failed(ctx, s.startIndexJobs(ctx, shard, found), "indexJobShard", shard)
-		})
-	}
-	return group.Wait()
-}
+func (s *Sweeper) now() value.Time { return value.TimeOf(s.cfg.Clock()) }
 
-// within bounds a run a little tighter than its function.
-func (s *Sweeper) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if deadline, limited := ctx.Deadline(); limited {
-		return context.WithDeadline(ctx, deadline.Add(-spare))
-	}
-	return context.WithTimeout(ctx, budget)
-}
-
-// failed logs an error and returns it. That time is up is no error: the next
-// run goes on.
+// failed logs an error and returns it. It is no error that time is up: the
+// next run continues.
 func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
 	switch {
 	case err == nil:
@@ -149,17 +148,28 @@ func (s *Sweeper) failed(ctx context.Context, err error, what ...any) error {
 	return err
 }
 
-// findings are what a run came upon.
-type findings struct {
-	mu        sync.Mutex
-	sent      int
-	probes    int
-	jobs      int
-	indexJobs int
+// finishing is the context of a step that has begun and should be finished
+// though the run's time may be up.
+func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return deadline.Finish(ctx, -finishTime, time.Minute)
 }
 
-func (f *findings) add(to *int, n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	*to += n
+// eachPartition reads all partitions, a few at a time.
+func eachPartition(read func(shard int) error) error {
+	var group errgroup.Group
+	group.SetLimit(maxPartitions)
+	for shard := range dynamo.DueShards {
+		group.Go(func() error { return read(shard) })
+	}
+	return group.Wait()
+}
+
+// each writes for every one of them, several at a time.
+func each[T any](ctx context.Context, all []T, write func(ctx context.Context, i int, one T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxWrites)
+	for i, one := range all {
+		group.Go(func() error { return write(ctx, i, one) })
+	}
+	return group.Wait()
 }

@@ -73,7 +73,7 @@ func newBench(t testing.TB) *bench {
 	b.table = dynamo.New(client, name, clock)
 	b.app = dynamotest.Application(t, b.table, b.org)
 	b.endpoint = dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
-	b.Sweeper = sweeper.New(b.table, b.sent, sweeper.IndexCompaction{IndexQueue: b.index, Maintainer: b.index}, sweeper.Config{
+	b.Sweeper = sweeper.New(b.table, b.sent, sweeper.IndexCompaction{IndexQueue: b.index, Compactor: b.index}, sweeper.Config{
 		Clock: clock, Logger: slog.New(slog.DiscardHandler),
 	})
 	b.backlog = sweeper.NewBacklog(b.table, b.sent, clock)

@@ -1,0 +1,157 @@
+package sweeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	// pageSize is the due marks that are read at a time, and the deliveries
+	// that are sent together.
+	pageSize = 100
+	// maxScanPages is how many pages of each partition a run reads and puts in
+	// order before it sends any.
+	maxScanPages = 50
+	maxSendPages = 4 // at a time
+)
+
+// sendDue sends the deliveries whose attempt is near, and returns the other
+// due marks. It reads marks before it sends any delivery, so that the
+// organizations alternate however many deliveries one of them has.
+func (s *Sweeper) sendDue(ctx context.Context, n *counts) (others []webhook.Due, err error) {
+	var scans [dynamo.DueShards]scan
+	for more := true; more; {
+		scanErr := eachPartition(func(shard int) error {
+			return s.failed(ctx, s.readOn(ctx, shard, &scans[shard]), "shard", shard)
+		})
+		if scanErr != nil {
+			err = scanErr
+		}
+		var deliveries []webhook.Due
+		more = false
+		for i := range scans {
+			deliveries, others = append(deliveries, scans[i].deliveries...), append(others, scans[i].others...)
+			more = more || !scans[i].done
+		}
+		if sendErr := s.sendAll(ctx, alternate(deliveries), n); sendErr != nil {
+			return others, sendErr
+		}
+	}
+	return others, err
+}
+
+// scan is how far a due partition was read.
+type scan struct {
+	after              string
+	deliveries, others []webhook.Due // found last
+	done               bool
+}
+
+// readOn reads more of a partition. An error ends its scan.
+func (s *Sweeper) readOn(ctx context.Context, shard int, sc *scan) error {
+	sc.deliveries, sc.others = nil, nil
+	for page := 0; page < maxScanPages && !sc.done; page++ {
+		now := s.now()
+		due, err := s.store.Due(ctx, shard, sc.after, now.Add(horizon), pageSize)
+		if sc.done = err != nil || len(due) == 0; sc.done {
+			return err
+		}
+		for _, d := range due {
+			switch {
+			case d.Kind == webhook.DueDelivery:
+				sc.deliveries = append(sc.deliveries, d)
+			case d.Kind == webhook.DueCircuit || !early(d, now): // a job is not started early
+				sc.others = append(sc.others, d)
+			}
+		}
+		sc.after = due[len(due)-1].Mark
+	}
+	return nil
+}
+
+// early reports whether the time of a mark is yet to come.
+func early(d webhook.Due, now value.Time) bool { return d.Mark >= now.String()+"~" }
+
+func byMark(a, b webhook.Due) int { return cmp.Compare(a.Mark, b.Mark) }
+
+// alternate orders marks by time within an organization, and the organizations
+// alternate.
+func alternate(due []webhook.Due) []webhook.Due {
+	slices.SortStableFunc(due, byMark)
+	seen := map[value.ID]int{}
+	type numbered struct {
+		webhook.Due
+		number int // among those of the organization
+	}
+	all := make([]numbered, len(due))
+	for i, d := range due {
+		all[i] = numbered{d, seen[d.OrganizationID]}
+		seen[d.OrganizationID]++
+	}
+	slices.SortStableFunc(all, func(a, b numbered) int { return a.number - b.number })
+	for i := range all {
+		due[i] = all[i].Due
+	}
+	return due
+}
+
+// sendAll sends the deliveries in pages.
+func (s *Sweeper) sendAll(ctx context.Context, due []webhook.Due, n *counts) error {
+	var group errgroup.Group
+	group.SetLimit(maxSendPages)
+	for page := range slices.Chunk(due, pageSize) {
+		group.Go(func() error {
+			sent, err := s.sendPage(ctx, page, s.now())
+			n.sent.Add(int64(sent))
+			return s.failed(ctx, err, "deliveries", len(page))
+		})
+	}
+	return group.Wait()
+}
+
+// sendPage moves the due marks ahead by the lease and then sends the messages,
+// each for its time. When the sending fails, a later run finds the marks.
+func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Time) (int, error) {
+	marks, deliveries := make([]*webhook.Due, len(due)), make([]*webhook.Delivery, len(due))
+	err := each(ctx, due, func(ctx context.Context, i int, d webhook.Due) error {
+		moved, delivery, err := s.store.Postpone(ctx, d, now.Add(webhook.Lease))
+		if err == nil && delivery != nil && delivery.NextAttemptAt != nil && delivery.Pending() {
+			marks[i], deliveries[i] = moved, delivery
+		}
+		return err // without a delivery another run has it, or no attempt lies ahead
+	})
+	marks = slices.DeleteFunc(marks, func(d *webhook.Due) bool { return d == nil })
+	deliveries = slices.DeleteFunc(deliveries, func(d *webhook.Delivery) bool { return d == nil })
+	if len(deliveries) == 0 {
+		return 0, err
+	}
+	ctx, cancel := finishing(ctx)
+	defer cancel()
+	if err := s.queue.Send(ctx, webhook.LaneMain, now, deliveries...); err != nil {
+		return 0, err
+	}
+	// Most likely a late delivery was sent before and waits in the queue. Its
+	// lease grows with its lateness, so that a long queue does not fill with
+	// messages of the same deliveries.
+	prolongErr := each(ctx, marks, func(ctx context.Context, i int, mark *webhook.Due) error {
+		late := now.Std().Sub(deliveries[i].NextAttemptAt.Std())
+		if late <= webhook.Lease {
+			return nil
+		}
+		return s.postpone(ctx, *mark, now.Add(late))
+	})
+	return len(deliveries), errors.Join(err, prolongErr)
+}
+
+func (s *Sweeper) postpone(ctx context.Context, d webhook.Due, until value.Time) error {
+	_, _, err := s.store.Postpone(ctx, d, until)
+	return err
+}
