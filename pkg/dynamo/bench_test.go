@@ -156,39 +156,39 @@ func BenchmarkTail(b *testing.B) {
 	}
 }
 
-// BenchmarkSlot compares a chunk that is written over with one that is put
+// BenchmarkChunk compares a chunk that is written over with one that is put
 // elsewhere while the old one is removed.
-func BenchmarkSlot(b *testing.B) {
+func BenchmarkChunk(b *testing.B) {
 	const size = 100 << 10
 	b.Run("over", func(b *testing.B) {
 		m := newMeasured(b)
-		var mark uint64
+		var contentID uint64
 		for b.Loop() {
-			done, err := m.PutChunk(b.Context(), m.org, list, index.StoredChunk{Number: 1, ContentID: mark + 1, Body: incompressible(size)}, mark)
+			done, err := m.PutChunk(b.Context(), m.org, list, index.StoredChunk{Number: 1, ContentID: contentID + 1, Body: incompressible(size)}, contentID)
 			if err != nil || !done {
 				b.Fatal(done, err)
 			}
-			mark++
+			contentID++
 		}
 		m.report(b)
 	})
 	b.Run("elsewhere", func(b *testing.B) {
 		m := newMeasured(b)
-		put := func(slot uint64) {
-			done, err := m.PutChunk(b.Context(), m.org, list, index.StoredChunk{Number: slot, ContentID: 1, Body: incompressible(size)}, 0)
+		put := func(number uint64) {
+			done, err := m.PutChunk(b.Context(), m.org, list, index.StoredChunk{Number: number, ContentID: 1, Body: incompressible(size)}, 0)
 			if err != nil || !done {
 				b.Fatal(done, err)
 			}
 		}
-		var slot uint64
-		put(slot)
+		var number uint64
+		put(number)
 		m.meter.Reset()
 		for b.Loop() {
-			put(slot + 1)
-			if err := m.DeleteChunk(b.Context(), m.org, list, slot, 1); err != nil {
+			put(number + 1)
+			if err := m.DeleteChunk(b.Context(), m.org, list, number, 1); err != nil {
 				b.Fatal(err)
 			}
-			slot++
+			number++
 		}
 		m.report(b)
 	})

@@ -15,12 +15,12 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-func readChunks(t *testing.T, table *dynamo.Table, org value.ID, slots ...uint64) map[uint64]index.StoredChunk {
+func readChunks(t *testing.T, table *dynamo.Table, org value.ID, numbers ...uint64) map[uint64]index.StoredChunk {
 	t.Helper()
 	found := map[uint64]index.StoredChunk{}
-	err := table.Chunks(t.Context(), org, list, slots, false, func(c index.StoredChunk) error {
+	err := table.Chunks(t.Context(), org, list, numbers, false, func(c index.StoredChunk) error {
 		if _, twice := found[c.Number]; twice {
-			t.Errorf("slot %d was given twice", c.Number)
+			t.Errorf("chunk %d was given twice", c.Number)
 		}
 		found[c.Number] = c
 		return nil
@@ -35,12 +35,12 @@ func putChunk(t *testing.T, table *dynamo.Table, org value.ID, c index.StoredChu
 	t.Helper()
 	done, err := table.PutChunk(t.Context(), org, list, c, replaces)
 	if err != nil {
-		t.Fatalf("put slot %d over %d: %v", c.Number, replaces, err)
+		t.Fatalf("put chunk %d over %d: %v", c.Number, replaces, err)
 	}
 	return done
 }
 
-func TestASlotIsWrittenOverByWhoMay(t *testing.T) {
+func TestAChunkIsOverwrittenByItsReplacementOnly(t *testing.T) {
 	const (
 		nothing  = 0
 		own      = 7
@@ -74,13 +74,13 @@ func TestASlotIsWrittenOverByWhoMay(t *testing.T) {
 				t.Errorf("got %t, want %t", got, row.want)
 			}
 			if got := readChunks(t, table, org, 1)[1].ContentID; (got == own) != row.want {
-				t.Errorf("the slot holds %d", got)
+				t.Errorf("the chunk has the content %d", got)
 			}
 		})
 	}
 }
 
-func TestASlotIsTakenByOne(t *testing.T) {
+func TestOneOfManyWritersGetsAChunk(t *testing.T) {
 	for name, lies := range map[string]uint64{"empty": 0, "to be written over": 1} {
 		table, org := dynamotest.NewTable(t), value.NewID()
 		if lies != 0 {
@@ -88,21 +88,21 @@ func TestASlotIsTakenByOne(t *testing.T) {
 		}
 		won := make(chan uint64, 8)
 		t.Run(name, func(t *testing.T) {
-			for mark := uint64(2); mark < 10; mark++ {
-				t.Run(fmt.Sprint(mark), func(t *testing.T) {
+			for contentID := uint64(2); contentID < 10; contentID++ {
+				t.Run(fmt.Sprint(contentID), func(t *testing.T) {
 					t.Parallel()
-					if putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: mark}, lies) {
-						won <- mark
+					if putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: contentID}, lies) {
+						won <- contentID
 					}
 				})
 			}
 		})
 		close(won)
 		if len(won) != 1 {
-			t.Fatalf("%s: %d writers have the slot, want one", name, len(won))
+			t.Fatalf("%s: %d writers have the chunk, want one", name, len(won))
 		}
 		if winner, lies := <-won, readChunks(t, table, org, 1)[1].ContentID; lies != winner {
-			t.Errorf("%s: the slot holds %d, want %d of the one who has it", name, lies, winner)
+			t.Errorf("%s: the chunk has the content %d, want %d of its writer", name, lies, winner)
 		}
 	}
 }
@@ -118,19 +118,19 @@ func TestChunkWhoseAnswerIsLostIsPut(t *testing.T) {
 	}
 }
 
-func TestChunkIsDroppedByItsMark(t *testing.T) {
+func TestAChunkIsDeletedByItsContentID(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: 5}, 0)
 	for _, row := range []struct {
-		org        value.ID
-		slot, mark uint64
-		left       int
+		org               value.ID
+		number, contentID uint64
+		left              int
 	}{{value.NewID(), 1, 5, 1}, {org, 2, 5, 1}, {org, 1, 6, 1}, {org, 1, 5, 0}, {org, 1, 5, 0}} {
-		if err := table.DeleteChunk(t.Context(), row.org, list, row.slot, row.mark); err != nil {
+		if err := table.DeleteChunk(t.Context(), row.org, list, row.number, row.contentID); err != nil {
 			t.Error(err)
 		}
 		if left := readChunks(t, table, org, 1); len(left) != row.left {
-			t.Errorf("drop %d of slot %d: %d chunks left, want %d", row.mark, row.slot, len(left), row.left)
+			t.Errorf("delete %d of chunk %d: %d chunks left, want %d", row.contentID, row.number, len(left), row.left)
 		}
 	}
 }
@@ -138,51 +138,51 @@ func TestChunkIsDroppedByItsMark(t *testing.T) {
 func TestChunksThatAreThereAreRead(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	want := map[uint64]index.StoredChunk{}
-	var slots []uint64
-	for slot := range uint64(90) {
-		slots = append(slots, slot<<40)
-		if slot%3 == 0 {
+	var numbers []uint64
+	for number := range uint64(90) {
+		numbers = append(numbers, number<<40)
+		if number%3 == 0 {
 			continue
 		}
 		size := 1000
-		if slot > 75 {
+		if number > 75 {
 			size = index.MaxBody
 		}
-		c := index.StoredChunk{Number: slot << 40, ContentID: slot + 1, Body: bytes.Repeat([]byte{byte(slot)}, size)}
+		c := index.StoredChunk{Number: number << 40, ContentID: number + 1, Body: bytes.Repeat([]byte{byte(number)}, size)}
 		putChunk(t, table, org, c, 0)
 		want[c.Number] = c
 	}
 	for _, n := range []int{0, 1, 3, 4, 5, 17, 90} {
-		got := readChunks(t, table, org, slots[:n]...)
+		got := readChunks(t, table, org, numbers[:n]...)
 		there := 0
-		for _, slot := range slots[:n] {
-			w, ok := want[slot]
+		for _, number := range numbers[:n] {
+			w, ok := want[number]
 			if ok {
 				there++
 			}
-			if g := got[slot]; g.ContentID != w.ContentID || !bytes.Equal(g.Body, w.Body) {
-				t.Errorf("slot %x of %d: got the mark %d and %d bytes, want %d and %d", slot, n, g.ContentID, len(g.Body), w.ContentID, len(w.Body))
+			if g := got[number]; g.ContentID != w.ContentID || !bytes.Equal(g.Body, w.Body) {
+				t.Errorf("chunk %x of %d: got the content %d and %d bytes, want %d and %d", number, n, g.ContentID, len(g.Body), w.ContentID, len(w.Body))
 			}
 		}
 		if len(got) != there {
-			t.Errorf("got %d chunks of %d slots, want %d", len(got), n, there)
+			t.Errorf("got %d of %d chunks, want %d", len(got), n, there)
 		}
 	}
-	if got := readChunks(t, table, value.NewID(), slots...); len(got) != 0 {
+	if got := readChunks(t, table, value.NewID(), numbers...); len(got) != 0 {
 		t.Errorf("another organization reads %d chunks", len(got))
 	}
 }
 
 func TestChunksAreGivenOneAtATimeUntilOneIsRefused(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	var slots []uint64
-	for slot := range uint64(40) {
-		slots = append(slots, slot)
-		putChunk(t, table, org, index.StoredChunk{Number: slot, ContentID: 1}, 0)
+	var numbers []uint64
+	for number := range uint64(40) {
+		numbers = append(numbers, number)
+		putChunk(t, table, org, index.StoredChunk{Number: number, ContentID: 1}, 0)
 	}
 	refusal := errors.New("enough")
 	var at, given atomic.Int32
-	err := table.Chunks(t.Context(), org, list, slots, false, func(index.StoredChunk) error {
+	err := table.Chunks(t.Context(), org, list, numbers, false, func(index.StoredChunk) error {
 		if at.Add(1) > 1 {
 			t.Error("two chunks were given at a time")
 		}
@@ -200,15 +200,15 @@ func TestChunksAreGivenOneAtATimeUntilOneIsRefused(t *testing.T) {
 func TestChunksThatTheTableLeavesUnprocessedAreAskedForAgain(t *testing.T) {
 	table, proxy := faultyTable(t, faults.Every(0.9, faults.Unprocessed))
 	org := value.NewID()
-	var slots []uint64
-	for slot := range uint64(30) {
-		slots = append(slots, slot)
-		putChunk(t, table, org, index.StoredChunk{Number: slot, ContentID: slot + 1}, 0)
+	var numbers []uint64
+	for number := range uint64(30) {
+		numbers = append(numbers, number)
+		putChunk(t, table, org, index.StoredChunk{Number: number, ContentID: number + 1}, 0)
 	}
-	got := readChunks(t, table, org, slots...)
-	for _, slot := range slots {
-		if got[slot].ContentID != slot+1 {
-			t.Errorf("slot %d: got the mark %d", slot, got[slot].ContentID)
+	got := readChunks(t, table, org, numbers...)
+	for _, number := range numbers {
+		if got[number].ContentID != number+1 {
+			t.Errorf("chunk %d: got the content %d", number, got[number].ContentID)
 		}
 	}
 	if n := proxy.Counts().Of(faults.Unprocessed); n == 0 {
@@ -223,6 +223,6 @@ func TestBodiesThatFitNoItemAreRefused(t *testing.T) {
 		t.Errorf("a chunk of %d bytes: %t, %v", len(c.Body), done, err)
 	}
 	if got := readChunks(t, table, org, 1); len(got) > 0 {
-		t.Errorf("%d chunks lie there", len(got))
+		t.Errorf("%d chunks exist", len(got))
 	}
 }

@@ -98,7 +98,7 @@ func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook
 	if err != nil {
 		return nil, err
 	}
-	token := newMark()
+	token := newToken()
 	it[attrWrite] = unsigned(token)
 	found, done, err := t.write(ctx, "put a delivery", t.putRevision(it, previous.UpdatedAt))
 	if err != nil {

@@ -6,17 +6,16 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// attrCovered stands beside the body so that a writer of the tail can read it.
+// attrCovered is outside the body so that a writer of the tail can read it.
 const attrCovered = "covered"
 
-// index.StoredManifest reads a manifest, strongly consistent; nil when there is none.
+// Manifest reads a manifest, strongly consistent; nil when there is none.
 func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
 	it, err := t.get(ctx, manifestKey(org, list, which))
 	if err != nil || it == nil {
@@ -27,71 +26,52 @@ func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which str
 	}, nil
 }
 
-// covered reads how far the segments of a list go; 0 without a manifest.
+// covered reads how far into the tail the segments of a list reach; 0 without a
+// manifest.
 func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (uint64, error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.name, Key: manifestKey(org, list, index.LiveManifest).item(), ConsistentRead: aws.Bool(true),
 		ProjectionExpression: aws.String(attrCovered),
 	})
 	if err != nil {
-		return 0, wrap("read what a manifest covers", err)
+		return 0, wrap("read how far a manifest reaches", err)
 	}
 	return getUnsigned(out.Item, attrCovered), nil
 }
 
-// PutManifest replaces the manifest of the version before m's; of version 1
-// there may be none. It reports false, and has written nothing, when another
-// was faster. A write that met its own earlier try has succeeded. After an
-// error the write may have been made nevertheless.
+// PutManifest replaces the manifest of the version before m's; for version 1
+// there must be none. It reports false, and has written nothing, when another
+// writer was faster. A write that meets its own earlier try has succeeded.
+// After an error the write may have been made nevertheless.
 func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which string, m index.StoredManifest) (bool, error) {
 	if err := checkBody("a manifest", m.Body); err != nil {
 		return false, err
 	}
-	mark := newMark()
-	it := manifestKey(org, list, which).item()
-	it[attrType], it[attrItemVersion], it[attrCovered] = str(typeManifest), unsigned(m.Version), unsigned(m.Covered)
-	it[attrBody], it[attrMark] = bodyValue(m.Body), unsigned(mark)
-	in := &dynamodb.PutItemInput{
-		TableName: &t.name, Item: it, ConditionExpression: aws.String("attribute_not_exists(PK)"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
+	it := manifestKey(org, list, which).newItem(typeManifest)
+	it[attrItemVersion], it[attrCovered], it[attrBody] = unsigned(m.Version), unsigned(m.Covered), bodyValue(m.Body)
+	condition, values := ifAbsent, item(nil)
 	if m.Version != 1 {
-		in.ConditionExpression = aws.String("itemVersion = :replaced")
-		in.ExpressionAttributeValues = item{":replaced": unsigned(m.Version - 1)}
+		condition, values = "itemVersion = :replaced", item{":replaced": unsigned(m.Version - 1)}
 	}
 	repeated := false
-	_, err := t.client.PutItem(ctx, in, noteRepetition(&repeated))
-	current, failed := conditionFailed(err)
-	switch {
-	case err == nil:
-		return true, nil
-	case !failed:
-		return false, wrap("put a manifest", err)
-	case getUnsigned(current, attrMark) == mark:
-		return true, nil
-	case repeated && getUnsigned(current, attrItemVersion) != m.Version:
+	current, done, err := t.putOnce(ctx, "put a manifest", it, newToken(), condition, values, noteRepetition(&repeated))
+	if err == nil && !done && repeated && getUnsigned(current, attrItemVersion) != m.Version {
 		// Either the first try was written and then replaced, or it never was.
-		return false, fault.Busy(fmt.Errorf("put version %d of the manifest of %s: its answer was lost and another version stands there now", m.Version, list))
+		err = fault.Busy(fmt.Errorf("put version %d of the manifest of %s: its answer was lost and another version is there now", m.Version, list))
 	}
-	return false, nil
+	return done, err
 }
 
-// DropManifest removes the manifest of the version; one that is gone already
-// is no error. It fails with [fault.ErrChanged] when another version is there.
-// Without a live manifest and without entries a tail starts from 1 again.
+// DeleteManifest deletes the manifest of the version; a manifest that is gone
+// already is no error. It fails with [fault.ErrChanged] when another version is
+// there. Without a live manifest and without entries a tail starts from 1 again.
 func (t *IndexStore) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
-	_, err := t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &t.name, Key: manifestKey(org, list, which).item(),
-		ConditionExpression:       aws.String("attribute_not_exists(PK) OR itemVersion = :version"),
-		ExpressionAttributeValues: item{":version": unsigned(version)},
-	})
-	if _, failed := conditionFailed(err); failed {
+	_, done, err := t.write(ctx, "delete a manifest", t.remove(manifestKey(org, list, which),
+		ifAbsent+" OR itemVersion = :version", item{":version": unsigned(version)}))
+	if err == nil && !done {
 		return fault.ErrChanged
 	}
-	if err != nil {
-		return wrap("drop a manifest", err)
-	}
-	return nil
+	return err
 }
 
 // noteRepetition is an option of a call that sets repeated when the SDK sends

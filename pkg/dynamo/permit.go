@@ -15,7 +15,7 @@ import (
 )
 
 // permitRetention is how long an item of permits is kept when nobody holds
-// one. Its doc says who holds a permit until when, and attrMark is new with
+// one. Its doc says who holds a permit until when, and attrToken is new with
 // every write.
 const permitRetention = time.Hour
 
@@ -46,7 +46,7 @@ func (t *EndpointStore) TakePermit(ctx context.Context, org, endpoint value.ID, 
 		if !free {
 			return true, nil
 		}
-		it, taken, err = t.putPermits(ctx, org, endpoint, getUnsigned(it, attrMark), next)
+		it, taken, err = t.putPermits(ctx, org, endpoint, getUnsigned(it, attrToken), next)
 		return taken, err
 	})
 	if err != nil {
@@ -66,19 +66,14 @@ func (p permits) take(holder string, now, until value.Time) (next permits, free 
 	return next, true
 }
 
-// putPermits writes the permits if they still have the mark that they were read
+// putPermits writes the permits if they still have the token that they were read
 // with, 0 for none. Otherwise it returns them as they are.
 func (t *EndpointStore) putPermits(ctx context.Context, org, endpoint value.ID, read uint64, p permits) (current item, done bool, err error) {
-	mark := newMark()
 	it := permitsKey(org, endpoint).newItem(typePermits)
 	if it[attrDoc], err = encodeDoc(p, json.Deterministic(true)); err != nil {
 		return nil, false, err
 	}
-	it[attrMark], it[attrExpires] = unsigned(mark), expiry(slices.Max(slices.Collect(maps.Values(p))).Add(permitRetention))
-	w := t.put(it, ifAbsent, nil)
-	if read != 0 {
-		w = t.put(it, "mark = :read", item{":read": unsigned(read)})
-	}
-	current, done, err = t.write(ctx, "take a permit", w)
-	return current, done || err == nil && getUnsigned(current, attrMark) == mark, err
+	it[attrExpires] = expiry(slices.Max(slices.Collect(maps.Values(p))).Add(permitRetention))
+	condition, values := ifToken(read)
+	return t.putOnce(ctx, "take a permit", it, newToken(), condition, values)
 }

@@ -69,14 +69,14 @@ func named(w write, names map[string]string) write {
 
 // write makes one write. When its condition does not hold, nothing is written:
 // done is false, and current is the item as it is, nil if there is none.
-func (t *db) write(ctx context.Context, tried string, w write) (current item, done bool, err error) {
+func (t *db) write(ctx context.Context, tried string, w write, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
 	switch {
 	case w.Put != nil:
 		_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: w.Put.TableName, Item: w.Put.Item,
 			ConditionExpression: w.Put.ConditionExpression, ExpressionAttributeValues: w.Put.ExpressionAttributeValues,
 			ReturnValuesOnConditionCheckFailure: w.Put.ReturnValuesOnConditionCheckFailure,
-		})
+		}, options...)
 	case w.Delete != nil:
 		_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: w.Delete.TableName, Key: w.Delete.Key,
@@ -86,6 +86,23 @@ func (t *db) write(ctx context.Context, tried string, w write) (current item, do
 		return t.updateItem(ctx, tried, w, types.ReturnValueNone)
 	}
 	return outcome(tried, nil, err)
+}
+
+// putOnce puts an item under a token, which it sets. A put that meets its own
+// earlier try, whose answer was lost, knows it by the token and is done.
+func (t *db) putOnce(ctx context.Context, tried string, it item, token uint64, condition string, values item, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
+	it[attrToken] = unsigned(token)
+	current, done, err = t.write(ctx, tried, t.put(it, condition, values), options...)
+	return current, done || err == nil && getUnsigned(current, attrToken) == token, err
+}
+
+// ifToken is the condition that the last write had the token; 0 means that
+// there is no item.
+func ifToken(token uint64) (condition string, values item) {
+	if token == 0 {
+		return ifAbsent, nil
+	}
+	return "mark = :token", item{":token": unsigned(token)}
 }
 
 // updateItem makes one update, and returns what is asked for of the item when
