@@ -7,11 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/outbound"
-	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -50,7 +48,7 @@ func (w *Worker) makeAttempt(ctx context.Context, m *message) {
 		return
 	}
 	start := w.cfg.Clock()
-	header, err := w.signer.header(endpoint, d.EventID, start, m.input.Payload)
+	header, err := w.sign(endpoint, d.EventID, start, m.input.Payload)
 	if err != nil {
 		m.fail(err)
 		return
@@ -127,54 +125,20 @@ func (w *Worker) disableGone(ctx context.Context, asked *webhook.Endpoint, statu
 	return err == nil && e != nil && e.Status == webhook.Disabled
 }
 
-// signer signs deliveries. It remembers the keys of opened secrets.
-type signer struct {
-	box *sealed.Box
-
-	mu   sync.Mutex
-	keys bounded[sealedKey, []byte]
-}
-
-// sealedKey names an opened secret. A sealed text opens for its own endpoint
-// only.
-type sealedKey struct {
-	endpoint value.ID
-	sealed   string
-}
-
-func newSigner(box *sealed.Box) *signer {
-	return &signer{box: box, keys: newBounded[sealedKey, []byte](rememberedEndpoints, nil)}
-}
-
-// header is the header of an attempt at the given time, signed with every
+// sign is the header of an attempt at the given time, signed with every
 // secret of the endpoint that is valid then.
-func (s *signer) header(e *webhook.Endpoint, event value.ID, at time.Time, body []byte) (http.Header, error) {
-	secrets := e.Secrets(value.TimeOf(at))
-	keys := make([][]byte, len(secrets))
-	for i, secret := range secrets {
-		key, err := s.key(e.ID, secret)
+func (w *Worker) sign(e *webhook.Endpoint, event value.ID, at time.Time, body []byte) (http.Header, error) {
+	var keys [][]byte
+	for _, secret := range e.Secrets(value.TimeOf(at)) {
+		text, err := w.secrets.Open(secret.Sealed, webhook.SecretPurpose(e.ID))
 		if err != nil {
 			return nil, fmt.Errorf("secret of endpoint %s: %w", e.ID, err)
 		}
-		keys[i] = key
+		key, err := webhook.SecretKey(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("secret of endpoint %s: %w", e.ID, err)
+		}
+		keys = append(keys, key)
 	}
 	return webhook.Headers(event, at, body, keys...), nil
-}
-
-func (s *signer) key(endpoint value.ID, secret webhook.Secret) ([]byte, error) {
-	name := sealedKey{endpoint, secret.Sealed}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if key, known := s.keys.get(name); known {
-		return key, nil
-	}
-	text, err := s.box.Open(secret.Sealed, webhook.SecretPurpose(endpoint))
-	if err != nil {
-		return nil, err
-	}
-	key, err := webhook.SecretKey(string(text))
-	if err == nil {
-		s.keys.put(name, key)
-	}
-	return key, err
 }

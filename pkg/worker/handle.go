@@ -83,7 +83,7 @@ func (w *Worker) read(ctx context.Context, messages []*message) {
 			seen[m.ref.EndpointID] = true
 			group.Go(func() {
 				// Without a permit the messages are moved to the other lane.
-				if err := w.permits.lease(ctx, m.ref.OrganizationID, m.ref.EndpointID, leaseLow); err != nil {
+				if _, err := w.permits.renew(ctx, m.ref.OrganizationID, m.ref.EndpointID, leaseLow); err != nil {
 					w.cfg.Logger.WarnContext(ctx, "no permit for the endpoint", "endpointId", m.ref.EndpointID, "error", err)
 				}
 			})
@@ -148,19 +148,27 @@ func (w *Worker) decideAll(messages []*message) {
 }
 
 // process carries out the dispositions of messages at the same time, and
-// settles those that are ready together.
+// settles together those that are ready at about the same time.
 func (w *Worker) process(ctx context.Context, messages []*message) {
-	open := slices.DeleteFunc(slices.Clone(messages), func(m *message) bool { return m.is(acknowledge) || m.is(failed) })
-	ready := newBatcher(len(open), func(some []*message) { guard(some, func() { w.settle(ctx, some) }) })
-	var group sync.WaitGroup
-	for _, m := range open {
-		group.Go(func() {
+	ready := make(chan *message, len(messages))
+	var performing, settling sync.WaitGroup
+	for _, m := range messages {
+		if m.is(acknowledge) || m.is(failed) {
+			continue
+		}
+		performing.Go(func() {
 			guard([]*message{m}, func() { w.perform(ctx, m) })
-			ready.add(m)
+			ready <- m
 		})
 	}
-	group.Wait()
-	ready.wait()
+	go func() {
+		performing.Wait()
+		close(ready)
+	}()
+	for batch := range batches(ready) {
+		settling.Go(func() { guard(batch, func() { w.settle(ctx, batch) }) })
+	}
+	settling.Wait()
 }
 
 // perform makes the attempt of a message, or ends its delivery without one.

@@ -47,17 +47,19 @@ type permits struct {
 type permit struct {
 	lease   lease
 	limiter limiter
-	users   int // calls that have found the permit and not dropped it
 }
 
 func newPermits(store Permits, clock func() time.Time) *permits {
 	return &permits{
 		store: store, holder: value.NewRandomID().String(), clock: clock,
-		byEndpoint: newBounded[value.ID](rememberedEndpoints, func(p *permit) bool { return p.users > 0 }),
+		byEndpoint: newBounded[value.ID](rememberedEndpoints, func(p *permit) bool {
+			return len(p.lease.lock)+len(p.limiter.running) > 0
+		}),
 	}
 }
 
-// find returns the permit of an endpoint, which stays known until drop.
+// find returns the permit of an endpoint. It stays known while its lock is
+// held or attempts are under way.
 func (p *permits) find(endpoint value.ID) *permit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,47 +68,34 @@ func (p *permits) find(endpoint value.ID) *permit {
 		one = &permit{lease: lease{lock: make(chan struct{}, 1)}, limiter: limiter{running: make(chan struct{}, attemptsPerPermit)}}
 		p.byEndpoint.put(endpoint, one)
 	}
-	one.users++
 	return one
 }
 
-func (p *permits) drop(one *permit) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	one.users--
-}
-
-// lease leases the endpoint's permit, or renews the lease, unless as much of
-// it is left or it was refused just now.
-func (p *permits) lease(ctx context.Context, org, endpoint value.ID, left time.Duration) error {
+// renew leases the endpoint's permit, or renews the lease, unless as much of
+// it is left or it was refused just now. It returns the permit when as much is
+// left then, and nil otherwise.
+func (p *permits) renew(ctx context.Context, org, endpoint value.ID, left time.Duration) (*permit, error) {
 	one := p.find(endpoint)
-	defer p.drop(one)
-	_, err := p.renew(ctx, one, org, endpoint, left)
-	return err
-}
-
-func (p *permits) renew(ctx context.Context, one *permit, org, endpoint value.ID, left time.Duration) (held bool, err error) {
-	return one.lease.renew(ctx, p.clock, left, func(now, until time.Time) (bool, error) {
+	held, err := one.lease.renew(ctx, p.clock, left, func(now, until time.Time) (bool, error) {
 		return p.store.TakePermit(ctx, org, endpoint, p.holder, value.TimeOf(now), value.TimeOf(until))
 	})
+	if !held {
+		return nil, err
+	}
+	return one, err
 }
 
 // start starts an attempt of the endpoint when the process holds a permit and
 // there is room, or soon will be. end ends the attempt; it is nil when it was
 // not started.
 func (p *permits) start(ctx context.Context, org, endpoint value.ID) (end func(), err error) {
-	one := p.find(endpoint)
 	// The lease that was taken when the batch was read may have run low since.
-	held, err := p.renew(ctx, one, org, endpoint, leaseNeeded)
-	if !held || err != nil || !one.limiter.enter(ctx) {
-		p.drop(one)
+	one, err := p.renew(ctx, org, endpoint, leaseNeeded)
+	if one == nil || err != nil || !one.limiter.enter(ctx) {
 		return nil, err
 	}
 	start := time.Now()
-	return func() {
-		one.limiter.leave(time.Since(start))
-		p.drop(one)
-	}, nil
+	return func() { one.limiter.leave(time.Since(start)) }, nil
 }
 
 // lease is a permit as the store gave it to this process.

@@ -47,7 +47,7 @@ func newStore() *store { return &store{held: map[string]value.Time{}} }
 
 func (s *permits) mustLease(t *testing.T, endpoint value.ID) {
 	t.Helper()
-	if err := s.lease(t.Context(), org, endpoint, leaseLow); err != nil {
+	if _, err := s.renew(t.Context(), org, endpoint, leaseLow); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -118,7 +118,7 @@ func TestPermitThatCannotBeTakenIsNotHeld(t *testing.T) {
 		d := newStore()
 		d.err = errors.New("throttled")
 		s := newPermits(d, time.Now)
-		if err := s.lease(t.Context(), org, endpointA, leaseLow); !errors.Is(err, d.err) {
+		if _, err := s.renew(t.Context(), org, endpointA, leaseLow); !errors.Is(err, d.err) {
 			t.Errorf("error %v, want %v", err, d.err)
 		}
 		if end := s.mustStart(t.Context()); end != nil {
@@ -216,7 +216,7 @@ func TestMemoryOfPermitsIsBounded(t *testing.T) {
 		s.mustLease(t, endpointA)
 		s.mustStart(t.Context())
 		for range 3 * rememberedEndpoints {
-			s.drop(s.find(value.NewID()))
+			s.find(value.NewID())
 		}
 		if n := len(s.byEndpoint.values); n > rememberedEndpoints {
 			t.Errorf("%d permits are rememberedEndpoints, want at most %d", n, rememberedEndpoints)

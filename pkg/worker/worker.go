@@ -109,7 +109,7 @@ type Worker struct {
 	store   Store
 	queue   Queue
 	client  *outbound.Client
-	signer  *signer
+	secrets *sealed.Box
 	permits *permits
 	shards  *shardPools
 	health  *healthCache
@@ -128,8 +128,8 @@ func New(store Store, queue Queue, client *outbound.Client, secrets *sealed.Box,
 		cfg.Logger = slog.Default()
 	}
 	return &Worker{
-		store: store, queue: queue, client: client, cfg: cfg,
-		signer: newSigner(secrets), permits: newPermits(store, cfg.Clock), shards: newShardPools(store), health: newHealthCache(),
+		store: store, queue: queue, client: client, secrets: secrets, cfg: cfg,
+		permits: newPermits(store, cfg.Clock), shards: newShardPools(store), health: newHealthCache(),
 	}
 }
 
