@@ -82,7 +82,7 @@ func TestManyMessagesAreHiddenAtOnceAndOneThatIsGoneDoesNotStopTheOthers(t *test
 	for range 12 {
 		rows = append(rows, newRow(0))
 	}
-	if err := d.SendMain(t.Context(), 0, rows...); err != nil {
+	if err := d.Send(t.Context(), webhook.LaneMain, 0, rows...); err != nil {
 		t.Fatal(err)
 	}
 	var received []events.SQSMessage
@@ -112,7 +112,7 @@ func TestManyMessagesAreHiddenAtOnceAndOneThatIsGoneDoesNotStopTheOthers(t *test
 func TestMessagesInFlightAreThoseWithReadersAndTheHidden(t *testing.T) {
 	q := queuetest.Start(t)
 	d := q.Deliveries()
-	if err := d.SendMain(t.Context(), 0, newRow(0), newRow(0), newRow(0)); err != nil {
+	if err := d.Send(t.Context(), webhook.LaneMain, 0, newRow(0), newRow(0), newRow(0)); err != nil {
 		t.Fatal(err)
 	}
 	var received []events.SQSMessage

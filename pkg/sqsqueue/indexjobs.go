@@ -18,7 +18,7 @@ type IndexJob struct {
 // IndexJobs is the queue that starts the jobs of the index. A message asks
 // for a look, not for a certain piece of work: one too many finds nothing to
 // do. Each organization is a group, so that one whose index is rebuilt does
-// not stand before the others.
+// not delay the others.
 type IndexJobs struct{ queue *Queue }
 
 // NewIndexJobs returns the jobs in the queue.

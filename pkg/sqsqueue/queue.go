@@ -1,3 +1,9 @@
+// Package sqsqueue sends messages to SQS queues and changes the visibility of
+// received ones. It is the only user of the SQS SDK in the functions. A send is
+// done when every message was accepted; when SQS is busy it fails with a fault
+// of kind Unavailable, and sending all messages again is always safe for the
+// readers. The event source, which drives the functions, receives, deletes and
+// redrives.
 package sqsqueue
 
 import (
@@ -5,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -41,12 +49,12 @@ type Queue struct {
 // New returns the queue at the URL.
 func New(client *sqs.Client, url string) *Queue { return &Queue{client: client, url: url} }
 
-// Message is what is sent. Messages of one group get their fair share of the
-// readers beside those of others.
+// Message is a message to be sent. Messages of one group get no more than
+// their fair share of the readers.
 type Message struct {
 	Body       string
 	Group      string        // "": none
-	Delay      time.Duration // up to MaxDelay; what is finer than a second rounds up
+	Delay      time.Duration // up to MaxDelay, rounded up to seconds
 	Attributes map[string]string
 }
 
@@ -124,12 +132,8 @@ func (q *Queue) sendBatch(ctx context.Context, batch []Message) error {
 	for i := range batch {
 		entries[i] = batch[i].entry(i)
 	}
-	return persist(ctx, "send messages", len(entries), func(left []int) ([]types.BatchResultErrorEntry, error) {
-		chosen := make([]types.SendMessageBatchRequestEntry, len(left))
-		for i, index := range left {
-			chosen[i] = entries[index]
-		}
-		out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: chosen})
+	return callForAll(ctx, "send messages", entries, func(left []types.SendMessageBatchRequestEntry) ([]types.BatchResultErrorEntry, error) {
+		out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: left})
 		if err != nil {
 			return nil, err
 		}
@@ -137,29 +141,57 @@ func (q *Queue) sendBatch(ctx context.Context, batch []Message) error {
 	})
 }
 
-// persist asks for something of n entries, whose ids are their numbers, and
-// again for those that SQS did not do for a reason of its own. One that is
-// wrong in itself does not stop the others; it ends in an internal error.
-func persist(ctx context.Context, tried string, n int, ask func(left []int) ([]types.BatchResultErrorEntry, error)) error {
-	left := make([]int, n)
-	for i := range left {
-		left[i] = i
+// VisibilityChange keeps a received message, named by its receipt handle,
+// from its readers for a time from now on.
+type VisibilityChange struct {
+	Receipt string
+	For     time.Duration // rounded up to seconds
+}
+
+// ChangeVisibility changes the visibility of received messages. After an
+// error some of them may be changed; the others come again when the queue's
+// own timeout is over.
+func (q *Queue) ChangeVisibility(ctx context.Context, changes ...VisibilityChange) error {
+	var errs []error
+	for batch := range slices.Chunk(changes, maxBatch) {
+		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(batch))
+		for i, c := range batch {
+			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &batch[i].Receipt,
+				VisibilityTimeout: int32(seconds(min(max(0, c.For), MaxVisibilityTimeout))), //nolint:gosec // at most 12 hours
+			}
+		}
+		errs = append(errs, callForAll(ctx, "change the visibility of messages", entries,
+			func(left []types.ChangeMessageVisibilityBatchRequestEntry) ([]types.BatchResultErrorEntry, error) {
+				out, err := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: left})
+				if err != nil {
+					return nil, err
+				}
+				return out.Failed, nil
+			}))
 	}
+	return errors.Join(errs...)
+}
+
+// callForAll makes a call for entries, whose ids are their numbers, and again
+// for those that SQS did not do for a reason of its own. An entry that is
+// wrong in itself does not stop the others; it ends in an internal error.
+func callForAll[E any](ctx context.Context, tried string, entries []E, call func(left []E) ([]types.BatchResultErrorEntry, error)) error {
 	var wrong error
-	delay := firstPause
+	left, delay := entries, firstPause
 	for attempt := 1; ; attempt++ {
-		failed, err := ask(left)
+		failed, err := call(left)
 		if err != nil {
 			return wrap(fmt.Sprintf("%s: %d at once", tried, len(left)), err)
 		}
-		left = left[:0]
+		left = nil
 		for _, f := range failed {
-			index, err := strconv.Atoi(aws.ToString(f.Id))
+			i, err := strconv.Atoi(aws.ToString(f.Id))
 			if f.SenderFault || err != nil {
 				wrong = errors.Join(wrong, fmt.Errorf("%s: %s: %s", tried, aws.ToString(f.Code), aws.ToString(f.Message)))
 				continue
 			}
-			left = append(left, index)
+			left = append(left, entries[i])
 		}
 		if len(left) == 0 {
 			return wrong
@@ -174,53 +206,18 @@ func persist(ctx context.Context, tried string, n int, ask func(left []int) ([]t
 	}
 }
 
-// Hiding is for how long from now on a received message, named by its
-// receipt handle, is kept from its readers.
-type VisibilityChange struct {
-	Receipt string
-	For     time.Duration // whole seconds up
-}
+// maxBackOff bounds the wait of a message after a failure of the service.
+const maxBackOff = 5 * time.Minute
 
-// Hide hides received messages. After an error some of them may be hidden;
-// the others come again when the queue's own timeout is over.
-func (q *Queue) ChangeVisibility(ctx context.Context, hidings ...VisibilityChange) error {
-	var errs []error
-	for batch := range slices.Chunk(hidings, maxBatch) {
-		errs = append(errs, q.hideBatch(ctx, batch))
-	}
-	return errors.Join(errs...)
-}
-
-func (q *Queue) hideBatch(ctx context.Context, batch []VisibilityChange) error {
-	return persist(ctx, "hide messages", len(batch), func(left []int) ([]types.BatchResultErrorEntry, error) {
-		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(left))
-		for i, index := range left {
-			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
-				Id: aws.String(strconv.Itoa(index)), ReceiptHandle: &batch[index].Receipt,
-				VisibilityTimeout: int32(seconds(min(max(0, batch[index].For), MaxVisibilityTimeout))), //nolint:gosec // at most 12 hours
-			}
-		}
-		out, err := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries})
-		if err != nil {
-			return nil, err
-		}
-		return out.Failed, nil
-	})
-}
-
-// longestBackOff is how long at most a message is hidden for a failure of
-// ours.
-const longestBackOff = 5 * time.Minute
-
-// BackOff is how long a message that could not be worked on is to be hidden,
-// by the number of its receives, from 1: 2 s, doubling up to 5 min. What is
-// wrong may be over by then, and need not be asked for without a pause.
+// BackOff is how long a message that could not be worked on stays invisible,
+// by its receive count, from 1: 2 s, doubling up to 5 min. The cause may be
+// over by then.
 func BackOff(receives int) time.Duration {
-	return min(time.Second<<min(receives, 10), longestBackOff)
+	return min(time.Second<<min(receives, 10), maxBackOff)
 }
 
-// Postponed hides a received message that could not be worked on, by
-// [BackOff].
+// RetryLater keeps a received message that could not be worked on invisible,
+// by [BackOff].
 func RetryLater(m *events.SQSMessage) VisibilityChange {
 	return VisibilityChange{Receipt: m.ReceiptHandle, For: BackOff(Receives(m))}
 }
@@ -231,7 +228,12 @@ func Receives(m *events.SQSMessage) int {
 	return max(1, n)
 }
 
-// InFlight is about how many messages are with readers, or hidden from them.
+// isSourceOf reports whether a received message came from the queue.
+func (q *Queue) isSourceOf(m *events.SQSMessage) bool {
+	return strings.HasSuffix(m.EventSourceARN, ":"+path.Base(q.url))
+}
+
+// InFlight is about how many messages are with readers or invisible to them.
 func (q *Queue) InFlight(ctx context.Context) (int, error) {
 	const name = types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
 	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
@@ -259,9 +261,5 @@ func wrap(tried string, err error) error {
 }
 
 func throttled(code string) bool {
-	switch code {
-	case "RequestThrottled", "ThrottlingException", "Throttling", "OverLimit", "KmsThrottled":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"RequestThrottled", "ThrottlingException", "Throttling", "OverLimit", "KmsThrottled"}, code)
 }

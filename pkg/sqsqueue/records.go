@@ -3,9 +3,7 @@ package sqsqueue
 import (
 	"context"
 	"errors"
-	"path"
 	"strconv"
-	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -20,10 +18,10 @@ const (
 	attrArrived = "arrived" // ms
 )
 
-// Records are the queues that records come in by: the one that everybody sends
-// to, and beside it the imports, of messages that hold many records, so that
-// an import does not stand before anybody's single record. Each organization
-// is a group in both.
+// Records are the queues of incoming records: the one that everybody sends to,
+// and the imports, which take messages with many records, so that an import
+// does not delay anybody's single record. Each organization is a group in
+// both.
 type Records struct{ records, imports *Queue }
 
 // NewRecords returns the queues of records.
@@ -46,12 +44,10 @@ func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error
 }
 
 // Moved reports whether a received message came by the imports.
-func (r Records) Moved(m *events.SQSMessage) bool {
-	return strings.HasSuffix(m.EventSourceARN, ":"+path.Base(r.imports.url))
-}
+func (r Records) Moved(m *events.SQSMessage) bool { return r.imports.isSourceOf(m) }
 
-// Postpone hides received messages that could not be worked on, each by
-// [BackOff], instead of for their queue's own timeout.
+// Postpone keeps received messages that could not be worked on invisible, each
+// by [BackOff], instead of for their queue's own timeout.
 func (r Records) Postpone(ctx context.Context, received ...*events.SQSMessage) error {
 	var records, imports []VisibilityChange
 	for _, m := range received {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -42,8 +43,7 @@ func (w *Worker) makeAttempt(ctx context.Context, m *message) {
 		defer end()
 	}
 	timeout := time.Duration(endpoint.TimeoutSeconds) * time.Second
-	// A context's deadline is of the system's clock.
-	if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) < timeout+Spare {
+	if deadline.Left(ctx) < timeout+Spare {
 		m.fail(errors.New("too little time is left for an attempt"))
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -17,7 +18,8 @@ import (
 )
 
 const (
-	// finishTime bounds the work at the end of a batch without a deadline.
+	// finishTime bounds the work that must be done although a batch is being
+	// called off: every attempt that was made is recorded.
 	finishTime = 20 * time.Second
 	// answerTime is what is left of the function's time then, for its answer:
 	// without one the whole batch comes again.
@@ -200,7 +202,7 @@ func (w *Worker) end(ctx context.Context, m *message, next *webhook.Delivery) {
 // settle records the outcomes of attempts, decides what becomes of their
 // messages, and updates the routing of their endpoints.
 func (w *Worker) settle(ctx context.Context, messages []*message) {
-	ctx, cancel := finishing(ctx)
+	ctx, cancel := deadline.Finish(ctx, answerTime, finishTime)
 	defer cancel()
 	attempted := slices.DeleteFunc(slices.Clone(messages), func(m *message) bool { return m.attempt == nil })
 	w.record(ctx, attempted)
@@ -315,7 +317,7 @@ func (w *Worker) recheckHold(ctx context.Context, m *message) {
 // backOff keeps the messages that could not be worked on invisible, longer
 // each time.
 func (w *Worker) backOff(ctx context.Context, messages []*message) {
-	ctx, cancel := finishing(ctx)
+	ctx, cancel := deadline.Finish(ctx, answerTime, finishTime)
 	defer cancel()
 	w.changeVisibility(ctx, messages, failed)
 }
@@ -337,17 +339,6 @@ func (w *Worker) report(ctx context.Context, messages []*message) events.SQSEven
 		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.sqs.MessageId})
 	}
 	return response
-}
-
-// finishing is the context of work that must be done although a batch is
-// being called off: every attempt that was made is recorded. A context's
-// deadline is of the system's clock.
-func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := time.Now().Add(finishTime)
-	if deadline, limited := ctx.Deadline(); limited && deadline.Add(-answerTime).Before(limit) {
-		limit = deadline.Add(-answerTime)
-	}
-	return context.WithDeadline(context.WithoutCancel(ctx), limit)
 }
 
 // guard does something for messages; a panic in it leaves them to the queue

@@ -111,7 +111,7 @@ func (h *harness) store(t *testing.T, row *webhook.Delivery) {
 	if existing, err := h.table.CreateDelivery(t.Context(), row); existing != nil || err != nil {
 		t.Fatalf("CreateRow: %+v, %v", existing, err)
 	}
-	if err := h.deliveries.SendMain(t.Context(), value.TimeOf(h.clock()), row); err != nil {
+	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, value.TimeOf(h.clock()), row); err != nil {
 		t.Fatal(err)
 	}
 }

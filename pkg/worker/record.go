@@ -10,6 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -66,18 +67,15 @@ func (w *Worker) recordAll(ctx context.Context, messages []*message) error {
 		m.attempt.random = w.cfg.Random()
 		outcomes = append(outcomes, &outcome{message: m, previous: m.input.Delivery})
 	}
-	for range maxWriteConflicts {
-		if len(outcomes) == 0 {
-			return nil
-		}
+	return retry.Contended(ctx, maxWriteConflicts, func() (done bool, err error) {
 		t := plan(outcomes, shards, w.health.known, w.now())
 		conflict, err := w.commit(ctx, t)
 		if err != nil {
-			return err
+			return false, err
 		}
 		outcomes = t.merge(conflict)
-	}
-	return fault.Busy(fmt.Errorf("other writers were faster %d times", maxWriteConflicts))
+		return len(outcomes) == 0, nil
+	})
 }
 
 // outcome is one delivery's part of a transaction.

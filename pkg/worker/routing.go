@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -45,21 +46,18 @@ func (w *Worker) updateRouting(ctx context.Context, o *observation) error {
 	if err != nil || !o.callsForChange(h, w.now()) {
 		return err
 	}
-	for range maxRoutingRetries {
+	return retry.Contended(ctx, maxRoutingRetries, func() (done bool, err error) {
 		e, err := w.store.Endpoint(ctx, o.endpoint.OrganizationID, o.endpoint.ID)
 		if err != nil || e == nil {
-			return err
+			return true, err
 		}
 		if e.HealthStart() != h.Since {
 			if h, err = w.readHealth(ctx, e); err != nil {
-				return err
+				return false, err
 			}
 		}
-		if done, err := w.changeEndpoint(ctx, e, o, h); done || err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("set the routing of endpoint %s: other writers were faster %d times", o.endpoint.ID, maxRoutingRetries)
+		return w.changeEndpoint(ctx, e, o, h)
+	})
 }
 
 func (w *Worker) readHealth(ctx context.Context, e *webhook.Endpoint) (h webhook.Health, err error) {

@@ -189,7 +189,7 @@ func TestScheduleGoesFromTheQueueToTheSweeperToItsEnd(t *testing.T) {
 		t.Errorf("after 4 attempts: next in %s, %+v; want 24m by a due mark", wait, got)
 	}
 	h.pass(24 * time.Minute)
-	if err := h.deliveries.SendMain(t.Context(), value.TimeOf(h.clock()), got); err != nil {
+	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, value.TimeOf(h.clock()), got); err != nil {
 		t.Fatal(err)
 	}
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) != 0 {

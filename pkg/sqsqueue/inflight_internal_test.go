@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-func TestCrowdGoesByACountOfTheLastTwoSeconds(t *testing.T) {
+func TestTooManyInFlightGoesByACountOfTheLastTwoSeconds(t *testing.T) {
 	now, counts, n := time.Now(), 0, MaxInFlight
 	var fail error
-	c := crowd{now: func() time.Time { return now }, count: func(context.Context) (int, error) {
+	c := inFlight{now: func() time.Time { return now }, count: func(context.Context) (int, error) {
 		counts++
 		return n, fail
 	}}
@@ -29,8 +29,8 @@ func TestCrowdGoesByACountOfTheLastTwoSeconds(t *testing.T) {
 		{time.Second, 0, nil, false, 4},
 	} {
 		now, n, fail = now.Add(step.pass), step.n, step.err
-		if got := c.is(t.Context()); got != step.want || counts != step.counts {
-			t.Errorf("step %d: crowded %t after %d counts, want %t after %d", i, got, counts, step.want, step.counts)
+		if got := c.tooMany(t.Context()); got != step.want || counts != step.counts {
+			t.Errorf("step %d: too many %t after %d counts, want %t after %d", i, got, counts, step.want, step.counts)
 		}
 	}
 }
