@@ -46,7 +46,7 @@ func (x *Ints) At(row int) int64 {
 func PackInts(values []int64, skip *RowSet) Ints {
 	x := newInts()
 	for row, v := range values {
-		if skip == nil || !skip.Has(row) {
+		if !skip.Has(row) {
 			x.widen(v)
 		}
 	}

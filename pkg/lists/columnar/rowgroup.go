@@ -171,10 +171,10 @@ func (g *RowGroup) AppendRow(from *RowGroup, row int, visible int64) {
 	g.appendKey(from.Key(row), from.Revision.At(row), visible)
 	for i, declared := range g.schema.columns {
 		col, old := &g.Columns[i+1], &from.Columns[i+1]
-		set := old.Null == nil || !old.Null.Has(row)
+		set := !old.Null.Has(row)
 		switch {
 		case declared.Type == Bool:
-			col.appendBool(to, set, old.True != nil && old.True.Has(row))
+			col.appendBool(to, set, old.True.Has(row))
 		case declared.hasValues():
 			col.appendNumber(to, set, old.Values.At(row))
 		}
@@ -234,8 +234,7 @@ func (g *RowGroup) null(col Col, row int) bool {
 		_, ok := g.text(col, row)
 		return !ok
 	}
-	null := g.Columns[col].Null
-	return null != nil && null.Has(row)
+	return g.Columns[col].Null.Has(row)
 }
 
 // text returns the first value of a Text.
@@ -315,26 +314,19 @@ func (g *RowGroup) Document(row int, dictionaries []*Dictionary) Document {
 	for i, declared := range g.schema.columns {
 		col := Col(i + 1)
 		column := &g.Columns[col]
-		null := column.Null != nil && column.Null.Has(row)
-		switch declared.Type {
-		case Keyword:
+		switch null := column.Null.Has(row); {
+		case declared.Type == Keyword:
 			values = appendStrings(values, col, dictionaries[col].values(column.Values.At(row)))
-		case Bool:
-			if !null {
-				kind := kindFalse
-				if column.True != nil && column.True.Has(row) {
-					kind = kindTrue
-				}
-				values = append(values, byte(col), kind)
-			}
-		case Number, Time:
-			if !null {
-				values = append(values, byte(col), kindNumber)
-				values = binary.AppendVarint(values, column.Values.At(row))
-			}
-		case Text:
+		case declared.Type == Text:
 			p := g.schema.place[col]
 			values = appendStrings(values, col, textValues(g.Text[p.group].Row(row), p.rank))
+		case null:
+		case declared.Type != Bool:
+			values = binary.AppendVarint(append(values, byte(col), kindNumber), column.Values.At(row))
+		case column.True.Has(row):
+			values = append(values, byte(col), kindTrue)
+		default:
+			values = append(values, byte(col), kindFalse)
 		}
 	}
 	if len(values) > 0 {

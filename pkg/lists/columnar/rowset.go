@@ -15,8 +15,8 @@ const (
 	rowWords    = MaxRowGroup / 64
 )
 
-// RowSet is a set of rows of one row group. In And, Or and Without, nil is the
-// empty set.
+// RowSet is a set of rows of one row group. Has, and the argument of And, Or and
+// Without, may be nil: that is the empty set.
 type RowSet [rowWords]uint64
 
 // AllRows returns the first n rows.
@@ -34,7 +34,7 @@ func AllRows(n int) *RowSet {
 }
 
 // Has says whether a row is in the set.
-func (s *RowSet) Has(row int) bool { return s[row>>6]>>(row&63)&1 != 0 }
+func (s *RowSet) Has(row int) bool { return s != nil && s[row>>6]>>(row&63)&1 != 0 }
 func (s *RowSet) add(row int)      { s[row>>6] |= 1 << (row & 63) }
 func (s *RowSet) drop(row int)     { s[row>>6] &^= 1 << (row & 63) }
 

@@ -75,22 +75,14 @@ func checkSegment(t failer, e segment.Encoded, want []columnar.Document) {
 	if a, b := bytesOf(want), bytesOf(got); !slices.EqualFunc(a, b, bytes.Equal) {
 		t.Fatalf("the segment holds (-want +got):\n%s", gocmp.Diff(a, b))
 	}
-	tombstones, visible := 0, int64(0)
-	for i, d := range want {
+	tombstones := 0
+	for _, d := range want {
 		if d.Deleted {
 			tombstones++
 		}
-		if i == 0 || d.Visible > visible {
-			visible = d.Visible
-		}
 	}
-	type counts struct {
-		Rows, Tombstones int
-		MaxVisible       int64
-	}
-	wantCounts := counts{len(want), tombstones, visible}
-	if got := (counts{e.Rows, e.Tombstones, e.MaxVisible}); got != wantCounts {
-		t.Fatalf("encoded %+v, want %+v", got, wantCounts)
+	if e.Rows != len(want) || e.Tombstones != tombstones {
+		t.Fatalf("encoded %d rows and %d tombstones, want %d and %d", e.Rows, e.Tombstones, len(want), tombstones)
 	}
 	if g.Rows() != len(want) || g.Tombstones() != tombstones {
 		t.Fatalf("decoded %d rows and %d tombstones, want %d and %d", g.Rows(), g.Tombstones(), len(want), tombstones)

@@ -127,21 +127,24 @@ func (r *reader) rows(n int) *columnar.RowSet {
 
 // blockReader reads the blocks of one segment.
 type blockReader struct {
-	schema *columnar.Schema
-	used   []columnar.Bits // by Col: which codes of a Keyword occur
-	spans  []int64         // by Col: its codes are less
-	last   columnar.Key    // of the block before
-	some   bool            // there was one
-	// Memory that is used for every block.
-	columns [][]int64
+	*reader
+	columns    []columnar.Column
+	used       []columnar.Bits // by Col: which codes of a Keyword occur
+	last       columnar.Key    // of the block before
+	some       bool            // there was one
+	n          int             // rows of this block
+	deleted    *columnar.RowSet
+	references [][]int64 // the columns read that others may refer to
+	// Memory that is used for every block: for references, codes and bytes.
+	numbers [][]int64
+	codes   []int64
 	raw     []byte
 }
 
 func newBlockReader(s *columnar.Schema, dictionaries []*columnar.Dictionary) *blockReader {
-	b := &blockReader{schema: s, used: make([]columnar.Bits, len(dictionaries)), spans: make([]int64, len(dictionaries))}
+	b := &blockReader{columns: s.Columns(), used: make([]columnar.Bits, len(dictionaries)), codes: make([]int64, columnar.MaxRowGroup)}
 	for col, d := range dictionaries {
 		if d != nil {
-			b.spans[col] = int64(d.Span())
 			b.used[col] = columnar.NewBits(d.Span())
 		}
 	}
@@ -185,134 +188,112 @@ func maxBlock(s *columnar.Schema, n int) int {
 }
 
 // read returns the row group of a block of n rows and which of them are deleted.
-func (b *blockReader) read(raw []byte, n int) (*columnar.RowGroup, *columnar.RowSet, bool) {
-	r := &reader{strictbinary.Reader{Data: raw}}
-	flags := r.Byte()
-	r.Fail(flags&^(blockDeleted|blockSubs) != 0)
-	var deleted *columnar.RowSet
+func (b *blockReader) read(s *columnar.Schema, raw []byte, n int) (*columnar.RowGroup, bool) {
+	b.reader = &reader{strictbinary.Reader{Data: raw}}
+	b.n, b.deleted, b.references = n, nil, b.references[:0]
+	flags := b.Byte()
+	b.Fail(flags&^(blockDeleted|blockSubs) != 0)
 	if flags&blockDeleted != 0 {
-		deleted = r.rows(n)
-		r.Fail(deleted.Empty())
+		b.deleted = b.rows(n)
+		b.Fail(b.deleted.Empty())
 	}
-	g := columnar.NewCoreRowGroup(b.schema, n, deleted)
-	b.columns = b.columns[:0]
-	b.readIDs(r, g, n, flags)
-	references := b.columns[:1:1]
-	for _, x := range []*columnar.Ints{&g.Revision, &g.Visible} {
-		values := b.numbers(r, n, nil, references)
-		references = append(references, values)
-		*x = columnar.PackInts(values, nil)
+	g := columnar.NewCoreRowGroup(s, n, b.deleted)
+	b.readIDs(g, flags&blockSubs != 0)
+	g.Revision = columnar.PackInts(b.column(nil), nil)
+	g.Visible = columnar.PackInts(b.column(nil), nil)
+	for i, c := range b.columns {
+		b.readColumn(c.Type, b.used[i+1], &g.Columns[i+1])
 	}
-	for i, c := range b.schema.Columns() {
-		references = b.readColumn(r, c.Type, columnar.Col(i+1), &g.Columns[i+1], n, deleted, references)
-	}
-	return g, deleted, !r.Bad && len(r.Data) == 0
+	return g, !b.Bad && len(b.Data) == 0
 }
 
-// numbers reads a column into memory that stays its own until the next block.
-func (b *blockReader) numbers(r *reader, n int, skip *columnar.RowSet, references [][]int64) []int64 {
-	at := len(b.columns)
-	if at < cap(b.columns) {
-		b.columns = b.columns[:at+1]
-	} else {
-		b.columns = append(b.columns, nil)
+// column reads numbers that those after them may refer to.
+func (b *blockReader) column(skip *columnar.RowSet) []int64 {
+	at := len(b.references)
+	if at == len(b.numbers) {
+		b.numbers = append(b.numbers, make([]int64, columnar.MaxRowGroup))
 	}
-	if b.columns[at] == nil {
-		b.columns[at] = make([]int64, columnar.MaxRowGroup)
-	}
-	values := b.columns[at][:n]
-	r.numbers(values, skip, references)
+	values := b.numbers[at][:b.n]
+	b.readNumbers(values, skip, b.references)
+	b.references = append(b.references, values)
 	return values
 }
 
-func (b *blockReader) readIDs(r *reader, g *columnar.RowGroup, n int, flags byte) {
-	high := b.numbers(r, n, nil, nil)
-	planes := r.Take(uint64(8 * n))
-	if flags&blockSubs != 0 {
-		g.Subs = slices.Clone(r.Take(uint64(n)))
-		r.Fail(allZero(g.Subs))
+func (b *blockReader) readIDs(g *columnar.RowGroup, subs bool) {
+	high := b.column(nil)
+	low := b.Take(uint64(8 * b.n))
+	if subs {
+		g.Subs = slices.Clone(b.Take(uint64(b.n)))
+		b.Fail(allZero(g.Subs))
 	}
-	if r.Bad {
+	if b.Bad {
 		return
 	}
-	g.IDs = make([][16]byte, n)
+	g.IDs = make([][16]byte, b.n)
 	for i := range g.IDs {
 		id := &g.IDs[i]
 		binary.BigEndian.PutUint64(id[:8], uint64(high[i])^1<<63)
 		for p := range 8 {
-			id[8+p] = planes[p*n+i]
+			id[8+p] = low[p*b.n+i]
 		}
 	}
-	for i := range n {
+	for i := range b.n {
 		k := g.Key(i)
-		r.Fail(b.some && b.last.Compare(k) >= 0)
+		b.Fail(b.some && b.last.Compare(k) >= 0)
 		b.some, b.last = true, k
 	}
 	momentsOf(high)
 }
 
-func (b *blockReader) readColumn(r *reader, t columnar.ColumnType, col columnar.Col, column *columnar.ColumnData, n int,
-	deleted *columnar.RowSet, references [][]int64,
-) [][]int64 {
+// readColumn reads a column that is not Text; used are the codes of a Keyword.
+func (b *blockReader) readColumn(t columnar.ColumnType, used columnar.Bits, c *columnar.ColumnData) {
 	switch t {
 	case columnar.Keyword:
-		codes := b.numbers(r, n, deleted, nil)
-		b.columns = b.columns[:len(b.columns)-1]
-		if !r.Bad {
-			r.Fail(!b.use(col, codes))
-			column.Values = columnar.PackInts(codes, nil)
+		codes := b.codes[:b.n]
+		if b.readNumbers(codes, b.deleted, nil); b.Bad {
+			return
 		}
+		span := uint64(64 * len(used))
+		for _, code := range codes {
+			if b.Fail(uint64(code) >= span); b.Bad {
+				return
+			}
+			used.Add(int(code))
+		}
+		c.Values = columnar.PackInts(codes, nil)
 	case columnar.Bool:
-		skip := r.nulls(column, n, deleted)
-		truth := r.rows(n)
-		if !r.Bad && skip != nil {
-			both := *truth
-			both.And(skip)
-			r.Fail(!both.Empty())
-		}
-		if !truth.Empty() {
-			column.True = truth
+		skip := b.nulls(c)
+		c.True = b.rows(b.n)
+		both := *c.True
+		both.And(skip)
+		b.Fail(!both.Empty())
+		if c.True.Empty() {
+			c.True = nil
 		}
 	case columnar.Number, columnar.Time:
-		skip := r.nulls(column, n, deleted)
-		values := b.numbers(r, n, skip, references)
-		references = append(references, values)
-		column.Values = columnar.PackInts(values, skip)
+		skip := b.nulls(c)
+		c.Values = columnar.PackInts(b.column(skip), skip)
 	case columnar.Text:
 	}
-	return references
 }
 
 // nulls reads which rows of a column are null and returns all that have no value.
-func (r *reader) nulls(c *columnar.ColumnData, n int, deleted *columnar.RowSet) *columnar.RowSet {
-	switch r.Byte() {
+func (b *blockReader) nulls(c *columnar.ColumnData) *columnar.RowSet {
+	switch b.Byte() {
 	case nullNone:
-		return deleted
+		return b.deleted
 	case nullSome:
-		c.Null = r.rows(n)
-		skip := *c.Null
-		skip.Or(deleted)
-		both := *c.Null
-		both.And(deleted)
-		r.Fail(c.Null.Empty() || skip == *columnar.AllRows(n) || !both.Empty())
+		c.Null = b.rows(b.n)
+		skip, both := *c.Null, *c.Null
+		skip.Or(b.deleted)
+		both.And(b.deleted)
+		b.Fail(c.Null.Empty() || skip == *columnar.AllRows(b.n) || !both.Empty())
 		return &skip
 	case nullAll:
-		r.Fail(deleted != nil && deleted.Count() == n)
-		c.Null = columnar.AllRows(n)
+		b.Fail(b.deleted != nil && b.deleted.Count() == b.n)
+		c.Null = columnar.AllRows(b.n)
 		return c.Null
 	}
-	r.Fail(true)
+	b.Fail(true)
 	return nil
-}
-
-// use notes which codes occur and says whether the column can have them.
-func (b *blockReader) use(col columnar.Col, codes []int64) bool {
-	span, used := uint64(b.spans[col]), b.used[col]
-	for _, c := range codes {
-		if uint64(c) >= span {
-			return false
-		}
-		used.Add(int(c))
-	}
-	return true
 }

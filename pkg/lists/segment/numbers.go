@@ -7,30 +7,29 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
-// Whole numbers at rest are differences from something near them, each plane of
-// bytes for itself: what repeats lies together. doc.go specifies the form.
+// Ways of taking the differences of a column's numbers; doc.go specifies them.
 const (
-	fromBase     = 0 // differences from the least
-	fromPrevious = 1 // from the row before
+	fromBase     = 0 // from the least
+	fromPrevious = 1 // from the row before, and zigzag
 	fromOther    = 2 // from another column of the block: this and all above
 )
 
-// appendNumbers writes a column. Rows in skip have no value; they get the one that
-// the reader will find there, because other columns may refer to this one. Of the
-// references the one with the shortest differences is taken.
+// appendNumbers writes a column in the way with the shortest differences. Rows in
+// skip have no value; they get the one that a reader will find there, because other
+// columns may refer to this one.
 func appendNumbers(dst []byte, values []int64, skip *columnar.RowSet, references [][]int64) []byte {
-	var best, next residue
+	var best, next differences
 	for from := range fromOther + len(references) {
 		var other []int64
 		if from >= fromOther {
 			other = references[from-fromOther]
 		}
-		next.set(from, values, skip, other)
+		next.take(from, values, skip, other)
 		if from == 0 || next.bits < best.bits {
 			best, next = next, best
 		}
 	}
-	best.fill(values, skip, references)
+	best.fill(values, skip)
 	width := 0
 	for _, d := range best.rows {
 		width = max(width, (bits.Len64(d)+7)/8)
@@ -45,67 +44,49 @@ func appendNumbers(dst []byte, values []int64, skip *columnar.RowSet, references
 	return dst
 }
 
-// residue is what is written of a column with one way of taking differences.
-type residue struct {
-	from int
-	base int64
-	rows []uint64
-	bits int // how many the differences take together
+// differences are a column's numbers with one way of taking differences. They may
+// wrap around; the reader's sums do too.
+type differences struct {
+	from  int
+	other []int64 // the column referred to
+	base  int64
+	rows  []uint64
+	bits  int // the sum of their lengths
 }
 
-func (d *residue) set(from int, values []int64, skip *columnar.RowSet, other []int64) {
-	d.from, d.base, d.bits = from, 0, 0
+func (d *differences) take(from int, values []int64, skip *columnar.RowSet, other []int64) {
+	d.from, d.other, d.base, d.bits = from, other, 0, 0
 	d.rows = append(d.rows[:0], make([]uint64, len(values))...)
-	if from == fromPrevious {
-		d.setPrevious(values, skip)
-	} else {
-		d.setOther(values, skip, other)
-	}
-	for _, r := range d.rows {
-		d.bits += bits.Len64(r)
-	}
-}
-
-func (d *residue) setPrevious(values []int64, skip *columnar.RowSet) {
 	some := false
 	var last int64
 	for i, v := range values {
-		if skip != nil && skip.Has(i) {
-			continue
-		}
-		if !some {
-			some, d.base, last = true, v, v
-		}
-		d.rows[i] = zigzag(v - last)
-		last = v
-	}
-}
-
-// setOther takes differences from other, or from nothing, and of them those from
-// the least. Differences may wrap around; the reader's sums do too.
-func (d *residue) setOther(values []int64, skip *columnar.RowSet, other []int64) {
-	some := false
-	for i, v := range values {
-		if skip != nil && skip.Has(i) {
+		if skip.Has(i) {
 			continue
 		}
 		if other != nil {
 			v -= other[i]
 		}
-		if !some || v < d.base {
-			some, d.base = true, v
+		if !some || from != fromPrevious && v < d.base {
+			d.base = v
 		}
-		d.rows[i] = uint64(v)
+		if !some {
+			some, last = true, v
+		}
+		if d.rows[i] = uint64(v); from == fromPrevious {
+			d.rows[i] = zigzag(v - last)
+		}
+		last = v
 	}
 	for i := range d.rows {
-		if skip == nil || !skip.Has(i) {
+		if from != fromPrevious && !skip.Has(i) {
 			d.rows[i] -= uint64(d.base)
 		}
+		d.bits += bits.Len64(d.rows[i])
 	}
 }
 
 // fill gives the rows in skip the values that come out of a difference of 0.
-func (d *residue) fill(values []int64, skip *columnar.RowSet, references [][]int64) {
+func (d *differences) fill(values []int64, skip *columnar.RowSet) {
 	if skip == nil {
 		return
 	}
@@ -115,8 +96,8 @@ func (d *residue) fill(values []int64, skip *columnar.RowSet, references [][]int
 			values[i] = d.base
 			if d.from == fromPrevious {
 				values[i] = last
-			} else if d.from >= fromOther {
-				values[i] += references[d.from-fromOther][i]
+			} else if d.other != nil {
+				values[i] += d.other[i]
 			}
 		}
 		last = values[i]
@@ -128,7 +109,7 @@ func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 // numbers reads a column of len(out) rows. It refuses what appendNumbers would
 // write otherwise, but for the choice of the reference.
-func (r *reader) numbers(out []int64, skip *columnar.RowSet, references [][]int64) {
+func (r *reader) readNumbers(out []int64, skip *columnar.RowSet, references [][]int64) {
 	from, width := int(r.Byte()), int(r.Byte())
 	base := r.Varint()
 	r.Fail(from >= fromOther+len(references) || width > 8)
@@ -167,7 +148,7 @@ func (r *reader) numbers(out []int64, skip *columnar.RowSet, references [][]int6
 func startsRight(from int, base int64, rows []int64, skip *columnar.RowSet) bool {
 	zero, some := false, false
 	for i, d := range rows {
-		if skip != nil && skip.Has(i) {
+		if skip.Has(i) {
 			if d != 0 {
 				return false
 			}

@@ -27,8 +27,6 @@ type Encoded struct {
 	Groups [columnar.NumColumnGroups][]byte
 	// Rows counts the documents, and Tombstones how many of them are deleted.
 	Rows, Tombstones int
-	// MaxVisible is the latest Visible of all documents; 0 when there is none.
-	MaxVisible int64
 }
 
 // Encode makes a segment of documents in any order. Of those with one key the newest
@@ -129,11 +127,6 @@ func (w *writer) add(g *columnar.RowGroup) {
 		w.lengths[group] = appendLengths(w.lengths[group], &g.Text[group], g.Deleted())
 		w.frame(group, g.Text[group].Data)
 	}
-	visible := slices.Max(g.Visible.Raw)
-	if w.encoded.Rows > 0 {
-		visible = max(visible, w.encoded.MaxVisible)
-	}
-	w.encoded.MaxVisible = visible
 	w.encoded.Rows += g.Rows()
 	w.encoded.Tombstones += g.Rows() - g.Live.Count()
 }
@@ -206,13 +199,13 @@ func (g *Segment) read(r *reader) bool {
 		if r.Bad {
 			return false
 		}
-		group, deleted, ok := b.read(b.raw, n)
+		group, ok := b.read(g.schema, b.raw, n)
 		if !ok {
 			return false
 		}
 		found += n - group.Live.Count()
 		g.batch.RowGroups = append(g.batch.RowGroups, group)
-		g.deleted = append(g.deleted, deleted)
+		g.deleted = append(g.deleted, b.deleted)
 	}
 	return len(r.Data) == 0 && found == g.tombstones && b.allUsed(g.batch.Dictionaries)
 }

@@ -41,11 +41,11 @@ func newTextReader(s *columnar.Schema, g columnar.ColumnGroup) *textReader {
 // starts reads the lengths of n rows; those of deleted documents are 0.
 func (t *textReader) starts(r *reader, n int, deleted *columnar.RowSet) []uint32 {
 	lengths := t.lengths[:n]
-	r.numbers(lengths, deleted, nil)
+	r.readNumbers(lengths, deleted, nil)
 	starts := make([]uint32, n+1)
 	total := 0
 	for i, length := range lengths {
-		if deleted != nil && deleted.Has(i) {
+		if deleted.Has(i) {
 			length = 0
 		} else {
 			r.Fail(length < int64(t.columns) || length > int64(t.room-total))
@@ -67,7 +67,7 @@ func (t *textReader) scan(rows columnar.TextRows, deleted *columnar.RowSet) (col
 		clear(prints)
 	}
 	for i := range n {
-		if (deleted == nil || !deleted.Has(i)) && !t.scanRow(i, rows.Row(i)) {
+		if !deleted.Has(i) && !t.scanRow(i, rows.Row(i)) {
 			return columnar.DecodedText{}, false
 		}
 	}
