@@ -2,12 +2,11 @@ package columnar
 
 import "math"
 
-// Summary stands for documents that are not in a view: how many there are, and
-// between which bounds their times lie. The bounds are exact: some document lies on
-// each of them.
+// Summary describes documents that are not in a view: how many there are, and the
+// bounds of their times. The bounds are exact: some document is on each of them.
 type Summary struct {
 	Count   int
-	Visible Range       // of Document.Visible; nothing when Count is 0
+	Visible Range       // of Document.Visible; zero when Count is 0
 	Times   []TimeRange // every Time column of the schema, in its order
 }
 
@@ -15,7 +14,7 @@ type Summary struct {
 type Range struct{ Min, Max int64 }
 
 // TimeRange is the bounds of a Time column and how many documents are null there.
-// When all are, the bounds are nothing.
+// When all are, the bounds are zero.
 type TimeRange struct {
 	Range
 	Nulls int
@@ -27,55 +26,37 @@ func (v *View) Summary() Summary {
 	defer v.mu.RUnlock()
 	t := v.table
 	s := Summary{Count: t.live, Times: []TimeRange{}}
-	visible := newBounds()
-	for _, c := range t.groups {
-		if c != nil {
-			visible.over(&c.Visible, &c.Live)
-		}
-	}
-	s.Visible, _ = visible.result()
+	s.Visible, _ = t.bounds(func(g *RowGroup) (*Ints, *RowSet) { return &g.Visible, nil })
 	for i, declared := range v.schema.columns {
 		if declared.Type == Time {
-			s.Times = append(s.Times, t.timeRange(Col(i+1)))
+			r, n := t.bounds(func(g *RowGroup) (*Ints, *RowSet) { return &g.Columns[i+1].Values, g.Columns[i+1].Null })
+			s.Times = append(s.Times, TimeRange{Range: r, Nulls: t.live - n})
 		}
 	}
 	return s
 }
 
-func (t *table) timeRange(col Col) TimeRange {
-	b := newBounds()
-	for _, c := range t.groups {
-		if c != nil {
-			rows := c.Live
-			rows.Without(c.Columns[col].Null)
-			b.over(&c.Columns[col].Values, &rows)
+// bounds returns the least and the greatest number of a column in live rows, and how
+// many rows are not null.
+func (t *table) bounds(column func(*RowGroup) (values *Ints, null *RowSet)) (Range, int) {
+	n, r := 0, Range{Min: math.MaxInt64, Max: math.MinInt64}
+	for _, g := range t.groups {
+		if g == nil {
+			continue
+		}
+		values, null := column(g)
+		rows := g.Live
+		rows.Without(null)
+		for row := range rows.all() {
+			v := values.At(row)
+			r.Min, r.Max = min(r.Min, v), max(r.Max, v)
+			n++
 		}
 	}
-	r, n := b.result()
-	return TimeRange{Range: r, Nulls: t.live - n}
-}
-
-// bounds collects the least and the greatest of numbers.
-type bounds struct {
-	Range
-	count int
-}
-
-func newBounds() bounds { return bounds{Range: Range{Min: math.MaxInt64, Max: math.MinInt64}} }
-
-func (b *bounds) over(x *Ints, rows *RowSet) {
-	for row := range rows.all() {
-		n := x.At(row)
-		b.Min, b.Max = min(b.Min, n), max(b.Max, n)
-		b.count++
-	}
-}
-
-func (b *bounds) result() (Range, int) {
-	if b.count == 0 {
+	if n == 0 {
 		return Range{}, 0
 	}
-	return b.Range, b.count
+	return r, n
 }
 
 // Time returns the value of a Time column, or false where it is null. It panics for
@@ -86,8 +67,7 @@ func (d *Document) Time(c Col) (ms int64, ok bool) {
 	return value.number, ok
 }
 
-// share is of how many of a summary's documents a filter holds, as far as the
-// summary tells.
+// coverage is how many of a summary's documents match a filter.
 type coverage uint8
 
 const (
@@ -96,7 +76,6 @@ const (
 	coversAll
 )
 
-// share says of how many of the documents behind s the filter holds.
 func (s *Summary) coverage(schema *Schema, f *Filter) coverage {
 	f.check(schema)
 	switch f.op {
@@ -120,14 +99,11 @@ func (s *Summary) coverage(schema *Schema, f *Filter) coverage {
 		if schema.Column(f.col).Type == Time {
 			return s.timeCoverage(schema.timeRank(f.col), f)
 		}
-	case opIn:
-		if len(f.values) == 0 {
+	case opIn, opIDs:
+		if len(f.values)+len(f.ids) == 0 {
 			return coversNone
 		}
-	case opIDs:
-		if len(f.ids) == 0 {
-			return coversNone
-		}
+	case opIs:
 	}
 	return coversSome
 }
@@ -147,8 +123,8 @@ func (s *Summary) timeCoverage(rank int, f *Filter) coverage {
 	return r.coverage(f.lo, f.hi)
 }
 
-// share says of how many numbers within r, those on its bounds among them, lie in
-// [lo, hi].
+// coverage says how many of the numbers within r, those on its bounds among them, lie
+// in [lo, hi].
 func (r Range) coverage(lo, hi int64) coverage {
 	switch {
 	case lo > hi || lo > r.Max || hi < r.Min:
@@ -159,7 +135,7 @@ func (r Range) coverage(lo, hi int64) coverage {
 	return coversSome
 }
 
-// timeRank is the place of a Time column among those of the schema.
+// timeRank returns how many Time columns are declared before a column.
 func (s *Schema) timeRank(col Col) int {
 	n := 0
 	for _, c := range s.columns[:col-1] {
