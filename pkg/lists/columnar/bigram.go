@@ -1,59 +1,58 @@
 package columnar
 
-import (
-	"slices"
-)
+import "slices"
 
-// signature says for every row of a chunk that takes no more of them which pairs
-// of bytes its searched text holds within a value. A search reads the text only of
-// rows that have all the pairs of a token, and of none for a token of one or two
-// bytes, for which the pairs tell all.
+// bigramIndex has, for each pair of adjacent bytes within a value of the searched
+// text, the rows of a row group that have it. A search reads only the text of rows
+// that have all bigrams of a token, and no text for a token of one or two bytes, for
+// which the bigrams tell all.
 type bigramIndex struct {
-	bigrams []uint16  // those that occur, ascending; the first byte counts more
-	lists   []listRef // by place in pairs
+	bigrams []uint16  // ascending; the first byte is the higher one
+	lists   []listRef // of the rows of each bigram
 	sets    []RowSet
-	deltas  []byte // of pairs that are in few rows, as appendGaps writes them
+	deltas  []byte // of bigrams that few rows have, as appendDeltas writes them
 }
 
-// ref says where the rows of a pair are.
+// listRef says where the rows of a bigram are: the lower bits are an index in deltas,
+// or in sets.
 type listRef uint32
 
 const (
-	refDeltas listRef = 1 << 31 // in gaps, from the place that the lower bits give; otherwise in sets
-	refShared listRef = 1 << 30 // pairs share the set: a row of it has one of them
-	refPlace          = refShared - 1
+	refDeltas listRef = 1 << 31
+	refShared listRef = 1 << 30 // several bigrams share the set: its rows have one of them
+	refIndex          = refShared - 1
 )
 
-// gapRows is up to how many rows are written as gaps: that takes a byte for each,
-// but reading them takes longer than reading a set.
+// maxDeltaRows is how many rows a delta-encoded list has at most. A row takes one
+// byte, but reading the list takes longer than reading a set.
 const maxDeltaRows = 256
 
-// A chunk of text in many scripts has more pairs than are worth a set each. Those
-// that come late share some.
+// A row group with text in many scripts has more bigrams than are worth a set each.
+// Those after the first ownSets share some.
 const (
 	ownSets    = 2048
 	sharedSets = 256
 )
 
-// signer makes signatures; it keeps its memory from one to the next.
+// bigramIndexer makes indexes; it keeps its memory from one to the next.
 type bigramIndexer struct {
-	numbers [1 << 16]uint16 // of a pair's set, by pair; 0 for none yet
-	seen    [1 << 10]uint64 // which pairs occur, a bit for each
-	block   [1 << 12]uint64 // of 64 rows: those that have a pair, by number of its set
+	numbers [1 << 16]uint16 // number of a bigram's set; 0 for none yet
+	seen    [1 << 10]uint64 // which bigrams occur, a bit for each
+	block   [1 << 12]uint64 // of 64 rows, those that have a bigram, by number of its set
 	sets    []scratchSet    // by number
 	count   int             // how many own sets there are
 	made    bigramIndex
 }
 
-// scratchSet is a rowset with a gap behind it: words at the same place of rowsets
-// that lie side by side, 512 bytes apart, would crowd a few places of the caches.
+// scratchSet is a RowSet with padding: the n-th words of adjacent sets, 512 bytes
+// apart, would compete for few cache lines.
 type scratchSet struct {
 	RowSet
 	_ [64]byte
 }
 
-// noSet is the number of a set that nothing reads: of pairs that begin with the
-// end of a value or a column.
+// noSet is the number of a set that nothing reads: that of pairs that begin with the
+// end of a value or of a column.
 const noSet = 1
 
 func (s *bigramIndexer) build(t *TextRows) *bigramIndex {
@@ -62,9 +61,9 @@ func (s *bigramIndexer) build(t *TextRows) *bigramIndex {
 	previous := uint16(EndColumn)
 	for first := 0; first < rows; first += 64 {
 		for row := first; row < min(first+64, rows); row++ {
-			previous = s.mark(t.Row(row), previous, 1<<(row&63))
+			previous = s.add(t.Row(row), previous, 1<<(row&63))
 		}
-		// Going from set to set for every byte would take longer than all the rest.
+		// To write to a set for every byte would take longer than all the rest.
 		for n := range s.sets {
 			if word := s.block[n]; word != 0 {
 				s.sets[n].RowSet[first>>6] = word
@@ -75,8 +74,8 @@ func (s *bigramIndexer) build(t *TextRows) *bigramIndex {
 	return s.write()
 }
 
-// mark sets a row's bit for each of its pairs and returns its last byte.
-func (s *bigramIndexer) mark(row []byte, previous uint16, bit uint64) uint16 {
+// add sets a row's bit for each of its bigrams and returns its last byte.
+func (s *bigramIndexer) add(row []byte, previous uint16, bit uint64) uint16 {
 	for _, b := range row {
 		pair := previous<<8 | uint16(b)
 		previous = uint16(b)
@@ -101,19 +100,17 @@ func (s *bigramIndexer) reset() {
 	clear(s.sets)
 }
 
-// number gives a pair its set.
+// number assigns a set to a bigram.
 func (s *bigramIndexer) number(pair uint16) uint16 {
 	s.seen[pair>>6] |= 1 << (pair & 63)
 	n := noSet + 1 + s.count
-	switch {
-	case s.count < ownSets:
+	if s.count < ownSets {
 		s.count++
-		s.sets = append(s.sets, scratchSet{})
-	default:
+	} else {
 		n = noSet + 1 + ownSets + int(uint32(pair)*2654435761>>16)%sharedSets
-		for len(s.sets) <= n {
-			s.sets = append(s.sets, scratchSet{})
-		}
+	}
+	for len(s.sets) <= n {
+		s.sets = append(s.sets, scratchSet{})
 	}
 	s.numbers[pair] = uint16(n)
 	return uint16(n)
@@ -138,10 +135,8 @@ func (s *bigramIndexer) write() *bigramIndex {
 		m.lists = append(m.lists, *r)
 	}
 	return &bigramIndex{
-		bigrams: append(make([]uint16, 0, len(m.bigrams)), m.bigrams...),
-		lists:   append(make([]listRef, 0, len(m.lists)), m.lists...),
-		sets:    append(make([]RowSet, 0, len(m.sets)), m.sets...),
-		deltas:  append(make([]byte, 0, len(m.deltas)), m.deltas...),
+		bigrams: slices.Clone(m.bigrams), lists: slices.Clone(m.lists),
+		sets: slices.Clone(m.sets), deltas: slices.Clone(m.deltas),
 	}
 }
 
@@ -159,9 +154,9 @@ func (s *bigramIndex) addSet(rows *RowSet) listRef {
 	return listRef(len(s.sets) - 1)
 }
 
-// appendGaps writes a set of rows: for each row in rising order how much it is more
-// than the one before, the first than -1, in one byte; 255 stands for 254 more and
-// no row; and 0 at the end.
+// appendDeltas writes a set of rows in ascending order: of each row the difference to
+// the one before, of the first to -1, in one byte. 255 is 254 more without a row, and
+// 0 is the end.
 func appendDeltas(dst []byte, rows *RowSet) []byte {
 	last := -1
 	for row := range rows.all() {
@@ -175,60 +170,61 @@ func appendDeltas(dst []byte, rows *RowSet) []byte {
 	return append(dst, 0)
 }
 
-func readDeltas(gaps []byte, rows *RowSet) {
+// readDeltas adds the rows of a list to rows.
+func readDeltas(list []byte, rows *RowSet) {
 	row := -1
-	for _, gap := range gaps {
-		switch gap {
+	for _, delta := range list {
+		switch delta {
 		case 0:
 			return
 		case 255:
 			row += 254
 		default:
-			row += int(gap)
+			row += int(delta)
 			rows.add(row & rowMask)
 		}
 	}
 }
 
-// narrow keeps the rows that have all pairs of a token, and says whether all of
-// those hold the token.
+// narrow keeps the rows that have all bigrams of a token, and says whether all of
+// those have the token.
 func (s *bigramIndex) narrow(token []byte, rows *RowSet) (exact bool) {
 	if len(token) == 1 {
 		return s.narrowByte(token[0], rows)
 	}
 	exact = len(token) == 2
 	for i := 1; i < len(token) && !rows.Empty(); i++ {
-		place, ok := slices.BinarySearch(s.bigrams, uint16(token[i-1])<<8|uint16(token[i]))
+		n, ok := slices.BinarySearch(s.bigrams, uint16(token[i-1])<<8|uint16(token[i]))
 		if !ok {
 			*rows = RowSet{}
 			return true
 		}
-		r := s.lists[place]
-		exact = exact && r&refShared == 0
-		if r&refDeltas == 0 {
-			rows.And(&s.sets[r&refPlace])
+		ref := s.lists[n]
+		exact = exact && ref&refShared == 0
+		if ref&refDeltas == 0 {
+			rows.And(&s.sets[ref&refIndex])
 			continue
 		}
 		var few RowSet
-		readDeltas(s.deltas[r&refPlace:], &few)
+		readDeltas(s.deltas[ref&refIndex:], &few)
 		rows.And(&few)
 	}
 	return exact
 }
 
-// narrowByte keeps the rows that have a pair which begins with b. Every byte of a
-// value begins one: the last with the value's end.
+// narrowByte keeps the rows that have a bigram which begins with b, as every byte of a
+// value does: the last one with EndValue.
 func (s *bigramIndex) narrowByte(b byte, rows *RowSet) (exact bool) {
-	place, _ := slices.BinarySearch(s.bigrams, uint16(b)<<8)
+	n, _ := slices.BinarySearch(s.bigrams, uint16(b)<<8)
 	exact = true
 	var some RowSet
-	for ; place < len(s.bigrams) && s.bigrams[place]>>8 == uint16(b); place++ {
-		r := s.lists[place]
-		exact = exact && r&refShared == 0
-		if r&refDeltas != 0 {
-			readDeltas(s.deltas[r&refPlace:], &some)
+	for ; n < len(s.bigrams) && s.bigrams[n]>>8 == uint16(b); n++ {
+		ref := s.lists[n]
+		exact = exact && ref&refShared == 0
+		if ref&refDeltas != 0 {
+			readDeltas(s.deltas[ref&refIndex:], &some)
 		} else {
-			some.Or(&s.sets[r&refPlace])
+			some.Or(&s.sets[ref&refIndex])
 		}
 	}
 	rows.And(&some)

@@ -6,118 +6,116 @@ import (
 	"sync/atomic"
 )
 
-// search is the tokens of a query on their way through the chunks.
+// search is the tokens of a query while it goes through the row groups.
 type search struct {
 	tokens  [][]byte
-	unread  [][]byte       // tokens for which the text of a chunk is still to be read
-	indexer *bigramIndexer // made for the first chunk without a signature
+	unread  [][]byte       // tokens for which the text of a row group must still be read
+	indexer *bigramIndexer // made for the first row group without an index
 }
 
-// searches is what a chunk remembers of its searches. Many may go through it at
-// once.
+// searchCache is what a row group that takes no more rows keeps for its searches.
+// Many searches may use it at once.
 type searchCache struct {
-	indexing sync.Mutex // held by the search that makes the signature
+	indexing sync.Mutex // held by the search that makes the index
 	index    atomic.Pointer[bigramIndex]
 	recent   atomic.Pointer[[]cachedToken]
 }
 
-// finding is the rows of a chunk, live or not, in which a token occurs.
+// cachedToken is the rows, live or not, in which a token occurs.
 type cachedToken struct {
 	token string
 	rows  *RowSet
 }
 
 const (
-	// readRows is how many rows are read for a token sooner than something is made
-	// that later searches need not make again: a signature, a finding.
+	// minIndexedRows is from how many rows on it pays to make something that later
+	// searches can use, an index or a cached token, over only reading these rows.
 	minIndexedRows = 64
-	// maxRecent is how many findings a chunk remembers, the last ones.
+	// maxCachedTokens is how many tokens a row group caches, the last ones.
 	maxCachedTokens = 16
 )
 
-// narrow keeps the rows in which every token occurs.
+// narrow keeps the rows in which every token occurs. A row group that takes no more
+// rows is closed.
 func (h *searchCache) narrow(s *search, t *TextRows, closed bool, rows *RowSet) {
-	if len(t.Starts) == 1 {
-		// The schema has no searched text.
+	if len(t.Starts) == 1 { // The schema has no column with Search.
 		*rows = RowSet{}
 		return
 	}
-	var signature *bigramIndex
+	var index *bigramIndex
 	if closed {
-		signature = h.indexFor(s, t, rows)
+		index = h.indexFor(s, t, rows)
 	}
 	s.unread = s.unread[:0]
 	for _, token := range s.tokens {
-		if known := h.known(token); known != nil && closed {
+		if known := h.cached(token); known != nil && closed {
 			rows.And(known)
-		} else if signature == nil || !signature.narrow(token, rows) {
+		} else if index == nil || !index.narrow(token, rows) {
 			s.unread = append(s.unread, token)
 		}
 	}
-	s.unread = slices.DeleteFunc(s.unread, func(token []byte) bool {
-		return h.find(t, signature, token, rows)
-	})
+	s.unread = slices.DeleteFunc(s.unread, func(token []byte) bool { return h.find(t, index, token, rows) })
 	if len(s.unread) > 0 {
 		t.narrow(s.unread, rows)
 	}
 }
 
-// find keeps the rows in which a token occurs, of which there are so many that
-// looking at all of the chunk, once for many searches, takes little more; otherwise
-// it says no.
-func (h *searchCache) find(t *TextRows, signature *bigramIndex, token []byte, rows *RowSet) bool {
+// find keeps the rows in which a token occurs, or returns false. It does so when
+// there are so many rows that it costs little more to find the token in all rows of
+// the row group, which it caches for other searches.
+func (h *searchCache) find(t *TextRows, index *bigramIndex, token []byte, rows *RowSet) bool {
 	n := rows.Count()
 	if n <= minIndexedRows {
 		return false
 	}
-	candidates := *AllRows(len(t.Starts) - 1)
-	if signature != nil {
-		signature.narrow(token, &candidates)
+	found := *AllRows(len(t.Starts) - 1)
+	if index != nil {
+		index.narrow(token, &found)
 	}
-	of := candidates.Count()
-	switch {
+	switch of := found.Count(); {
 	case 4*of > len(t.Starts):
 		if 4*n <= len(t.Starts) {
 			return false
 		}
-		candidates = t.sweep(token)
+		found = t.sweep(token)
 	case 2*n < of:
 		return false
 	default:
-		t.narrow([][]byte{token}, &candidates)
+		t.narrow([][]byte{token}, &found)
 	}
-	if rows.And(&candidates); signature != nil {
-		h.remember(token, &candidates)
+	if rows.And(&found); index != nil {
+		h.cacheToken(token, &found)
 	}
 	return true
 }
 
-// known returns the rows in which a token occurs if a search has found them lately.
-func (h *searchCache) known(token []byte) *RowSet {
-	if recent := h.recent.Load(); recent != nil {
-		for i := range *recent {
-			if f := &(*recent)[i]; f.token == string(token) {
-				return f.rows
-			}
+// cached returns the rows in which a token occurs, or nil when it is not cached.
+func (h *searchCache) cached(token []byte) *RowSet {
+	for _, c := range h.tokens() {
+		if c.token == string(token) {
+			return c.rows
 		}
 	}
 	return nil
 }
 
-func (h *searchCache) remember(token []byte, rows *RowSet) {
-	var old []cachedToken
+func (h *searchCache) tokens() []cachedToken {
 	if recent := h.recent.Load(); recent != nil {
-		old = *recent
+		return *recent
 	}
-	old = old[max(0, len(old)+1-maxCachedTokens):]
+	return nil
+}
+
+// cacheToken replaces the oldest token. Of concurrent searches the last one counts.
+func (h *searchCache) cacheToken(token []byte, rows *RowSet) {
+	old := h.tokens()
 	kept := *rows
-	recent := append(append(make([]cachedToken, 0, len(old)+1), old...), cachedToken{string(token), &kept})
-	// Of searches beside one another one remembers, which is enough.
+	recent := slices.Concat(old[max(0, len(old)+1-maxCachedTokens):], []cachedToken{{string(token), &kept}})
 	h.recent.Store(&recent)
 }
 
-// signed returns the chunk's signature, or nil while it has none and a few rows do
-// not make it worth one.
+// indexFor returns the row group's index, or nil while it has none and there are too
+// few rows to make it.
 func (h *searchCache) indexFor(s *search, t *TextRows, rows *RowSet) *bigramIndex {
 	if made := h.index.Load(); made != nil || rows.Count() <= minIndexedRows {
 		return made
@@ -135,7 +133,7 @@ func (h *searchCache) indexFor(s *search, t *TextRows, rows *RowSet) *bigramInde
 	return made
 }
 
-// forget is for a chunk that has taken more rows.
+// forget empties the cache of a row group that has taken more rows.
 func (h *searchCache) forget() {
 	h.index.Store(nil)
 	h.recent.Store(nil)
@@ -143,13 +141,11 @@ func (h *searchCache) forget() {
 
 func (h *searchCache) bytes() int {
 	n := 0
-	if s := h.index.Load(); s != nil {
-		n += s.bytes()
+	if index := h.index.Load(); index != nil {
+		n += index.bytes()
 	}
-	if recent := h.recent.Load(); recent != nil {
-		for _, r := range *recent {
-			n += 8*rowWords + len(r.token) + 48
-		}
+	for _, c := range h.tokens() {
+		n += 8*rowWords + len(c.token) + 48
 	}
 	return n
 }
