@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/strictbinary"
@@ -126,25 +127,37 @@ func decodeBody(s *Schema, body []byte) (Document, error) {
 // checkValues accepts exactly what a Builder writes.
 func (s *Schema) checkValues(values []byte) error {
 	r := strictbinary.Reader{Data: values}
-	last, text := byte(0), 0
+	last, text := Col(0), 0
 	for len(r.Data) > 0 {
-		col, kind := r.Byte(), r.Byte()
-		r.Fail(col <= last || col > maxColumns)
-		last = col
-		if r.Bad {
+		c := cell{col: Col(r.Byte()), kind: r.Byte()}
+		if r.Fail(c.col <= last || c.col > maxColumns); r.Bad {
 			break
 		}
+		last = c.col
 		column := Column{}
-		if int(col) <= len(s.columns) {
-			column = s.Column(Col(col))
-			if !column.Type.takes(kind) {
-				return fmt.Errorf("column %s holds a value of kind %d: %w", column.Name, kind, ErrVersion)
+		if int(c.col) <= len(s.columns) {
+			column = s.Column(c.col)
+			if !column.Type.takes(c.kind) {
+				return fmt.Errorf("column %s holds a value of kind %d: %w", column.Name, c.kind, ErrVersion)
 			}
 		}
-		text += skipValue(&r, kind, column.Type)
+		if c.readValue(&r); r.Bad {
+			break
+		}
+		var before []byte
+		for v := range c.strings() {
+			switch column.Type {
+			case Keyword:
+				r.Fail(before != nil && string(before) >= string(v))
+				before = v
+			case Text:
+				r.Fail(!utf8.Valid(v))
+				text += len(v)
+			case Bool, Number, Time:
+			}
+		}
 	}
-	r.Fail(text > MaxText)
-	if r.Bad {
+	if r.Fail(text > MaxText); r.Bad {
 		return fmt.Errorf("values: %w", ErrFormat)
 	}
 	return nil
@@ -161,37 +174,6 @@ func (t ColumnType) takes(kind byte) bool {
 	}
 }
 
-// value passes over a value and returns how many bytes of text it holds.
-func skipValue(r *strictbinary.Reader, kind byte, t ColumnType) (text int) {
-	count := uint64(1)
-	switch kind {
-	case kindFalse, kindTrue:
-		return 0
-	case kindNumber:
-		r.Varint()
-		return 0
-	case kindString:
-	case kindStrings:
-		count = r.Uvarint()
-		r.Fail(count < 2)
-	default:
-		r.Bad = true
-	}
-	var last []byte
-	for i := uint64(0); i < count && !r.Bad; i++ {
-		v := r.Take(r.Uvarint())
-		switch t {
-		case Keyword:
-			r.Fail(i > 0 && string(last) >= string(v))
-		case Text:
-			r.Fail(!utf8.Valid(v))
-			text += len(v)
-		}
-		last = v
-	}
-	return text
-}
-
 // cell is the value of one column of a document; its kind says which field counts.
 type cell struct {
 	col    Col
@@ -201,42 +183,63 @@ type cell struct {
 	list   []byte // count strings, each behind its length
 }
 
-// nextCell reads one value of a document that was built or decoded, so it cannot
-// fail.
-func nextCell(values []byte) (cell, []byte) {
-	c := cell{col: Col(values[0]), kind: values[1]}
-	r := strictbinary.Reader{Data: values[2:]}
+// readValue reads a value of the cell's kind.
+func (c *cell) readValue(r *strictbinary.Reader) {
+	count := uint64(0)
 	switch c.kind {
 	case kindFalse, kindTrue:
-		return c, r.Data
 	case kindNumber:
 		c.number = r.Varint()
-		return c, r.Data
 	case kindString:
-		c.count = 1
+		count = 1
+	case kindStrings:
+		count = r.Uvarint()
+		r.Fail(count < 2)
 	default:
-		c.count = int(r.Uvarint())
+		r.Fail(true)
 	}
 	c.list = r.Data
-	for range c.count {
+	for i := uint64(0); i < count && !r.Bad; i++ {
 		r.Take(r.Uvarint())
 	}
-	c.list = c.list[:len(c.list)-len(r.Data)]
-	return c, r.Data
+	c.count, c.list = int(count), c.list[:len(c.list)-len(r.Data)]
 }
 
-// nextString reads one string of a cell's list.
-func nextString(list []byte) (v, rest []byte) {
-	r := strictbinary.Reader{Data: list}
-	v = r.Take(r.Uvarint())
-	return v, r.Data
+// strings yields the strings of a cell.
+func (c *cell) strings() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for r := (strictbinary.Reader{Data: c.list}); len(r.Data) > 0; {
+			if !yield(r.Take(r.Uvarint())) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the first string of a cell, nil when it has none.
+func (c *cell) first() []byte {
+	for v := range c.strings() {
+		return v
+	}
+	return nil
+}
+
+// cells yields the values of a document that are not null, in the order of columns.
+func (d *Document) cells() iter.Seq[cell] {
+	return func(yield func(cell) bool) {
+		for r := (strictbinary.Reader{Data: d.values}); len(r.Data) > 0; {
+			c := cell{col: Col(r.Byte()), kind: r.Byte()}
+			if c.readValue(&r); !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // cell returns the value of a column, or false and an empty cell when it is null.
 func (d *Document) cell(col Col) (cell, bool) {
-	for values := d.values; len(values) > 0; {
-		var c cell
-		if c, values = nextCell(values); c.col == col {
+	for c := range d.cells() {
+		if c.col == col {
 			return c, true
 		}
 	}

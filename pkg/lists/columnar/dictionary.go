@@ -112,18 +112,15 @@ func (d *Dictionary) number(value []byte) uint32 {
 }
 
 // code returns the code of a document's values, which it adds if need be.
-func (d *Dictionary) code(c cell) int64 {
+func (d *Dictionary) code(c *cell) int64 {
 	switch c.count {
 	case 0:
 		return 0
 	case 1:
-		v, _ := nextString(c.list)
-		return ValueCode(d.number(v))
+		return ValueCode(d.number(c.first()))
 	}
 	numbers := make([]uint32, 0, c.count)
-	for list := c.list; len(list) > 0; {
-		var v []byte
-		v, list = nextString(list)
+	for v := range c.strings() {
 		numbers = append(numbers, d.number(v))
 	}
 	return d.setCode(numbers)

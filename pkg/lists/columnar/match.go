@@ -62,9 +62,7 @@ func (s *Schema) holds(f *Filter, d *Document) bool {
 // of values.
 func (s *Schema) isAmong(c cell, values []string) bool {
 	column := s.Column(c.col)
-	for list := c.list; len(list) > 0; {
-		var v []byte
-		v, list = nextString(list)
+	for v := range c.strings() {
 		for _, wanted := range values {
 			if column.folds() {
 				wanted = fold.String(wanted)
@@ -83,9 +81,8 @@ func (s *Schema) isAmong(c cell, values []string) bool {
 func (s *Schema) occurs(token []byte, d *Document) bool {
 	for _, col := range s.text[SearchText] {
 		c, _ := d.cell(col)
-		for list := c.list; len(list) > 0; {
-			var v []byte
-			if v, list = nextString(list); bytes.Contains(v, token) {
+		for v := range c.strings() {
+			if bytes.Contains(v, token) {
 				return true
 			}
 		}

@@ -115,7 +115,7 @@ func (g *RowGroup) Append(d *Document, dictionaries []*Dictionary) {
 		col, cell := &g.Columns[i+1], g.cells[i+1]
 		switch declared.Type {
 		case Keyword:
-			col.Values.append(dictionaries[i+1].code(cell))
+			col.Values.append(dictionaries[i+1].code(&cell))
 		case Bool:
 			col.appendBool(row, cell.col != 0, cell.kind == kindTrue)
 		case Number, Time:
@@ -129,7 +129,7 @@ func (g *RowGroup) Append(d *Document, dictionaries []*Dictionary) {
 	for _, group := range g.schema.textGroups {
 		t := &g.Text[group]
 		for _, col := range g.schema.text[group] {
-			t.Data = appendColumn(t.Data, g.cells[col])
+			t.Data = appendColumn(t.Data, &g.cells[col])
 		}
 		t.close()
 	}
@@ -141,9 +141,8 @@ func (g *RowGroup) split(d *Document) {
 		g.cells = make([]cell, len(g.Columns))
 	}
 	clear(g.cells)
-	for values := d.values; len(values) > 0; {
-		var c cell
-		if c, values = nextCell(values); int(c.col) < len(g.cells) {
+	for c := range d.cells() {
+		if int(c.col) < len(g.cells) {
 			g.cells[c.col] = c
 		}
 	}

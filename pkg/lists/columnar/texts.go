@@ -135,10 +135,8 @@ func first(row []byte, rank uint8) (value []byte, ok bool) {
 }
 
 // appendColumn appends the values of a cell and ends the column.
-func appendColumn(dst []byte, c cell) []byte {
-	for list := c.list; len(list) > 0; {
-		var v []byte
-		v, list = nextString(list)
+func appendColumn(dst []byte, c *cell) []byte {
+	for v := range c.strings() {
 		dst = append(append(dst, v...), EndValue)
 	}
 	return append(dst, EndColumn)
@@ -149,8 +147,7 @@ func (c *cell) fingerprint() int64 {
 	if c.count == 0 {
 		return 0
 	}
-	v, _ := nextString(c.list)
-	return Fingerprint(v)
+	return Fingerprint(c.first())
 }
 
 // Fingerprint hashes a value to one byte from 1 to 255, by FNV-1a: few rows that
