@@ -64,7 +64,7 @@ func AppendDocument(dst []byte, d *Document) []byte {
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // DecodeDocument reads the document at the start of data and returns what follows
-// it. The document keeps a part of data, which must not change any more. A column
+// it. The document keeps a slice of data, which must not change from then on. A column
 // that the schema does not have yet is carried along and otherwise ignored. Errors
 // are ErrFormat or ErrVersion, wrapped.
 func DecodeDocument(s *Schema, data []byte) (Document, []byte, error) {

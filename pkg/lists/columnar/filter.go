@@ -57,7 +57,7 @@ func Is(c Col, v bool) Filter {
 func Between(c Col, lo, hi int64) Filter { return Filter{op: opBetween, col: c, lo: lo, hi: hi} }
 
 // Within holds where a Time lies in [from, to): from included, to not. The ends of
-// int64 stand for no bound.
+// int64 are no bound.
 func Within(c Col, from, to int64) Filter {
 	lo, hi := closed(from, to)
 	return Filter{op: opBetween, col: c, lo: lo, hi: hi}

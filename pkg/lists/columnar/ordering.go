@@ -22,19 +22,15 @@ func ordinal(group, row int) uint32 { return uint32(group)<<rowShift | uint32(ro
 func (t *table) at(o uint32) (*RowGroup, int) { return t.groups[o>>rowShift], int(o & rowMask) }
 
 func (t *table) key(o uint32) Key {
-	c, row := t.at(o)
-	return c.Key(row)
+	g, row := t.at(o)
+	return g.Key(row)
 }
 
 func (t *table) isText(col Col) bool { return col != ByID && t.schema.Column(col).Type == Text }
 
 // half says in which of an ordering's sets a document is.
 func (t *table) half(col Col, o uint32) int {
-	if col == ByID {
-		return 0
-	}
-	c, row := t.at(o)
-	if c.null(col, row) {
+	if g, row := t.at(o); col != ByID && g.null(col, row) {
 		return 1
 	}
 	return 0
@@ -42,23 +38,22 @@ func (t *table) half(col Col, o uint32) int {
 
 // compare orders documents of the same half.
 func (t *table) compare(col Col, half int, a, b uint32) int {
-	ca, ra := t.at(a)
-	cb, rb := t.at(b)
-	if col != ByID && half == 0 {
-		if d := t.compareValues(col, ca, ra, cb, rb); d != 0 {
-			return d
-		}
+	ga, ra := t.at(a)
+	gb, rb := t.at(b)
+	d := 0
+	switch {
+	case col == ByID || half == 1:
+	case t.isText(col):
+		va, _ := ga.text(col, ra)
+		vb, _ := gb.text(col, rb)
+		d = bytes.Compare(va, vb)
+	default:
+		d = cmp.Compare(ga.Columns[col].Values.At(ra), gb.Columns[col].Values.At(rb))
 	}
-	return ca.Key(ra).Compare(cb.Key(rb))
-}
-
-func (t *table) compareValues(col Col, ca *RowGroup, ra int, cb *RowGroup, rb int) int {
-	if t.isText(col) {
-		a, _ := ca.text(col, ra)
-		b, _ := cb.text(col, rb)
-		return bytes.Compare(a, b)
+	if d != 0 {
+		return d
 	}
-	return cmp.Compare(ca.Columns[col].Values.At(ra), cb.Columns[col].Values.At(rb))
+	return ga.Key(ra).Compare(gb.Key(rb))
 }
 
 // newOrdering orders the documents whose bits are set, of which there are count.
@@ -72,37 +67,37 @@ func (t *table) newOrdering(col Col, members Bits, count int) *ordering {
 	}
 	t.sortItems(col, halves[0], 0)
 	t.sortItems(ByID, halves[1], 0)
-	for h, entries := range halves {
-		o.sets[h] = make([]uint32, len(entries))
-		for i, e := range entries {
+	for h, items := range halves {
+		o.sets[h] = make([]uint32, len(items))
+		for i, e := range items {
 			o.sets[h][i] = e.ordinal
 		}
 	}
 	return o
 }
 
-// entry is a document being sorted, with the next part of its value as a number:
-// numbers compare without going to the chunks.
+// sortItem is a document being sorted, with the next bytes of its value as a number:
+// numbers compare without a look at the row groups.
 type sortItem struct {
-	part    uint64
+	prefix  uint64
 	ordinal uint32
 }
 
-// sortEntries sorts by the depth-th part of the values, and what is equal in it by
-// the parts after it.
-func (t *table) sortItems(col Col, entries []sortItem, depth int) {
-	for i := range entries {
-		entries[i].part = t.part(col, entries[i].ordinal, depth)
+// sortItems sorts by the depth-th prefix of the values, and items that are equal in it
+// by those after it.
+func (t *table) sortItems(col Col, items []sortItem, depth int) {
+	for i := range items {
+		items[i].prefix = t.prefix(col, items[i].ordinal, depth)
 	}
-	radixSort(entries)
+	radixSort(items)
 	isText := t.isText(col)
-	for i, j := 0, 0; i < len(entries); i = j {
-		for j = i + 1; j < len(entries) && entries[j].part == entries[i].part; j++ {
+	for i, j := 0, 0; i < len(items); i = j {
+		for j = i + 1; j < len(items) && items[j].prefix == items[i].prefix; j++ {
 		}
-		run := entries[i:j]
+		run := items[i:j]
 		switch {
 		case len(run) == 1:
-		case isText && entries[i].part&0xff == more:
+		case isText && items[i].prefix&0xff == more:
 			t.sortItems(col, run, depth+1)
 		default:
 			slices.SortFunc(run, func(a, b sortItem) int { return t.key(a.ordinal).Compare(t.key(b.ordinal)) })
@@ -110,31 +105,31 @@ func (t *table) sortItems(col Col, entries []sortItem, depth int) {
 	}
 }
 
-// sortParts sorts by the parts.
-func radixSort(entries []sortItem) {
-	if len(entries) < minRadixSort {
-		slices.SortFunc(entries, func(a, b sortItem) int { return cmp.Compare(a.part, b.part) })
+// radixSort sorts by prefix.
+func radixSort(items []sortItem) {
+	if len(items) < minRadixSort {
+		slices.SortFunc(items, func(a, b sortItem) int { return cmp.Compare(a.prefix, b.prefix) })
 		return
 	}
-	// A pass for each byte of the parts in which they are not all the same, from the
-	// lowest up, puts the entries in order of that byte.
+	// For each byte in which the prefixes differ, from the lowest up, a pass puts the
+	// items in the order of that byte.
 	var counts [8][256]uint32
 	last, sorted := uint64(0), true
-	for i := range entries {
-		part := entries[i].part
-		sorted = sorted && part >= last
-		last = part
+	for i := range items {
+		prefix := items[i].prefix
+		sorted = sorted && prefix >= last
+		last = prefix
 		for b := range counts {
-			counts[b][byte(part>>(8*b))]++
+			counts[b][byte(prefix>>(8*b))]++
 		}
 	}
 	if sorted {
 		return
 	}
-	from, to := entries, make([]sortItem, len(entries))
+	from, to := items, make([]sortItem, len(items))
 	for b := range counts {
 		count := &counts[b]
-		if count[byte(last>>(8*b))] == uint32(len(entries)) {
+		if count[byte(last>>(8*b))] == uint32(len(items)) {
 			continue
 		}
 		next := uint32(0)
@@ -143,40 +138,40 @@ func radixSort(entries []sortItem) {
 			next += n
 		}
 		for i := range from {
-			v := byte(from[i].part >> (8 * b))
+			v := byte(from[i].prefix >> (8 * b))
 			to[count[v]] = from[i]
 			count[v]++
 		}
 		from, to = to, from
 	}
-	if &from[0] != &entries[0] {
-		copy(entries, from)
+	if &from[0] != &items[0] {
+		copy(items, from)
 	}
 }
 
 // manyEntries is from how many on the passes take less time than comparing.
 const minRadixSort = 512
 
-// partBytes is how many bytes of a text a part holds; its last byte is how many
-// of them the text had, or more.
+// prefixBytes is how many bytes of a text a prefix has; its last byte is how many of
+// them the text has, or more.
 const (
-	partBytes = 7
-	more      = partBytes + 1
+	prefixBytes = 7
+	more        = prefixBytes + 1
 )
 
-func (t *table) part(col Col, o uint32, depth int) uint64 {
-	c, row := t.at(o)
+func (t *table) prefix(col Col, o uint32, depth int) uint64 {
+	g, row := t.at(o)
 	switch {
 	case col == ByID:
-		return binary.BigEndian.Uint64(c.IDs[row][:])
+		return binary.BigEndian.Uint64(g.IDs[row][:])
 	case !t.isText(col):
-		return uint64(c.Columns[col].Values.At(row)) ^ 1<<63
+		return uint64(g.Columns[col].Values.At(row)) ^ 1<<63
 	}
-	value, _ := c.text(col, row)
-	value = value[min(partBytes*depth, len(value)):]
+	value, _ := g.text(col, row)
+	value = value[min(prefixBytes*depth, len(value)):]
 	var b [8]byte
-	b[7] = byte(copy(b[:partBytes], value))
-	if len(value) > partBytes {
+	b[7] = byte(copy(b[:prefixBytes], value))
+	if len(value) > prefixBytes {
 		b[7] = more
 	}
 	return binary.BigEndian.Uint64(b[:])
@@ -188,13 +183,13 @@ func (t *table) sorted(col Col, half int, ordinals []uint32) []uint32 {
 	return ordinals
 }
 
-// swap is a change of one document: its old ordinal and its new one, or nowhere.
+// swap is a change of one document: its old row and its new one, or nowhere.
 type swap struct{ old, new uint32 }
 
 const nowhere = math.MaxUint32
 
-// change follows swaps. The rows of the old ordinals must still be there. Where a
-// document keeps its place, because this column did not change, nothing moves.
+// change updates an ordering. The old rows must still be there. A document whose value
+// in this column did not change keeps its position, so that nothing moves.
 func (t *table) change(o *ordering, swaps []swap) {
 	var stay [2][]swap
 	var gone, fresh [2][]uint32
@@ -224,7 +219,7 @@ func (t *table) change(o *ordering, swaps []swap) {
 	}
 }
 
-// exchange puts new ordinals in the places of the old.
+// exchange replaces old rows by new ones, position by position.
 func (t *table) exchange(col Col, half int, set []uint32, swaps []swap) {
 	slices.SortFunc(swaps, func(a, b swap) int { return t.compare(col, half, a.old, b.old) })
 	from := 0
@@ -258,52 +253,30 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 	if len(fresh) == 0 {
 		return set
 	}
-	places := make([]int, len(fresh))
+	positions := make([]int, len(fresh))
 	from := 0
 	for i, d := range fresh {
 		from = t.seek(col, half, set, from, len(fresh)-i, d)
-		places[i] = from
+		positions[i] = from
 	}
 	old := len(set)
 	set = slices.Grow(set, len(fresh))[:old+len(fresh)]
 	for i, end := len(fresh)-1, old; i >= 0; i-- {
-		copy(set[places[i]+i+1:], set[places[i]:end])
-		set[places[i]+i] = fresh[i]
-		end = places[i]
+		copy(set[positions[i]+i+1:], set[positions[i]:end])
+		set[positions[i]+i] = fresh[i]
+		end = positions[i]
 	}
 	return set
 }
 
-// seek returns the first place from on whose document is not before d; d is the
-// first of as many as left to be sought.
-func (t *table) seek(col Col, half int, set []uint32, from, left int, d uint32) int {
-	c, row := t.at(d)
-	k := c.Key(row)
-	var order func(c *RowGroup, row int) int
-	switch {
-	case col == ByID || half == 1:
-		order = func(*RowGroup, int) int { return 0 }
-	case t.isText(col):
-		value, _ := c.text(col, row)
-		order = func(c *RowGroup, row int) int {
-			v, _ := c.text(col, row)
-			return bytes.Compare(v, value)
-		}
-	default:
-		value := c.Columns[col].Values.At(row)
-		order = func(c *RowGroup, row int) int { return cmp.Compare(c.Columns[col].Values.At(row), value) }
-	}
-	return gallop(set, from, left, func(o uint32) bool {
-		c, row := t.at(o)
-		if d := order(c, row); d != 0 {
-			return d < 0
-		}
-		return c.Key(row).Compare(k) < 0
-	})
+// seek returns the first position from on whose document is not before o. The caller
+// has left documents to seek, of which o is the first.
+func (t *table) seek(col Col, half int, set []uint32, from, left int, o uint32) int {
+	return gallop(set, from, left, func(other uint32) bool { return t.compare(col, half, other, o) < 0 })
 }
 
-// gallop returns the first place from on of which before does not hold. The first
-// step is as long as the way to the first of as many as left evenly spread.
+// gallop returns the first position from on for which before is false. Its first step
+// is as long as it is to the first of left documents that are spread evenly.
 func gallop(set []uint32, from, left int, before func(o uint32) bool) int {
 	lo, hi := from, len(set)
 	step := (hi - lo) / (left + 1)

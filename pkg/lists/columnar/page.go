@@ -36,26 +36,26 @@ func (t *table) page(q *Query, hits Bits, total int) Result {
 // while some lack its text. It panics when hits do; nil are all documents.
 func (t *table) complete(col Col, hits Bits) bool {
 	all := t.hasText(col)
-	for slot, c := range t.groups {
-		if all || c == nil {
+	for number, g := range t.groups {
+		if all || g == nil {
 			continue
 		}
-		rows := &c.Live
+		rows := &g.Live
 		if hits != nil {
-			rows = (*RowSet)(hits[slot*rowWords:])
+			rows = (*RowSet)(hits[number*rowWords:])
 		}
-		c.mustHave(t.schema.needsColumn(col), rows)
+		g.mustHave(t.schema.needsColumn(col), rows)
 	}
 	return all
 }
 
-// hasText says whether no chunk lacks the text of a column.
+// hasText says whether all row groups have the text of a column.
 func (t *table) hasText(col Col) bool {
 	if !t.isText(col) {
 		return true
 	}
 	groups := t.schema.needsColumn(col)
-	return !slices.ContainsFunc(t.groups, func(c *RowGroup) bool { return c != nil && c.missing&groups != 0 })
+	return !slices.ContainsFunc(t.groups, func(g *RowGroup) bool { return g != nil && g.missing&groups != 0 })
 }
 
 // sortSteps is how many steps of a walk take as long as one of sorting the hits.
@@ -67,9 +67,9 @@ const walkStepsPerSortStep = 8
 func (t *table) resolve(ordinals []uint32) []Hit {
 	hits := make([]Hit, len(ordinals))
 	for i, o := range ordinals {
-		c, row := t.at(o)
-		k := c.Key(row)
-		hits[i] = Hit{ID: k.ID, Sub: k.Sub, Revision: c.Revision.At(row), Visible: c.Visible.At(row)}
+		g, row := t.at(o)
+		k := g.Key(row)
+		hits[i] = Hit{ID: k.ID, Sub: k.Sub, Revision: g.Revision.At(row), Visible: g.Visible.At(row)}
 	}
 	return hits
 }
@@ -78,10 +78,10 @@ func (t *table) resolve(ordinals []uint32) []Hit {
 // the last.
 func (t *table) after(id [16]byte, hits Bits, limit int) []uint32 {
 	ids := t.ids()
-	place, _ := t.lookup(0, 1, Key{ID: id, Sub: 255})
+	at, _ := t.lookup(0, 1, Key{ID: id, Sub: 255})
 	var page []uint32
-	for ; place < len(ids) && limit > 0; place++ {
-		o := ids[place]
+	for ; at < len(ids) && limit > 0; at++ {
+		o := ids[at]
 		switch k := t.key(o); {
 		case k.ID == id || hits != nil && !hits.Has(int(o)):
 		case len(page) < limit || k.ID == t.key(page[len(page)-1]).ID:
@@ -97,14 +97,14 @@ func (t *table) after(id [16]byte, hits Bits, limit int) []uint32 {
 func (o *ordering) slice(desc bool, offset, limit int) []uint32 {
 	page := make([]uint32, limit)
 	for i := range page {
-		place, set := offset+i, o.sets[0]
-		if place >= len(set) {
-			place, set = place-len(set), o.sets[1]
+		at, set := offset+i, o.sets[0]
+		if at >= len(set) {
+			at, set = at-len(set), o.sets[1]
 		}
 		if desc {
-			place = len(set) - 1 - place
+			at = len(set) - 1 - at
 		}
-		page[i] = set[place]
+		page[i] = set[at]
 	}
 	return page
 }
@@ -135,30 +135,30 @@ type walker struct {
 // is full.
 func (w *walker) pass(set []uint32, backward bool) bool {
 	for i := 0; i < len(set) && w.steps > 0; {
-		part := set[i:min(i+64, len(set))]
+		some := set[i:min(i+64, len(set))]
 		if backward {
-			part = set[max(len(set)-i-64, 0) : len(set)-i]
+			some = set[max(len(set)-i-64, 0) : len(set)-i]
 		}
-		i += len(part)
-		w.steps -= len(part)
+		i += len(some)
+		w.steps -= len(some)
 		n := 0
-		for _, o := range part {
+		for _, o := range some {
 			n += int(w.hits[o>>6] >> (o & 63) & 1)
 		}
 		if n <= w.skip {
 			w.skip -= n
-		} else if w.take(part, backward) {
+		} else if w.take(some, backward) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *walker) take(part []uint32, backward bool) bool {
-	for j := range part {
-		o := part[j]
+func (w *walker) take(some []uint32, backward bool) bool {
+	for j := range some {
+		o := some[j]
 		if backward {
-			o = part[len(part)-1-j]
+			o = some[len(some)-1-j]
 		}
 		switch {
 		case !w.hits.Has(int(o)):

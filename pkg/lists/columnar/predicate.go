@@ -7,7 +7,7 @@ import (
 )
 
 // predicate is a filter made ready for one table: values are looked up once, not
-// for every chunk.
+// for every row group.
 type predicate struct {
 	op       op
 	text     bool // opIn: the column is a Text
@@ -79,8 +79,8 @@ func (t *table) ordinals(ids [][16]byte) []uint32 {
 	all := t.ids()
 	var found []uint32
 	for _, id := range ids {
-		for place, _ := t.lookup(0, 1, Key{ID: id}); place < len(all) && t.key(all[place]).ID == id; place++ {
-			found = append(found, all[place])
+		for at, _ := t.lookup(0, 1, Key{ID: id}); at < len(all) && t.key(all[at]).ID == id; at++ {
+			found = append(found, all[at])
 		}
 	}
 	slices.Sort(found)
@@ -105,53 +105,53 @@ func (p *predicate) cost() int {
 	return 4
 }
 
-// narrow keeps the rows of a chunk for which the predicate holds.
-func (p *predicate) narrow(slot int, c *RowGroup, rows *RowSet) {
+// narrow keeps the rows of a row group for which the predicate holds.
+func (p *predicate) narrow(number int, g *RowGroup, rows *RowSet) {
 	switch p.op {
 	case opAll:
 		for i := range p.of {
 			if rows.Empty() {
 				return
 			}
-			p.of[i].narrow(slot, c, rows)
+			p.of[i].narrow(number, g, rows)
 		}
 	case opAny:
-		p.narrowAny(slot, c, rows)
+		p.narrowAny(number, g, rows)
 	case opNot:
 		held := *rows
-		p.of[0].narrow(slot, c, &held)
+		p.of[0].narrow(number, g, &held)
 		rows.Without(&held)
 	case opIn:
-		p.narrowIn(c, rows)
+		p.narrowIn(g, rows)
 	case opNull:
-		c.keepNulls(p.col, rows)
+		g.keepNulls(p.col, rows)
 	case opIs:
-		c.keepBool(p.col, p.lo == 1, rows)
+		g.keepBool(p.col, p.lo == 1, rows)
 	case opBetween:
-		c.keepBetween(p.col, p.lo, p.hi, rows)
+		g.keepBetween(p.col, p.lo, p.hi, rows)
 	case opVisible:
-		c.Visible.within(p.lo, p.hi, rows)
+		g.Visible.within(p.lo, p.hi, rows)
 	case opIDs:
-		p.narrowIDs(slot, rows)
+		p.narrowIDs(number, rows)
 	}
 }
 
-func (p *predicate) narrowAny(slot int, c *RowGroup, rows *RowSet) {
+func (p *predicate) narrowAny(number int, g *RowGroup, rows *RowSet) {
 	var found, left RowSet
 	for i := range p.of {
 		left = *rows
 		left.Without(&found)
-		p.of[i].narrow(slot, c, &left)
+		p.of[i].narrow(number, g, &left)
 		found.Or(&left)
 	}
 	*rows = found
 }
 
-func (p *predicate) narrowIn(c *RowGroup, rows *RowSet) {
-	codes := &c.Columns[p.col].Values
+func (p *predicate) narrowIn(g *RowGroup, rows *RowSet) {
+	codes := &g.Columns[p.col].Values
 	switch {
 	case p.text:
-		c.keepText(p.col, p.values, rows)
+		g.keepText(p.col, p.values, rows)
 	case p.set != nil:
 		codes.among(p.set, rows)
 	case len(p.codes) == 1:
@@ -167,10 +167,10 @@ func (p *predicate) narrowIn(c *RowGroup, rows *RowSet) {
 	}
 }
 
-func (p *predicate) narrowIDs(slot int, rows *RowSet) {
+func (p *predicate) narrowIDs(number int, rows *RowSet) {
 	var found RowSet
-	i, _ := slices.BinarySearch(p.ordinals, ordinal(slot, 0))
-	for ; i < len(p.ordinals) && int(p.ordinals[i]>>rowShift) == slot; i++ {
+	i, _ := slices.BinarySearch(p.ordinals, ordinal(number, 0))
+	for ; i < len(p.ordinals) && int(p.ordinals[i]>>rowShift) == number; i++ {
 		found.add(int(p.ordinals[i] & rowMask))
 	}
 	rows.And(&found)

@@ -74,8 +74,8 @@ func (v *View) hits() (scratch *Bits, hits Bits) {
 	return scratch, *scratch
 }
 
-// searchTokens drops what asks for nothing and puts the longest token first: it
-// is likely to be the rarest.
+// searchTokens drops empty tokens and puts the longest first: it is likely to be the
+// rarest.
 func searchTokens(search []string) [][]byte {
 	var tokens [][]byte
 	for _, s := range search {
@@ -87,21 +87,21 @@ func searchTokens(search []string) [][]byte {
 	return tokens
 }
 
-// find sets the bits of the documents that are asked for and counts them.
+// find sets the bits of the documents that match and counts them.
 func (t *table) find(p *predicate, tokens [][]byte, hits Bits) int {
 	total := 0
 	search := search{tokens: tokens}
-	for slot, c := range t.groups {
-		rows := (*RowSet)(hits[slot*rowWords:])
-		if c == nil {
+	for number, g := range t.groups {
+		rows := (*RowSet)(hits[number*rowWords:])
+		if g == nil {
 			*rows = RowSet{}
 			continue
 		}
-		*rows = c.Live
-		p.narrow(slot, c, rows)
+		*rows = g.Live
+		p.narrow(number, g, rows)
 		if len(tokens) > 0 && !rows.Empty() {
-			c.mustHave(SetOf(SearchText), rows)
-			c.cache.narrow(&search, &c.Text[SearchText], slot != t.tail, rows)
+			g.mustHave(SetOf(SearchText), rows)
+			g.cache.narrow(&search, &g.Text[SearchText], number != t.tail, rows)
 		}
 		total += rows.Count()
 	}

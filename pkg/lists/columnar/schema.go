@@ -40,7 +40,7 @@ type Column struct {
 	Fold bool
 }
 
-// Col names a column of a schema: its place, counted from 1.
+// Col is the number of a column in its schema, counted from 1.
 type Col uint8
 
 // ByID, as Query.OrderBy, is the order of the documents' ids.
@@ -50,7 +50,7 @@ const ByID Col = 0
 const maxColumns = 64
 
 // Schema is the list of columns of one kind of document. Documents are stored
-// with the places of their columns, so a schema may only grow at its end: a
+// with the numbers of their columns, so a schema may only grow at its end: a
 // column is never moved, retyped or taken away.
 type Schema struct {
 	name    string
@@ -112,7 +112,7 @@ func (c Column) check() error {
 	return nil
 }
 
-// arrangeText gives every Text its place in a row. What is read most comes first,
+// arrangeText decides where rows keep each Text. What is read most comes first,
 // because a column is found by passing over those before it.
 func (s *Schema) arrangeText() {
 	for i, c := range s.columns {

@@ -14,7 +14,7 @@ const (
 	EndColumn = 0xfe
 )
 
-// texts is a chunk's rows of one group of Text columns. A row is, for every column
+// TextRows is a row group's text in one column group. A row is, for every column
 // of the group, each value and endValue, and then endColumn.
 type TextRows struct {
 	Data   []byte
@@ -45,7 +45,7 @@ func holds(row []byte, tokens [][]byte) bool {
 }
 
 // sweep returns the rows in which a token occurs, not going from row to row but
-// from each place to the next at which two bytes of the token stand.
+// from each occurrence of two bytes of the token to the next.
 func (t *TextRows) sweep(token []byte) (found RowSet) {
 	at, pair := t.rarest(token)
 	row := 0
@@ -67,8 +67,8 @@ func (t *TextRows) sweep(token []byte) (found RowSet) {
 	}
 }
 
-// rarest returns which two bytes of a token, that stand side by side, are likely to
-// be the rarest, by a sample of the text; of one byte, it and nothing.
+// rarest returns which two adjacent bytes of a token are likely to be the rarest, by a
+// sample of the text; of a token of one byte, that byte.
 func (t *TextRows) rarest(token []byte) (at int, pair []byte) {
 	sample := t.Data[:min(len(t.Data), 4096)]
 	least, last := math.MaxInt, len(sample)+1
@@ -82,7 +82,7 @@ func (t *TextRows) rarest(token []byte) (at int, pair []byte) {
 	return at, token[at:min(at+2, len(token))]
 }
 
-// indexPair returns the first place of one or two bytes, or the length of data or
+// indexPair returns the first position of one or two bytes, or the length of data or
 // more. Unlike bytes.Index, it takes the same time however often only the first of
 // them occurs.
 func indexPair(data, pair []byte) int {

@@ -18,12 +18,12 @@ func NewView(s *Schema) *View {
 	return &View{schema: s, table: newTable(s), scratch: sync.Pool{New: func() any { return new(Bits) }}}
 }
 
-// Apply brings documents into the view. Of the documents of one ID and Sub, in
+// Apply adds documents to the view. Of the documents of one ID and Sub, in
 // this batch and all before it, the one with the highest Revision counts, so that
 // replays and reorderings change nothing. The same revision again only moves
 // Visible to the later of the two moments; a deleted document of that revision
 // wins. Deleted documents leave the view, but their revisions are remembered, so
-// that what comes late does not bring them back.
+// that late changes do not restore them.
 //
 // The view keeps nothing of docs. A document of another schema is a mistake in the
 // program: Apply panics.

@@ -143,7 +143,7 @@ func (r *reader) readNumbers(out []int64, skip *columnar.RowSet, references [][]
 }
 
 // startsRight says whether differences start from the one right base: the least
-// is 0, or the first is when they are from row to row; and those that stand for no
+// is 0, or the first is when they are from row to row; and rows without a
 // value are 0.
 func startsRight(from int, base int64, rows []int64, skip *columnar.RowSet) bool {
 	zero, some := false, false
