@@ -72,8 +72,7 @@ type APIKey struct {
 	UpdatedAt      value.Time  `json:"updatedAt"`
 }
 
-// CreatedKey is the answer to a creation, the only place where the key
-// itself is shown.
+// CreatedKey is the answer to a creation, the only one that shows the key itself.
 type CreatedKey struct {
 	APIKey
 	Key string `json:"key" doc:"The key itself, shown in this answer only."`
@@ -95,11 +94,8 @@ func ParseCreateKey(body []byte, now value.Time) (CreateApiKeyDto, error) {
 		return CreateApiKeyDto{}, err
 	}
 	var c checks
-	if dto.Name == nil {
-		c.add("name", fault.DetailRequired, "is required")
-	} else {
-		c.name(dto.Name)
-	}
+	c.required("name", dto.Name)
+	c.name(dto.Name)
 	if dto.Scopes != nil {
 		c.scopes(*dto.Scopes)
 	}
@@ -134,8 +130,8 @@ func (c *checks) sites(sites []value.ID) {
 	}
 }
 
-// NewKey makes an API key of the application, and what of it is stored for
-// checking a presented key.
+// NewKey makes an API key of the application, and the credential that is stored
+// to check a presented key.
 func NewKey(application *Application, user value.ID, dto CreateApiKeyDto, now value.Time) (CreatedKey, Credential) {
 	key := newKeyText()
 	created := CreatedKey{Key: key.String(), APIKey: APIKey{
@@ -157,7 +153,7 @@ func NewKey(application *Application, user value.ID, dto CreateApiKeyDto, now va
 	}
 }
 
-// TextID is the 8-character id inside the key, which finds its credential.
+// TextID is the 8-character id inside the key, by which its credential is found.
 func (k *APIKey) TextID() string { return k.Prefix[len(keyPrefix):] }
 
 // At returns the key as it is at the time now: its status follows from

@@ -55,8 +55,8 @@ type CreateApplicationDto struct {
 	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
 }
 
-// UpdateApplicationDto is the input of a change, as it is documented; it is
-// read as an [ApplicationChange], which knows absent from null.
+// UpdateApplicationDto documents the input of a change, which is read as an
+// [ApplicationChange] to tell absent from null.
 type UpdateApplicationDto struct {
 	Name        *string `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120"`
 	Description *string `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
@@ -80,11 +80,8 @@ func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
 		return CreateApplicationDto{}, err
 	}
 	var c checks
-	if dto.Name == nil {
-		c.add("name", fault.DetailRequired, "is required")
-	} else {
-		c.name(dto.Name)
-	}
+	c.required("name", dto.Name)
+	c.name(dto.Name)
 	c.description(dto.Description)
 	c.website(dto.Website)
 	c.redirectURI(dto.RedirectURI)
@@ -101,25 +98,16 @@ func ParseUpdateApplication(body []byte) (ApplicationChange, error) {
 	if change.Name.Null {
 		c.add("name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
 	}
-	for _, field := range []struct {
-		patch *Patch[string]
-		check func(*string)
-	}{
-		{&change.Name, c.name},
-		{&change.Description, c.description},
-		{&change.Website, c.website},
-		{&change.RedirectURI, c.redirectURI},
-	} {
-		if field.patch.Given && !field.patch.Null {
-			field.check(&field.patch.Value)
-		}
-	}
+	c.name(change.Name.Pointer())
+	c.description(change.Description.Pointer())
+	c.website(change.Website.Pointer())
+	c.redirectURI(change.RedirectURI.Pointer())
 	return change, c.err()
 }
 
-// NewApplication makes an application. The one returned shows its client
-// secret in full: it is for the creation's answer only. What is stored is
-// its [Application.Masked] form and [HashSecret] of the secret.
+// NewApplication makes an application that shows its client secret in full, for
+// the creation's answer only. The table stores its [Application.Masked] form and
+// the secret's [HashSecret].
 func NewApplication(organization, user value.ID, dto CreateApplicationDto, now value.Time) Application {
 	return Application{
 		ID: value.NewID(), OrganizationID: organization, UserID: user,
@@ -135,22 +123,18 @@ func (a Application) Masked() Application {
 	return a
 }
 
-// Update applies a change and reports whether anything differs now. Only
-// then updatedAt moves, and it always rises.
+// Update applies a change and reports whether anything differs now. Only then
+// does updatedAt change, and it always rises.
 func (a *Application) Update(change ApplicationChange, now value.Time) bool {
 	changed := false
 	if change.Name.Given && change.Name.Value != a.Name {
 		a.Name, changed = change.Name.Value, true
 	}
 	optional := func(field **string, patch Patch[string]) {
-		switch {
-		case !patch.Given:
-		case patch.Null:
-			changed = changed || *field != nil
-			*field = nil
-		case *field == nil || **field != patch.Value:
-			text := patch.Value
-			*field, changed = &text, true
+		next := patch.Pointer()
+		same := next == nil && *field == nil || next != nil && *field != nil && *next == **field
+		if patch.Given && !same {
+			*field, changed = next, true
 		}
 	}
 	optional(&a.Description, change.Description)
@@ -159,8 +143,7 @@ func (a *Application) Update(change ApplicationChange, now value.Time) bool {
 	return changed && a.touch(now)
 }
 
-// SetStatus suspends or activates, and reports whether the status was
-// another.
+// SetStatus suspends or activates, and reports whether that changed the status.
 func (a *Application) SetStatus(status Status, now value.Time) bool {
 	if a.Status == status {
 		return false
@@ -169,8 +152,8 @@ func (a *Application) SetStatus(status Status, now value.Time) bool {
 	return a.touch(now)
 }
 
-// SetRateLimit is the operator's: requests per 60 s, 1 to [MaxRateLimit]. It
-// reports whether the limit was another.
+// SetRateLimit sets the requests per 60 s, 1 to [MaxRateLimit], for an operator.
+// It reports whether that changed the limit.
 func (a *Application) SetRateLimit(limit int, now value.Time) (bool, error) {
 	if limit < 1 || limit > MaxRateLimit {
 		return false, fault.Field(fault.InBody, "rateLimit", fault.DetailOutOfRange, "must be between 1 and %d", MaxRateLimit)

@@ -18,8 +18,8 @@ const (
 	MaxURL         = 2_048
 )
 
-// checks collects what is wrong with a body. Each check trims the text that
-// it is given, in place; a nil text is absent and right.
+// checks collects the faults of a body. Each check of a text trims it in place;
+// a nil text is absent and passes.
 type checks struct{ details fault.Details }
 
 func (c *checks) add(field, code, format string, args ...any) {
@@ -28,7 +28,16 @@ func (c *checks) add(field, code, format string, args ...any) {
 
 func (c *checks) err() error { return c.details.Err() }
 
+func (c *checks) required(field string, text *string) {
+	if text == nil {
+		c.add(field, fault.DetailRequired, "is required")
+	}
+}
+
 func (c *checks) name(text *string) {
+	if text == nil {
+		return
+	}
 	*text = strings.TrimSpace(*text)
 	if n := utf8.RuneCountInString(*text); n < 1 || n > MaxName {
 		c.add("name", fault.DetailOutOfRange, "must have 1 to %d characters", MaxName)

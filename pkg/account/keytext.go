@@ -12,8 +12,8 @@ import (
 //
 // All but the prefix are base62 digits (0-9 A-Z a-z, most significant
 // first). The checksum is the IEEE CRC-32 of everything before it, padded
-// with 0. It keeps out typing mistakes and lets scanners of leaked secrets
-// tell a key from noise; it proves nothing.
+// with 0. It catches typing mistakes and lets scanners of leaked secrets tell a
+// key from noise; it proves nothing.
 const (
 	keyPrefix   = "cis_live_"
 	keyIDLength = 8
@@ -58,7 +58,7 @@ func (k KeyText) String() string { return k.text }
 // ID returns the 8 characters that find the key, no secret.
 func (k KeyText) ID() string { return k.text[len(keyPrefix):keyIDEnd] }
 
-// Hash returns what is kept of the key.
+// Hash returns the hash that is stored of the key.
 func (k KeyText) Hash() Hash { return HashSecret(k.text) }
 
 func checksum(body string) string {

@@ -13,6 +13,14 @@ type Patch[T any] struct {
 	Value T
 }
 
+// Pointer returns the value; nil when the field is absent or null.
+func (p *Patch[T]) Pointer() *T {
+	if !p.Given || p.Null {
+		return nil
+	}
+	return &p.Value
+}
+
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom]. It is called only for
 // a field that is in the body.
 func (p *Patch[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

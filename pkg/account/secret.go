@@ -6,8 +6,8 @@ import (
 	"crypto/subtle"
 )
 
-// Hash is the SHA-256 of a secret, all that is kept of one. The secrets have
-// over 190 bits of randomness, so that a slow hash would add nothing.
+// Hash is the SHA-256 of a secret; nothing else of a secret is stored. Secrets
+// have over 190 bits of randomness, so that a slow hash would add nothing.
 type Hash [sha256.Size]byte
 
 // HashSecret returns the hash of an API key or a client secret.

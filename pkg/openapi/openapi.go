@@ -1,8 +1,7 @@
-// Package openapi makes the service's OpenAPI 3.1 document from the
-// operations themselves, so that the document cannot say what the code does
-// not do. It runs when the program is built and tested, never in a function:
-// those serve the finished document. What an operation takes and answers is
-// left to its declaration.
+// Package openapi makes the service's OpenAPI 3.1 document from the declarations
+// of the operations, so that the document cannot differ from the code. It runs
+// when the program is built and tested, never in a function: functions serve the
+// finished document.
 package openapi
 
 import (
@@ -100,11 +99,11 @@ func (b *builder) add(op *httpapi.Operation) error {
 	methods := map[string]**huma.Operation{
 		http.MethodGet: &item.Get, http.MethodPost: &item.Post, http.MethodPatch: &item.Patch, http.MethodDelete: &item.Delete, http.MethodPut: &item.Put,
 	}
-	slot, ok := methods[op.Method]
-	if !ok || *slot != nil {
+	documented, ok := methods[op.Method]
+	if !ok || *documented != nil {
 		return fmt.Errorf("operation %s: %s %s cannot be documented or is there twice", op.ID, op.Method, op.Path)
 	}
-	*slot = out
+	*documented = out
 	return nil
 }
 

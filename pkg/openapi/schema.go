@@ -11,12 +11,8 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// schema returns the schema of a value's type; a value that is a schema
-// itself stands for itself.
+// schema returns the schema of a value's type.
 func (b *builder) schema(v any) *huma.Schema {
-	if s, ok := v.(*huma.Schema); ok {
-		return s
-	}
 	t := reflect.TypeOf(v)
 	s := b.registry.Schema(t, true, "")
 	b.refine(t)
@@ -27,8 +23,8 @@ func (b *builder) schema(v any) *huma.Schema {
 // enumeration: later versions may answer others.
 type enumeration interface{ Values() []string }
 
-// refine adds to the schemas of a struct, and of those in it, what the
-// library does not see: enumerations, and that a pointer may be null.
+// refine completes the schemas of a struct and of the structs in it: the library
+// does not know enumerations, nor that a pointer may be null.
 func (b *builder) refine(t reflect.Type) {
 	t = elem(t)
 	if t.Kind() != reflect.Struct || b.refined[t] || t.PkgPath() == "" {
@@ -114,7 +110,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return string(r)
 }
 
-// These stand for the scalar types in the library's eyes.
+// The library describes the scalar types of the service as these.
 type (
 	idSchema     string
 	timeSchema   string

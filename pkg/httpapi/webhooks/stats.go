@@ -92,16 +92,12 @@ func parseSpan(query url.Values, now value.Time) (span, error) {
 		}
 	}
 	instant := func(name string, into *value.Time) {
-		text := query.Get(name)
-		if text == "" {
-			return
+		if text := query.Get(name); text != "" {
+			var err error
+			if *into, err = value.ParseTime(text); err != nil {
+				refuse(name, fault.DetailFormat, "%s", err.Error())
+			}
 		}
-		t, err := value.ParseTime(text)
-		if err != nil {
-			refuse(name, fault.DetailFormat, "%s", err.Error())
-			return
-		}
-		*into = t
 	}
 	instant(toParam, &s.to)
 	s.from = s.defaultFrom(now)
