@@ -11,6 +11,9 @@ ARCH ?= arm64
 AWS_ARCH = $(subst amd64,x86_64,$(ARCH))
 HOST_ARCH := $(shell go env GOARCH)
 
+# One set of flags, so that commerce, functions and --processes share what was built.
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w"
+
 FUNCTIONS := $(notdir $(wildcard functions/*))
 TOOL := go tool -modfile=.tools/go.mod
 SAM_VERSION := 1.170.0
@@ -24,14 +27,19 @@ help: ## show this list
 
 .PHONY: build
 build: ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w" \
+	GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) \
 		-o .build/functions/$(ARCH)/ ./functions/...
 	@for f in $(FUNCTIONS); do install -D .build/functions/$(ARCH)/$$f dist/$$f/bootstrap; done
 
 .PHONY: run
 run: ## run the whole service locally (RUN_FLAGS="--fresh ...")
-	@go build -o .build/commerce ./pkg/cmd/commerce
+	@[ -x .build/commerce ] || echo "Building, about a minute the first time …"
+	@$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@exec .build/commerce run $(RUN_FLAGS)
+
+.PHONY: smoke
+smoke: ## run the service on each table server and ask what README's tour asks (Maven and Java for one of them)
+	go test -tags emulate -count=1 -timeout 5m -run Smoke ./pkg/cmd/commerce
 
 # Everything, unless PKG and RUN name packages and tests.
 PKG ?= ./...

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
 // defaultData is the folder in which the local runner keeps its data.
@@ -22,6 +24,7 @@ const defaultData = ".local"
 
 type runOptions struct {
 	addr, data, template, logLevel  string
+	tableServer                     string
 	fresh, noDemo, noPrivateTargets bool
 
 	processes bool
@@ -39,6 +42,10 @@ which only one run uses at a time; its file run.json is there while the service
 answers and says where it is. AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_SQS
 name servers to use instead of starting them. Ctrl-C ends everything within
 15 s, a second one at once.
+
+The table server is dynoxide on Linux on x86-64, which npm fetches once, and
+AWS's DynamoDB Local elsewhere, which Maven fetches once and Java 17 or newer
+runs. --table-server selects one; each has tables of its own.
 
 With --processes every function runs as in Lambda: its real binary, in
 processes of its own that take one invocation at a time, are started when they
@@ -59,6 +66,7 @@ of a function come in the same order.`,
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:3000", "address of the API, host:port; the queues get the next port")
 	flags.StringVar(&o.data, "data", defaultData, "data folder")
 	flags.StringVar(&o.template, "template", "template.yaml", "the stack's template")
+	flags.StringVar(&o.tableServer, "table-server", "", "dynoxide or dynamodb-local, default by platform")
 	flags.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.BoolVar(&o.fresh, "fresh", false, "remove the old data first")
 	flags.BoolVar(&o.noDemo, "no-demo", false, "without demo records")
@@ -120,15 +128,35 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		Logger: newLogger(cmd.ErrOrStderr(), level),
 		Ready:  func(info *runner.Info) { greet(out, info) },
 	}
-	if err := o.runFaults(&cfg, out); err != nil {
+	err := o.runFaults(&cfg, out)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "Starting …")
+	if cfg.TableServer, err = o.kind(cfg.TableEndpoint); err != nil {
+		return err
+	}
+	if cfg.TableServer == tableserver.DynamoDBLocal {
+		fmt.Fprintln(out, "The table server is AWS's DynamoDB Local, which needs Java and seconds to start.")
+	}
 	if err := runner.Run(cmd.Context(), cfg); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "Stopped.")
 	return nil
+}
+
+// kind is the table server to start, "" for none.
+func (o *runOptions) kind(endpoint string) (tableserver.Kind, error) {
+	switch kind := tableserver.Kind(o.tableServer); {
+	case kind == tableserver.Dynoxide || kind == tableserver.DynamoDBLocal:
+		return kind, nil
+	case kind != "":
+		return "", fmt.Errorf("--table-server %s: must be %s or %s", kind, tableserver.Dynoxide, tableserver.DynamoDBLocal)
+	case endpoint != "":
+		return "", nil
+	}
+	return tableserver.KindFor(runtime.GOOS, runtime.GOARCH)
 }
 
 // runFaults has the functions meet the faults that are asked for, and what they

@@ -46,6 +46,13 @@ func TestFaultsThatDoNotExistAreRefused(t *testing.T) {
 	}
 }
 
+func TestATableServerThatDoesNotExistIsRefused(t *testing.T) {
+	got := refused(t, nil, "run", "--table-server", "oracle")
+	if want := "--table-server oracle: must be dynoxide or dynamodb-local"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestFaultsReachFunctionsOfThisProcessToo(t *testing.T) {
 	s := newOwnService(t)
 	s.start(t, "--faults", "throttle=100", "--seed", "3")
