@@ -1,13 +1,16 @@
 package dynamo_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -333,14 +336,30 @@ func TestAFinishedHourIsKept(t *testing.T) {
 // An hour that is finished while it is being read is neither missed nor
 // counted twice.
 func TestAnHourIsReadOnceThoughItIsFinishedMeanwhile(t *testing.T) {
-	table, proxy := faultyTable(t, nil)
+	client, name := dynamotest.Client(t)
+	var hold atomic.Bool
+	var calls atomic.Int64
+	reached, release := make(chan struct{}), make(chan struct{})
+	table := dynamo.New(dynamodb.New(client.Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Hold", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+				middleware.InitializeOutput, middleware.Metadata, error,
+			) {
+				if hold.Load() && calls.Add(1) == 2 {
+					close(reached)
+					<-release
+				}
+				return next.HandleInitialize(ctx, in)
+			}), middleware.After)
+		})
+	}), name, time.Now)
 	r := newRecorded(t, table, 0)
 	const hour = value.Time(3_600_000)
 	first := r.now - r.now%hour
 	r.now = first
 	w := r.counted(emptyTally(0), 3)
 	r.record(nil, w)
-	held := proxy.Client("table").Hold(1) // between the tallies and the finished hours
+	hold.Store(true) // between the counter shards and the finished hours
 	read := make(chan []*webhook.HourStats)
 	go func() {
 		hours, err := table.Stats(t.Context(), r.e.OrganizationID, r.e.ID, first, first+hour)
@@ -349,11 +368,10 @@ func TestAnHourIsReadOnceThoughItIsFinishedMeanwhile(t *testing.T) {
 		}
 		read <- hours
 	}()
-	<-held.Reached()
-	proxy.Client("table").Hold(1 << 20) // lets all other requests through
+	<-reached
 	r.now += hour
 	r.record(nil, r.counted(webhook.StoredCounterShard{Revision: 1, Shard: w[0].Next}, 1))
-	held.Release()
+	close(release)
 	if hours := <-read; len(hours) != 1 || hours[0].SuccessCount != 3 {
 		t.Errorf("Stats: %+v, want one hour with 3 successes", hours)
 	}

@@ -193,8 +193,8 @@ func drawCrash(t *rapid.T) int {
 // mortal has a process die after so many writes, and start again.
 func (m *machine) mortal(process string, crash int, run func()) {
 	if crash >= 0 {
-		m.proxy.Client(process).CrashAfter(crash)
-		defer m.proxy.Client(process).Restart()
+		m.process(process).crashAfter(crash)
+		defer m.process(process).restart()
 	}
 	run()
 }
@@ -463,25 +463,25 @@ func (m *machine) held(t *rapid.T) {
 	}
 	requests := rapid.IntRange(0, 15).Draw(t, "requests")
 	m.logf("held after %d requests: %s", requests, slow.what)
-	hold := m.proxy.Client(slow.process).Hold(requests)
-	defer hold.Release()
+	hold := m.process(slow.process).hold(requests)
+	defer hold.release()
 	ended := make(chan error, 1)
 	go func() { ended <- slow.run() }()
 	select {
-	case <-hold.Reached():
+	case <-hold.reached:
 		for n := range rapid.IntRange(1, 4).Draw(t, "others") {
 			m.pass(t, slow)
 			if other := m.drawStep(t, n, of); other.process != slow.process && !m.tooSlow(slow, other) {
 				m.alone(t, other)
 			}
 		}
-		hold.Release()
+		hold.release()
 		if err := <-ended; err != nil {
 			m.failf(t, "%s: %v", slow.what, err)
 		}
 		m.logf("went on: %s", slow.what)
 	case err := <-ended:
-		hold.Release()
+		hold.release()
 		if err != nil {
 			m.failf(t, "%s: %v", slow.what, err)
 		}
@@ -495,15 +495,15 @@ func (m *machine) overtaken(t *rapid.T) {
 	slow := m.drawJob(t, "worker-9", of)
 	requests := rapid.IntRange(1, 15).Draw(t, "requests")
 	m.logf("held after %d requests: %s", requests, slow.what)
-	hold := m.proxy.Client(slow.process).Hold(requests)
-	defer hold.Release()
+	hold := m.process(slow.process).hold(requests)
+	defer hold.release()
 	ended := make(chan error, 1)
 	go func() { ended <- slow.run() }()
 	select {
-	case <-hold.Reached():
+	case <-hold.reached:
 		m.advance(2 * time.Minute)
 		m.alone(t, m.drawChurn(t, 1, of))
-		hold.Release()
+		hold.release()
 		<-ended
 	case <-ended:
 	}
@@ -545,7 +545,6 @@ func (m *machine) tick(t *rapid.T) {
 // drain has the stream taken to its end by an indexer that meets no faults.
 func (m *machine) drain(t *rapid.T) {
 	t.Helper()
-	m.proxy.Client("drain").Spare(true)
 	for shard := range modelShards {
 		for range 200 {
 			m.mu.Lock()
@@ -564,7 +563,6 @@ func (m *machine) drain(t *rapid.T) {
 // settle does all jobs that there are, without faults.
 func (m *machine) settle(t *rapid.T) {
 	t.Helper()
-	m.proxy.Client("settle").Spare(true)
 	m.advance(2 * time.Minute) // what a dead worker holds is free again
 	for _, org := range m.orgs {
 		for _, list := range m.names {

@@ -35,17 +35,17 @@ func (tr *trial) stall(requests int) bool {
 	what := fmt.Sprintf("stalled after %d requests, dead one write later", requests)
 	tr.mergeable()
 	const worker = "stalling"
-	hold, ended := tr.proxy.Client(worker).Hold(requests), make(chan error, 1)
+	hold, ended := tr.process(worker).hold(requests), make(chan error, 1)
 	go func() {
 		_, err := tr.job(worker, tr.orgs[0], "orders")
 		ended <- err
 	}()
 	stalled := true
 	select {
-	case <-hold.Reached():
+	case <-hold.reached:
 		tr.advance(3 * time.Minute)
-		tr.proxy.Client(worker).CrashAfter(1)
-		hold.Release()
+		tr.process(worker).crashAfter(1)
+		hold.release()
 		<-ended
 	case err := <-ended:
 		if stalled = false; err != nil {

@@ -89,13 +89,14 @@ type trial struct {
 	names   []string // of the lists
 	log     *recordedLog
 
-	mu      sync.Mutex // guards what follows
-	now     time.Time
-	history map[recordKey][]written
-	shards  [modelShards][]streamed
-	done    [modelShards]int // how far the indexers are
-	tables  map[string]*dynamo.Table
-	acks    map[recordKey][]acknowledged
+	mu        sync.Mutex // guards what follows
+	now       time.Time
+	history   map[recordKey][]written
+	shards    [modelShards][]streamed
+	done      [modelShards]int // how far the indexers are
+	tables    map[string]*dynamo.Table
+	processes map[string]*process
+	acks      map[recordKey][]acknowledged
 }
 
 // recordedLog keeps what is logged as an error.
@@ -133,7 +134,7 @@ func newTrial(t testing.TB, client *dynamodb.Client, name string, cfg faults.Con
 	t.Helper()
 	tr := &trial{
 		t: t, client: client, name: name, now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), orgs: []value.ID{value.NewID(), value.NewID()},
-		history: map[recordKey][]written{}, acks: map[recordKey][]acknowledged{}, tables: map[string]*dynamo.Table{}, log: &recordedLog{Handler: slog.DiscardHandler},
+		history: map[recordKey][]written{}, acks: map[recordKey][]acknowledged{}, tables: map[string]*dynamo.Table{}, processes: map[string]*process{}, log: &recordedLog{Handler: slog.DiscardHandler},
 	}
 	var err error
 	if tr.proxy, err = faults.New(*client.Options().BaseEndpoint, cfg); err != nil {
@@ -159,8 +160,23 @@ func (tr *trial) advance(d time.Duration) {
 	tr.now = tr.now.Add(d)
 }
 
-// table is the table as one process of its own sees it.
+// process is the process of a name.
+func (tr *trial) process(name string) *process {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if tr.processes[name] == nil {
+		tr.processes[name] = &process{}
+	}
+	return tr.processes[name]
+}
+
+// table is the table as one process of its own sees it. The processes that end
+// a trial, drain and settle, meet no faults.
 func (tr *trial) table(process string) *dynamo.Table {
+	if process == "drain" || process == "settle" {
+		return tr.direct
+	}
+	own := tr.process(process)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	if tr.tables[process] == nil {
@@ -169,7 +185,8 @@ func (tr *trial) table(process string) *dynamo.Table {
 			o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts, o.Backoff = 3, retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Millisecond, nil })
 			})
-			if tr.replica != nil && process != "drain" && process != "settle" {
+			own.install(o)
+			if tr.replica != nil {
 				tr.replica.install(o)
 			}
 		})

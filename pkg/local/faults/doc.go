@@ -6,5 +6,5 @@
 //
 // The first segment of the path names the client. Each client has its own
 // random numbers, which repeat with the seed as long as it sends one request
-// after the other, and can be crashed or held on its own.
+// after the other.
 package faults

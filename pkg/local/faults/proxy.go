@@ -39,7 +39,7 @@ type Proxy struct {
 	on         bool
 	rates      Rates
 	operations map[string]Rates
-	clients    map[string]*Client
+	clients    map[string]*client
 	counts     Counts
 	server     *http.Server
 	address    string
@@ -63,7 +63,7 @@ func New(target string, cfg Config) (*Proxy, error) {
 	p := &Proxy{
 		target: u, cfg: cfg, closing: make(chan struct{}), on: true,
 		transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
-		rates:     maps.Clone(cfg.Rates), operations: map[string]Rates{}, clients: map[string]*Client{},
+		rates:     maps.Clone(cfg.Rates), operations: map[string]Rates{}, clients: map[string]*client{},
 		counts: Counts{Requests: map[string]int{}, Injected: map[Fault]map[string]int{}},
 	}
 	maps.Copy(p.operations, cfg.Operations)
@@ -108,7 +108,7 @@ func (p *Proxy) Close() error {
 // On lets faults happen.
 func (p *Proxy) On() { p.set(func() { p.on = true }) }
 
-// Off lets everything through, except what a crashed client sends.
+// Off lets everything through.
 func (p *Proxy) Off() { p.set(func() { p.on = false }) }
 
 // SetRates replaces the rates of all operations, those set for single ones
@@ -128,9 +128,8 @@ func (p *Proxy) set(change func()) {
 	change()
 }
 
-// Client returns the client of the name; the client of an endpoint without a
-// name is "".
-func (p *Proxy) Client(name string) *Client {
+// client returns the client of a name, "" for an endpoint without one.
+func (p *Proxy) client(name string) *client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.clients[name]
@@ -196,19 +195,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	client := p.Client(name)
 	service, op, _ := strings.Cut(r.Header.Get(headerTarget), ".")
 	o, known := operations[op]
-	client.pass(r.Context(), p.closing)
-	if !client.admit(o) {
-		panic(http.ErrAbortHandler)
-	}
 	if !known || strings.HasPrefix(service, "DynamoDBStreams") {
 		p.forward(r.Context(), r.Header, body).send(w, false)
 		return
 	}
-	q := &request{proxy: p, header: r.Header, op: op, o: o, body: body, plan: client.plan(o, p.ratesOf(op))}
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	q := &request{proxy: p, header: r.Header, op: op, o: o, body: body, plan: p.client(name).plan(o, p.ratesOf(op))}
 	q.serve(r.Context(), w)
 }
 

@@ -329,48 +329,7 @@ func TestABatchIsDoneByParts(t *testing.T) {
 	}
 }
 
-func TestACrashComesBetweenTwoWritesOfOneClient(t *testing.T) {
-	w := newWorld(t, faults.Config{})
-	one, other := w.client("one"), w.client("other")
-	w.proxy.Client("one").CrashAfter(2)
-	for i := range 4 {
-		if err := w.put(one, thing(fmt.Sprint(i), "1")); (err == nil) != (i < 2) {
-			t.Errorf("write %d: got %v", i, err)
-		}
-		if err := w.put(other, thing(fmt.Sprint("other", i), "1")); err != nil {
-			t.Errorf("write %d of the other client: %v", i, err)
-		}
-	}
-	if _, err := w.get(one, "0", true); err == nil || !w.proxy.Client("one").Crashed() || w.proxy.Client("other").Crashed() {
-		t.Error("a crashed client can read")
-	}
-	w.proxy.Client("one").Restart()
-	if got, err := w.get(one, "0", true); got != "1" {
-		t.Errorf("after the restart: got %q, %v", got, err)
-	}
-}
-
-func TestAHeldClientGoesOnWhereItStopped(t *testing.T) {
-	w := newWorld(t, faults.Config{})
-	slow, done := w.client("slow"), make(chan error)
-	held := w.proxy.Client("slow").Hold(1)
-	go func() { done <- errors.Join(w.put(slow, thing("a", "1")), w.put(slow, thing("b", "1"))) }()
-	<-held.Reached()
-	w.mustPut(thing("c", "1"))
-	if a, b := w.stored("a"), w.stored("b"); a != "1" || b != "" {
-		t.Errorf("while held: stored %q and %q, want the first write only", a, b)
-	}
-	held.Release()
-	held.Release()
-	if err := <-done; err != nil || w.stored("b") != "1" {
-		t.Errorf("after the release: %v, stored %q", err, w.stored("b"))
-	}
-	if err := w.put(slow, thing("d", "1")); err != nil {
-		t.Errorf("later: %v", err)
-	}
-}
-
-func TestFaultsCanBeSwitchedAndSparedWhileTheProxyRuns(t *testing.T) {
+func TestFaultsCanBeSwitchedWhileTheProxyRuns(t *testing.T) {
 	w := newWorld(t, faults.Config{Rates: only(faults.Throttle)})
 	check := func(when string, fails bool) {
 		t.Helper()
@@ -383,9 +342,6 @@ func TestFaultsCanBeSwitchedAndSparedWhileTheProxyRuns(t *testing.T) {
 	check("switched off", false)
 	w.proxy.On()
 	check("switched on", true)
-	w.proxy.Client("").Spare(true)
-	check("spared", false)
-	w.proxy.Client("").Spare(false)
 	w.proxy.SetOperation("PutItem", nil)
 	check("with rates of its own", false)
 	if _, err := w.get(w.faulty, "a", true); err == nil {

@@ -2,9 +2,53 @@ package faults
 
 import (
 	"context"
+	"hash/fnv"
+	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 )
+
+// client is one of the clients that the proxy tells apart, such as one process
+// of several, with random numbers of its own.
+type client struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func newClient(seed uint64, name string) *client {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return &client{random: rand.New(rand.NewPCG(seed, h.Sum64()))} //nolint:gosec // faults are to repeat
+}
+
+// plan is what befalls one request.
+type plan struct {
+	end             Fault // the fault that ends it, "" for none
+	delayed, partly bool
+	coin            *rand.Rand // for what the faults leave open
+}
+
+// plan draws. It takes the same numbers from the source whatever the rates
+// and the operation are, so that one rate more does not change all the rest.
+func (c *client) plan(o operation, rates Rates) plan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := plan{coin: rand.New(rand.NewPCG(c.random.Uint64(), 0))} //nolint:gosec // as above
+	for _, f := range All() {
+		hit := c.random.Float64() < rates[f] && o.can(f)
+		switch {
+		case !hit:
+		case f == Delay:
+			p.delayed = true
+		case f == Unprocessed:
+			p.partly = true
+		case p.end == "":
+			p.end = f
+		}
+	}
+	return p
+}
 
 // request is one request on its way.
 type request struct {
