@@ -28,7 +28,7 @@ func TestAddressesAreClassifiedByTheRegistries(t *testing.T) {
 	c := newClassifier()
 	for address, want := range addressTable(t) {
 		if got := c.classify(netip.MustParseAddr(address)); got.class != want {
-			t.Errorf("classify(%s) = %q because of %s, want %q", address, got.class, got.decides, want)
+			t.Errorf("classify(%s) = %q because of %s, want %q", address, got.class, got.by, want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// Kind is whose doing an outcome is.
+// Kind tells who caused an outcome.
 type Kind uint8
 
 // The kinds of outcome.

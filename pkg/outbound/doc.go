@@ -1,13 +1,12 @@
-// Package outbound sends requests to addresses that strangers chose. Every
-// address of a name is checked between resolution and connection, and the
-// checked address is what is dialled, so that no name, form of an address,
-// redirect or change of DNS leads to a host that is not globally routable; a
-// request ends within its deadline whatever the receiver does, reads a
-// bounded answer, and its failure is told in words that its owner can act
-// on. When to send, what a status means and whether to try again are left to
-// the caller.
+// Package outbound sends requests to addresses that strangers chose. It checks
+// every address of a name between resolution and connection and dials the
+// checked address itself, so that no name, form of an address, redirect or
+// change of DNS leads to a host that is not globally routable. A request ends
+// within its deadline whatever the receiver does, reads a bounded answer, and
+// explains its failure in words that the target's owner can act on. The caller
+// decides when to send, what a status means and whether to try again.
 //
-// # What is refused
+// # Refused targets
 //
 // Addresses are classified by the IANA special-purpose registries; an IPv6
 // address that carries an IPv4 one (IPv4-mapped, IPv4-compatible,
@@ -18,12 +17,12 @@
 //
 // # HTTP/2
 //
-// It is not offered. A receiver's frames are then no surface of ours
+// The client does not offer it. So a receiver's frames cannot attack us
 // (CONTINUATION, SETTINGS and PING floods, windows and stream limits of
-// zero), and one connection that died while a function was frozen takes one
-// attempt with it instead of all that share it. Nor would it save work:
+// zero), and a connection that died while a function was frozen fails one
+// attempt instead of all that share it. Nor would HTTP/2 save work:
 // BenchmarkProtocols takes a fifth more CPU for a request over kept
 // connections with HTTP/2 than with HTTP/1.1 (53 µs and 44 µs, receiver
-// included). What it would save are handshakes: as many connections are made
-// as requests to one host are under way, once.
+// included). It would save handshakes only: HTTP/1.1 makes, once, as many
+// connections as requests to one host are under way.
 package outbound

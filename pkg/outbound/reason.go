@@ -1,12 +1,17 @@
 package outbound
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,7 +19,7 @@ import (
 
 // explain turns the transport's error into an outcome. The reason is for the
 // target's owner: it is made of our own words, never of an error's text,
-// which speaks of our internals and may hold what a stranger wrote.
+// which tells about our internals and may hold a stranger's text.
 func (c *Client) explain(ctx context.Context, err error, a *attempt, timeout time.Duration) Outcome {
 	var refused *forbidden
 	switch {
@@ -36,13 +41,9 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
 // that a receiver or its name servers do may look like ours: such a failure
 // is tried again without counting as an attempt.
 func isOurs(err error) bool {
-	local := []syscall.Errno{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EACCES, syscall.EPERM,
-	}
-	for _, code := range local {
-		if errors.Is(err, code) {
-			return true
-		}
+	local := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EACCES, syscall.EPERM}
+	if slices.ContainsFunc(local, func(code syscall.Errno) bool { return errors.Is(err, code) }) {
+		return true
 	}
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return !lacksIPv6(err) // out of local ports
@@ -52,22 +53,12 @@ func isOurs(err error) bool {
 		return false
 	}
 	// The resolver's socket; net keeps only the text of these errors.
-	for _, code := range append(local, syscall.ECONNREFUSED, syscall.ENETUNREACH, syscall.EHOSTUNREACH) {
-		if strings.HasSuffix(dns.Err, code.Error()) {
-			return true
-		}
-	}
-	return false
+	local = append(local, syscall.ECONNREFUSED, syscall.ENETUNREACH, syscall.EHOSTUNREACH)
+	return slices.ContainsFunc(local, func(code syscall.Errno) bool { return strings.HasSuffix(dns.Err, code.Error()) })
 }
 
 func (c *Client) reason(err error, at phase) string {
-	if text := resolveReason(err); text != "" {
-		return text
-	}
-	if text := c.tlsReason(err); text != "" {
-		return text
-	}
-	if text := connectionReason(err, at); text != "" {
+	if text := cmp.Or(resolveReason(err), c.certificateReason(err), tlsReason(err), connectionReason(err, at)); text != "" {
 		return text
 	}
 	if strings.Contains(err.Error(), "server response headers exceeded") {
@@ -121,6 +112,69 @@ func connectionReason(err error, at phase) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		strings.Contains(err.Error(), "server closed idle connection"):
 		return "connection closed by the receiver" + when
+	}
+	return ""
+}
+
+// tlsReason tells why a handshake failed, or nothing.
+func tlsReason(err error) string {
+	var record tls.RecordHeaderError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &record):
+		return "the receiver does not speak TLS on this port"
+	case errors.As(err, &op) && op.Op == "remote error":
+		return "the receiver refused the TLS handshake" + alertReason(op.Err)
+	case strings.Contains(err.Error(), "unsupported protocol version"):
+		return "the receiver does not offer TLS 1.2 or later"
+	case strings.Contains(err.Error(), "tls: "):
+		return "the TLS handshake failed"
+	}
+	return ""
+}
+
+func (c *Client) certificateReason(err error) string {
+	var invalid x509.CertificateInvalidError
+	var host x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var check *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		// x509 calls both ends of a certificate's time expired.
+		if c.now().Before(invalid.Cert.NotBefore) {
+			return "TLS certificate is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.DateOnly)
+		}
+		return "TLS certificate expired on " + invalid.Cert.NotAfter.UTC().Format(time.DateOnly)
+	case errors.As(err, &host):
+		return "TLS certificate is not for " + host.Host
+	case errors.As(err, &authority) && bytes.Equal(authority.Cert.RawIssuer, authority.Cert.RawSubject):
+		return "TLS certificate is self-signed"
+	case errors.As(err, &authority):
+		return "TLS certificate is not signed by a trusted authority, or an intermediate certificate is missing"
+	case errors.As(err, &invalid), errors.As(err, &check):
+		return "TLS certificate is not valid for this use"
+	}
+	return ""
+}
+
+// alertReason puts an alert (RFC 8446, 6.2) into words. The type with its
+// number is not exported, so it is found by its text.
+func alertReason(err error) string {
+	for number, words := range map[tls.AlertError]string{
+		40:  "nothing that both sides support",
+		42:  "it does not accept our certificate",
+		48:  "it does not know our certificate's authority",
+		49:  "access denied",
+		70:  "it does not offer TLS 1.2 or later",
+		71:  "it asks for more security",
+		80:  "an internal error of the receiver",
+		112: "it does not know this host name",
+		116: "it asks for a client certificate",
+		120: "no common application protocol",
+	} {
+		if err.Error() == number.Error() {
+			return ": " + words
+		}
 	}
 	return ""
 }
