@@ -63,7 +63,7 @@ func TestEventsTakeTheLaneOfTheirEndpointAndWaitForAnOpenCircuit(t *testing.T) {
 	slow := dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
 	open := dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
 	draining := dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
-	circuit := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute}
+	circuit := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
 	for _, c := range []struct {
 		e    *webhook.Endpoint
 		next webhook.Routing

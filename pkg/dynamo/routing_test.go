@@ -17,7 +17,7 @@ import (
 
 func openAt(at value.Time) webhook.Routing {
 	return webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
-		State: webhook.CircuitOpen, OpenedAt: at, ProbeAt: at.Add(time.Minute), Interval: time.Minute,
+		State: webhook.CircuitOpen, OpenedAt: at, ProbeAt: at.Add(time.Minute), IntervalMs: time.Minute.Milliseconds(),
 	}}
 }
 

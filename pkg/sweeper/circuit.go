@@ -103,7 +103,7 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep,
 	step.lane = e.Lane
 	step.probe, err = s.backlog.probe(ctx, e, max(now, e.Circuit.ProbeAt))
 	if err == nil && step.probe == nil {
-		err = s.postpone(ctx, *moved, now.Add(e.Circuit.Interval))
+		err = s.postpone(ctx, *moved, now.Add(e.Circuit.Interval()))
 	}
 	return step, err
 }

@@ -20,7 +20,7 @@ func (b *bench) at(d time.Duration) value.Time { return value.TimeOf(b.now.Add(d
 func (b *bench) open(t *testing.T, d time.Duration) {
 	t.Helper()
 	b.condition(t, webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
-		State: webhook.CircuitOpen, OpenedAt: b.at(0), ProbeAt: b.at(d), Interval: 4 * time.Minute,
+		State: webhook.CircuitOpen, OpenedAt: b.at(0), ProbeAt: b.at(d), IntervalMs: (4 * time.Minute).Milliseconds(),
 	}})
 }
 

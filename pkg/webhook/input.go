@@ -87,19 +87,11 @@ func (r Rules) ParseCreate(body []byte) (CreateWebhookEndpointDto, error) {
 		return CreateWebhookEndpointDto{}, err
 	}
 	c := checks{rules: r}
-	if dto.URL == nil {
-		c.add("url", fault.DetailRequired, "is required")
-	} else {
-		c.url(dto.URL)
-	}
-	if dto.Description != nil {
-		c.description(dto.Description)
-	}
-	if dto.Events == nil {
-		c.add("events", fault.DetailRequired, "is required")
-	} else {
-		c.events(*dto.Events)
-	}
+	c.refuse(dto.URL == nil, "url", fault.DetailRequired, "is required")
+	c.url(dto.URL)
+	c.description(dto.Description)
+	c.refuse(dto.Events == nil, "events", fault.DetailRequired, "is required")
+	c.events(dto.Events)
 	c.within("retryCount", dto.RetryCount, 0, MaxRetryCount)
 	c.within("timeoutSeconds", dto.TimeoutSeconds, MinTimeoutSeconds, MaxTimeoutSeconds)
 	return dto, c.err()
@@ -111,40 +103,29 @@ func (r Rules) ParseUpdate(body []byte) (EndpointChange, error) {
 	if err := strictjson.Unmarshal(body, &in); err != nil {
 		return EndpointChange{}, err
 	}
-	c := checks{rules: r}
-	for _, fixed := range []struct {
-		name  string
-		given bool
-	}{{"retryCount", in.RetryCount.Given}, {"timeoutSeconds", in.TimeoutSeconds.Given}} {
-		if fixed.given {
-			c.add(fixed.name, fault.DetailNotAllowed, "is set when the endpoint is created and cannot be changed")
-		}
-	}
-	dto := in.EndpointChange
-	for _, kept := range []struct {
-		name string
-		null bool
-	}{{"url", dto.URL.Null}, {"events", dto.Events.Null}, {"status", dto.Status.Null}} {
-		if kept.null {
-			c.add(kept.name, fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
-		}
-	}
-	if has(dto.URL) {
-		c.url(&dto.URL.Value)
-	}
-	if has(dto.Description) {
-		c.description(&dto.Description.Value)
-	}
-	if has(dto.Events) {
-		c.events(dto.Events.Value)
-	}
-	if has(dto.Status) && !slices.Contains(Status.Values(""), string(dto.Status.Value)) {
-		c.add("status", fault.DetailFormat, "must be ACTIVE or PAUSED")
-	}
+	c, dto := checks{rules: r}, in.EndpointChange
+	const fixed = "is set when the endpoint is created and cannot be changed"
+	c.refuse(in.RetryCount.Given, "retryCount", fault.DetailNotAllowed, fixed)
+	c.refuse(in.TimeoutSeconds.Given, "timeoutSeconds", fault.DetailNotAllowed, fixed)
+	const kept = "cannot be cleared: leave it out to keep it"
+	c.refuse(dto.URL.Null, "url", fault.DetailNotAllowed, kept)
+	c.refuse(dto.Events.Null, "events", fault.DetailNotAllowed, kept)
+	c.refuse(dto.Status.Null, "status", fault.DetailNotAllowed, kept)
+	c.url(given(&dto.URL))
+	c.description(given(&dto.Description))
+	c.events(given(&dto.Events))
+	status := given(&dto.Status)
+	c.refuse(status != nil && !slices.Contains(Status.Values(""), string(*status)), "status", fault.DetailFormat, "must be ACTIVE or PAUSED")
 	return dto, c.err()
 }
 
-func has[T any](p account.Patch[T]) bool { return p.Given && !p.Null }
+// given is the value of a field that is given and not cleared; otherwise nil.
+func given[T any](p *account.Patch[T]) *T {
+	if p.Given && !p.Null {
+		return &p.Value
+	}
+	return nil
+}
 
 // NewEndpoint makes an endpoint of the application. seal encrypts the
 // secret's text for a purpose; the text itself is returned for the
@@ -167,8 +148,9 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 }
 
 // Update returns the endpoint after a change; the same endpoint when nothing
-// differs. How it does is judged anew after another url or an activation, and
-// an open circuit is probed at once. DISABLED is the service's to set and refused unless it stands.
+// differs. After another url or an activation its health starts anew, and an
+// open circuit is probed at once. Only the service sets DISABLED, so it is
+// refused unless the endpoint is DISABLED.
 func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error) {
 	next := *e
 	if dto.URL.Given {
@@ -199,7 +181,8 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 	return &next, nil
 }
 
-// checks collects what is wrong with a body. Texts are trimmed in place.
+// checks collects the faults of a body. Texts are trimmed in place, and a
+// field that is nil is not checked.
 type checks struct {
 	rules   Rules
 	details fault.Details
@@ -209,9 +192,18 @@ func (c *checks) add(field, code, format string, args ...any) {
 	c.details.Add(fault.InBody, field, code, format, args...)
 }
 
+func (c *checks) refuse(when bool, field, code, message string) {
+	if when {
+		c.add(field, code, "%s", message)
+	}
+}
+
 func (c *checks) err() error { return c.details.Err() }
 
 func (c *checks) description(text *string) {
+	if text == nil {
+		return
+	}
 	*text = strings.TrimSpace(*text)
 	if utf8.RuneCountInString(*text) > account.MaxDescription {
 		c.add("description", fault.DetailOutOfRange, "must have at most %d characters", account.MaxDescription)
@@ -219,6 +211,9 @@ func (c *checks) description(text *string) {
 }
 
 func (c *checks) url(text *string) {
+	if text == nil {
+		return
+	}
 	*text = strings.TrimSpace(*text)
 	u, err := url.Parse(*text)
 	switch {
@@ -237,7 +232,11 @@ func (c *checks) url(text *string) {
 	}
 }
 
-func (c *checks) events(types []string) {
+func (c *checks) events(given *[]string) {
+	if given == nil {
+		return
+	}
+	types := *given
 	if len(types) < 1 || len(types) > MaxSubscriptions {
 		c.add("events", fault.DetailOutOfRange, "must have 1 to %d entries", MaxSubscriptions)
 		return

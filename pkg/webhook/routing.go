@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -43,40 +41,19 @@ const (
 // Circuit keeps a failing endpoint from being asked for every event. It is
 // written on transitions only.
 type Circuit struct {
-	State    CircuitState
-	OpenedAt value.Time
-	ProbeAt  value.Time    // of the next probe, while OPEN
-	Interval time.Duration // before ProbeAt; whole milliseconds
-	ClosedAt *value.Time   // while DRAINING
-}
-
-// circuitAtRest is a circuit as JSON.
-type circuitAtRest struct {
 	State      CircuitState `json:"state"`
 	OpenedAt   value.Time   `json:"openedAt"`
-	ProbeAt    value.Time   `json:"probeAt"`
-	IntervalMs int64        `json:"intervalMs"`
-	ClosedAt   *value.Time  `json:"closedAt,omitzero"`
+	ProbeAt    value.Time   `json:"probeAt"`           // of the next probe, while OPEN
+	IntervalMs int64        `json:"intervalMs"`        // before ProbeAt
+	ClosedAt   *value.Time  `json:"closedAt,omitzero"` // while DRAINING
 }
 
-// MarshalJSON implements [json.Marshaler].
-func (c *Circuit) MarshalJSON() ([]byte, error) {
-	return json.Marshal(circuitAtRest{c.State, c.OpenedAt, c.ProbeAt, c.Interval.Milliseconds(), c.ClosedAt})
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (c *Circuit) UnmarshalJSON(b []byte) error {
-	var r circuitAtRest
-	if err := json.Unmarshal(b, &r); err != nil {
-		return err
-	}
-	*c = Circuit{r.State, r.OpenedAt, r.ProbeAt, time.Duration(r.IntervalMs) * time.Millisecond, r.ClosedAt}
-	return nil
-}
+// Interval is the time before ProbeAt.
+func (c *Circuit) Interval() time.Duration { return time.Duration(c.IntervalMs) * time.Millisecond }
 
 // openCircuit is a circuit that opens.
 func openCircuit(now value.Time) *Circuit {
-	return &Circuit{State: CircuitOpen, OpenedAt: now, ProbeAt: now.Add(ProbeInterval), Interval: ProbeInterval}
+	return &Circuit{State: CircuitOpen, OpenedAt: now, ProbeAt: now.Add(ProbeInterval), IntervalMs: ProbeInterval.Milliseconds()}
 }
 
 // Open reports whether the circuit holds events.
@@ -108,15 +85,15 @@ func (c *Circuit) OwnerReset(now value.Time) *Circuit {
 		return c.Drain(now)
 	}
 	next := *c
-	next.ProbeAt, next.Interval = now, ProbeInterval
+	next.ProbeAt, next.IntervalMs = now, ProbeInterval.Milliseconds()
 	return &next
 }
 
 // probeFailed returns the circuit after a probe that failed.
 func (c *Circuit) probeFailed(now value.Time) *Circuit {
 	next := *c
-	next.Interval = min(2*c.Interval, MaxProbeInterval)
-	next.ProbeAt = now.Add(next.Interval)
+	next.IntervalMs = min(2*c.IntervalMs, MaxProbeInterval.Milliseconds())
+	next.ProbeAt = now.Add(next.Interval())
 	return &next
 }
 
@@ -125,8 +102,10 @@ func (c *Circuit) Equal(o *Circuit) bool {
 	if c == nil || o == nil {
 		return c == o
 	}
-	sameClosed := !before(c.ClosedAt, o.ClosedAt) && !before(o.ClosedAt, c.ClosedAt)
-	return sameClosed && c.State == o.State && c.OpenedAt == o.OpenedAt && c.ProbeAt == o.ProbeAt && c.Interval == o.Interval
+	a, b := *c, *o
+	sameClosed := !before(a.ClosedAt, b.ClosedAt) && !before(b.ClosedAt, a.ClosedAt)
+	a.ClosedAt, b.ClosedAt = nil, nil
+	return sameClosed && a == b
 }
 
 // Lane is the queue that an endpoint's deliveries take.

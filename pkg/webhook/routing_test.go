@@ -28,13 +28,13 @@ func recent(attempts, failed, slow int) webhook.Health {
 }
 
 func openSince(span, interval time.Duration) *webhook.Circuit {
-	return &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now.Add(-span), ProbeAt: now, Interval: interval}
+	return &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now.Add(-span), ProbeAt: now, IntervalMs: interval.Milliseconds()}
 }
 
 func draining() *webhook.Circuit { return openSince(time.Hour, time.Minute).Drain(now - 1000) }
 
 func TestCircuitIsJudgedByItsRules(t *testing.T) {
-	opened := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute}
+	opened := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
 	probed := func(span, interval time.Duration) *webhook.Circuit {
 		c := *openSince(span, interval)
 		c.ProbeAt = now.Add(interval)

@@ -52,7 +52,7 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 	}
 	rcv.requests(t, 11)
 	c := h.condition(t, e)
-	if wait := c.Circuit.ProbeAt.Std().Sub(c.Circuit.OpenedAt.Std()); wait != time.Minute || c.Circuit.Interval != time.Minute || c.Lane != webhook.LaneSlow {
+	if wait := c.Circuit.ProbeAt.Std().Sub(c.Circuit.OpenedAt.Std()); wait != time.Minute || c.Circuit.Interval() != time.Minute || c.Lane != webhook.LaneSlow {
 		t.Errorf("condition %+v, circuit %+v; want a probe after a minute", c, c.Circuit)
 	}
 	held, left := h.deliver(t, e)
@@ -136,7 +136,7 @@ func (h *harness) open(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	t.Helper()
 	now := value.TimeOf(h.clock())
 	h.setCondition(t, e, func(c *webhook.Routing) {
-		c.Circuit = &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute}
+		c.Circuit = &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
 	})
 	row := h.event(t, e)
 	h.handle(t, h.Worker, h.receive(t)...)
@@ -159,7 +159,7 @@ func TestFailedProbeHoldsItsRowAgainAndDoublesTheWait(t *testing.T) {
 			t.Errorf("row %+v", got)
 		}
 		c := h.condition(t, e).Circuit
-		if wait := c.ProbeAt.Std().Sub(h.clock()).Round(time.Second); c.Interval != want || wait != want {
+		if wait := c.ProbeAt.Std().Sub(h.clock()).Round(time.Second); c.Interval() != want || wait != want {
 			t.Errorf("after probe %d: %+v, the next in %s; want %s", i+1, c, wait, want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestLastProbeOfARowEndsIt(t *testing.T) {
 	row := h.open(t, e)
 	h.probe(t, row)
 	h.row(t, row, webhook.DeliveryFailed, 1)
-	if c := h.condition(t, e).Circuit; !c.Open() || c.Interval != 2*time.Minute {
+	if c := h.condition(t, e).Circuit; !c.Open() || c.Interval() != 2*time.Minute {
 		t.Errorf("circuit %+v, want it open for 2 minutes more", c)
 	}
 }

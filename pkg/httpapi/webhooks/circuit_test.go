@@ -19,7 +19,7 @@ func (b *bench) trip(t *testing.T, item string) webhook.Routing {
 	t.Helper()
 	e, now := b.stored(t, item), value.TimeOf(b.now)
 	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
-		State: webhook.CircuitOpen, OpenedAt: now.Add(-time.Hour), ProbeAt: now.Add(30 * time.Minute), Interval: 32 * time.Minute,
+		State: webhook.CircuitOpen, OpenedAt: now.Add(-time.Hour), ProbeAt: now.Add(30 * time.Minute), IntervalMs: (32 * time.Minute).Milliseconds(),
 	}}
 	if ok, err := b.table.SetRouting(t.Context(), b.org, e.ID, e.Routing(), condition); !ok || err != nil {
 		t.Fatalf("SetRouting: %t, %v", ok, err)

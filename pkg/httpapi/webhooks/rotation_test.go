@@ -115,7 +115,7 @@ func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
 	item := b.endpoint(t, minimal)
 	e, now := b.stored(t, item), value.TimeOf(b.now)
 	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
-		State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), Interval: time.Minute,
+		State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds(),
 	}}
 	if ok, err := b.table.SetRouting(t.Context(), b.org, e.ID, e.Routing(), condition); !ok || err != nil {
 		t.Fatal(ok, err)
