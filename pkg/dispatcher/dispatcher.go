@@ -1,11 +1,13 @@
-// Package dispatcher turns the table's stream into deliveries: for every change
-// it derives the events, keeps each event's payload once and a row for each
-// endpoint that subscribes to it, and sends the rows' messages to the worker.
-// Doing a batch again makes the same events and rows and loses nothing,
-// whatever step the last try came to: a message may be sent twice, never not
-// at all. Endpoints are read again after rows were written HELD, so that none
-// is left behind by an owner who activates and recovers meanwhile. What an
-// event is, is left to package commerce; attempts are left to the worker.
+// Package dispatcher turns the table's stream into deliveries. It derives the
+// events of each change, keeps each event's payload once and a delivery for
+// each endpoint that subscribes to it, and sends the messages of the deliveries
+// to the worker.
+//
+// To repeat a batch makes the same events and deliveries and loses nothing,
+// wherever the last try ended: a message may be sent twice, never not at all.
+// The endpoints of deliveries that were written HELD are read once more, since
+// their owner may have activated them and recovered meanwhile. Package commerce
+// says what an event is; the worker makes the attempts.
 package dispatcher
 
 import (
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -24,36 +27,36 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// consumer is how the dispatcher signs what it parks.
+// consumer names the dispatcher in the records that it parks.
 const consumer = "dispatcher"
 
-// Endpoints tells who subscribes, and what an endpoint has counted.
+// Endpoints reads the endpoints of an organization, and their counters.
 type Endpoints interface {
 	Directory(ctx context.Context, org value.ID) (*webhook.Directory, error)
 	Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
 }
 
-// Rows keeps events. What is there already stays; CreateRows returns it by the
-// position of its row, nil where the row was created. PutRow fails with
-// [fault.ErrChanged] when somebody else was faster.
-type Rows interface {
+// Deliveries keeps payloads and deliveries. Those that exist already stay;
+// CreateDeliveries returns them by position, and nil for the created ones.
+// PutDelivery fails with [fault.ErrChanged] when another writer was faster.
+type Deliveries interface {
 	PutPayloads(ctx context.Context, payloads []webhook.Payload) error
-	CreateDeliveries(ctx context.Context, rows []*webhook.Delivery) (existing []*webhook.Delivery, err error)
+	CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) (existing []*webhook.Delivery, err error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
 }
 
 // Store is what a dispatcher keeps its state in.
 type Store interface {
 	Endpoints
-	Rows
+	Deliveries
 }
 
-// Queue sends messages to the worker, in the lane that the endpoints take.
+// Queue sends messages to the worker, in the lane of their endpoints.
 type Queue interface {
-	Send(ctx context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Delivery) error
+	Send(ctx context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error
 }
 
-// Parker takes a stream record that cannot be processed, whole.
+// Parker keeps a stream record that cannot be processed, whole.
 type Parker interface {
 	Park(ctx context.Context, consumer string, record events.DynamoDBEventRecord, cause error) error
 }
@@ -72,16 +75,42 @@ func New(store Store, q Queue, park Parker, clock func() time.Time, logger *slog
 	return &Dispatcher{store: store, queue: q, park: park, clock: clock, logger: logger}
 }
 
-// change is one stream record on its way.
+// change is one stream record and its events.
 type change struct {
 	record *events.DynamoDBEventRecord
 	events []addressed
-	err    error
+	err    error // why it is not dispatched
 }
 
-// Handle dispatches a batch. A passing fault fails the batch from the first
-// record that met it, and the stream delivers the rest again; a record that
-// cannot be processed is parked and the others go on.
+// addressed is an event with the endpoints that subscribe to it.
+type addressed struct {
+	commerce.WebhookPayload
+	disabled *webhook.Endpoint // of an event about this endpoint, which only the application's others get
+
+	directory  *webhook.Directory
+	subscribed []*webhook.Endpoint
+}
+
+// fail notes why the change is not dispatched. A fault that passes replaces one
+// of the change's own, which would park it.
+func (c *change) fail(err error) {
+	if err != nil && (c.err == nil || fault.Is(err, fault.Unavailable)) {
+		c.err = err
+	}
+}
+
+// deliveries counts the deliveries of a change.
+func (c *change) deliveries() int {
+	n := 0
+	for i := range c.events {
+		n += len(c.events[i].subscribed)
+	}
+	return n
+}
+
+// Handle dispatches a batch. A fault that passes fails the batch from the first
+// record that met it, and the stream delivers the rest again. A record that
+// cannot be processed is parked, and the others continue.
 func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	changes := make([]*change, len(batch.Records))
 	for i := range batch.Records {
@@ -103,7 +132,7 @@ func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (ev
 }
 
 // parked parks a record that failed for a reason of its own, and reports
-// whether that is done. A context that has ended is no such reason.
+// whether it did. The end of a context is no such reason.
 func (d *Dispatcher) parked(ctx context.Context, c *change) bool {
 	if fault.Is(c.err, fault.Unavailable) || ctx.Err() != nil {
 		return false
@@ -116,13 +145,17 @@ func (d *Dispatcher) parked(ctx context.Context, c *change) bool {
 	return true
 }
 
-// derive returns the events that a stream record means.
+// recovered makes an error of a panic: bad data parks its record and does not
+// stop the function.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+// derive returns the events of a stream record.
 func (d *Dispatcher) derive(ctx context.Context, r *events.DynamoDBEventRecord) (found []addressed, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	switch dynamo.StreamType(r) {
 	case dynamo.StreamRecord:
 		c, err := dynamo.DecodeRecordChange(r)
@@ -154,5 +187,59 @@ func (d *Dispatcher) disabled(ctx context.Context, r *events.DynamoDBEventRecord
 	if err != nil || payload == nil {
 		return nil, err
 	}
-	return []addressed{{WebhookPayload: *payload, of: next}}, nil
+	return []addressed{{WebhookPayload: *payload, disabled: next}}, nil
+}
+
+// address finds the endpoints of every event. An organization's endpoints are
+// read once, and only for this batch, so that a change of them holds for the
+// next one.
+func (d *Dispatcher) address(ctx context.Context, changes []*change) {
+	type result struct {
+		*webhook.Directory
+		err error
+	}
+	directories := map[value.ID]*result{}
+	var group errgroup.Group
+	group.SetLimit(maxReads)
+	for _, c := range changes {
+		if len(c.events) == 0 || directories[c.events[0].OrganizationID] != nil {
+			continue
+		}
+		org, read := c.events[0].OrganizationID, &result{}
+		directories[org] = read
+		group.Go(func() error {
+			read.Directory, read.err = d.store.Directory(ctx, org)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in directories
+	for _, c := range changes {
+		for i := range c.events {
+			read := directories[c.events[i].OrganizationID]
+			if read.err != nil {
+				c.fail(read.err)
+				break
+			}
+			c.events[i].address(read.Directory)
+		}
+	}
+}
+
+// maxReads is the organizations whose endpoints are read at a time.
+const maxReads = 8
+
+func (a *addressed) address(directory *webhook.Directory) {
+	a.directory = directory
+	for _, e := range directory.Endpoints {
+		if directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && a.reaches(e) {
+			a.subscribed = append(a.subscribed, e)
+		}
+	}
+}
+
+func (a *addressed) reaches(e *webhook.Endpoint) bool {
+	if a.disabled != nil && (e.ApplicationID != a.disabled.ApplicationID || e.ID == a.disabled.ID) {
+		return false
+	}
+	return commerce.Matches(e.SubscribedEvents, a.Type)
 }

@@ -3,70 +3,55 @@ package dispatcher
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 const (
-	// roundRows is about how many rows are written and sent together; a change
-	// that has more is a round of its own. It bounds what a batch holds in
-	// memory, however many endpoints its events reach.
-	roundRows = 1000
-	// reserve is the time that must be left for another round.
-	reserve = 10 * time.Second
+	// maxRound is about how many deliveries are written and sent together; a
+	// change that has more is a round of its own. It bounds the memory of a
+	// batch, however many endpoints its events reach.
+	maxRound = 1000
+	// roundTime is the time that must be left for another round.
+	roundTime = 10 * time.Second
 )
 
-// errLate leaves the rest of a batch to its next try, which finds what this
-// one has done.
+// errLate leaves the rest of a batch to its next try, which finds the
+// deliveries that this one has written.
 var errLate = fault.Busy(errors.New("too little time is left for the rest of the batch"))
 
-// dispatch writes and sends the events of all changes, in rounds.
+// dispatch writes and sends the deliveries of all changes, in rounds.
 func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
 	var round []*change
-	rows, done := 0, false
+	size, done := 0, false
 	flush := func() {
 		if len(round) > 0 {
 			d.round(ctx, round)
-			round, rows, done = nil, 0, true
+			round, size, done = nil, 0, true
 		}
 	}
 	for _, c := range changes {
-		n := c.rows()
+		n := c.deliveries()
 		if c.err != nil || n == 0 {
 			continue
 		}
-		if rows+n > roundRows {
+		if size+n > maxRound {
 			flush()
 		}
-		if done && d.late(ctx) {
+		if done && deadline.Left(ctx) < roundTime {
 			c.fail(errLate)
 			return
 		}
-		round, rows = append(round, c), rows+n
+		round, size = append(round, c), size+n
 	}
 	flush()
-}
-
-func (d *Dispatcher) late(ctx context.Context) bool {
-	deadline, limited := ctx.Deadline()
-	return limited && deadline.Sub(d.clock()) < reserve
-}
-
-// rows counts the rows of a change.
-func (c *change) rows() int {
-	n := 0
-	for i := range c.events {
-		n += len(c.events[i].subscribed)
-	}
-	return n
 }
 
 // round dispatches changes together. When one of them cannot be processed,
@@ -80,7 +65,7 @@ func (d *Dispatcher) round(ctx context.Context, changes []*change) {
 			return
 		}
 	}
-	err := d.bring(ctx, b)
+	err := d.write(ctx, b)
 	if err != nil && !fault.Is(err, fault.Unavailable) && ctx.Err() == nil && len(changes) > 1 {
 		d.each(ctx, changes)
 		return
@@ -98,21 +83,17 @@ func (d *Dispatcher) each(ctx context.Context, changes []*change) {
 	}
 }
 
-// batch is what a round writes: a payload an event, and a row for each of its
-// endpoints, with the lane that the endpoint takes.
+// batch is what a round writes: a payload for each event, and a delivery for
+// each of its endpoints, with the endpoint's lane.
 type batch struct {
-	payloads []webhook.Payload
-	rows     []*webhook.Delivery
-	lanes    []webhook.Lane
+	payloads   []webhook.Payload
+	deliveries []*webhook.Delivery
+	lanes      []webhook.Lane
 }
 
-// add makes the payloads and rows of a change.
+// add makes the payloads and deliveries of a change.
 func (b *batch) add(c *change, now value.Time) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	for i := range c.events {
 		ev := &c.events[i]
 		if len(ev.subscribed) == 0 {
@@ -124,22 +105,23 @@ func (b *batch) add(c *change, now value.Time) (err error) {
 		}
 		b.payloads = append(b.payloads, webhook.Payload{OrganizationID: ev.OrganizationID, EventID: ev.ID, Body: body})
 		for _, e := range ev.subscribed {
-			b.rows = append(b.rows, webhook.NewDelivery(&ev.WebhookPayload, e, e.Hold(ev.directory.Applications[e.ApplicationID]), now))
+			hold := e.Hold(ev.directory.Applications[e.ApplicationID])
+			b.deliveries = append(b.deliveries, webhook.NewDelivery(&ev.WebhookPayload, e, hold, now))
 			b.lanes = append(b.lanes, e.Lane)
 		}
 	}
 	return nil
 }
 
-// bring writes payloads and rows and then sends the rows' messages, so that a
-// message finds both. A row that an earlier try has written is sent again as
-// long as no attempt shows that its message arrived.
-func (d *Dispatcher) bring(ctx context.Context, b *batch) error {
+// write writes payloads and deliveries and then sends the messages, so that the
+// worker finds both. A delivery that an earlier try has written is sent again
+// while no attempt shows that its message arrived.
+func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 	var existing []*webhook.Delivery
 	writing, inner := errgroup.WithContext(ctx)
 	writing.Go(func() error { return d.store.PutPayloads(inner, b.payloads) })
 	writing.Go(func() (err error) {
-		existing, err = d.store.CreateDeliveries(inner, b.rows)
+		existing, err = d.store.CreateDeliveries(inner, b.deliveries)
 		return err
 	})
 	if err := writing.Wait(); err != nil {
@@ -148,56 +130,56 @@ func (d *Dispatcher) bring(ctx context.Context, b *batch) error {
 	now := value.TimeOf(d.clock())
 	waiting := map[webhook.Lane][]*webhook.Delivery{}
 	var held []*webhook.Delivery
-	for i, row := range b.rows {
+	for i, delivery := range b.deliveries {
 		if existing[i] != nil {
-			row = existing[i]
+			delivery = existing[i]
 		}
 		switch {
-		case row.Unattempted():
-			waiting[b.lanes[i]] = append(waiting[b.lanes[i]], row)
-		case row.MayMissRecovery(now):
-			held = append(held, row)
+		case delivery.Unattempted():
+			waiting[b.lanes[i]] = append(waiting[b.lanes[i]], delivery)
+		case delivery.MayMissRecovery(now):
+			held = append(held, delivery)
 		}
 	}
-	if err := d.reconsider(ctx, held, waiting, now); err != nil {
+	if err := d.recheckHolds(ctx, held, waiting, now); err != nil {
 		return err
 	}
 	sending, inner := errgroup.WithContext(ctx)
-	for lane, rows := range waiting {
-		sending.Go(func() error { return d.queue.Send(inner, lane, now, rows...) })
+	for lane, deliveries := range waiting {
+		sending.Go(func() error { return d.queue.Send(inner, lane, now, deliveries...) })
 	}
 	return sending.Wait()
 }
 
-// reconsider looks again at the endpoints of rows that are HELD,
-// [webhook.Delivery.MayMissRecovery], and adds those that nothing holds any more to the
-// rows that wait for their message.
-func (d *Dispatcher) reconsider(ctx context.Context, held []*webhook.Delivery, waiting map[webhook.Lane][]*webhook.Delivery, now value.Time) error {
+// recheckHolds reads the endpoints of HELD deliveries again, for the reason
+// that [webhook.Delivery.MayMissRecovery] gives, and adds the deliveries that
+// nothing holds to those that wait for their message.
+func (d *Dispatcher) recheckHolds(ctx context.Context, held []*webhook.Delivery, waiting map[webhook.Lane][]*webhook.Delivery, now value.Time) error {
 	directories := map[value.ID]*webhook.Directory{}
-	for _, row := range held {
-		directory := directories[row.OrganizationID]
+	for _, delivery := range held {
+		directory := directories[delivery.OrganizationID]
 		if directory == nil {
-			read, err := d.store.Directory(ctx, row.OrganizationID)
+			read, err := d.store.Directory(ctx, delivery.OrganizationID)
 			if err != nil {
 				return err
 			}
-			directory, directories[row.OrganizationID] = read, read
+			directory, directories[delivery.OrganizationID] = read, read
 		}
-		i := slices.IndexFunc(directory.Endpoints, func(e *webhook.Endpoint) bool { return e.ID == row.EndpointID })
+		i := slices.IndexFunc(directory.Endpoints, func(e *webhook.Endpoint) bool { return e.ID == delivery.EndpointID })
 		if i < 0 {
 			continue
 		}
-		next := row.RecheckHold(directory.Endpoints[i], directory.Applications[row.ApplicationID], now)
+		e := directory.Endpoints[i]
+		next := delivery.RecheckHold(e, directory.Applications[delivery.ApplicationID], now)
 		if next == nil {
 			continue
 		}
-		switch _, err := d.store.PutDelivery(ctx, row, next); {
-		case errors.Is(err, fault.ErrChanged): // whoever was faster has sent it
+		switch _, err := d.store.PutDelivery(ctx, delivery, next); {
+		case errors.Is(err, fault.ErrChanged): // the other writer has sent it
 		case err != nil:
 			return err
 		default:
-			lane := directory.Endpoints[i].Lane
-			waiting[lane] = append(waiting[lane], next)
+			waiting[e.Lane] = append(waiting[e.Lane], next)
 		}
 	}
 	return nil
