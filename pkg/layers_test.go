@@ -73,7 +73,7 @@ var layers = map[string][]string{
 	"pkg/local/eventsource": {"pkg/pause"},
 	"pkg/local/faults":      {},
 	"pkg/local/processes":   {"pkg/local/child"},
-	"pkg/lab/meter":         {},
+	"pkg/lab/meter":         {"pkg/dynamo"},
 	"pkg/local/provision":   {"pkg/local/template"},
 	"pkg/lab/workload":      {"..."},
 	"pkg/lab/bench":         {"..."},

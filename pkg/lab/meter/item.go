@@ -6,9 +6,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
 )
 
-// The kinds of item that are told apart.
+// The kinds of item that are told apart, as [dynamo.KindOf] names them.
 const (
 	RecordItem      = "record"
 	TailItem        = "index tail"
@@ -31,42 +33,7 @@ func IndexItems() []string { return []string{TailItem, ManifestItem, ChunkItem, 
 type item = map[string]types.AttributeValue
 
 // kindOf tells an item's kind from its key.
-func kindOf(i item) string {
-	kind, rest, _ := strings.Cut(text(i["PK"]), "#")
-	sort := text(i["SK"])
-	switch kind {
-	case "RATE":
-		return RateItem
-	case "KEY":
-		return KeyItem
-	case "JOB":
-		return JobItem
-	case "IDX":
-		switch sort {
-		case "CHUNK":
-			return ChunkItem
-		case "JOB":
-			return JobItem
-		case "MANIFEST", "REBUILD":
-			return ManifestItem
-		}
-		return TailItem
-	case "ORG":
-		_, kind, _ = strings.Cut(rest, "#")
-		kind, _, _ = strings.Cut(kind, "#")
-		if known, ok := organizationKinds[kind]; ok {
-			return known
-		}
-	}
-	return OtherItem
-}
-
-// organizationKinds are the kinds by what follows the organization in a
-// partition key.
-var organizationKinds = map[string]string{
-	"PRODUCT": RecordItem, "CATEGORY": RecordItem, "ORDER": RecordItem, "CUSTOMER": RecordItem, "INVOICE": RecordItem,
-	"KEYS": KeyItem, "DEV": ApplicationItem, "EVENT": DeliveryItem, "PAYLOAD": PayloadItem, "COUNTERS": CountersItem, "STATS": HourItem,
-}
+func kindOf(i item) string { return dynamo.KindOf(text(i["PK"]), text(i["SK"])) }
 
 func text(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {

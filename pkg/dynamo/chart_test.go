@@ -1,0 +1,137 @@
+package dynamo_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// fillTable writes an item of each form.
+func fillTable(t *testing.T, table *dynamo.Table) {
+	t.Helper()
+	ctx, org, now := t.Context(), value.NewID(), value.TimeOf(time.Now())
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	app := dynamotest.Application(t, table, org)
+	stored, err := table.Application(ctx, org, app)
+	must(err)
+	name, scopes := "till", []string{"orders:read"}
+	key, credential := account.NewKey(stored, value.NewID(), account.CreateApiKeyDto{Name: &name, Scopes: &scopes}, now)
+	must(table.CreateKey(ctx, org, key.APIKey, credential))
+
+	e, gone := dynamotest.Endpoint(t, table, org, app, "*"), dynamotest.Endpoint(t, table, org, app, "*")
+	must(table.CreateRecovery(ctx, makeRecovery(e), now))
+	_, err = table.SetRouting(ctx, org, e.ID, e.Routing(), webhook.Routing{Circuit: &webhook.Circuit{OpenedAt: now, ProbeAt: now}})
+	must(err)
+	_, err = table.DeleteEndpoint(ctx, org, gone.ID, func(*webhook.Endpoint) error { return nil })
+	must(err)
+	dynamotest.Count(t, table, org, e.ID, now, webhook.Attempt{})
+	dynamotest.Count(t, table, org, e.ID, now.Add(2*time.Hour), webhook.Attempt{})
+	_, err = table.TakePermit(ctx, org, e.ID, "worker", now, now.Add(time.Minute))
+	must(err)
+	for _, d := range []webhook.Delivery{
+		{Status: webhook.DeliveryPending, DueAt: &now},
+		{Status: webhook.DeliveryFailed},
+		{Status: webhook.DeliveryHeld, HeldReason: webhook.HeldCircuitOpen},
+	} {
+		d.ID, d.OrganizationID, d.EndpointID, d.CreatedAt, d.UpdatedAt = value.NewID(), org, e.ID, now, now
+		_, err := table.CreateDelivery(ctx, &d)
+		must(err)
+	}
+	must(table.PutPayload(ctx, org, value.NewID(), []byte("{}")))
+
+	record := commerce.Stored{OrganizationID: org, Kind: commerce.KindOrder, ID: value.NewID(), Revision: now, Doc: []byte("{}")}
+	must(table.PutRecord(ctx, nil, &record))
+	tombstone := commerce.Stored{OrganizationID: org, Kind: commerce.KindOrder, ID: value.NewID(), Revision: now, Deleted: true}
+	must(table.PutRecord(ctx, nil, &tombstone))
+	_, _, err = table.ReplaceWindow(ctx, "application", 0, window.Window{Version: 1})
+	must(err)
+
+	must(table.RegisterOrganization(ctx, org))
+	must(table.RequestJob(ctx, org, "orders", now))
+	_, err = table.AppendTail(ctx, org, "orders", fixed([]byte("x")))
+	must(err)
+	for _, which := range []string{index.LiveManifest, index.RebuildManifest} {
+		_, err = table.PutManifest(ctx, org, "orders", which, index.StoredManifest{Version: 1})
+		must(err)
+	}
+	_, err = table.PutChunk(ctx, org, "orders", index.StoredChunk{Number: 1, ContentID: 1, Body: []byte("x")}, 0)
+	must(err)
+}
+
+func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	fillTable(t, dynamo.New(client, name, time.Now))
+	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(it map[string]types.AttributeValue, name string) string {
+		s, _ := it[name].(*types.AttributeValueMemberS)
+		if s == nil {
+			return ""
+		}
+		return s.Value
+	}
+	type seen struct{ item, indexed, expires bool }
+	found := map[string]*seen{}
+	for _, it := range out.Items {
+		var form dynamo.Form
+		for _, f := range dynamo.Chart() {
+			if f.Matches(text(it, "PK"), text(it, "SK")) {
+				form = f
+				break
+			}
+		}
+		if form.Type != text(it, "t") || form.Type == "" {
+			t.Errorf("the item %v has the key of %+v", it, form)
+			continue
+		}
+		s := found[form.Item]
+		if s == nil {
+			s = &seen{}
+			found[form.Item] = s
+		}
+		s.item = true
+		if pk := text(it, "GSI1PK"); pk != "" {
+			s.indexed = true
+			if at := (&dynamo.Form{PK: form.GSI1PK, SK: form.GSI1SK}); !at.Matches(pk, text(it, "GSI1SK")) {
+				t.Errorf("%s: GSI1 has %s %s, want %s %s", form.Item, pk, text(it, "GSI1SK"), form.GSI1PK, form.GSI1SK)
+			}
+		}
+		s.expires = s.expires || it["expiresAtEpoch"] != nil
+	}
+	charted := map[string]bool{}
+	for _, f := range dynamo.Chart() {
+		charted[f.Type] = true
+		if s := found[f.Item]; s == nil || s.indexed != (f.GSI1PK != "") || s.expires != f.Expires {
+			t.Errorf("%s: got %+v, want in GSI1 %t, expires %t", f.Item, s, f.GSI1PK != "", f.Expires)
+		}
+	}
+	keys, err := os.ReadFile("keys.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\ttype\w+ += "(\w+)"$`).FindAllSubmatch(keys, -1) {
+		if !charted[string(m[1])] {
+			t.Errorf("the chart lacks the item type %s", m[1])
+		}
+	}
+}
