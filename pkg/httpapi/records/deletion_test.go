@@ -108,7 +108,7 @@ func TestDeletionsAreForgottenAfterNinetyDays(t *testing.T) {
 	w.advance(24 * time.Hour)
 	young := w.remove(commerce.KindOrder, numbered(2))
 	w.settle()
-	w.fold(w.lists.Deletions)
+	w.flush(w.lists.Deletions)
 	w.set(old.Revision.Std().Add(commerce.TombstoneAge - time.Second))
 	api := w.serve()
 	ask(t, api, user(), "/api/deletions").expectDeletions(t, young, old)

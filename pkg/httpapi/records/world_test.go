@@ -118,9 +118,9 @@ func (w *world) settle() {
 	w.advance(views.Freshness)
 }
 
-// fold moves what the tail of a list holds into segments, as happens within a
+// flush moves the tail of a list into segments, as happens within a
 // day.
-func (w *world) fold(list *index.List) {
+func (w *world) flush(list *index.List) {
 	w.t.Helper()
 	if err := w.table.RequestJob(w.t.Context(), ours, list.Name, value.TimeOf(w.clock())); err != nil {
 		w.t.Fatal(err)

@@ -101,7 +101,7 @@ func (c *Compactor) Run(ctx context.Context, org value.ID, name string) (more bo
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		defer cancel()
 		_, _ = c.storage.EndJob(ctx, taken, new(value.TimeOf(c.clock())))
-		return false, fmt.Errorf("maintain %s: %w", name, err)
+		return false, fmt.Errorf("compact %s: %w", name, err)
 	}
 	return c.storage.EndJob(ctx, taken, next)
 }

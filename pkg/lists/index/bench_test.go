@@ -27,8 +27,8 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// plant is an index whose table tells what it consumes.
-type plant struct {
+// harness is an index whose table tells what it consumes.
+type harness struct {
 	table *dynamo.Table
 	meter *meter.Meter
 	lists *index.Lists
@@ -37,28 +37,28 @@ type plant struct {
 	jobs  map[string]bool // lists of which a job was started
 }
 
-func newPlant(b *testing.B) *plant {
+func newHarness(b *testing.B) *harness {
 	b.Helper()
-	p := &plant{meter: meter.New(), org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), jobs: map[string]bool{}}
+	p := &harness{meter: meter.New(), org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), jobs: map[string]bool{}}
 	client, name := dynamotest.Client(b)
 	p.table = dynamo.New(dynamodb.New(client.Options(), p.meter.Measure), name, p.clock)
 	p.lists = index.NewLists(p.table, dynamo.Shards)
 	return p
 }
 
-func (p *plant) clock() time.Time { return p.now }
+func (p *harness) clock() time.Time { return p.now }
 
-func (p *plant) Send(_ context.Context, _ value.ID, list string) error {
+func (p *harness) Send(_ context.Context, _ value.ID, list string) error {
 	p.jobs[list] = true
 	return nil
 }
 
-func (p *plant) maintainer() *compactor.Compactor {
+func (p *harness) compactor() *compactor.Compactor {
 	return compactor.New(p.table, p.lists.All(), p.clock, slog.New(slog.DiscardHandler))
 }
 
 // order is the n-th of a million orders over 24 months, the newest now.
-func (p *plant) order(n, of int, revision int64) columnar.Document {
+func (p *harness) order(n, of int, revision int64) columnar.Document {
 	r := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // data of a benchmark
 	schema := p.lists.Records[commerce.KindOrder].Schema
 	placed := p.now.AddDate(-2, 0, 0).UnixMilli() + int64(n)*(p.now.Sub(p.now.AddDate(-2, 0, 0)).Milliseconds()/int64(of))
@@ -79,7 +79,7 @@ func (p *plant) order(n, of int, revision int64) columnar.Document {
 }
 
 // sealOrders makes an index of so many orders, each month sealed.
-func (p *plant) sealOrders(b *testing.B, count int) {
+func (p *harness) sealOrders(b *testing.B, count int) {
 	b.Helper()
 	list := p.lists.Records[commerce.KindOrder]
 	const page = 1000
@@ -94,7 +94,7 @@ func (p *plant) sealOrders(b *testing.B, count int) {
 		}
 		return documents, next, nil
 	}
-	if err := ops.Rebuild(b.Context(), p.table, p.maintainer(), index.Key{Org: p.org, List: list}, func(int, int) {}); err != nil {
+	if err := ops.Rebuild(b.Context(), p.table, p.compactor(), index.Key{Org: p.org, List: list}, func(int, int) {}); err != nil {
 		b.Fatal(err)
 	}
 	p.drain(b)
@@ -115,7 +115,7 @@ func cpu() time.Duration {
 func BenchmarkColdList(b *testing.B) {
 	for _, count := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := newPlant(b)
+			p := newHarness(b)
 			p.sealOrders(b, count)
 			list := p.lists.Records[commerce.KindOrder]
 			placedAt := list.Schema.Col("placedAt")
@@ -133,7 +133,7 @@ func BenchmarkColdList(b *testing.B) {
 	}
 }
 
-func (p *plant) cold(b *testing.B, list *index.List, q columnar.Query) {
+func (p *harness) cold(b *testing.B, list *index.List, q columnar.Query) {
 	b.ReportAllocs()
 	p.meter.Reset()
 	var busy time.Duration
@@ -156,7 +156,7 @@ func (p *plant) cold(b *testing.B, list *index.List, q columnar.Query) {
 func BenchmarkWarmList(b *testing.B) {
 	for _, count := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := newPlant(b)
+			p := newHarness(b)
 			p.sealOrders(b, count)
 			list := p.lists.Records[commerce.KindOrder]
 			q := columnar.Query{Filter: columnar.In(list.Schema.Col("status"), "PENDING"), OrderBy: list.Schema.Col("placedAt"), Desc: true, Limit: 20}
@@ -206,7 +206,7 @@ func BenchmarkWriteUnits(b *testing.B) {
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			for b.Loop() {
-				p := newPlant(b)
+				p := newHarness(b)
 				p.write(b, row.batch, row.records, row.among, row.every)
 				p.drain(b)
 				units := p.meter.Total()
@@ -225,7 +225,7 @@ func (u unparked) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord
 }
 
 // write feeds a writer with changes of orders, and does the jobs that it starts.
-func (p *plant) write(b *testing.B, batch, records, among int, every time.Duration) {
+func (p *harness) write(b *testing.B, batch, records, among int, every time.Duration) {
 	list, random := p.lists.Records[commerce.KindOrder], rand.New(rand.NewPCG(1, 2)) //nolint:gosec // as above
 	n := 0
 	decode := func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
@@ -236,7 +236,7 @@ func (p *plant) write(b *testing.B, batch, records, among int, every time.Durati
 		d := p.order(order, among, int64(n))
 		return indexer.Changes(p.org, list, d.Revision, nil, &d), nil
 	}
-	writer, maintainer := indexer.New(p.table, decode, unparked{b}, p, slog.New(slog.DiscardHandler)), p.maintainer()
+	writer, maintainer := indexer.New(p.table, decode, unparked{b}, p, slog.New(slog.DiscardHandler)), p.compactor()
 	for n < records {
 		var e events.DynamoDBEvent
 		for range batch {
@@ -258,7 +258,7 @@ func (p *plant) write(b *testing.B, batch, records, among int, every time.Durati
 	}
 }
 
-func (p *plant) run(b *testing.B, m *compactor.Compactor, list *index.List) {
+func (p *harness) run(b *testing.B, m *compactor.Compactor, list *index.List) {
 	for more := true; more; {
 		var err error
 		if more, err = m.Run(b.Context(), p.org, list.Name); err != nil {
@@ -268,8 +268,8 @@ func (p *plant) run(b *testing.B, m *compactor.Compactor, list *index.List) {
 }
 
 // drain does the jobs that are due later: the last fold and the last counts.
-func (p *plant) drain(b *testing.B) {
-	list, m := p.lists.Records[commerce.KindOrder], p.maintainer()
+func (p *harness) drain(b *testing.B) {
+	list, m := p.lists.Records[commerce.KindOrder], p.compactor()
 	for range 3 {
 		p.now = p.now.Add(7 * 24 * time.Hour)
 		p.run(b, m, list)

@@ -237,7 +237,7 @@ func (m *machine) rebuild(process string, org value.ID, list string) {
 	table := m.table(process)
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	m.note(process, ops.Rebuild(ctx, table, m.maintainer(table), index.Key{Org: org, List: listNamed(table, list).List}, func(int, int) {}))
+	m.note(process, ops.Rebuild(ctx, table, m.compactor(table), index.Key{Org: org, List: listNamed(table, list).List}, func(int, int) {}))
 }
 
 func (m *machine) drawReader(t *rapid.T) *reader {

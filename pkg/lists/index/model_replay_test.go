@@ -73,7 +73,7 @@ func (tr *trial) replay(key recordKey, n int) {
 
 func (tr *trial) reindex(list string) {
 	tr.t.Helper()
-	err := ops.Rebuild(tr.t.Context(), tr.direct, tr.maintainer(tr.direct), index.Key{Org: tr.orgs[0], List: listNamed(tr.direct, list).List}, func(int, int) {})
+	err := ops.Rebuild(tr.t.Context(), tr.direct, tr.compactor(tr.direct), index.Key{Org: tr.orgs[0], List: listNamed(tr.direct, list).List}, func(int, int) {})
 	if err != nil {
 		tr.t.Fatal(err)
 	}

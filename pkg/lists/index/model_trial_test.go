@@ -416,10 +416,10 @@ func (tr *trial) job(process string, org value.ID, list string) (more bool, err 
 		tr.t.Error(err)
 	}
 	table := tr.table(process)
-	return tr.maintainer(table).Run(context.Background(), org, list)
+	return tr.compactor(table).Run(context.Background(), org, list)
 }
 
-func (tr *trial) maintainer(table *dynamo.Table) *compactor.Compactor {
+func (tr *trial) compactor(table *dynamo.Table) *compactor.Compactor {
 	return compactor.New(table, index.NewLists(table, dynamo.Shards).All(), tr.clock, slog.New(tr.log))
 }
 

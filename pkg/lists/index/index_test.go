@@ -189,11 +189,11 @@ func (p *parked) Park(context.Context, string, events.DynamoDBEventRecord, error
 	return nil
 }
 
-func (w *world) writer(park indexer.Parker) *indexer.Indexer {
+func (w *world) indexer(park indexer.Parker) *indexer.Indexer {
 	return indexer.New(w.storage, w.decode, park, w, slog.New(slog.DiscardHandler))
 }
 
-func (w *world) maintainer() *compactor.Compactor {
+func (w *world) compactor() *compactor.Compactor {
 	return compactor.New(w.storage, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
 }
 
@@ -272,7 +272,7 @@ func (w *world) verify(t *testing.T) {
 func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
 		random := rand.New(rand.NewPCG(1, 2))
-		writer, warm, maintainer := w.writer(&parked{}), w.views(), w.maintainer()
+		writer, warm, maintainer := w.indexer(&parked{}), w.views(), w.compactor()
 		ids := make([]value.ID, 40)
 		for i := range ids {
 			ids[i] = value.NewID()
@@ -308,8 +308,8 @@ func TestAListInOrderOfTimeOpensOnlyWhatItsPageNeeds(t *testing.T) {
 	for n := range 60 {
 		w.put(value.NewID(), thing{size: int64(n), month: 1 + n/10})
 	}
-	w.handle(t, w.writer(&parked{}), w.stream)
-	m := w.maintainer()
+	w.handle(t, w.indexer(&parked{}), w.stream)
+	m := w.compactor()
 	w.maintain(t, m)
 	w.advance(2 * time.Hour)
 	w.maintain(t, m) // counts what was quiet
@@ -361,7 +361,7 @@ func (c *chunkCounter) count(ctx context.Context, in middleware.InitializeInput,
 
 func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
-		cache, writer := w.views(), w.writer(&parked{})
+		cache, writer := w.views(), w.indexer(&parked{})
 		if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
 			t.Fatalf("an empty table: got %v", got)
 		}
@@ -379,16 +379,16 @@ func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
 
 func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *world) {
-		writer, id := w.writer(&parked{}), value.NewID()
+		writer, id := w.indexer(&parked{}), value.NewID()
 		w.put(id, thing{size: 1, month: 1})
 		w.put(id, thing{size: 1, month: 1, deleted: true})
 		w.handle(t, writer, w.stream)
-		w.maintain(t, w.maintainer())
+		w.maintain(t, w.compactor())
 		w.handle(t, writer, w.stream[:1])
 		if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 0 {
 			t.Errorf("after the put was replayed: got %v, want nothing", got)
 		}
-		w.maintain(t, w.maintainer())
+		w.maintain(t, w.compactor())
 		w.verify(t)
 	})
 }
@@ -401,7 +401,7 @@ func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {
 		wrong := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "worse", NewImage: map[string]events.DynamoDBAttributeValue{
 			"id": events.NewStringAttribute("no id"), // makes the decoder panic
 		}}}
-		w.handle(t, w.writer(park), append([]events.DynamoDBEventRecord{empty, wrong}, w.stream...))
+		w.handle(t, w.indexer(park), append([]events.DynamoDBEventRecord{empty, wrong}, w.stream...))
 		if got := w.ask(t, w.views(), columnar.Query{}); len(got) != 1 || park.n != 2 {
 			t.Errorf("listed %v, parked %d; want the sound one listed and the others parked", got, park.n)
 		}
@@ -414,7 +414,7 @@ func TestABusyTableFailsTheBatchFromItsFirstRecord(t *testing.T) {
 		w.put(value.NewID(), thing{size: 1, month: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		response, err := w.writer(&parked{}).Handle(ctx, events.DynamoDBEvent{Records: w.stream})
+		response, err := w.indexer(&parked{}).Handle(ctx, events.DynamoDBEvent{Records: w.stream})
 		if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != "0" {
 			t.Errorf("got %+v, %v; want a failure of sequence 0", response, err)
 		}
@@ -433,7 +433,7 @@ func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
 
 func TestAJobThatDiesAtAnyCallLeavesTheIndexAsItWas(t *testing.T) {
 	w := newMemoryWorld()
-	writer, healthy := w.writer(&parked{}), w.maintainer()
+	writer, healthy := w.indexer(&parked{}), w.compactor()
 	died := 0
 	for calls := 0; died == calls; calls++ {
 		for n := range 6 {

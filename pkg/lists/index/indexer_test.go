@@ -85,7 +85,7 @@ func TestAnOrganizationIsRegisteredBeforeTheFirstEntryWhereverTheWriterDies(t *t
 		if got, end := w.organizations(t), w.tailEnd(t, w.org); len(got) != row.registered || end != 0 {
 			t.Errorf("died at %s: registered %v and %d entries, want %d and none", row.fails, got, end, row.registered)
 		}
-		w.handle(t, w.writer(&parked{}), w.stream) // the stream brings it again
+		w.handle(t, w.indexer(&parked{}), w.stream) // the stream brings it again
 		if got, end := w.organizations(t), w.tailEnd(t, w.org); !slices.Equal(got, []value.ID{w.org}) || end != 1 {
 			t.Errorf("died at %s, then tried again: registered %v and %d entries, want %s and one", row.fails, got, end, w.org)
 		}
@@ -135,7 +135,7 @@ func TestEveryOrganizationOfABatchIsRegisteredOncePerListAndWeek(t *testing.T) {
 func TestAnOrganizationWhoseTailSomebodyElseBeganIsRegisteredWithinAWeek(t *testing.T) {
 	w := newWorld(t)
 	w.put(value.NewID(), thing{size: 1, month: 1})
-	if err := ops.Rebuild(t.Context(), w.storage, w.maintainer(), index.Key{Org: w.org, List: w.list}, func(int, int) {}); err != nil {
+	if err := ops.Rebuild(t.Context(), w.storage, w.compactor(), index.Key{Org: w.org, List: w.list}, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if end := w.tailEnd(t, w.org); end == 0 {
@@ -143,7 +143,7 @@ func TestAnOrganizationWhoseTailSomebodyElseBeganIsRegisteredWithinAWeek(t *test
 	}
 	w.advance(7 * 24 * time.Hour)
 	w.put(value.NewID(), thing{size: 1, month: 1})
-	w.handle(t, w.writer(&parked{}), w.stream)
+	w.handle(t, w.indexer(&parked{}), w.stream)
 	if got := w.organizations(t); !slices.Equal(got, []value.ID{w.org}) {
 		t.Errorf("registered %v, want %s", got, w.org)
 	}
