@@ -23,10 +23,10 @@ func chaosConfig(t *testing.T, out *lockedBuffer) chaos.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return chaos.Config{
-		Command: []string{self}, Env: []string{actAsCommand + "=1"}, Template: "../../../template.yaml",
-		BinDir: bin, Seed: 7, Out: out, Log: &lockedBuffer{},
-	}
+	cfg := chaos.Defaults()
+	cfg.Command, cfg.Env, cfg.Template = []string{self}, []string{actAsCommand + "=1"}, "../../../template.yaml"
+	cfg.BinDir, cfg.Seed, cfg.Out, cfg.Log = bin, 7, out, &lockedBuffer{}
+	return cfg
 }
 
 // How soon the others' events come is measured by a run on its own; here the

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +11,7 @@ import (
 )
 
 func newChaosCommand() *cobra.Command {
-	var cfg chaos.Config
-	var dead chaos.DeadConfig
+	cfg, dead := chaos.Defaults(), chaos.DeadDefaults()
 	var scenario string
 	cmd := &cobra.Command{
 		Use: "chaos", Short: "Break the service while it delivers, and check what it promises", Args: cobra.NoArgs,
@@ -58,16 +56,16 @@ It needs Linux, Go and a checkout of the repository.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&scenario, "scenario", "faults", "faults or dead-endpoints")
-	flags.IntVar(&dead.Endpoints, "dead-endpoints", 1_200, "with --scenario dead-endpoints: how many there are")
-	flags.IntVar(&dead.Events, "dead-events", 200_000, "with --scenario dead-endpoints: events for all of them together")
+	flags.IntVar(&dead.Endpoints, "dead-endpoints", dead.Endpoints, "with --scenario dead-endpoints: how many there are")
+	flags.IntVar(&dead.Events, "dead-events", dead.Events, "with --scenario dead-endpoints: events for all of them together")
 	flags.StringVar(&cfg.Template, "template", "template.yaml", "the stack's template")
 	flags.StringVar(&cfg.DataDir, "data", "", "new folder that keeps the service's data, for a look after the run (default: a temporary one)")
 	flags.Uint64Var(&cfg.Seed, "seed", 0, "of what goes wrong; 0 is one by chance")
-	flags.IntVar(&cfg.Events, "events", 20_000, "events to send")
-	flags.DurationVar(&cfg.Chaos, "chaos", 4*time.Minute, "how long everything goes wrong")
-	flags.DurationVar(&cfg.Calm, "calm", 6*time.Minute, "how long it may take then until all is at its end")
-	flags.DurationVar(&cfg.KillEvery, "kill-every", 200*time.Millisecond, "time between two kills of a function's process, on average")
-	flags.IntVar(&cfg.Restarts, "restarts", 2, "how often the whole service is killed")
-	flags.Float64SliceVar(&cfg.Faults, "faults", []float64{0.05, 0.15, 0.3}, "shares of requests to the table that fail, before the first kill of the whole, after it, and so on")
+	flags.IntVar(&cfg.Events, "events", cfg.Events, "events to send")
+	flags.DurationVar(&cfg.Chaos, "chaos", cfg.Chaos, "how long everything goes wrong")
+	flags.DurationVar(&cfg.Calm, "calm", cfg.Calm, "how long it may take then until all is at its end")
+	flags.DurationVar(&cfg.KillEvery, "kill-every", cfg.KillEvery, "time between two kills of a function's process, on average")
+	flags.IntVar(&cfg.Restarts, "restarts", cfg.Restarts, "how often the whole service is killed")
+	flags.Float64SliceVar(&cfg.Faults, "faults", cfg.Faults, "shares of requests to the table that fail, before the first kill of the whole, after it, and so on")
 	return cmd
 }

@@ -3,17 +3,16 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -30,12 +29,13 @@ const (
 // organization, whose application may make as many requests as any may.
 type shop struct {
 	*workload.Embedded
+	api          *apiclient.Client
 	organization value.ID
 	products     int // that it holds
 }
 
 func newShop(ctx context.Context, running *workload.Embedded) (*shop, error) {
-	s := &shop{Embedded: running}
+	s := &shop{Embedded: running, api: apiclient.NewWithKey(running.Info.BaseURL, running.Info.APIKey)}
 	application, err := value.ParseID(s.Info.ApplicationID)
 	if err == nil {
 		s.organization, err = value.ParseID(s.Info.OrganizationID)
@@ -118,42 +118,20 @@ func (s *shop) total(ctx context.Context, path string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
-		status, body, err := s.get(ctx, path)
-		if err != nil {
-			return 0, err
-		}
-		if status == http.StatusServiceUnavailable && pause.For(ctx, 100*time.Millisecond) == nil {
-			continue
-		}
-		if status != http.StatusOK {
-			return 0, fmt.Errorf("GET %s: status %d: %.200s", path, status, body)
-		}
 		var page struct {
 			Meta struct {
 				Total int `json:"total"`
 			} `json:"meta"`
 		}
-		if err := json.Unmarshal(body, &page); err != nil {
+		err := s.api.Get(ctx, path, &page)
+		if apiclient.Refused(err) == http.StatusServiceUnavailable && pause.For(ctx, 100*time.Millisecond) == nil {
+			continue
+		}
+		if err != nil {
 			return 0, fmt.Errorf("GET %s: %w", path, err)
 		}
 		return page.Meta.Total, nil
 	}
-}
-
-// get asks the API once, with the application's key.
-func (s *shop) get(ctx context.Context, path string) (int, []byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Info.BaseURL+path, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	r.Header = s.header("identity")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, body, err
 }
 
 // header is what a client of the read API sends.

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,20 +21,16 @@ import (
 
 // DeadConfig says how many endpoints are dead and what waits for them.
 type DeadConfig struct {
-	Endpoints  int           // that refuse connections, default 1,200
-	Events     int           // for all of them together, default 200,000
-	Every      time.Duration // between two events of the healthy endpoint, default 500 ms
-	Timeout    time.Duration // until all events have been tried or held, default 15 min
-	MaxLatency time.Duration // that 99 of 100 events of the healthy endpoint may take, default 5 s
+	Endpoints  int           // that refuse connections
+	Events     int           // for all of them together
+	Every      time.Duration // between two events of the healthy endpoint
+	Timeout    time.Duration // until all events have been tried or held
+	MaxLatency time.Duration // that 99 of 100 events of the healthy endpoint may take
 }
 
-func (c DeadConfig) withDefaults() DeadConfig {
-	c.Endpoints = cmp.Or(c.Endpoints, 1_200)
-	c.Events = cmp.Or(c.Events, 200_000)
-	c.Every = cmp.Or(c.Every, 500*time.Millisecond)
-	c.Timeout = cmp.Or(c.Timeout, 15*time.Minute)
-	c.MaxLatency = cmp.Or(c.MaxLatency, 5*time.Second)
-	return c
+// DeadDefaults is the usual run.
+func DeadDefaults() DeadConfig {
+	return DeadConfig{Endpoints: 1_200, Events: 200_000, Every: 500 * time.Millisecond, Timeout: 15 * time.Minute, MaxLatency: 5 * time.Second}
 }
 
 // RunDeadEndpoints has events of very many dead endpoints come at once, and
@@ -44,7 +39,7 @@ func (c DeadConfig) withDefaults() DeadConfig {
 // error says that a promise is broken, or that the run could not be made.
 func RunDeadEndpoints(ctx context.Context, cfg Config, dead DeadConfig) error {
 	return inFolder(ctx, cfg, func(r *run, ctx context.Context) error {
-		return (&deadRun{run: r, dead: dead.withDefaults()}).all(ctx)
+		return (&deadRun{run: r, dead: dead}).all(ctx)
 	})
 }
 
@@ -219,7 +214,7 @@ func (d *deadRun) await(ctx context.Context, made int, p *peaks) error {
 			return err
 		}
 		still++
-		if p.backlog() > 0 {
+		if p.backlog.Load() > 0 {
 			still = 0
 			continue
 		}
@@ -262,45 +257,32 @@ func (d *deadRun) count(ctx context.Context) (by map[string]int, untried int, er
 
 // peaks is the most that was seen of the queues of deliveries.
 type peaks struct {
-	mu                sync.Mutex
-	inFlight, delayed map[string]int // at most, by queue
-	together, visible int            // at most, of both queues: in flight, and visible
-	last              workload.Queue // both queues, at the last look
+	inFlight, delayed map[string]int // by queue
+	together, visible int            // of both queues: in flight, and visible
+	backlog           atomic.Int64   // messages that were visible at the last look
 }
 
 // watch looks four times a second until ctx ends, and tells now and then.
 func (p *peaks) watch(ctx context.Context, d *deadRun) {
 	const interval, tellEvery = 250 * time.Millisecond, 80
 	for look := 1; pause.For(ctx, interval) == nil; look++ {
-		if queues, err := workload.ReadQueues(ctx, d.service.Queues); err == nil {
-			p.add(queues)
-		}
-		if look%tellEvery == 0 {
-			d.say("messages: %d visible, %d in flight, %d delayed", p.last.Visible, p.last.InFlight, p.last.Delayed)
-		}
-	}
-}
-
-func (p *peaks) add(queues []workload.Queue) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = workload.Queue{}
-	for i := range queues {
-		q := &queues[i]
-		if !q.Deliveries() {
+		queues, err := workload.ReadQueues(ctx, d.service.Queues)
+		if err != nil {
 			continue
 		}
-		p.inFlight[q.Name], p.delayed[q.Name] = max(p.inFlight[q.Name], q.InFlight), max(p.delayed[q.Name], q.Delayed)
-		p.last.Visible, p.last.InFlight, p.last.Delayed = p.last.Visible+q.Visible, p.last.InFlight+q.InFlight, p.last.Delayed+q.Delayed
+		var visible, inFlight, delayed int
+		for i := range queues {
+			if q := &queues[i]; q.Deliveries() {
+				p.inFlight[q.Name], p.delayed[q.Name] = max(p.inFlight[q.Name], q.InFlight), max(p.delayed[q.Name], q.Delayed)
+				visible, inFlight, delayed = visible+q.Visible, inFlight+q.InFlight, delayed+q.Delayed
+			}
+		}
+		p.together, p.visible = max(p.together, inFlight), max(p.visible, visible)
+		p.backlog.Store(int64(visible))
+		if look%tellEvery == 0 {
+			d.say("messages: %d visible, %d in flight, %d delayed", visible, inFlight, delayed)
+		}
 	}
-	p.together, p.visible = max(p.together, p.last.InFlight), max(p.visible, p.last.Visible)
-}
-
-// backlog is how many messages were visible at the last look.
-func (p *peaks) backlog() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.last.Visible
 }
 
 // maxReceived is how many messages of a queue functions may have received

@@ -8,7 +8,7 @@ import (
 
 func newDeadStory() *deadEvidence {
 	e := &deadEvidence{
-		dead: DeadConfig{}.withDefaults(), made: 200_000, deliveries: map[string]int{"HELD": 150_000, "PENDING": 50_000}, took: 200 * time.Second,
+		dead: DeadDefaults(), made: 200_000, deliveries: map[string]int{"HELD": 150_000, "PENDING": 50_000}, took: 200 * time.Second,
 		peaks: &peaks{inFlight: map[string]int{"DeliveriesQueue": 23_000, "SlowDeliveriesQueue": 24_000}}, sent: 400,
 	}
 	for range e.sent {

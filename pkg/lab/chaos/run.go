@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +24,7 @@ import (
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
-// Config says what to run. What names no default is required, but for DataDir,
-// Env and Seed.
+// Config says what to run.
 type Config struct {
 	Command  []string // the commerce command: a program and the arguments before a subcommand
 	Env      []string // of the command, beside this process's own
@@ -34,33 +32,25 @@ type Config struct {
 	BinDir   string   // where the table server is installed
 	DataDir  string   // keeps the service's data, for a look after the run; "" for a temporary folder
 
-	Seed   uint64
-	Events int // that the records have, default 20,000
-	// Chaos bounds the time of kills and faults, default 4 min; records that are
-	// not sent by then are sent in calm. Calm bounds the time after it until
-	// every delivery has ended, default 6 min; a quiet machine needs less.
-	Chaos, Calm time.Duration
-	KillEvery   time.Duration // between two kills of a function's process, on average, default 200 ms
-	Restarts    int           // how often the whole service is killed and started again, 0 for never
-	Retries     int           // at most, of an endpoint, default 2: the second comes after a minute
-	// Faults are the shares of requests to the table that fail, one for each run
-	// of the service; default 5%, 15% and 30%.
-	Faults []float64
+	Seed      uint64
+	Events    int           // that the records have
+	Chaos     time.Duration // of kills and faults; records that are not sent by then are sent in calm
+	Calm      time.Duration // at most, after it, until every delivery has ended; a quiet machine needs less
+	KillEvery time.Duration // between two kills of a function's process, on average
+	Restarts  int           // how often the whole service is killed and started again
+	Retries   int           // of an endpoint, at most; the second comes after a minute
+	Faults    []float64     // shares of requests to the table that fail, one for each run of the service
 
 	Out io.Writer // gets the progress and the report
 	Log io.Writer // gets what the service writes as warnings and errors
 }
 
-func (c Config) withDefaults() Config {
-	c.Events = cmp.Or(c.Events, 20_000)
-	c.Chaos = cmp.Or(c.Chaos, 4*time.Minute)
-	c.Calm = cmp.Or(c.Calm, 6*time.Minute)
-	c.KillEvery = cmp.Or(c.KillEvery, 200*time.Millisecond)
-	c.Retries = cmp.Or(c.Retries, 2)
-	if c.Faults == nil {
-		c.Faults = []float64{0.05, 0.15, 0.3}
+// Defaults is the usual run. What it lacks must be set, but for Env and DataDir.
+func Defaults() Config {
+	return Config{
+		Events: 20_000, Chaos: 4 * time.Minute, Calm: 6 * time.Minute, KillEvery: 200 * time.Millisecond, Restarts: 2, Retries: 2,
+		Faults: []float64{0.05, 0.15, 0.3},
 	}
-	return c
 }
 
 // run is one run in progress.
@@ -88,7 +78,7 @@ func Run(ctx context.Context, cfg Config) error {
 
 // inFolder does a run in the data folder, or in a temporary one.
 func inFolder(ctx context.Context, cfg Config, do func(*run, context.Context) error) (err error) {
-	r := &run{Config: cfg.withDefaults(), started: time.Now(), log: newServiceLog(cfg.Log)}
+	r := &run{Config: cfg, started: time.Now(), log: newServiceLog(cfg.Log)}
 	dir := cfg.DataDir
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "commerce-chaos-"); err != nil {

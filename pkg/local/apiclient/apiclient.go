@@ -1,5 +1,5 @@
 // Package apiclient calls the service's own HTTP API, as the local runner, the
-// operator's commands and the lab do. It sends a user token and JSON, and turns
+// operator's commands and the lab do. It sends a credential and JSON, and turns
 // an answer other than the expected one into a [Refusal].
 package apiclient
 
@@ -16,17 +16,28 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Client is a user of the API. It is safe for concurrent use.
+// Client is a user or an application. It is safe for concurrent use.
 type Client struct {
-	base, jwt string
-	client    *http.Client
+	base   string
+	header http.Header // of every request
+	client *http.Client
 }
 
-// New returns a client of the service at the base URL. Without a token it can
-// ask only for what needs none.
+// New returns a client of the service at the base URL with a user's token.
+// Without one it can ask only for what needs none.
 func New(base, jwt string) *Client {
+	if jwt == "" {
+		return newClient(base, http.Header{})
+	}
+	return newClient(base, http.Header{"Authorization": {"Bearer " + jwt}})
+}
+
+// NewWithKey returns a client with an application's API key.
+func NewWithKey(base, key string) *Client { return newClient(base, http.Header{"X-Api-Key": {key}}) }
+
+func newClient(base string, header http.Header) *Client {
 	client := &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{Proxy: nil}}
-	return &Client{base: strings.TrimSuffix(base, "/"), jwt: jwt, client: client}
+	return &Client{base: strings.TrimSuffix(base, "/"), header: header, client: client}
 }
 
 // Refusal is an answer with another status than the one expected. Code and
@@ -78,9 +89,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 	if err != nil {
 		return err
 	}
-	if c.jwt != "" {
-		request.Header.Set("Authorization", "Bearer "+c.jwt)
-	}
+	request.Header = c.header.Clone()
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

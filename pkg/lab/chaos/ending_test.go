@@ -1,0 +1,35 @@
+package chaos
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestARunEndsWhenNothingLiesAhead(t *testing.T) {
+	type look struct {
+		pending, messages int
+		complete          bool
+	}
+	quiet, waits, lacks, busy := look{complete: true}, look{messages: 3, complete: true}, look{}, look{pending: 1, messages: 1, complete: true}
+	for name, tt := range map[string]struct {
+		looks []look
+		want  []step
+	}{
+		"two quiet looks":                   {[]look{quiet, quiet}, []step{lookAgain, finish}},
+		"an attempt ahead between":          {[]look{quiet, busy, quiet, quiet}, []step{lookAgain, lookAgain, lookAgain, finish}},
+		"messages that wait are brought":    {[]look{waits, waits, quiet, quiet}, []step{lookAgain, restart, lookAgain, finish}},
+		"once only, then patience":          {slices.Repeat([]look{waits}, 12), append([]step{lookAgain, restart}, append(slices.Repeat([]step{lookAgain}, 9), finish)...)},
+		"something missing, after patience": {slices.Repeat([]look{lacks}, 10), append(slices.Repeat([]step{lookAgain}, 9), finish)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var state ending
+			var got []step
+			for _, l := range tt.looks {
+				got = append(got, state.next(l.pending, l.messages, l.complete))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
