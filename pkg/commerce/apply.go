@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reasons of a refusal beside those of the fault package.
+// Codes of a refusal besides those of package fault.
 const (
-	ReasonVersionConflict = "version_conflict"
-	ReasonRecordTooLarge  = "record_too_large"
+	reasonVersionConflict = "version_conflict"
+	reasonRecordTooLarge  = "record_too_large"
 )
 
 // Identify returns the identifier of a change's record, by which the stored
@@ -153,7 +153,7 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 		return raiseVersion(old, c), nil
 	}
 	if age(old, c) == 0 {
-		return nil, refused(fault.Conflict, ReasonVersionConflict, "version",
+		return nil, refused(fault.Conflict, reasonVersionConflict, "version",
 			"%d is stored with other content; send a higher one", *c.Version)
 	}
 	return next, nil
@@ -163,7 +163,7 @@ func applyPut(old *Stored, c Change, now value.Time) (*Stored, error) {
 func encodeBounded(record any) ([]byte, error) {
 	doc, err := Encode(record)
 	if err == nil && len(doc) > MaxRecordBytes {
-		err = refused(fault.Invalid, ReasonRecordTooLarge, "record",
+		err = refused(fault.Invalid, reasonRecordTooLarge, "record",
 			"is %d bytes as stored JSON; at most %d are kept", len(doc), MaxRecordBytes)
 	}
 	return doc, err

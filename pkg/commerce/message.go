@@ -176,28 +176,29 @@ func required(field string) error {
 // parseMany reads a message of many. Its records are taken one by one, so
 // that a bad one leaves its neighbours alone.
 func parseMany(body []byte, members members) ([]Change, []Refusal) {
-	organization, entries, err := openMany(members)
+	organization, records, err := openMany(members)
 	if err != nil {
 		return nil, []Refusal{refusal(err, body)}
 	}
-	changes := make([]Change, 0, len(entries))
+	changes := make([]Change, 0, len(records))
 	var refusals []Refusal
-	for _, m := range entries {
+	for _, m := range records {
 		var e recordChange
+		var c Change
 		err := strictjson.Unmarshal(m.value, &e)
 		if err == nil {
-			var c Change
-			if c, err = e.change(organization); err == nil {
-				changes = append(changes, c)
-				continue
-			}
+			c, err = e.change(organization)
 		}
-		refusals = append(refusals, refusal(err, single(organization, m.value)))
+		if err != nil {
+			refusals = append(refusals, refusal(err, single(organization, m.value)))
+			continue
+		}
+		changes = append(changes, c)
 	}
 	return changes, refusals
 }
 
-func openMany(members members) (organization value.ID, entries members, err error) {
+func openMany(members members) (organization value.ID, records members, err error) {
 	seen := map[string]bool{}
 	for _, m := range members {
 		switch {
@@ -206,7 +207,7 @@ func openMany(members members) (organization value.ID, entries members, err erro
 		case m.name == "organizationId":
 			err = under(m.name, strictjson.Unmarshal(m.value, &organization))
 		case m.name == "records":
-			if entries, err = splitArray(m.value); err != nil {
+			if records, err = splitArray(m.value); err != nil {
 				err = under(m.name, explain(err))
 			}
 		default:
@@ -220,11 +221,11 @@ func openMany(members members) (organization value.ID, entries members, err erro
 	if organization.IsZero() {
 		return organization, nil, required("organizationId")
 	}
-	if len(entries) < 1 || len(entries) > maxMessageRecords {
+	if len(records) < 1 || len(records) > maxMessageRecords {
 		return organization, nil, fault.Field(fault.InBody, "records", fault.DetailOutOfRange,
 			"must have 1 to %d entries", maxMessageRecords)
 	}
-	return organization, entries, nil
+	return organization, records, nil
 }
 
 // single makes a message that holds one record of a message of many: in the

@@ -61,7 +61,7 @@ func (s *sheet) rows() iter.Seq[error] {
 	return func(yield func(error) bool) {
 		for {
 			err := s.next()
-			if err == io.EOF || !yield(err) || ends(err) {
+			if errors.Is(err, io.EOF) || !yield(err) || ends(err) {
 				return
 			}
 		}
