@@ -17,19 +17,18 @@ type TokenVerifier interface {
 
 // KeyStore finds API keys.
 type KeyStore interface {
-	// Credential reads what the key with the text id is checked against,
-	// and its application; either is nil when it is not there.
+	// Credential reads the credential of the key with the text id, and its
+	// application; either is nil when it does not exist.
 	Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error)
-	// TouchKey writes that the key was used, unless it is written with a
-	// time less than the interval ago.
+	// TouchKey writes the time of the key's last use, unless the stored time is
+	// less than the interval ago.
 	TouchKey(ctx context.Context, organization, application, key value.ID, interval time.Duration) error
 }
 
-// AuthorizerConfig is what an authorizer needs of its surroundings. Clock is
-// required.
+// AuthorizerConfig configures an authorizer; Clock is required.
 type AuthorizerConfig struct {
 	Clock  func() time.Time
-	Logger *slog.Logger // of last uses that could not be written; nil: silent
+	Logger *slog.Logger // gets last uses that could not be written; nil: silent
 }
 
 // Authorizer turns the credentials of a request into a principal. It is safe
@@ -48,18 +47,18 @@ func NewAuthorizer(tokens TokenVerifier, keys KeyStore, cfg AuthorizerConfig) *A
 	return &Authorizer{tokens: tokens, keys: newKeyCache(keys, cfg.Clock), cfg: cfg}
 }
 
-// Request is what an authorizer sees of a request.
+// Request is a request as an authorizer sees it.
 type Request struct {
 	Headers map[string][]string // names in any case
 	Read    bool                // of the read API, which takes API keys too
 }
 
-// Authorize returns who asks, or why the credentials are not accepted, or an
-// error when this could not be decided: then the request must be answered as
-// unavailable and nothing may be remembered about the credentials.
+// Authorize returns the principal, or a denial when the credentials are not
+// acceptable, or an error when it cannot decide: then the request must be
+// answered as unavailable, and no decision about the credentials may be cached.
 //
-// Outside the read API an API key is ignored. There, a key together with a
-// bearer token is denied, because nobody could tell which of them counts.
+// The read API denies a key together with a bearer token, because it is unclear
+// which of them counts. Elsewhere an API key is ignored.
 func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Denial, error) {
 	token, denial := bearer(header(r.Headers, "Authorization"))
 	if !r.Read {
@@ -122,14 +121,15 @@ func bearer(values []string) (string, *Denial) {
 	return token, nil
 }
 
-// touchInterval is how often the last use of a key is written at most.
-const touchInterval = time.Minute
+const (
+	// touchInterval is the least time between two writes of a key's last use.
+	touchInterval = time.Minute
+	// touchTimeout bounds that write, which must not hold up a request.
+	touchTimeout = 500 * time.Millisecond
+)
 
-// touchTimeout bounds that write, which must not hold up a request.
-const touchTimeout = 500 * time.Millisecond
-
-// key checks an API key. What it tells of a key's state, it tells only to
-// who presented the whole key.
+// key checks an API key. The state of a key is told only to a caller that
+// presented the whole key.
 func (a *Authorizer) key(ctx context.Context, text string) (Principal, *Denial, error) {
 	parsed, err := account.ParseKeyText(text)
 	if err != nil {
@@ -171,7 +171,7 @@ func keyPrincipal(c *account.Credential, app *account.Application) Principal {
 	return p
 }
 
-// touch writes the last use once in a while. A failure is logged: it must
+// touch writes the last use when that is due. A failure is only logged: it must
 // not fail the request.
 func (a *Authorizer) touch(ctx context.Context, c *account.Credential) {
 	if !a.keys.claimTouch(c.KeyText) {

@@ -72,8 +72,8 @@ func (s *keyShelf) change(f func()) {
 	f()
 }
 
-// bench is an authorizer with one application and a key of it.
-type bench struct {
+// harness is an authorizer with one application and a key of it.
+type harness struct {
 	*Authorizer
 	*clock
 	shelf      *keyShelf
@@ -84,9 +84,9 @@ type bench struct {
 	log        bytes.Buffer
 }
 
-func newBench(t *testing.T, dto account.CreateApiKeyDto) *bench {
+func newHarness(t *testing.T, dto account.CreateApiKeyDto) *harness {
 	t.Helper()
-	b := &bench{clock: &clock{}, shelf: newKeyShelf()}
+	b := &harness{clock: &clock{}, shelf: newKeyShelf()}
 	name := "shop"
 	dto.Name = &name
 	b.app = account.NewApplication(org, user, account.CreateApplicationDto{Name: &name}, value.TimeOf(start))
@@ -99,14 +99,14 @@ func newBench(t *testing.T, dto account.CreateApiKeyDto) *bench {
 	return b
 }
 
-func (b *bench) withKey(t *testing.T, key string) string {
+func (b *harness) withKey(t *testing.T, key string) string {
 	t.Helper()
 	_, denial, err := b.Authorize(t.Context(), Request{Read: true, Headers: map[string][]string{"X-API-Key": {key}}})
 	return outcomeOf(t, denial, err)
 }
 
 func TestWhichHeadersCount(t *testing.T) {
-	b := newBench(t, account.CreateApiKeyDto{})
+	b := newHarness(t, account.CreateApiKeyDto{})
 	bearer, key := "Bearer "+b.token, b.key.Key
 	const none = "unauthenticated: send a"
 	for _, tc := range []struct {
@@ -150,7 +150,7 @@ func TestWhichHeadersCount(t *testing.T) {
 
 func TestAKeysPrincipal(t *testing.T) {
 	expires := value.TimeOf(start.Add(time.Hour))
-	b := newBench(t, account.CreateApiKeyDto{Scopes: &[]string{"orders:read"}, SiteIDs: &[]value.ID{siteA}, ExpiresAt: &expires})
+	b := newHarness(t, account.CreateApiKeyDto{Scopes: &[]string{"orders:read"}, SiteIDs: &[]value.ID{siteA}, ExpiresAt: &expires})
 	got, denial, err := b.Authorize(t.Context(), Request{Read: true, Headers: map[string][]string{"X-API-Key": {b.key.Key}}})
 	if denial != nil || err != nil {
 		t.Fatal(denial, err)
@@ -174,29 +174,29 @@ func TestAKeyIsRefusedForWhatItIs(t *testing.T) {
 	expires := value.TimeOf(start.Add(time.Hour))
 	for _, tc := range []struct {
 		name   string
-		change func(*bench)
+		change func(*harness)
 		want   string
 	}{
-		{"nothing wrong", func(*bench) {}, "ok"},
-		{"just before it expires", func(b *bench) { b.forward(time.Hour - time.Millisecond) }, "ok"},
-		{"expired", func(b *bench) { b.forward(time.Hour) }, "api_key_expired: "},
-		{"revoked", func(b *bench) {
+		{"nothing wrong", func(*harness) {}, "ok"},
+		{"just before it expires", func(b *harness) { b.forward(time.Hour - time.Millisecond) }, "ok"},
+		{"expired", func(b *harness) { b.forward(time.Hour) }, "api_key_expired: "},
+		{"revoked", func(b *harness) {
 			b.credential.Revoked = true
 			b.shelf.credentials[b.credential.KeyText] = b.credential
 		}, "api_key_revoked: "},
-		{"suspended", func(b *bench) {
+		{"suspended", func(b *harness) {
 			b.app.Status = account.Suspended
 			b.shelf.apps[b.app.ID] = b.app
 		}, "application_suspended: "},
-		{"its application deleted", func(b *bench) { delete(b.shelf.apps, b.app.ID) }, "unauthenticated: "},
-		{"its credential gone", func(b *bench) { clear(b.shelf.credentials) }, "unauthenticated: "},
-		{"revoked, but another key with its id", func(b *bench) {
+		{"its application deleted", func(b *harness) { delete(b.shelf.apps, b.app.ID) }, "unauthenticated: "},
+		{"its credential gone", func(b *harness) { clear(b.shelf.credentials) }, "unauthenticated: "},
+		{"revoked, but another key with its id", func(b *harness) {
 			b.credential.Revoked, b.credential.Hash = true, account.HashSecret("another")
 			b.shelf.credentials[b.credential.KeyText] = b.credential
 		}, "unauthenticated: the API key is not known"},
-		{"the table out of reach", func(b *bench) { b.shelf.err = errors.New("no answer") }, "error"},
+		{"the table out of reach", func(b *harness) { b.shelf.err = errors.New("no answer") }, "error"},
 	} {
-		b := newBench(t, account.CreateApiKeyDto{ExpiresAt: &expires})
+		b := newHarness(t, account.CreateApiKeyDto{ExpiresAt: &expires})
 		tc.change(b)
 		if got := b.withKey(t, b.key.Key); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
@@ -205,7 +205,7 @@ func TestAKeyIsRefusedForWhatItIs(t *testing.T) {
 }
 
 func TestAKeyWithABadChecksumIsNotLookedUp(t *testing.T) {
-	b := newBench(t, account.CreateApiKeyDto{})
+	b := newHarness(t, account.CreateApiKeyDto{})
 	for _, key := range []string{"x", "cis_live_", b.key.Key[:54], b.key.Key + "x", b.key.Key[:30] + "-" + b.key.Key[31:], strings.ToUpper(b.key.Key)} {
 		if got := b.withKey(t, key); !strings.HasPrefix(got, "unauthenticated: the API key is not well formed") {
 			t.Errorf("%q: got %s", key, got)
@@ -217,18 +217,18 @@ func TestAKeyWithABadChecksumIsNotLookedUp(t *testing.T) {
 }
 
 func TestRevocationAndSuspensionActWithinFiveSeconds(t *testing.T) {
-	for name, change := range map[string]func(*bench){
-		"revocation": func(b *bench) {
+	for name, change := range map[string]func(*harness){
+		"revocation": func(b *harness) {
 			b.credential.Revoked = true
 			b.shelf.credentials[b.credential.KeyText] = b.credential
 		},
-		"suspension": func(b *bench) {
+		"suspension": func(b *harness) {
 			b.app.Status = account.Suspended
 			b.shelf.apps[b.app.ID] = b.app
 		},
-		"deletion": func(b *bench) { delete(b.shelf.apps, b.app.ID) },
+		"deletion": func(b *harness) { delete(b.shelf.apps, b.app.ID) },
 	} {
-		b := newBench(t, account.CreateApiKeyDto{})
+		b := newHarness(t, account.CreateApiKeyDto{})
 		for range 10 {
 			if got := b.withKey(t, b.key.Key); got != "ok" {
 				t.Fatalf("%s: before: got %s", name, got)
@@ -247,21 +247,21 @@ func TestRevocationAndSuspensionActWithinFiveSeconds(t *testing.T) {
 }
 
 func TestANewKeyWorksAfterItWasUnknown(t *testing.T) {
-	b := newBench(t, account.CreateApiKeyDto{})
+	b := newHarness(t, account.CreateApiKeyDto{})
 	kept := b.shelf.credentials
 	b.shelf.credentials = map[string]account.Credential{}
 	if got := b.withKey(t, b.key.Key); got == "ok" {
 		t.Fatal("an unknown key was accepted")
 	}
 	b.shelf.change(func() { b.shelf.credentials = kept })
-	b.forward(keyFresh)
+	b.forward(keyMaxAge)
 	if got := b.withKey(t, b.key.Key); got != "ok" {
 		t.Errorf("got %s, want ok", got)
 	}
 }
 
 func TestAFailedLookUpIsNotRemembered(t *testing.T) {
-	b := newBench(t, account.CreateApiKeyDto{})
+	b := newHarness(t, account.CreateApiKeyDto{})
 	b.shelf.err = errors.New("no answer")
 	if got := b.withKey(t, b.key.Key); got != "error" {
 		t.Fatalf("got %s, want an error", got)
@@ -273,7 +273,7 @@ func TestAFailedLookUpIsNotRemembered(t *testing.T) {
 }
 
 func TestOneLookUpServesAllWhoWait(t *testing.T) {
-	b := newBench(t, account.CreateApiKeyDto{})
+	b := newHarness(t, account.CreateApiKeyDto{})
 	b.shelf.block = make(chan struct{})
 	cancelled, cancel := context.WithCancel(t.Context())
 	request := Request{Read: true, Headers: map[string][]string{"X-API-Key": {b.key.Key}}}
@@ -317,7 +317,7 @@ func TestOneLookUpServesAllWhoWait(t *testing.T) {
 }
 
 func TestTheLastUseIsWrittenOnceAMinuteAndNeverFailsARequest(t *testing.T) {
-	b := newBench(t, account.CreateApiKeyDto{})
+	b := newHarness(t, account.CreateApiKeyDto{})
 	b.shelf.touchErr = errors.New("no answer")
 	for range 61 {
 		if got := b.withKey(t, b.key.Key); got != "ok" {
@@ -331,7 +331,7 @@ func TestTheLastUseIsWrittenOnceAMinuteAndNeverFailsARequest(t *testing.T) {
 	if log := b.log.String(); strings.Count(log, "last use") != 4 || strings.Contains(log, b.key.Key) {
 		t.Errorf("log: got %s, want four warnings without the key", log)
 	}
-	if got := newBench(t, account.CreateApiKeyDto{}); got.withKey(t, b.key.Key) == "ok" || len(got.shelf.touches) != 0 {
+	if got := newHarness(t, account.CreateApiKeyDto{}); got.withKey(t, b.key.Key) == "ok" || len(got.shelf.touches) != 0 {
 		t.Error("a refused key was touched")
 	}
 }
@@ -339,16 +339,16 @@ func TestTheLastUseIsWrittenOnceAMinuteAndNeverFailsARequest(t *testing.T) {
 func TestTheCacheOfKeysIsBounded(t *testing.T) {
 	shelf := newKeyShelf()
 	c := newKeyCache(shelf, func() time.Time { return start })
-	for i := range 3 * keyCacheSize {
+	for i := range 3 * maxCachedKeys {
 		if _, err := c.get(t.Context(), string(rune(i+1))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(c.young) + len(c.old); n > 2*keyCacheSize {
-		t.Errorf("entries: got %d, want at most %d", n, 2*keyCacheSize)
+	if n := len(c.keys); n > maxCachedKeys {
+		t.Errorf("keys: got %d, want at most %d", n, maxCachedKeys)
 	}
 	before := shelf.lookups
-	if _, err := c.get(t.Context(), string(rune(3*keyCacheSize))); err != nil || shelf.lookups != before {
+	if _, err := c.get(t.Context(), string(rune(3*maxCachedKeys))); err != nil || shelf.lookups != before {
 		t.Errorf("the latest key: %d more look-ups, %v, want none", shelf.lookups-before, err)
 	}
 }

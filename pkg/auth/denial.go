@@ -9,10 +9,9 @@ const (
 	CodeApplicationSuspended = "application_suspended"
 )
 
-// Denial is why credentials are not accepted. Both fields travel through
-// templates of API Gateway that cannot escape, so they hold only characters
-// that stand for themselves in JSON: ASCII letters, digits, space and
-// . , : ; ( ) / _ -
+// Denial says why credentials are not accepted. API Gateway puts both fields
+// into templates that cannot escape, so they hold only characters that JSON
+// needs no escape for: ASCII letters, digits, space and . , : ; ( ) / _ -
 type Denial struct {
 	Code    string
 	Message string
@@ -20,7 +19,7 @@ type Denial struct {
 
 func deny(message string) *Denial { return &Denial{Code: CodeUnauthenticated, Message: message} }
 
-// safeText reports whether the text can stand in a denial.
+// safeText reports whether a denial may hold the text.
 func safeText(text string) bool {
 	for _, r := range text {
 		switch {

@@ -1,6 +1,6 @@
-// Package auth turns credentials into a principal: user JWTs, API keys and
-// the roles, scopes and sites that they carry. A principal is made only from
-// a credential that was verified, and travels from the authorizer to the
-// functions in API Gateway's context as text. Deciding what a scope permits
-// is left to the operations; storing keys is left to the table.
+// Package auth turns credentials (user JWTs and API keys) into a principal with
+// its scopes, sites and rate limit. It makes a principal only from a credential
+// that it verified. The authorizer hands the principal to the other functions
+// as text in API Gateway's context. Operations decide what a scope permits, and
+// the table stores the keys.
 package auth

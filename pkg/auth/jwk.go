@@ -31,15 +31,15 @@ const (
 	maxRSABits = 8192
 )
 
-// publicKey is a verification key of a JWK Set. Its type decides the one
-// algorithm that it is used with.
+// publicKey is a verification key of a JWK Set. It is used with one algorithm
+// only, which its type decides.
 type publicKey struct {
 	id        string
 	algorithm string
 	key       crypto.PublicKey
 }
 
-// jwk is a JSON Web Key (RFC 7517) as far as it is read.
+// jwk holds the members of a JSON Web Key (RFC 7517) that are read.
 type jwk struct {
 	Kty    string   `json:"kty"`
 	Kid    string   `json:"kid,omitzero"`
@@ -81,13 +81,11 @@ func parseKeySet(document []byte) ([]publicKey, error) {
 
 var errKeyUse = errors.New("auth: not a key that signs tokens")
 
-func (k *jwk) public() (publicKey, error) {
-	if k.Use != "" && k.Use != "sig" || k.KeyOps != nil && !slices.Contains(k.KeyOps, "verify") {
-		return publicKey{}, errKeyUse
-	}
-	p := publicKey{id: k.Kid}
-	var err error
+func (k *jwk) public() (p publicKey, err error) {
+	p.id = k.Kid
 	switch {
+	case k.Use != "" && k.Use != "sig" || k.KeyOps != nil && !slices.Contains(k.KeyOps, "verify"):
+		return p, errKeyUse
 	case k.Kty == "RSA":
 		p.algorithm = algRS256
 		p.key, err = k.rsa()
@@ -98,7 +96,7 @@ func (k *jwk) public() (publicKey, error) {
 		p.algorithm = algEdDSA
 		p.key, err = k.ed25519()
 	default:
-		err = fmt.Errorf("%w: %s %s", errKeyUse, k.Kty, k.Crv)
+		return p, fmt.Errorf("%w: %s %s", errKeyUse, k.Kty, k.Crv)
 	}
 	if err == nil && k.Alg != "" && k.Alg != p.algorithm {
 		err = fmt.Errorf("%w: algorithm %s", errKeyUse, k.Alg)
@@ -107,31 +105,23 @@ func (k *jwk) public() (publicKey, error) {
 }
 
 func (k *jwk) rsa() (*rsa.PublicKey, error) {
-	n, err := base64.RawURLEncoding.DecodeString(k.N)
-	if err != nil {
-		return nil, fmt.Errorf("modulus: %w", err)
-	}
-	e, err := base64.RawURLEncoding.DecodeString(k.E)
-	if err != nil {
-		return nil, fmt.Errorf("exponent: %w", err)
-	}
+	n, errN := base64.RawURLEncoding.DecodeString(k.N)
+	e, errE := base64.RawURLEncoding.DecodeString(k.E)
 	modulus, exponent := new(big.Int).SetBytes(n), new(big.Int).SetBytes(e)
-	if bits := modulus.BitLen(); bits < minRSABits || bits > maxRSABits {
-		return nil, fmt.Errorf("a modulus of %d bits", bits)
+	if bits := modulus.BitLen(); errN != nil || bits < minRSABits || bits > maxRSABits {
+		return nil, errors.Join(fmt.Errorf("a modulus of %d bits", bits), errN)
 	}
-	if exponent.BitLen() > 31 || exponent.Bit(0) == 0 || exponent.Int64() < 3 {
-		return nil, errors.New("an exponent out of range")
+	if errE != nil || exponent.BitLen() > 31 || exponent.Bit(0) == 0 || exponent.Int64() < 3 {
+		return nil, errors.Join(errors.New("an exponent out of range"), errE)
 	}
 	return &rsa.PublicKey{N: modulus, E: int(exponent.Int64())}, nil
 }
 
-// coordinate is the size of a P-256 coordinate in bytes.
-const coordinate = 32
-
 func (k *jwk) ecdsa() (*ecdsa.PublicKey, error) {
+	const size = 32 // bytes of a coordinate
 	x, errX := base64.RawURLEncoding.DecodeString(k.X)
 	y, errY := base64.RawURLEncoding.DecodeString(k.Y)
-	if err := errors.Join(errX, errY); err != nil || len(x) != coordinate || len(y) != coordinate {
+	if err := errors.Join(errX, errY); err != nil || len(x) != size || len(y) != size {
 		return nil, errors.Join(errors.New("coordinates that are not 32 bytes"), err)
 	}
 	return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, x, y))

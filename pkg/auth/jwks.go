@@ -13,21 +13,21 @@ import (
 	"github.com/commerce-integration/service/pkg/fault"
 )
 
-// How long keys are used. There is no refresh in the background: Lambda
-// freezes a function between requests, so a request that needs fresher keys
-// gets them.
+// How long keys are used. Nothing refreshes them in the background, because
+// Lambda freezes a function between requests: a request that needs fresher keys
+// fetches them.
 const (
-	keysMaxAge    = 10 * time.Minute // then they are fetched again
-	keysMaxStale  = time.Hour        // and used this long while that fails
-	keysUnknown   = 10 * time.Second // at most one fetch in this time for unknown key ids
-	keysRetry     = 5 * time.Second  // after a fetch that failed
+	keysMaxAge    = 10 * time.Minute // keys this old are fetched again
+	keysMaxStale  = time.Hour        // keys this old are used while fetching fails
+	keysUnknown   = 10 * time.Second // least time between fetches for unknown key ids
+	keysRetry     = 5 * time.Second  // least time after a fetch that failed
 	keysTimeout   = 3 * time.Second
 	keysMaxLength = 1 << 20 // bytes of a JWK Set
 )
 
-// keySource keeps the keys of one JWKS URL. A key id that is not among them
-// makes it look again, so that a rotation needs no waiting; a URL that does
-// not answer is an error of ours and never makes a token wrong.
+// keySource keeps the keys of one JWKS URL. It fetches them again for an unknown
+// key id, so that a rotation takes effect at once. A URL that does not answer is
+// our error and never makes a token wrong.
 type keySource struct {
 	url    string
 	client *http.Client
@@ -52,8 +52,8 @@ func newKeySource(url string, client *http.Client, now func() time.Time) *keySou
 	return &keySource{url: url, client: client, now: now}
 }
 
-// find returns the keys for the algorithm that have the id, or all of the
-// algorithm when the token names none.
+// find returns the algorithm's keys with the id, or all of them when the token
+// names no id.
 func (s *keySet) find(id string, algorithm string) []publicKey {
 	var found []publicKey
 	for _, k := range s.keys {
@@ -72,7 +72,7 @@ func (s *keySource) keys(ctx context.Context) (*keySet, error) {
 	}
 	usable := set != nil && s.now().Sub(set.fetched) < keysMaxStale
 	if usable && !s.fetching.TryLock() {
-		return set, nil // somebody is at it
+		return set, nil // another request is fetching
 	}
 	if !usable {
 		s.fetching.Lock()
@@ -85,8 +85,8 @@ func (s *keySource) keys(ctx context.Context) (*keySet, error) {
 	return fresh, err
 }
 
-// newer returns keys that were fetched after the given ones, or nil when
-// they are as new as an unknown key id can ask for.
+// newer returns keys that were fetched after the given ones, or nil when those
+// are too fresh to fetch again for an unknown key id.
 func (s *keySource) newer(ctx context.Context, than *keySet) (*keySet, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()
@@ -99,8 +99,8 @@ func (s *keySource) newer(ctx context.Context, than *keySet) (*keySet, error) {
 	return s.fetch(ctx, than)
 }
 
-// fetch asks the URL unless somebody did since than was current, or failed a
-// moment ago. The caller holds the lock.
+// fetch requests the keys, unless another request replaced the given ones
+// already or a fetch just failed. The caller holds the lock.
 func (s *keySource) fetch(ctx context.Context, than *keySet) (*keySet, error) {
 	if set := s.current.Load(); set != than {
 		return set, nil
@@ -121,8 +121,8 @@ func (s *keySource) fetch(ctx context.Context, than *keySet) (*keySet, error) {
 	return set, nil
 }
 
-// ask makes the request. It outlives the caller, whose cancellation must not
-// become a failure for others.
+// ask makes the HTTP request. It outlives the caller, whose cancellation must
+// not fail the other requests.
 func (s *keySource) ask(ctx context.Context) ([]publicKey, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysTimeout)
 	defer cancel()

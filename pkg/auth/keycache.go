@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// keyFresh is how long what was read of a key is believed. Revoking a
-	// key and suspending an application act within 5 s, so it is less.
-	keyFresh = 4 * time.Second
-	// keyLoad bounds one look-up.
-	keyLoad = 3 * time.Second
-	// keyCacheSize is how many keys each of the two generations holds.
-	keyCacheSize = 5_000
+	// keyMaxAge is how long a key that was read is believed. Revoking a key
+	// and suspending an application act within 5 s, so it is less.
+	keyMaxAge = 4 * time.Second
+	// keyTimeout bounds one read.
+	keyTimeout = 3 * time.Second
+	// maxCachedKeys bounds the cache: a full one is emptied.
+	maxCachedKeys = 10_000
 )
 
-// keyEntry is what was read of one key id, found or not.
-type keyEntry struct {
-	started     time.Time     // before the read, so that age is never understated
+// cachedKey is the result of reading one key id, found or not.
+type cachedKey struct {
+	started     time.Time     // before the read, so that the age is never understated
 	ready       chan struct{} // closed when the rest is set
 	credential  *account.Credential
 	application *account.Application
@@ -29,90 +29,78 @@ type keyEntry struct {
 }
 
 // keyCache remembers keys for some seconds, each read by one caller while
-// the others wait. It is bounded: entries live in a young generation that
-// becomes the old one when it is full, and the old one is dropped.
+// the others wait.
 type keyCache struct {
 	store KeyStore
 	now   func() time.Time
 
-	mu         sync.Mutex
-	young, old map[string]*keyEntry
+	mu   sync.Mutex
+	keys map[string]*cachedKey // by key id
 }
 
 func newKeyCache(store KeyStore, now func() time.Time) *keyCache {
-	return &keyCache{store: store, now: now, young: map[string]*keyEntry{}}
+	return &keyCache{store: store, now: now, keys: map[string]*cachedKey{}}
 }
 
-// get returns what is known of the key id. Errors are not remembered.
-func (c *keyCache) get(ctx context.Context, textID string) (*keyEntry, error) {
-	entry, mine := c.entry(textID)
-	if mine {
-		c.load(ctx, textID, entry)
+// get returns the key with the id. Errors are not remembered.
+func (c *keyCache) get(ctx context.Context, textID string) (*cachedKey, error) {
+	key, load := c.claim(textID)
+	if load {
+		c.load(ctx, textID, key)
 	}
 	select {
-	case <-entry.ready:
-		return entry, entry.err
+	case <-key.ready:
+		return key, key.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// entry returns the current entry of the key id, and whether the caller has
-// to load it.
-func (c *keyCache) entry(textID string) (entry *keyEntry, mine bool) {
+// claim returns the current key of the id, and whether the caller has to load it.
+func (c *keyCache) claim(textID string) (key *cachedKey, load bool) {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := c.lookup(textID)
-	if last != nil && now.Sub(last.started) < keyFresh {
+	last := c.keys[textID]
+	if last != nil && now.Sub(last.started) < keyMaxAge {
 		return last, false
 	}
-	entry = &keyEntry{started: now, ready: make(chan struct{})}
+	key = &cachedKey{started: now, ready: make(chan struct{})}
 	if last != nil {
-		entry.touched = last.touched
+		key.touched = last.touched
+	} else if len(c.keys) >= maxCachedKeys {
+		clear(c.keys)
 	}
-	if len(c.young) >= keyCacheSize {
-		c.old, c.young = c.young, map[string]*keyEntry{}
-	}
-	c.young[textID] = entry
-	return entry, true
+	c.keys[textID] = key
+	return key, true
 }
 
-func (c *keyCache) lookup(textID string) *keyEntry {
-	if e := c.young[textID]; e != nil {
-		return e
-	}
-	return c.old[textID]
-}
-
-// load reads the key for everybody who waits, so it outlives the caller.
-func (c *keyCache) load(ctx context.Context, textID string, entry *keyEntry) {
-	defer close(entry.ready)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyLoad)
+// load reads the key for all who wait, so it outlives the caller.
+func (c *keyCache) load(ctx context.Context, textID string, key *cachedKey) {
+	defer close(key.ready)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
 	defer cancel()
-	entry.credential, entry.application, entry.err = c.store.Credential(ctx, textID)
-	if entry.err == nil {
+	key.credential, key.application, key.err = c.store.Credential(ctx, textID)
+	if key.err == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, generation := range []map[string]*keyEntry{c.young, c.old} {
-		if generation[textID] == entry {
-			delete(generation, textID)
-		}
+	if c.keys[textID] == key {
+		delete(c.keys, textID)
 	}
 }
 
-// claimTouch reports whether the key's last use is due to be written, and
-// takes that on.
+// claimTouch reports whether the key's last use is due to be written. The
+// caller must write it then.
 func (c *keyCache) claimTouch(textID string) bool {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry := c.lookup(textID)
-	if entry == nil || now.Sub(entry.touched) < touchInterval {
+	key := c.keys[textID]
+	if key == nil || now.Sub(key.touched) < touchInterval {
 		return false
 	}
-	entry.touched = now
+	key.touched = now
 	return true
 }

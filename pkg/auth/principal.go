@@ -11,7 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// PrincipalKind tells what a credential stands for.
+// PrincipalKind is the kind of a principal.
 type PrincipalKind string
 
 // The kinds of principal.
@@ -24,8 +24,8 @@ const (
 // MaxSites is the most sites that one credential may name.
 const MaxSites = 100
 
-// Principal is who asks, as the authorizer established it. Every access to
-// a record, an index or a cache takes its organization from here.
+// Principal is the caller of a request, as the authorizer verified it. Every
+// access to a record, an index or a cache takes its organization from here.
 type Principal struct {
 	Kind           PrincipalKind
 	OrganizationID value.ID
@@ -38,7 +38,7 @@ type Principal struct {
 	ExpiresAt      time.Time  // zero: does not expire
 }
 
-// Subject is what the rate limit counts: the application, or the user within
+// Subject is the key of the rate limit: the application, or the user within
 // the organization.
 func (p *Principal) Subject() string {
 	if p.Kind == KindUser {
@@ -95,12 +95,12 @@ func (p *Principal) Context() map[string]string {
 	return ctx
 }
 
-// ErrNoPrincipal means that the authorizer context names nobody.
+// ErrNoPrincipal means that the authorizer context holds no principal.
 var ErrNoPrincipal = errors.New("auth: no principal in the authorizer context")
 
 // PrincipalFromContext reads what [Principal.Context] wrote, whatever type
-// the gateway gave the values. A context without a principal, or with a
-// damaged one, is an error: what arrives without a principal is never served.
+// the gateway gave the values. A context without a principal, or with a damaged
+// one, is an error, so that no request is served without a principal.
 func PrincipalFromContext(ctx map[string]any) (Principal, error) {
 	get := func(key string) string {
 		switch v := ctx[key].(type) {

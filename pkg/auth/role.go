@@ -13,8 +13,7 @@ const (
 	Viewer        Role = "VIEWER"
 )
 
-// Scopes is the one table of what each role permits. An unknown role permits
-// nothing.
+// Scopes returns what the role permits; an unknown role permits nothing.
 func (r Role) Scopes() Scopes {
 	switch r {
 	case Owner, Admin:
@@ -28,10 +27,10 @@ func (r Role) Scopes() Scopes {
 }
 
 // scopesOf applies the rules of a user's token. Several roles are a union,
-// and a scope claim narrows it; a scope claim without roles narrows the set
-// of all scopes; only a token with neither gets the default role's. No claim
-// names [DevelopersAdmin]: it comes from a role, as long as developers:write
-// is left.
+// which a scope claim narrows; a scope claim without roles narrows the set of
+// all scopes; a token with neither gets the default role's. No claim can name
+// [DevelopersAdmin]: a role grants it, unless the scope claim leaves out
+// developers:write.
 func scopesOf(roles []string, hasRoles bool, scope string, hasScope bool, fallback Role) Scopes {
 	granted := Scopes{}
 	switch {

@@ -80,9 +80,8 @@ func NewVerifier(cfg VerifierConfig) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify checks the token and returns the user that it stands for. A token
-// that is not acceptable is a denial; an error means that this could not be
-// decided, because the keys are out of reach.
+// Verify checks the token and returns its user. A token that is not acceptable
+// is a denial; an error means that the keys could not be fetched.
 func (v *Verifier) Verify(ctx context.Context, token string) (Principal, *Denial, error) {
 	if len(token) > maxTokenLength {
 		return Principal{}, deny("the bearer token is longer than 16 KiB"), nil
@@ -96,16 +95,16 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, *Denial
 	return p, denial, nil
 }
 
-// errNoKey means that no key fits the token, so a newer set of keys might.
+// errNoKey means that no key fits the token; one of a newer set might.
 var errNoKey = errors.New("auth: no key for the token")
 
-// unavailable marks an error that is ours and not the token's.
+// unavailable wraps an error that is ours and not the token's.
 type unavailable struct{ error }
 
 func (u unavailable) Unwrap() error { return u.error }
 
-// claims checks the signature, with fresher keys when the token may be
-// signed with one that is new, and the registered claims.
+// claims checks the signature and the registered claims. It fetches the keys
+// again when a newer key may have signed the token.
 func (v *Verifier) claims(ctx context.Context, token string) (jwt.MapClaims, error) {
 	var used *keySet
 	claims, err := v.parse(token, func() (*keySet, error) {
@@ -126,9 +125,8 @@ func (v *Verifier) claims(ctx context.Context, token string) (jwt.MapClaims, err
 	return v.parse(token, func() (*keySet, error) { return fresh, nil })
 }
 
-// parse verifies the token. Which key may verify is decided by the
-// algorithm: HS256 only ever meets the secret, the others only ever the
-// public keys of their own type.
+// parse verifies the token. The algorithm decides which keys may verify it:
+// HS256 only the secret, the others only public keys of their own type.
 func (v *Verifier) parse(token string, keys func() (*keySet, error)) (jwt.MapClaims, error) {
 	claims := jwt.MapClaims{}
 	anonymous := false
@@ -225,9 +223,9 @@ func (v *Verifier) principal(claims jwt.MapClaims) (Principal, *Denial) {
 	}, nil
 }
 
-// scopes reads the roles and scope claims. A claim that is null is there and
-// grants nothing: an issuer that writes null for a user without roles must
-// not thereby give the default role.
+// scopes reads the roles and scope claims. A claim that is null counts as given
+// and grants nothing: an issuer that writes null for a user without roles must
+// not give them the default role.
 func (v *Verifier) scopes(claims jwt.MapClaims) (Scopes, *Denial) {
 	rolesClaim, hasRoles := claims["roles"]
 	roles, ok := texts(rolesClaim)
@@ -242,8 +240,8 @@ func (v *Verifier) scopes(claims jwt.MapClaims) (Scopes, *Denial) {
 	return scopesOf(roles, hasRoles, scope, hasScope, v.cfg.DefaultRole), nil
 }
 
-// siteClaim reads the siteIds claim; absent and null are every site. An
-// empty list is refused, because nobody could tell which of the two it means.
+// siteClaim reads the siteIds claim; absent and null are every site. An empty
+// list is refused, because it could mean every site or none.
 func siteClaim(claims jwt.MapClaims) ([]value.ID, *Denial) {
 	claim := claims["siteIds"]
 	if claim == nil {

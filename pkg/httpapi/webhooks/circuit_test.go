@@ -15,7 +15,7 @@ import (
 
 // trip opens the circuit of an endpoint, which has failed for an hour and is
 // in the slow lane, and returns its condition.
-func (b *bench) trip(t *testing.T, item string) webhook.Routing {
+func (b *harness) trip(t *testing.T, item string) webhook.Routing {
 	t.Helper()
 	e, now := b.stored(t, item), value.TimeOf(b.now)
 	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
@@ -28,7 +28,7 @@ func (b *bench) trip(t *testing.T, item string) webhook.Routing {
 }
 
 // slowRefs are the messages that were sent to the worker in the slow lane.
-func (b *bench) slowRefs(t *testing.T) []webhook.DeliveryRef {
+func (b *harness) slowRefs(t *testing.T) []webhook.DeliveryRef {
 	t.Helper()
 	var refs []webhook.DeliveryRef
 	for _, m := range b.queues.Receive(t, "SlowDeliveriesQueue") {
@@ -43,7 +43,7 @@ func (b *bench) slowRefs(t *testing.T) []webhook.DeliveryRef {
 }
 
 func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	held := b.event(t, item, webhook.HeldCircuitOpen)
 	open := b.trip(t, item)
@@ -84,7 +84,7 @@ func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 		{webhook.Paused, `{"status":"ACTIVE"}`, true},
 		{webhook.Paused, `{"url":"https://example.com/repaired"}`, true},
 	} {
-		b := newBench(t)
+		b := newHarness(t)
 		item := b.endpoint(t, minimal)
 		dynamotest.SetStatus(t, b.table, b.stored(t, item), test.before)
 		open := b.trip(t, item)
@@ -103,7 +103,7 @@ func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 }
 
 func TestAnOpenCircuitNeitherRefusesATestNorARedelivery(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	held := b.event(t, item, webhook.HeldCircuitOpen)
 	open := b.trip(t, item)
@@ -122,7 +122,7 @@ func TestAnOpenCircuitNeitherRefusesATestNorARedelivery(t *testing.T) {
 }
 
 func TestNothingIsSentForASuspendedApplication(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	held := b.event(t, item, webhook.HeldSuspended)
 	dynamotest.Suspend(t, b.table, b.org, b.app)

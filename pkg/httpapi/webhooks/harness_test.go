@@ -28,9 +28,9 @@ import (
 
 const base = "https://x.test/prod"
 
-// bench serves the operations over a real table and real queues, to users of
+// harness serves the operations over a real table and real queues, to users of
 // any organization.
-type bench struct {
+type harness struct {
 	server *httpapi.Server
 	table  *dynamo.Table
 	queues *queuetest.Queues
@@ -60,10 +60,10 @@ func (open) Admit(context.Context, string, int) (ratelimit.Decision, error) {
 	return ratelimit.Decision{Allowed: true}, nil
 }
 
-func newBench(t *testing.T) *bench {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	client, name := dynamotest.Client(t)
-	b := &bench{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
+	b := &harness{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
 	clock := func() time.Time { return b.now }
 	b.table = dynamo.New(client, name, clock)
 	var err error
@@ -126,7 +126,7 @@ func (a answer) ids() []string {
 	return ids
 }
 
-func (b *bench) as(t *testing.T, org value.ID, method, path, body string, headers ...string) answer {
+func (b *harness) as(t *testing.T, org value.ID, method, path, body string, headers ...string) answer {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	r.Header.Set("Organization", org.String())
@@ -141,13 +141,13 @@ func (b *bench) as(t *testing.T, org value.ID, method, path, body string, header
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 
-func (b *bench) do(t *testing.T, method, path, body string, headers ...string) answer {
+func (b *harness) do(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
 	return b.as(t, b.org, method, path, body, headers...)
 }
 
 // must fails the test unless the answer has the status.
-func (b *bench) must(t *testing.T, status int, method, path, body string, headers ...string) answer {
+func (b *harness) must(t *testing.T, status int, method, path, body string, headers ...string) answer {
 	t.Helper()
 	a := b.do(t, method, path, body, headers...)
 	if a.status != status {
@@ -157,7 +157,7 @@ func (b *bench) must(t *testing.T, status int, method, path, body string, header
 }
 
 // endpoint creates an endpoint and returns its path.
-func (b *bench) endpoint(t *testing.T, body string) string {
+func (b *harness) endpoint(t *testing.T, body string) string {
 	t.Helper()
 	a := b.must(t, http.StatusCreated, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+b.app.String(), body)
 	return "/developers/webhooks/endpoints/" + a.text("id")

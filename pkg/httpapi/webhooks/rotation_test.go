@@ -14,7 +14,7 @@ import (
 )
 
 // secrets are the texts of the secrets that sign at present, opened.
-func (b *bench) secrets(t *testing.T, item string) []string {
+func (b *harness) secrets(t *testing.T, item string) []string {
 	t.Helper()
 	e := b.stored(t, item)
 	var texts []string
@@ -29,7 +29,7 @@ func (b *bench) secrets(t *testing.T, item string) []string {
 }
 
 func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	created := b.must(t, http.StatusCreated, "POST", endpoints+"?applicationId="+b.app.String(), minimal)
 	item, first := endpoints+"/"+created.text("id"), created.text("secret")
 	at := value.TimeOf(b.now)
@@ -70,7 +70,7 @@ func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 }
 
 func TestAtMostFiveSecretsAreValidAtATime(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	for range 4 {
 		b.now = b.now.Add(time.Hour)
@@ -91,7 +91,7 @@ func TestAtMostFiveSecretsAreValidAtATime(t *testing.T) {
 }
 
 func TestARotationAppliesToTheStateThatIfMatchNames(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	before := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
 	at := value.TimeOf(b.now)
@@ -111,7 +111,7 @@ func TestARotationAppliesToTheStateThatIfMatchNames(t *testing.T) {
 }
 
 func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	e, now := b.stored(t, item), value.TimeOf(b.now)
 	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
@@ -131,7 +131,7 @@ func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
 }
 
 func TestEveryRotationAnswersASecretThatSigns(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	first := b.secrets(t, item)[0]
 	const users = 8

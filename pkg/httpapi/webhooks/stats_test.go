@@ -25,7 +25,7 @@ func point(at string, numbers ...any) string {
 
 // count records that attempts ended at the time, one for each duration in
 // milliseconds; a negative one is that of a failure.
-func (b *bench) count(t *testing.T, item, at string, tooks ...int64) {
+func (b *harness) count(t *testing.T, item, at string, tooks ...int64) {
 	t.Helper()
 	when, err := value.ParseTime(at)
 	if err != nil {
@@ -42,9 +42,9 @@ func (b *bench) count(t *testing.T, item, at string, tooks ...int64) {
 	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, when, attempts...)
 }
 
-// busy is a bench at noon whose endpoint has counted on three days.
-func busy(t *testing.T) (b *bench, item string) {
-	b = newBench(t)
+// busy is a harness at noon whose endpoint has counted on three days.
+func busy(t *testing.T) (b *harness, item string) {
+	b = newHarness(t)
 	b.now = time.Date(2026, 11, 21, 12, 20, 0, 0, time.UTC)
 	item = b.endpoint(t, minimal)
 	b.count(t, item, "2026-10-21T00:00:00Z", 3)

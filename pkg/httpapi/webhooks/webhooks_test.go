@@ -20,7 +20,7 @@ import (
 const endpoints = "/developers/webhooks/endpoints"
 
 func TestCreatedEndpointShowsItsSecretOnce(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	a := b.must(t, http.StatusCreated, http.MethodPost, endpoints+"?applicationId="+b.app.String(),
 		`{"url":" https://example.com/hook ","description":null,"events":["order.created","payment.*"]}`)
 	secret := a.text("secret")
@@ -60,7 +60,7 @@ func TestCreatedEndpointShowsItsSecretOnce(t *testing.T) {
 }
 
 func TestBadInputIsNamed(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	create := endpoints + "?applicationId=" + b.app.String()
 	item := b.endpoint(t, minimal)
 	many := strings.Repeat(`"order.created",`, 51)
@@ -130,7 +130,7 @@ func TestBadInputIsNamed(t *testing.T) {
 }
 
 func TestAnotherOrganizationsIDsAreAbsent(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	row := b.event(t, item, "")
 	event := "/developers/webhooks/events/" + row.ID.String()
@@ -172,7 +172,7 @@ func TestAnotherOrganizationsIDsAreAbsent(t *testing.T) {
 }
 
 func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	for _, tt := range []struct{ method, path, body string }{
 		{"GET", item, ""},
@@ -192,7 +192,7 @@ func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
 }
 
 func TestEndpointIsChangedFieldByField(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, `{"url":"https://example.com/hook","description":"a","events":["order.created"]}`)
 	created := b.must(t, http.StatusOK, "GET", item, "")
 	if a := b.must(t, http.StatusOK, "PATCH", item, `{}`); a.body != created.body {
@@ -211,7 +211,7 @@ func TestEndpointIsChangedFieldByField(t *testing.T) {
 }
 
 func TestDisabledEndpointIsActivatedByItsOwner(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	e := b.stored(t, item)
 	dynamotest.SetStatus(t, b.table, e, webhook.Disabled)
@@ -224,7 +224,7 @@ func TestDisabledEndpointIsActivatedByItsOwner(t *testing.T) {
 }
 
 func TestPreconditionComparesTheConfigurationOnly(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	before := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
 	at := value.TimeOf(b.now)
@@ -247,7 +247,7 @@ func TestPreconditionComparesTheConfigurationOnly(t *testing.T) {
 	b.must(t, http.StatusNotFound, "GET", item, "")
 }
 
-func (b *bench) stored(t *testing.T, item string) *webhook.Endpoint {
+func (b *harness) stored(t *testing.T, item string) *webhook.Endpoint {
 	t.Helper()
 	e, err := b.table.Endpoint(t.Context(), b.org, value.MustID(strings.TrimPrefix(item, endpoints+"/")))
 	if err != nil || e == nil {
@@ -257,7 +257,7 @@ func (b *bench) stored(t *testing.T, item string) *webhook.Endpoint {
 }
 
 // event stores a row of the endpoint, HELD for a reason unless that is "".
-func (b *bench) event(t *testing.T, item string, hold webhook.HeldReason) *webhook.Delivery {
+func (b *harness) event(t *testing.T, item string, hold webhook.HeldReason) *webhook.Delivery {
 	t.Helper()
 	p := &commerce.WebhookPayload{
 		ID: value.NewID(), Type: "order.created", Timestamp: value.TimeOf(b.now), OrganizationID: b.org,
@@ -278,7 +278,7 @@ func (b *bench) event(t *testing.T, item string, hold webhook.HeldReason) *webho
 }
 
 func TestEndpointsAreListed(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	var items []string
 	for i := range 3 {
 		items = append(items, strings.TrimPrefix(b.endpoint(t, fmt.Sprintf(`{"url":"https://example.com/%d","description":"Café %d","events":["*"]}`, i, i)), endpoints+"/"))
@@ -311,7 +311,7 @@ func TestEndpointsAreListed(t *testing.T) {
 }
 
 func TestHistoryIsListedAndRead(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	held := b.event(t, item, webhook.HeldPaused)
 	b.now = b.now.Add(time.Second)
@@ -360,7 +360,7 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 }
 
 // refs are the messages that were sent to the worker.
-func (b *bench) refs(t *testing.T) []webhook.DeliveryRef {
+func (b *harness) refs(t *testing.T) []webhook.DeliveryRef {
 	t.Helper()
 	var refs []webhook.DeliveryRef
 	for _, m := range b.queues.Receive(t, "DeliveriesQueue") {
@@ -375,7 +375,7 @@ func (b *bench) refs(t *testing.T) []webhook.DeliveryRef {
 }
 
 func TestTestSendsAnExampleOnce(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
 	for _, tt := range []struct{ body, eventType, object string }{
@@ -406,7 +406,7 @@ func TestTestSendsAnExampleOnce(t *testing.T) {
 }
 
 func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	row := b.event(t, item, "")
 	path := "/developers/webhooks/events/" + row.ID.String() + "/redeliver"
@@ -448,7 +448,7 @@ func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
 }
 
 func TestRecoverySendsWhatWasHeld(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	since := value.TimeOf(b.now)
 	b.now = b.now.Add(time.Second)
@@ -483,7 +483,7 @@ func TestRecoverySendsWhatWasHeld(t *testing.T) {
 }
 
 func TestDeletionCancelsWhatIsHeldAtOnce(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	item := b.endpoint(t, minimal)
 	held := b.event(t, item, webhook.HeldPaused)
 	b.must(t, http.StatusNoContent, "DELETE", item, "")
@@ -494,7 +494,7 @@ func TestDeletionCancelsWhatIsHeldAtOnce(t *testing.T) {
 }
 
 func TestCatalogueHasEveryTypeWithItsSchemaAndExample(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	const path = "/developers/webhooks/event-types"
 	a := b.must(t, http.StatusOK, "GET", path+"?limit=100", "")
 	list, _ := a.field("data").([]any)
@@ -589,7 +589,7 @@ func membersConform(schema, v map[string]any, at string) error {
 }
 
 func TestARefusedTargetIsExplained(t *testing.T) {
-	b := newBench(t)
+	b := newHarness(t)
 	create := endpoints + "?applicationId=" + b.app.String()
 	for url, want := range map[string]string{
 		"https://example.com:25/":       "url must be one that deliveries can reach: port 25 is not allowed",
