@@ -180,7 +180,7 @@ func (k *APIKey) Revoke(now value.Time) bool {
 	return true
 }
 
-// Credential is what is stored to check a presented key.
+// Credential is stored to check a presented key.
 type Credential struct {
 	KeyText        string // the 8-character id inside the key
 	Hash           Hash

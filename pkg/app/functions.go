@@ -23,7 +23,7 @@ type NewHandler[H any] func(context.Context, *Dependencies) (H, error)
 type (
 	// GatewayFunc answers a request of API Gateway.
 	GatewayFunc = func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error)
-	// AuthorizerFunc decides for API Gateway who makes a request.
+	// AuthorizerFunc establishes the principal of a request for API Gateway.
 	AuthorizerFunc = func(context.Context, events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error)
 	// QueueFunc takes messages of a queue and answers which of them failed.
 	QueueFunc = func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)

@@ -34,7 +34,7 @@ func escapedPath(path string) string {
 	return (&url.URL{Path: path}).EscapedPath()
 }
 
-// callerOf reads who asks from the authorizer's context and from nothing
+// callerOf reads the principal from the authorizer's context and from nothing
 // else: a client can forge every header, also those that the adapter would
 // write for handlers that read the context from headers.
 func callerOf(r *http.Request) httpapi.Caller {

@@ -212,8 +212,8 @@ func acceptsJSON(accept string) bool {
 	return allowed || strings.TrimSpace(accept) == ""
 }
 
-// query refuses what the operation does not take and what is given twice or
-// empty; a blank search is the one empty value that means something.
+// query refuses parameters that the operation does not take, and those given
+// twice or empty. Only search may be empty: it then searches for nothing.
 func (x *exchange) query() (url.Values, error) {
 	values, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {

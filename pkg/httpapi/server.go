@@ -59,7 +59,7 @@ type exchange struct {
 	caller  Caller
 	op      *Operation
 	site    *value.ID // that the request asks for
-	siteErr error     // what is wrong with the parameters of the site
+	siteErr error     // the fault of the parameters of the site
 	status  int
 }
 
