@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
@@ -54,31 +55,11 @@ func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webh
 	if err != nil {
 		return nil, err
 	}
-	return t.existing(ctx, items, taken)
-}
-
-// existing reads the deliveries whose keys were taken, expired ones too.
-func (t *DeliveryStore) existing(ctx context.Context, items []insertion, taken []bool) ([]*webhook.Delivery, error) {
-	found := map[key]*webhook.Delivery{}
-	var keys []key
-	for i := range items {
-		if k := items[i].key; taken[i] {
-			if _, twice := found[k]; !twice {
-				keys = append(keys, k)
-			}
-			found[k] = nil
-		}
-	}
-	existing := make([]*webhook.Delivery, len(items))
-	stored, err := t.batchGet(ctx, keys)
+	found, err := t.existing(ctx, items, taken)
 	if err != nil {
 		return nil, err
 	}
-	for _, it := range stored {
-		if found[keyOf(it)], err = decodeDelivery(it); err != nil {
-			return nil, err
-		}
-	}
+	existing = make([]*webhook.Delivery, len(items))
 	for i := range items {
 		if !taken[i] {
 			continue
@@ -88,6 +69,26 @@ func (t *DeliveryStore) existing(ctx context.Context, items []insertion, taken [
 		}
 	}
 	return existing, nil
+}
+
+// existing reads the deliveries whose keys were taken, expired ones too.
+func (t *DeliveryStore) existing(ctx context.Context, items []insertion, taken []bool) (map[key]*webhook.Delivery, error) {
+	found := map[key]*webhook.Delivery{}
+	for i := range items {
+		if taken[i] {
+			found[items[i].key] = nil
+		}
+	}
+	stored, err := t.batchGet(ctx, slices.Collect(maps.Keys(found)))
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range stored {
+		if found[keyOf(it)], err = decodeDelivery(it); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // PutDelivery replaces previous by next. When another writer was faster it
@@ -194,102 +195,6 @@ func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard 
 		return nil, "", fmt.Errorf("read a page of deliveries, shard %d: %w", shard, err)
 	}
 	return deliveries, next, nil
-}
-
-// DeliveryInputs reads what the attempts of the deliveries need, strongly consistent,
-// and answers in the order of the references. Several may share an endpoint,
-// which must not be changed.
-func (t *DeliveryStore) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
-	wanted := make([]deliveryKeys, len(refs))
-	keys := make([]key, 0, 4*len(refs))
-	seen := make(map[key]bool, 4*len(refs))
-	for i, r := range refs {
-		wanted[i] = keysOf(r)
-		for _, k := range wanted[i] {
-			if !seen[k] {
-				seen[k] = true
-				keys = append(keys, k)
-			}
-		}
-	}
-	items, err := t.batchGetLive(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	found := &deliveryItems{
-		table: t, items: make(map[key]item, len(items)),
-		endpoints: map[key]*webhook.Endpoint{}, applications: map[key]webhook.ApplicationState{},
-	}
-	for _, it := range items {
-		found.items[keyOf(it)] = it
-	}
-	deliveries := make([]webhook.DeliveryInput, len(refs))
-	for i, r := range refs {
-		if deliveries[i], err = found.delivery(r, wanted[i]); err != nil {
-			return nil, err
-		}
-	}
-	return deliveries, nil
-}
-
-// deliveryKeys are the keys of a delivery, its payload, its endpoint and its
-// application, all under the reference's organization.
-type deliveryKeys [4]key
-
-func keysOf(r webhook.DeliveryRef) deliveryKeys {
-	org := r.OrganizationID
-	return deliveryKeys{
-		deliveryKey(org, r.DeliveryID), payloadKey(org, r.EventID),
-		endpointKey(org, r.EndpointID), applicationKey(org, r.ApplicationID),
-	}
-}
-
-// deliveryItems are what the attempts of a batch need. An endpoint and an
-// application, which many of them share, are decoded once.
-type deliveryItems struct {
-	table        *DeliveryStore
-	items        map[key]item
-	endpoints    map[key]*webhook.Endpoint
-	applications map[key]webhook.ApplicationState
-}
-
-func (f *deliveryItems) delivery(r webhook.DeliveryRef, keys deliveryKeys) (d webhook.DeliveryInput, err error) {
-	if d.Delivery, err = decodeDelivery(f.items[keys[0]]); err != nil {
-		return d, err
-	}
-	if d.Delivery != nil && !r.Names(d.Delivery) {
-		return d, fmt.Errorf("the message %s names another event than its delivery", r.Body())
-	}
-	if d.Payload, err = f.table.decodePayload(f.items[keys[1]]); err != nil {
-		return d, err
-	}
-	if d.Endpoint, err = f.endpoint(keys[2]); err != nil {
-		return d, err
-	}
-	d.Application, err = f.application(keys[3])
-	return d, err
-}
-
-func (f *deliveryItems) endpoint(k key) (*webhook.Endpoint, error) {
-	if e, known := f.endpoints[k]; known {
-		return e, nil
-	}
-	e, err := decodeEndpoint(f.items[k])
-	f.endpoints[k] = e
-	return e, err
-}
-
-func (f *deliveryItems) application(k key) (webhook.ApplicationState, error) {
-	state, known := f.applications[k]
-	if it := f.items[k]; !known && it != nil {
-		app, err := decodeDoc[account.Application](it)
-		if err != nil {
-			return 0, err
-		}
-		state = stateOf(app)
-	}
-	f.applications[k] = state
-	return state, nil
 }
 
 // DecodeDeliveryChange reads the delivery of a stream record; nil when it was

@@ -1,5 +1,11 @@
-// Package dynamo keeps everything in the one table and is the only user of
-// the DynamoDB SDK. Every method takes the organization it acts for and
-// reads only that organization's keys; a throttled or unreachable table is
-// a fault of kind Unavailable. What the items mean is left to the domain.
+// Package dynamo keeps everything in the one table and is the only user of the
+// DynamoDB SDK. Each noun has a store; [Table] holds all of them, and [Chart]
+// lists the items. Every method takes the organization it acts for and reads
+// only that organization's keys. A throttled or unreachable table is a fault of
+// kind Unavailable. The domain packages say what the items mean.
+//
+// A change of a stored item is conditional on what it was based on. Writes are
+// made by [db.put], [db.update] and [db.remove], and sent alone by [db.write] or
+// together by [db.transact]. A write that met its own earlier try, whose answer
+// was lost, counts as made: items that need it carry a random token.
 package dynamo

@@ -2,13 +2,16 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// attrPacked is the body of an event's deliveries, zstd-packed, where that
-// makes it smaller; otherwise it is in attrBody, as is one that pays for a
+// attrPacked is the body of an event's deliveries, packed by zstd, where that
+// makes it smaller. Otherwise attrBody is the body, as it is of one that costs a
 // single write unit of 1 KB anyway, key and names included.
 const (
 	attrPacked = "z"
@@ -38,7 +41,8 @@ func (t *DeliveryStore) encodePayload(org, event value.ID, body []byte) item {
 	it := payloadKey(org, event).newItem(typePayload)
 	it[attrExpires] = num(t.now().Add(webhook.PayloadRetention).Unix())
 	if len(body) > unitBody {
-		if packed, smaller := t.packer().pack(body); smaller {
+		packed := t.packer().encoder.EncodeAll(body, make([]byte, 0, len(body)))
+		if len(packed) < len(body) {
 			it[attrPacked] = binary(packed)
 			return it
 		}
@@ -58,8 +62,38 @@ func (t *DeliveryStore) Payload(ctx context.Context, org, event value.ID) ([]byt
 
 // decodePayload returns nil for what is absent.
 func (t *DeliveryStore) decodePayload(it item) ([]byte, error) {
-	if packed := getBinary(it, attrPacked); packed != nil {
-		return t.packer().unpack(packed)
+	packed := getBinary(it, attrPacked)
+	if packed == nil {
+		return getBinary(it, attrBody), nil
 	}
-	return getBinary(it, attrBody), nil
+	body, err := t.packer().decoder.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("unpack a body of %d bytes: %w", len(packed), err)
+	}
+	return body, nil
+}
+
+// maxUnpacked bounds what a stored body may unpack to, in bytes: more than
+// twice that of the largest event.
+const maxUnpacked = 1 << 20
+
+// packer packs bodies. It is safe for concurrent use.
+type packer struct {
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}
+
+func newPacker() *packer {
+	// A body is small, and many are packed one after the other: the window is
+	// as large as the largest of them, and each is written in one frame.
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
+		zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
+	if err != nil {
+		panic(err) // the options are constant
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxUnpacked))
+	if err != nil {
+		panic(err) // as above
+	}
+	return &packer{encoder: encoder, decoder: decoder}
 }

@@ -11,8 +11,7 @@ import (
 )
 
 // StreamType returns the item type of a stream record, such as "rec" of a
-// record or "evt" of a row of the webhook history; "" for a record that the
-// table's time to live has written, which means nothing to anybody.
+// record or "evt" of a delivery; "" of a removal, which no consumer acts on.
 func StreamType(r *events.DynamoDBEventRecord) string {
 	if r.Change.NewImage == nil {
 		return ""
@@ -37,7 +36,7 @@ type RecordChange struct {
 }
 
 // DecodeRecordChange reads a stream record of a record. An old image that had
-// expired is as good as absent.
+// expired counts as absent.
 func DecodeRecordChange(r *events.DynamoDBEventRecord) (RecordChange, error) {
 	org, err := streamOrganization(r)
 	if err != nil {
@@ -68,8 +67,8 @@ func streamOrganization(r *events.DynamoDBEventRecord) (value.ID, error) {
 	return org, nil
 }
 
-// imageItem turns a stream image into an item; nil stays nil. Types that the
-// service does not store are left out.
+// imageItem turns a stream image into an item; nil stays nil. Types that
+// no consumer reads are left out.
 func imageItem(image map[string]events.DynamoDBAttributeValue) item {
 	if image == nil {
 		return nil
@@ -93,8 +92,6 @@ func imageValue(v events.DynamoDBAttributeValue) types.AttributeValue {
 		return boolean(v.Boolean())
 	case events.DataTypeBinary:
 		return binary(v.Binary())
-	case events.DataTypeNull:
-		return &types.AttributeValueMemberNULL{Value: true}
 	case events.DataTypeList:
 		list := make([]types.AttributeValue, 0, len(v.List()))
 		for _, e := range v.List() {
@@ -103,8 +100,6 @@ func imageValue(v events.DynamoDBAttributeValue) types.AttributeValue {
 			}
 		}
 		return &types.AttributeValueMemberL{Value: list}
-	case events.DataTypeMap:
-		return &types.AttributeValueMemberM{Value: imageItem(v.Map())}
 	default:
 		return nil
 	}

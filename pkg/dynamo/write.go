@@ -85,7 +85,7 @@ func (t *db) write(ctx context.Context, tried string, w write, options ...func(*
 	default:
 		return t.updateItem(ctx, tried, w, types.ReturnValueNone)
 	}
-	return outcome(tried, nil, err)
+	return result(tried, err)
 }
 
 // putOnce puts an item under a token, which it sets. A put that meets its own
@@ -115,29 +115,21 @@ func (t *db) updateItem(ctx context.Context, tried string, w write, returned typ
 		ReturnValuesOnConditionCheckFailure: w.Update.ReturnValuesOnConditionCheckFailure, ReturnValues: returned,
 	})
 	if err != nil {
-		return outcome(tried, nil, err)
+		return result(tried, err)
 	}
 	return out.Attributes, true, nil
 }
 
-func outcome(tried string, written item, err error) (current item, done bool, _ error) {
-	if current, failed := conditionFailed(err); failed {
-		return current, false, nil
+// result reads the answer to a conditional write.
+func result(tried string, err error) (current item, done bool, _ error) {
+	var failed *types.ConditionalCheckFailedException
+	switch {
+	case err == nil:
+		return nil, true, nil
+	case errors.As(err, &failed):
+		return failed.Item, false, nil
 	}
-	if err != nil {
-		return nil, false, wrap(tried, err)
-	}
-	return written, true, nil
-}
-
-// conditionFailed reports whether a conditional write met another state, and
-// returns that state when the write asked for it.
-func conditionFailed(err error) (current item, failed bool) {
-	var c *types.ConditionalCheckFailedException
-	if errors.As(err, &c) {
-		return c.Item, true
-	}
-	return nil, false
+	return nil, false, wrap(tried, err)
 }
 
 // refusals are the writes of a transaction whose condition did not hold. When
@@ -253,6 +245,3 @@ func changing(ctx context.Context, noun string, try func() (done bool, err error
 	}
 	return err
 }
-
-// backOff is [retry.Backoff].
-func backOff(ctx context.Context, attempt int) error { return retry.Backoff(ctx, attempt) }
