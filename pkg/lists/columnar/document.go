@@ -41,7 +41,7 @@ func (s *Schema) Tombstone(id [16]byte, sub uint8, revision, visible int64) Docu
 // Size is about how many bytes the document takes in memory.
 func (d *Document) Size() int { return 64 + len(d.values) }
 
-// key orders documents: by id, then by sub.
+// Key orders documents: by id, then by sub.
 type Key struct {
 	ID  [16]byte
 	Sub uint8

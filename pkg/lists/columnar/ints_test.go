@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A full chunk of each width answers as its values do, also after changes that the
+// A full row group of each width answers as its values do, also after changes that the
 // width does not hold.
 func TestPackedIntsAreTheirValues(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))

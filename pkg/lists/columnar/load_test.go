@@ -273,7 +273,7 @@ func TestSchemasWithoutSomeTextHaveFewerGroups(t *testing.T) {
 		applied, loaded := columnar.NewView(s), columnar.NewView(s)
 		applied.Apply(docs)
 		segment.Load(loaded, wholeSegment(t, s, e))
-		// Most of it changes, so that the rest moves to another chunk.
+		// Most of it changes, so that the rest moves to another row group.
 		again := slices.Clone(docs[:4000])
 		for i := range again {
 			again[i].Revision = 2

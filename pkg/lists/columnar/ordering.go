@@ -272,7 +272,26 @@ func (t *table) splice(col Col, half int, set, fresh []uint32) []uint32 {
 // seek returns the first position from on whose document is not before o. The caller
 // has left documents to seek, of which o is the first.
 func (t *table) seek(col Col, half int, set []uint32, from, left int, o uint32) int {
-	return gallop(set, from, left, func(other uint32) bool { return t.compare(col, half, other, o) < 0 })
+	g, row := t.at(o)
+	byValue, isText, k := col != ByID && half == 0, t.isText(col), g.Key(row)
+	var text []byte
+	var number int64
+	if byValue && isText {
+		text, _ = g.text(col, row)
+	} else if byValue {
+		number = g.Columns[col].Values.At(row)
+	}
+	return gallop(set, from, left, func(other uint32) bool {
+		g, row := t.at(other)
+		d := 0
+		if byValue && isText {
+			v, _ := g.text(col, row)
+			d = bytes.Compare(v, text)
+		} else if byValue {
+			d = cmp.Compare(g.Columns[col].Values.At(row), number)
+		}
+		return d < 0 || d == 0 && g.Key(row).Compare(k) < 0
+	})
 }
 
 // gallop returns the first position from on for which before is false. Its first step

@@ -69,9 +69,9 @@ func (p *parted) query(t failer, q columnar.Query) columnar.Result {
 	t.Helper()
 	for p.rounds = 0; ; p.rounds++ {
 		summaries, places := p.closed()
-		open, before, beside := p.view.Plan(q, summaries)
+		open, before, outside := p.view.Plan(q, summaries)
 		if len(open) == 0 {
-			return p.view.QueryWithOffset(q, before, beside)
+			return p.view.QueryWithOffset(q, before, outside)
 		}
 		if !slices.IsSorted(open) || len(slices.Compact(slices.Clone(open))) != len(open) {
 			t.Fatalf("Plan(%+v) opens %v, want rising places", q, open)
@@ -375,7 +375,7 @@ func TestSummaryIsExact(t *testing.T) {
 	}
 }
 
-func TestSummaryAnswersAsTheModelWhileAViewWearsOut(t *testing.T) {
+func TestSummaryAnswersAsTheModelWhileItsViewIsRewritten(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	v, m := columnar.NewView(everything), model{}
 	for round := range 6 {

@@ -65,8 +65,8 @@ func TestOrderOfApplyDoesNotMatter(t *testing.T) {
 		once, again := columnar.NewView(everything), columnar.NewView(everything)
 		once.Apply(documents(batch))
 		shuffled := rapid.Permutation(slices.Concat(batch, batch)).Draw(t, "shuffled")
-		for chunk := range slices.Chunk(shuffled, rapid.IntRange(1, 10).Draw(t, "size")) {
-			again.Apply(documents(chunk))
+		for batch := range slices.Chunk(shuffled, rapid.IntRange(1, 10).Draw(t, "size")) {
+			again.Apply(documents(batch))
 		}
 		q := columnar.Query{OrderBy: name, Limit: 100}
 		if diff := gocmp.Diff(once.Query(q), again.Query(q)); diff != "" {
@@ -88,9 +88,9 @@ func TestMatchAgreesWithAView(t *testing.T) {
 	})
 }
 
-// Thousands of documents in many rounds of changes: chunks fill, are packed and
+// Thousands of documents in many rounds of changes: row groups fill, are packed and
 // signed, wear out and are moved, and dictionaries shed what is unused.
-func TestLargeViewAnswersAsTheModelWhileItWearsOut(t *testing.T) {
+func TestLargeViewAnswersAsTheModelWhileItIsRewritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}

@@ -279,8 +279,8 @@ func (g *RowGroup) keepText(col Col, values []string, rows *RowSet) {
 	var found RowSet
 	for _, value := range values {
 		candidates := *rows
-		print := Fingerprint([]byte(value))
-		g.Columns[col].Values.within(print, print, &candidates)
+		h := Fingerprint([]byte(value))
+		g.Columns[col].Values.within(h, h, &candidates)
 		for row := range candidates.all() {
 			if v, _ := g.text(col, row); string(v) == value {
 				found.add(row)

@@ -64,7 +64,7 @@ func corpora(random *rand.Rand) []struct {
 }
 
 // What is found is what bytes.Contains finds in each value, whatever rows are asked
-// for, whether the chunk is closed or not, and the second time as the first.
+// for, whether the row group is closed or not, and the second time as the first.
 func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, corpus := range corpora(random) {
@@ -95,7 +95,7 @@ func TestSearchInAChunkFindsWhatTheValuesHold(t *testing.T) {
 					}
 				}
 				if open.bytes() != 0 || n > minIndexedRows && closed.bytes() == 0 {
-					t.Errorf("an open chunk remembers %d bytes, a closed one %d", open.bytes(), closed.bytes())
+					t.Errorf("an open row group caches %d bytes, a closed one %d", open.bytes(), closed.bytes())
 				}
 			})
 		}
@@ -123,17 +123,17 @@ func randomRows(random *rand.Rand, count, of int) (rows RowSet) {
 	return rows
 }
 
-func TestGapsGiveBackTheirRows(t *testing.T) {
+func TestDeltaListsHaveTheirRows(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	for _, rows := range [][]int{{}, {0}, {253}, {254}, {255}, {508}, {MaxRowGroup - 1}, {0, MaxRowGroup - 1}, {1, 255, 509, 510}} {
 		var want, got RowSet
 		for _, row := range rows {
 			want.add(row)
 		}
-		gaps := appendDeltas(nil, &want)
-		readDeltas(append(gaps, 7), &got)
+		deltas := appendDeltas(nil, &want)
+		readDeltas(append(deltas, 7), &got)
 		if got != want {
-			t.Errorf("%v as %v: %d rows, want %d", rows, gaps, got.Count(), want.Count())
+			t.Errorf("%v as %v: %d rows, want %d", rows, deltas, got.Count(), want.Count())
 		}
 	}
 	for n := range 300 {
@@ -145,7 +145,7 @@ func TestGapsGiveBackTheirRows(t *testing.T) {
 	}
 }
 
-// A schema without searched text has chunks without any.
+// A schema without searched text has row groups without any.
 func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
 	texts := newTexts()
 	for _, n := range []int{1, minIndexedRows + 1} {
@@ -158,8 +158,8 @@ func TestSearchWithoutSearchedTextFindsNothing(t *testing.T) {
 	}
 }
 
-// A chunk's signature is for the rows that it had; one that takes more has none.
-func TestSealedChunkForgetsItsSearches(t *testing.T) {
+// The index of a row group is for the rows that it had; one that takes more has none.
+func TestPackedRowGroupForgetsItsSearches(t *testing.T) {
 	texts := textsOf(make([][]string, 100))
 	var h searchCache
 	rows := randomRows(rand.New(rand.NewPCG(1, 1)), 100, 100)
@@ -176,12 +176,12 @@ func BenchmarkSign(b *testing.B) {
 		for i := range values {
 			values[i] = corpus.row(i)
 		}
-		texts, signer := textsOf(values), new(bigramIndexer)
+		texts, indexer := textsOf(values), new(bigramIndexer)
 		b.Run(corpus.name, func(b *testing.B) {
 			b.ReportAllocs()
 			var s *bigramIndex
 			for b.Loop() {
-				s = signer.build(&texts)
+				s = indexer.build(&texts)
 			}
 			b.ReportMetric(float64(len(texts.Data))/MaxRowGroup, "textB/row")
 			b.ReportMetric(float64(s.bytes())/MaxRowGroup, "B/row")
@@ -190,16 +190,16 @@ func BenchmarkSign(b *testing.B) {
 	}
 }
 
-// ForgetSearches takes from the view's chunks what they remember of searches.
-// Their signatures stay when only tokens are to be forgotten.
+// ForgetSearches empties the caches of row groups.
+// With onlyTokens, the bigram indexes stay.
 func ForgetSearches(v *View, onlyTokens bool) {
 	for _, c := range v.table.groups {
 		if c == nil {
 			continue
 		}
-		signature := c.cache.index.Load()
+		index := c.cache.index.Load()
 		if c.cache.forget(); onlyTokens {
-			c.cache.index.Store(signature)
+			c.cache.index.Store(index)
 		}
 	}
 }

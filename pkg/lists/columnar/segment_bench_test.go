@@ -187,7 +187,7 @@ func BenchmarkSegmentMerge(b *testing.B) {
 }
 
 // BenchmarkMillionOrders loads 24 months, each a segment, one after the other and
-// all at once, and then makes all orderings and signatures.
+// all at once, and then makes all orderings and bigram indexes.
 func BenchmarkMillionOrders(b *testing.B) {
 	var months []segment.Encoded
 	for m := range 24 {

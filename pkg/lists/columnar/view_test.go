@@ -238,7 +238,7 @@ func oneState(v *columnar.View, docs int) error {
 	return nil
 }
 
-// The first searches of a view make its signatures, all at once.
+// The first searches of a view make its bigram indexes, all at once.
 func TestFirstSearchesBesideOneAnotherFindTheSame(t *testing.T) {
 	const docs = 3*4096 + 100
 	v := columnar.NewView(everything)

@@ -107,8 +107,8 @@ func (d *differences) fill(values []int64, skip *columnar.RowSet) {
 func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// numbers reads a column of len(out) rows. It refuses what appendNumbers would
-// write otherwise, but for the choice of the reference.
+// readNumbers reads a column of len(out) rows. It refuses all that appendNumbers does
+// not write, except that any reference may be chosen.
 func (r *reader) readNumbers(out []int64, skip *columnar.RowSet, references [][]int64) {
 	from, width := int(r.Byte()), int(r.Byte())
 	base := r.Varint()
@@ -142,9 +142,8 @@ func (r *reader) readNumbers(out []int64, skip *columnar.RowSet, references [][]
 	}
 }
 
-// startsRight says whether differences start from the one right base: the least
-// is 0, or the first is when they are from row to row; and rows without a
-// value are 0.
+// startsRight says whether differences have the one right base: the least difference
+// is 0, or, from row to row, the first; and it is 0 in rows without a value.
 func startsRight(from int, base int64, rows []int64, skip *columnar.RowSet) bool {
 	zero, some := false, false
 	for i, d := range rows {
