@@ -1,8 +1,7 @@
-// Package child starts processes that must not outlive this one.
-// It promises, on Linux, that the kernel kills them when this process is gone, however that happens, and that what a
-// terminal sends to interrupt this process can be kept from them, whom it may still need until it has finished; elsewhere
-// they share the fate of its process group.
-// What they are, and ending them in time, is left to the caller.
+// Package child starts processes that must not outlive this one. It promises, on Linux, that the kernel kills them when
+// this process is gone, however that happens, and that what a terminal sends to interrupt this process can be kept from
+// them, whom it may still need until it has finished; elsewhere they share the fate of its process group. What they
+// are, and ending them in time, is left to the caller.
 package child
 
 import (
@@ -13,16 +12,16 @@ import (
 	"syscall"
 )
 
-// A Launcher starts processes from one thread that lives as long as they may: Linux ties a child's death by its parent's to
-// the thread that started it, and a child begins with the blocked signals of that thread.
+// A Launcher starts processes from one thread that lives as long as they may: Linux ties a child's death by its
+// parent's to the thread that started it, and a child begins with the blocked signals of that thread.
 type Launcher struct {
 	commands chan *exec.Cmd
 	started  chan error
 	closed   chan struct{}
 }
 
-// NewLauncher makes a launcher whose processes begin with the signals blocked. Programs in Go do not keep them so; those
-// are kept from signals of the terminal by [Apart].
+// NewLauncher makes a launcher whose processes begin with the signals blocked. Programs in Go do not keep them so;
+// those are kept from signals of the terminal by [Apart].
 func NewLauncher(blocked ...syscall.Signal) (*Launcher, error) {
 	l := &Launcher{commands: make(chan *exec.Cmd), started: make(chan error), closed: make(chan struct{})}
 	ready := make(chan error, 1)

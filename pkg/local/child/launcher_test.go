@@ -16,8 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/child"
 )
 
-// TestMain lets the test binary stand in for a parent that is killed, and for
-// a child that only waits.
+// TestMain lets the test binary stand in for a parent that is killed, and for a child that only waits.
 func TestMain(m *testing.M) {
 	switch os.Getenv("CHILD_TEST") {
 	case "parent":
@@ -135,8 +134,7 @@ func newLauncher(t *testing.T, blocked ...syscall.Signal) *child.Launcher {
 	return launcher
 }
 
-// runs reports whether a process does; one that only waits to be reaped does
-// not.
+// runs reports whether a process does; one that only waits to be reaped does not.
 func runs(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return err == nil && !strings.Contains(string(status), "State:\tZ")

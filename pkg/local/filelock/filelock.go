@@ -13,7 +13,8 @@ import (
 var ErrHeld = errors.New("another process holds the lock")
 
 // Acquire opens the file, which it makes when there is none, and locks it until it is closed or the process ends. With
-// ErrHeld it returns the open file as well, so that the caller can read what the holder wrote into it, and must close it.
+// ErrHeld it returns the open file as well, so that the caller can read what the holder wrote into it, and must close
+// it.
 func Acquire(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// handler is the Runtime API of one instance. There is no
-// Lambda-Runtime-Client-Context and no Lambda-Runtime-Cognito-Identity: Lambda
-// passes on what the invoker gave, and only mobile SDKs give them.
+// handler is the Runtime API of one instance. There is no Lambda-Runtime-Client-Context and no
+// Lambda-Runtime-Cognito-Identity: Lambda passes on what the invoker gave, and only mobile SDKs give them.
 func (n *instance) handler() http.Handler {
 	const root = "/2018-06-01/runtime/"
 	mux := http.NewServeMux()
@@ -114,8 +113,8 @@ func (n *instance) serveInitError(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusAccepted, status{"OK"})
 }
 
-// reported reads what a function says of its failure. Its error is that the
-// process is gone meanwhile, which then is what fails the invocation.
+// reported reads what a function says of its failure. Its error is that the process is gone meanwhile, which then is
+// what fails the invocation.
 func reported(w http.ResponseWriter, r *http.Request) (*FunctionError, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
 	if err != nil {

@@ -19,8 +19,8 @@ type Config struct {
 	Region string        // default us-east-1
 	Idle   time.Duration // after which an instance without work ends, default 1 min
 	Init   time.Duration // what a process may take until it asks for work, default 10 s, as Lambda's
-	// Logs gets what the functions write, a line each, with the function's
-	// name and the process's id in front; nil drops it.
+	// Logs gets what the functions write, a line each, with the function's name and the process's id in front; nil
+	// drops it.
 	Logs   io.Writer
 	Logger *slog.Logger // of starts and ends; default: nothing is logged
 }
@@ -61,11 +61,10 @@ func New(functions []Function, cfg Config) (*Fleet, error) {
 	return f, err
 }
 
-// Invoke runs a function with an event, both event and answer as Lambda's
-// invoke JSON, in an instance that is idle, in a new one, or, when there are
-// as many as may be, in the first that becomes free. A [*FunctionError] says
-// that the function failed, crashed or took too long. When ctx ends, Invoke
-// does too; an invocation that has begun goes on to its own deadline.
+// Invoke runs a function with an event, both event and answer as Lambda's invoke JSON, in an instance that is idle, in
+// a new one, or, when there are as many as may be, in the first that becomes free. A [*FunctionError] says that the
+// function failed, crashed or took too long. When ctx ends, Invoke does too; an invocation that has begun goes on to
+// its own deadline.
 func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
 	p := f.pools[function]
 	if p == nil {
@@ -80,8 +79,7 @@ func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]by
 // errClosed fails invocations once the fleet is closed.
 var errClosed = errors.New("the functions are being stopped")
 
-// Close kills every instance, which fails what they do, and returns when all
-// are gone. Closing again does nothing.
+// Close kills every instance, which fails what they do, and returns when all are gone. Closing again does nothing.
 func (f *Fleet) Close() error {
 	f.closing.Do(f.close)
 	return nil

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// DefaultInstances is how many instances of a function there are at most,
-// unless it says otherwise.
+// DefaultInstances is how many instances of a function there are at most, unless it says otherwise.
 const DefaultInstances = 4
 
 // Function is a function as a template declares it.
@@ -30,9 +29,8 @@ func (f Function) withDefaults() Function {
 	return f
 }
 
-// environment is all that a process of the function gets to see: what the
-// template gives it and what Lambda itself sets, which a template cannot
-// override. Nothing of the caller's own environment is in it.
+// environment is all that a process of the function gets to see: what the template gives it and what Lambda itself
+// sets, which a template cannot override. Nothing of the caller's own environment is in it.
 func (f Function) environment(region, runtimeAPI, stream string) []string {
 	all := map[string]string{
 		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local",

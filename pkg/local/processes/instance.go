@@ -17,8 +17,8 @@ import (
 	"github.com/commerce-integration/service/pkg/local/child"
 )
 
-// instance is a process of a function with its Runtime API, which nobody else
-// is told of. The pool's lock guards its state while the process runs.
+// instance is a process of a function with its Runtime API, which nobody else is told of. The pool's lock guards its
+// state while the process runs.
 type instance struct {
 	pool *pool
 	work chan *invocation // to a process that waits for it
@@ -49,8 +49,7 @@ func (n *instance) run() {
 	}
 }
 
-// last is what became of the invocation whose process is gone. The caller
-// holds the lock.
+// last is what became of the invocation whose process is gone. The caller holds the lock.
 func (n *instance) last(how error) outcome {
 	switch {
 	case n.outcome != nil:
@@ -97,8 +96,7 @@ func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
 	out := fleet.logs.of(function.Name)
 	defer out.named(cmd)
 	cmd.Stdout, cmd.Stderr = out, out
-	// An interrupt of the terminal is the caller's, who lets functions finish and
-	// then kills them.
+	// An interrupt of the terminal is the caller's, who lets functions finish and then kills them.
 	child.Apart(cmd)
 	// What the function has started itself must not hold its output open.
 	cmd.WaitDelay = time.Second
@@ -115,9 +113,8 @@ func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// begin makes the invocation the instance's. Its time runs from here: what a
-// process needs to initialize is not the invocation's. The caller holds the
-// lock.
+// begin makes the invocation the instance's. Its time runs from here: what a process needs to initialize is not the
+// invocation's. The caller holds the lock.
 func (n *instance) begin(i *invocation) {
 	n.timer.Stop()
 	n.current, n.begun, n.outcome = i, true, nil
@@ -125,9 +122,8 @@ func (n *instance) begin(i *invocation) {
 	n.timer = time.AfterFunc(n.pool.function.Timeout, func() { n.expire(i) })
 }
 
-// rest ends the invocation that the instance had, as it asks for the next: as
-// in Lambda an invocation is over only then, so that who invokes one after the
-// other meets the same instance. The caller holds the lock.
+// rest ends the invocation that the instance had, as it asks for the next: as in Lambda an invocation is over only
+// then, so that who invokes one after the other meets the same instance. The caller holds the lock.
 func (n *instance) rest() {
 	n.timer.Stop()
 	n.ready = true
@@ -174,8 +170,7 @@ func (n *instance) retire() {
 // errHungUp ends an instance that gave up waiting for work.
 var errHungUp = errors.New("it hung up on the runtime API")
 
-// hungUp sees to it that a process without a connection gets no work: nearly
-// always it is dying.
+// hungUp sees to it that a process without a connection gets no work: nearly always it is dying.
 func (n *instance) hungUp() {
 	n.pool.mu.Lock()
 	defer n.pool.mu.Unlock()
@@ -184,8 +179,8 @@ func (n *instance) hungUp() {
 	}
 }
 
-// end kills the process; the first cause counts. Lambda gives no warning to
-// what has no extension, either. The caller holds the lock.
+// end kills the process; the first cause counts. Lambda gives no warning to what has no extension, either. The caller
+// holds the lock.
 func (n *instance) end(cause error) {
 	if n.cause == nil {
 		n.cause = cause

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// FunctionError is what Lambda answers for an invocation that failed: what the
-// function reported, or what became of its process.
+// FunctionError is what Lambda answers for an invocation that failed: what the function reported, or what became of its
+// process.
 type FunctionError struct {
 	Type    string `json:"errorType"`
 	Message string `json:"errorMessage"`

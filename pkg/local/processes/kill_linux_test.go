@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestProcessesDieWithTheirParent runs a fleet in a process of its own, which
-// is killed.
+// TestProcessesDieWithTheirParent runs a fleet in a process of its own, which is killed.
 func TestProcessesDieWithTheirParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "STAND_IN=parent")
@@ -34,8 +33,7 @@ func TestProcessesDieWithTheirParent(t *testing.T) {
 	waitUntil(t, "the end of the process", func() bool { return gone(child) })
 }
 
-// gone reports whether a process is, or waits only for somebody to ask how it
-// ended.
+// gone reports whether a process is, or waits only for somebody to ask how it ended.
 func gone(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return err != nil || strings.Contains(string(status), "State:\tZ")

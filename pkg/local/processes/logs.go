@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// maxLine bounds a line of a function's output in bytes; what is longer is
-// passed on in pieces.
+// maxLine bounds a line of a function's output in bytes; what is longer is passed on in pieces.
 const maxLine = 64 << 10
 
 // logs passes on what all functions write.

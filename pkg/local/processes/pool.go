@@ -57,8 +57,7 @@ func (p *pool) submit(i *invocation) error {
 	return nil
 }
 
-// withdraw forgets an invocation that waits. One that has an instance goes on,
-// as in Lambda.
+// withdraw forgets an invocation that waits. One that has an instance goes on, as in Lambda.
 func (p *pool) withdraw(i *invocation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,9 +73,8 @@ func (p *pool) grow(first *invocation) {
 	p.fleet.running.Go(n.run)
 }
 
-// next returns what an instance is to do that has asked for work and has done
-// what it had: its first invocation, one that waits, or nothing yet, in which
-// case the work is sent to it. The caller holds the lock.
+// next returns what an instance is to do that has asked for work and has done what it had: its first invocation, one
+// that waits, or nothing yet, in which case the work is sent to it. The caller holds the lock.
 func (p *pool) next(n *instance) *invocation {
 	if n.current == nil && len(p.waiting) > 0 {
 		n.current, p.waiting = p.waiting[0], p.waiting[1:]
@@ -90,8 +88,7 @@ func (p *pool) next(n *instance) *invocation {
 	return nil
 }
 
-// remove forgets an instance whose process is gone, and starts another for
-// what waits.
+// remove forgets an instance whose process is gone, and starts another for what waits.
 func (p *pool) remove(n *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +101,7 @@ func (p *pool) remove(n *instance) {
 	}
 }
 
-// forget takes an instance out of the idle ones and reports whether it was
-// one. The caller holds the lock.
+// forget takes an instance out of the idle ones and reports whether it was one. The caller holds the lock.
 func (p *pool) forget(n *instance) bool {
 	at := slices.Index(p.idle, n)
 	if at < 0 {

@@ -1,8 +1,6 @@
-// Package provision makes what the template declares on local servers: the
-// table with its index, stream and time to live, and the queues with their
-// redrive. Doing it again changes nothing. It speaks to the servers through
-// the real SDK; what AWS alone has (point-in-time recovery, alarms, roles) is
-// left out.
+// Package provision makes what the template declares on local servers: the table with its index, stream and time to
+// live, and the queues with their redrive. Doing it again changes nothing. It speaks to the servers through the real
+// SDK; what AWS alone has (point-in-time recovery, alarms, roles) is left out.
 package provision
 
 import (
@@ -17,8 +15,8 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-// Table makes the table under the name, unless it is there, and returns the
-// ARN of its stream, "" when the template declares none.
+// Table makes the table under the name, unless it is there, and returns the ARN of its stream, "" when the template
+// declares none.
 func Table(ctx context.Context, client *dynamodb.Client, t template.Table, name string) (streamARN string, err error) {
 	_, err = client.CreateTable(ctx, tableInput(t, name))
 	var exists *types.ResourceInUseException

@@ -12,8 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
-// tokenTTL is how long the printed token is good for, longer than a service
-// is left running.
+// tokenTTL is how long the printed token is good for, longer than a service is left running.
 const tokenTTL = 30 * 24 * time.Hour
 
 // announce waits until the service answers, makes the demo and reports.

@@ -27,15 +27,14 @@ import (
 //go:embed demo.json
 var demoRecords []byte
 
-// makeDemo sees to the demo application with its key, and sends the demo
-// records once.
+// makeDemo sees to the demo application with its key, and sends the demo records once.
 func (r *run) makeDemo(ctx context.Context, base string) error {
 	owner, err := r.user(base, r.state.UserID, auth.Owner)
 	if err != nil {
 		return err
 	}
-	// Somebody whom nobody else is: what is asked over and over takes nothing
-	// from the rate limit of who tries the service.
+	// Somebody whom nobody else is: what is asked over and over takes nothing from the rate limit of who tries the
+	// service.
 	viewer, err := r.user(base, value.NewID(), auth.Viewer)
 	if err != nil {
 		return err
@@ -65,9 +64,8 @@ func (r *run) user(base string, id value.ID, role auth.Role) (*apiclient.Client,
 	return apiclient.New(base, jwt), err
 }
 
-// keepKey sees to it that the key which is printed is good: a key that was
-// revoked is replaced, and an application that was deleted, or that another
-// table does not have, is made again.
+// keepKey sees to it that the key which is printed is good: a key that was revoked is replaced, and an application that
+// was deleted, or that another table does not have, is made again.
 func (r *run) keepKey(ctx context.Context, owner, viewer *apiclient.Client) error {
 	if r.state.ApplicationID == "" {
 		return r.makeApplication(ctx, owner)
@@ -115,9 +113,8 @@ func (r *run) makeKey(ctx context.Context, service *apiclient.Client) error {
 	return r.state.save()
 }
 
-// sendDemo sends the demo records in one message, silently: there is nobody
-// yet who could have subscribed to their events. It returns how many records
-// of each kind there are.
+// sendDemo sends the demo records in one message, silently: there is nobody yet who could have subscribed to their
+// events. It returns how many records of each kind there are.
 func (r *run) sendDemo(ctx context.Context) (sent map[commerce.Kind]int, err error) {
 	text := bytes.ReplaceAll(demoRecords, []byte("{{site}}"), []byte(r.state.SiteID.String()))
 	var records []map[string]jsontext.Value
@@ -147,8 +144,7 @@ func (r *run) sendDemo(ctx context.Context) (sent map[commerce.Kind]int, err err
 	return sent, nil
 }
 
-// awaitRecords waits until the lists show the records, for a while: they may
-// well come later on a slow machine.
+// awaitRecords waits until the lists show the records, for a while: they may well come later on a slow machine.
 func (r *run) awaitRecords(ctx context.Context, service *apiclient.Client, want map[commerce.Kind]int) error {
 	const patience, interval = 10 * time.Second, 50 * time.Millisecond
 	waiting, cancel := context.WithTimeout(ctx, patience)

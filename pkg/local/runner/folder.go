@@ -11,8 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/filelock"
 )
 
-// kept is what a runner keeps in its data folder beside the table server's
-// program and its own lock.
+// kept is what a runner keeps in its data folder beside the table server's program and its own lock.
 func kept() []string {
 	return []string{"table", "queues", "checkpoints", stateName, infoName, issuerFile}
 }
@@ -23,8 +22,7 @@ type folder struct {
 	lock *os.File
 }
 
-// openFolder takes the folder, which it makes when there is none. The lock
-// goes with the process, however that ends.
+// openFolder takes the folder, which it makes when there is none. The lock goes with the process, however that ends.
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data folder %s: %w", dir, err)
@@ -66,8 +64,7 @@ func (f *folder) sign() error {
 	return err
 }
 
-// clear removes what a runner keeps and nothing else that may be in the
-// folder.
+// clear removes what a runner keeps and nothing else that may be in the folder.
 func (f *folder) clear() error { return f.remove(kept()...) }
 
 func (f *folder) remove(names ...string) error {
@@ -81,6 +78,5 @@ func (f *folder) remove(names ...string) error {
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
-// close takes back what says that a service runs here, and gives the folder
-// free.
+// close takes back what says that a service runs here, and gives the folder free.
 func (f *folder) close() error { return errors.Join(f.remove(infoName), f.lock.Close()) }

@@ -17,17 +17,16 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// host is where the functions run: in this process or in their own.
+// A host runs the functions, in this process or in their own. The rest is for the event sources.
 type host struct {
 	invoke gateway.Invoker
 	direct gateway.Direct // nil for functions that take JSON only
 	here   *functions     // nil for those elsewhere
 	close  func() error
 
-	// What the event sources have to know of it.
 	concurrency func(function string, template int) int // of a queue's invocations
-	lanes       func(factor int) int                    // as how many the stream is read, for a mapping's ParallelizationFactor
-	patience    time.Duration                           // beyond a function's timeout, which the host itself sees to; 0 where it does not
+	lanes       func(factor int) int                    // in which the stream is read, for a mapping's ParallelizationFactor
+	startTime   time.Duration                           // what an invocation may take beyond the function's timeout
 }
 
 // startFunctions makes the functions ready to run.
@@ -39,7 +38,7 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 		}
 		return &host{
 			invoke: fleet.Invoke, close: fleet.Close,
-			concurrency: processConcurrency, lanes: processLanes, patience: initPatience,
+			concurrency: processConcurrency, lanes: processLanes, startTime: processStart,
 		}, nil
 	}
 	base, err := r.base()
@@ -56,14 +55,12 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 	}, nil
 }
 
-// functions are the service's functions in this process, called through
-// Lambda's invoke JSON as the deployed ones are.
+// functions are the service's functions in this process, called through Lambda's invoke JSON as the deployed ones are.
 type functions struct {
 	model    *template.Model
 	handlers map[string]any // in the forms that Lambda takes, safe for concurrent use
 }
 
-// makeFunctions makes every function that the template declares.
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
 	f := &functions{model: model, handlers: map[string]any{}}
 	makers := app.Functions()
@@ -81,10 +78,9 @@ func makeFunctions(ctx context.Context, model *template.Model, base *app.Depende
 	return f, nil
 }
 
-// invoke calls a function with a fresh request id. A panic is a function
-// error, as in Lambda. Every call gets a [lambda.Handler] of its own: they
-// write all answers into one buffer, since in Lambda no two calls of a process
-// run side by side.
+// invoke calls a function with a fresh request id. A panic is a function error, as in Lambda. Every call gets a
+// [lambda.Handler] of its own, because one has a single buffer for its answers: in Lambda no two calls of a process run
+// at the same time.
 func (f *functions) invoke(ctx context.Context, name string, payload []byte) (answer []byte, err error) {
 	err = f.run(ctx, name, func(ctx context.Context) (err error) {
 		answer, err = lambda.NewHandler(f.handlers[name]).Invoke(ctx, payload)
@@ -93,8 +89,7 @@ func (f *functions) invoke(ctx context.Context, name string, payload []byte) (an
 	return answer, err
 }
 
-// call is invoke without JSON, for the two forms of functions that the
-// gateway calls. ok is false for others.
+// call is invoke without JSON, for the two forms of functions that the gateway calls. ok is false for others.
 func (f *functions) call(ctx context.Context, name string, event any) (answer any, ok bool, err error) {
 	switch handler := f.handlers[name].(type) {
 	case func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error):
@@ -117,8 +112,7 @@ func callAs[E, A any](ctx context.Context, f *functions, name string, handler fu
 	return answer, true, err
 }
 
-// typed is invoke without JSON for a function that takes the event in its type;
-// nil for others.
+// typed is invoke without JSON for a function that takes the event in its type; nil for others.
 func typed[E, A any](f *functions, name string) func(context.Context, E) (A, error) {
 	handler, ok := f.handlers[name].(func(context.Context, E) (A, error))
 	if !ok {
@@ -130,8 +124,7 @@ func typed[E, A any](f *functions, name string) func(context.Context, E) (A, err
 	}
 }
 
-// run makes one call what an invocation is to a function: it has a request id
-// and a time limit, and its panic is an error.
+// run gives one call what an invocation has: a request id, a time limit, and a panic as an error.
 func (f *functions) run(ctx context.Context, name string, call func(ctx context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -140,7 +133,7 @@ func (f *functions) run(ctx context.Context, name string, call func(ctx context.
 	}()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout(name))
+		ctx, cancel = context.WithTimeout(ctx, f.model.Functions[name].Timeout)
 		defer cancel()
 	}
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
@@ -148,5 +141,3 @@ func (f *functions) run(ctx context.Context, name string, call func(ctx context.
 	pprof.Do(ctx, pprof.Labels("function", name), func(ctx context.Context) { err = call(ctx) })
 	return err
 }
-
-func (f *functions) timeout(name string) time.Duration { return f.model.Functions[name].Timeout }

@@ -14,8 +14,7 @@ import (
 // infoName is the file by which other commands find a running service.
 const infoName = "run.json"
 
-// Info tells clients where a running service is and how to get in. It holds
-// credentials of the local service only.
+// Info tells clients where a running service is and how to get in. It holds credentials of the local service only.
 type Info struct {
 	BaseURL                string `json:"baseUrl"`
 	OrganizationID         string `json:"organizationId"`
@@ -36,8 +35,8 @@ type Info struct {
 // ErrNotRunning says that no service runs with a data folder.
 var ErrNotRunning = errors.New("no local service runs here")
 
-// ReadInfo reads what the service of a data folder says of itself. It fails
-// with [ErrNotRunning] when there is none, or when it does not answer yet.
+// ReadInfo reads what the service of a data folder says of itself. It fails with [ErrNotRunning] when there is none, or
+// when it does not answer yet.
 func ReadInfo(dataDir string) (*Info, error) {
 	path := filepath.Join(dataDir, infoName)
 	text, err := os.ReadFile(path)
@@ -71,8 +70,7 @@ func writeFile(path string, content any) error {
 	return replaceFile(path, append(text, '\n'))
 }
 
-// replaceFile writes a file in one step, so that nobody ever reads half of
-// it; only its owner can read it.
+// replaceFile writes a file in one step, so that nobody ever reads half of it; only its owner can read it.
 func replaceFile(path string, content []byte) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, content, 0o600); err != nil {

@@ -22,8 +22,8 @@ func issuerConfig() issuer.Config {
 	return issuer.Config{Issuer: issuerName, Audience: audience, Clock: time.Now}
 }
 
-// OpenIssuer opens the issuer of user tokens that a data folder keeps. It
-// fails with [fs.ErrNotExist] when no service has been started there.
+// OpenIssuer opens the issuer of user tokens that a data folder keeps. It fails with [fs.ErrNotExist] when no service
+// has been started there.
 func OpenIssuer(dataDir string) (*issuer.Issuer, error) {
 	path := filepath.Join(dataDir, issuerFile)
 	text, err := os.ReadFile(path)

@@ -14,12 +14,19 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-// initPatience is what an invocation may take beyond its function's timeout
-// when a process has to be started for it, whose own limit is shorter.
-const initPatience = 12 * time.Second
+const (
+	// processStart is what an invocation may take beyond its function's timeout when a process has to start for it. The
+	// process's own limit is shorter.
+	processStart = 12 * time.Second
+	// maxProcesses bounds the processes of a function that one event source keeps busy: a machine cannot take hundreds.
+	maxProcesses = 16
+	// streamShards is how many shards functions that are processes meet: a busy table's stream has several in DynamoDB, and
+	// one on the local server.
+	streamShards = 8
+)
 
-// startProcesses makes the functions ready to run as processes, from binaries
-// of the repository that the template belongs to.
+// startProcesses makes the functions ready to run as processes, from binaries of the repository that the template
+// belongs to.
 func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 	names := slices.Sorted(maps.Keys(r.model.Functions))
 	binaries, err := processes.Binaries(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names)
@@ -37,8 +44,7 @@ func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 	return processes.New(functions, processes.Config{Region: region, Logs: r.cfg.FunctionLogs, Logger: r.cfg.Logger})
 }
 
-// environment is what the template gives a function, with what stands for
-// AWS's own here.
+// environment is what the template gives a function, with what stands for AWS's own here.
 func (r *run) environment(function string, declared map[string]string) map[string]string {
 	environment := maps.Clone(declared)
 	maps.Copy(environment, map[string]string{
@@ -61,9 +67,8 @@ func logLevel(logger *slog.Logger) string {
 	return slog.LevelError.String()
 }
 
-// instances is how many processes of a function there may be: one for each
-// invocation that its event sources make side by side, so that none waits
-// while the visibility of its messages runs.
+// instances is how many processes of a function there may be: one for each invocation that its event sources make side
+// by side, so that none waits while the visibility of its messages runs.
 func instances(f template.Function) int {
 	n := len(f.Schedules)
 	for _, source := range f.Queues {
@@ -78,25 +83,16 @@ func instances(f template.Function) int {
 	return n
 }
 
-// crowd is how many processes of a function an event source may keep busy: a
-// machine does not take hundreds.
-const crowd = 16
-
 // processConcurrency is concurrency for functions that are processes.
 func processConcurrency(function string, template int) int {
-	return min(concurrency(function, template), crowd)
+	return min(concurrency(function, template), maxProcesses)
 }
 
-// streamShards is how many shards functions that are processes meet: a busy
-// table's stream has several in DynamoDB, and one on the local server.
-const streamShards = 8
-
 // processLanes is lanes for functions that are processes.
-func processLanes(factor int) int { return min(streamShards*factor, crowd) }
+func processLanes(factor int) int { return min(streamShards*factor, maxProcesses) }
 
-// startFaults puts the faults between the functions and the table server.
-// Provisioning, the stream and the upkeep are spared, and everything else until
-// the service is ready.
+// startFaults puts the faults between the functions and the table server. Provisioning, the stream and the upkeep are
+// spared, and everything else until the service is ready.
 func (r *run) startFaults() (err error) {
 	if len(r.cfg.Faults) == 0 {
 		return nil
@@ -119,8 +115,7 @@ func (r *run) stopFaults() error {
 	return r.faults.Close()
 }
 
-// tableURL is where a function finds the table. Each is a client of its own to
-// the faults.
+// tableURL is where a function finds the table. Each is a client of its own to the faults.
 func (r *run) tableURL(function string) string {
 	if r.faults == nil {
 		return r.servers.tableURL

@@ -9,18 +9,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/provision"
@@ -41,20 +38,19 @@ type Config struct {
 	TableEndpoint  string           // of a table server to use instead of starting one
 	QueueEndpoint  string           // of a queue server to use instead of the runner's own
 	Logger         *slog.Logger
-	// Processes runs every function's real binary in processes of its own, as
-	// Lambda does, and reads the stream as one of several shards.
+	// Processes runs every function's real binary in processes of its own, as Lambda does, and reads the stream as one
+	// of several shards.
 	Processes    bool
 	FunctionLogs io.Writer // gets what functions that are processes write; nil drops it
-	// Faults are what befalls requests of functions to the table, once the
-	// service is ready; none without any. Seed makes them repeat.
+	// Faults are what befalls requests of functions to the table, once the service is ready; none without any. Seed
+	// makes them repeat.
 	Faults   faults.Rates
 	Seed     uint64
 	Injected func(faults.Counts) // is told at the end what befell them; may be nil
-	// AWS changes what the clients of all functions of this process are made
-	// from, such as to measure what they do; nil leaves it.
+	// AWS changes what the clients of all functions of this process are made from, such as to measure what they do; nil
+	// leaves it.
 	AWS func(*aws.Config)
-	// Ticks makes the clock of a schedule and what stops it; nil is the
-	// system's clock.
+	// Ticks makes the clock of a schedule and what stops it; nil is the system's clock.
 	Ticks func(every time.Duration) (ticks <-chan time.Time, stop func())
 	// Ready is called once the service answers and the demo is there.
 	Ready func(*Info)
@@ -64,21 +60,18 @@ const (
 	// tableName is the table's name on the local server.
 	tableName = "commerce"
 	region    = "us-east-1"
-	// grace is how long requests and invocations in progress may go on when
-	// the run is to end.
+	// grace is how long requests and invocations in progress may go on when the run is to end.
 	grace = 6 * time.Second
 )
 
-// Run runs the service until ctx ends, then ends everything that it started,
-// within 15 s.
+// Run runs the service until ctx ends, then ends everything that it started, within 15 s.
 func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.TableServer == "" && cfg.TableEndpoint == "" {
 		if cfg.TableServer, err = tableserver.KindFor(runtime.GOOS, runtime.GOARCH); err != nil {
 			return err
 		}
 	}
-	// Little memory is in use here, and so by default a little garbage would
-	// start the collector, all the time.
+	// Little memory is in use here, and so by default a little garbage would start the collector, all the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	if err := checkTemplate(cfg.Template); err != nil {
 		return err
@@ -122,8 +115,7 @@ func checkTemplate(path string) error {
 	return err
 }
 
-// listen opens the gateway's port first of all, so that a port in use costs
-// nobody a start of everything else.
+// listen opens the gateway's port first of all, so that a port in use costs nobody a start of everything else.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	switch {
@@ -149,8 +141,7 @@ type run struct {
 	streamARN string
 }
 
-// provision makes table and queues, and reads the template again with what
-// its references stand for here.
+// provision makes table and queues, and reads the template again with what its references stand for here.
 func (r *run) provision(ctx context.Context) (err error) {
 	parameters := map[string]string{
 		"JwtIssuer": issuerName, "JwtAudience": audience, "JwksUrl": r.servers.keysURL,
@@ -176,8 +167,7 @@ func (r *run) provision(ctx context.Context) (err error) {
 	return err
 }
 
-// serve runs gateway and event sources, makes the demo, and reports that the
-// service is ready.
+// serve runs gateway and event sources, makes the demo, and reports that the service is ready.
 func (r *run) serve(ctx context.Context) (err error) {
 	if err := r.startFaults(); err != nil {
 		return err
@@ -188,25 +178,18 @@ func (r *run) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, functions.close()) }()
-	src := &sources{
-		model: r.model, functions: functions, queues: r.queues, dir: r.folder.path("checkpoints"),
-		host: eventsource.Host{Region: region, Grace: grace, Logger: r.cfg.Logger}, ticks: r.cfg.Ticks,
-		sqs: r.servers.sqs(), release: r.servers.release, streamARN: r.streamARN,
-		streams: dynamodbstreams.NewFromConfig(r.servers.aws, func(o *dynamodbstreams.Options) { o.BaseEndpoint = &r.servers.tableURL }),
-	}
-	if err := os.MkdirAll(src.dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder of checkpoints: %w", err)
-	}
-	if err := src.prepare(); err != nil {
+	src, err := r.newSources(functions)
+	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger, Direct: functions.direct}), ReadHeaderTimeout: 10 * time.Second}
+	handler := gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger, Direct: functions.direct})
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	return r.runAll(ctx, server, src)
 }
 
 func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, source := range src.run {
+	for _, source := range src.loops {
 		group.Go(func() error { return unlessEnded(ctx, source(ctx)) })
 	}
 	group.Go(func() error {
@@ -243,8 +226,7 @@ func unlessEnded(ctx context.Context, err error) error {
 	}
 }
 
-// shutdown lets requests in progress come to their end, and cuts off those
-// that take too long for that.
+// shutdown lets requests in progress come to their end, and cuts off those that take too long for that.
 func shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
@@ -258,8 +240,7 @@ func shutdown(ctx context.Context, server *http.Server) error {
 	return nil
 }
 
-// base gives the functions the environment that the template declares, and
-// clients of the local servers.
+// base gives the functions the environment that the template declares, and clients of the local servers.
 func (r *run) base() (*app.Dependencies, error) {
 	environment := r.model.Functions["api"].Environment
 	cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })

@@ -15,9 +15,8 @@ import (
 
 const stateName = "state.json"
 
-// state is what a data folder keeps beside table and queues: the key of its
-// service and the identities of its demo. It holds secrets of the local
-// service only.
+// state is what a data folder keeps beside table and queues: the key of its service and the identities of its demo. It
+// holds secrets of the local service only.
 type state struct {
 	ServiceKey     []byte   `json:"serviceKey"`
 	OrganizationID value.ID `json:"organizationId"`

@@ -29,10 +29,9 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// BenchmarkRecordToReceipt measures how long a record takes from its message
-// on the queue to the receiver of its event, and where the time goes: each
-// figure is the median of one hop in milliseconds, seen on the wire, and the
-// last ones are those of the whole way.
+// BenchmarkRecordToReceipt measures how long a record takes from its message on the queue to the receiver of its event,
+// and where the time goes: each figure is the median of one hop in milliseconds, seen on the wire, and the last ones
+// are those of the whole way.
 func BenchmarkRecordToReceipt(b *testing.B) {
 	t := startTraced(b, false)
 	b.Run("one at a time", func(b *testing.B) { t.measure(b, func(send func()) { t.oneByOne(b, send) }) })
@@ -40,8 +39,7 @@ func BenchmarkRecordToReceipt(b *testing.B) {
 	b.Run("bulk", func(b *testing.B) { t.bulk(b) })
 }
 
-// BenchmarkRecordToReceiptWithProcesses is the same where functions are
-// processes, of which the wire shows nothing.
+// BenchmarkRecordToReceiptWithProcesses is the same where functions are processes, of which the wire shows nothing.
 func BenchmarkRecordToReceiptWithProcesses(b *testing.B) {
 	t := startTraced(b, true)
 	b.Run("one at a time", func(b *testing.B) { t.measure(b, func(send func()) { t.oneByOne(b, send) }) })
@@ -67,8 +65,7 @@ type call struct {
 	sent, got  []byte
 }
 
-// wire counts the calls of all clients, and records what they say while it is
-// on.
+// wire counts the calls of all clients, and records what they say while it is on.
 type wire struct {
 	inner aws.HTTPClient
 	on    atomic.Bool
@@ -107,8 +104,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// find returns the first call of an operation with the text in what was sent
-// or got.
+// find returns the first call of an operation with the text in what was sent or got.
 func (w *wire) find(text string, after time.Time, operations ...string) *call {
 	for _, c := range w.calls {
 		if slices.Contains(operations, c.operation) && !c.end.Before(after) && (bytes.Contains(c.sent, []byte(text)) || bytes.Contains(c.got, []byte(text))) {

@@ -8,8 +8,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
-// upkeep does what DynamoDB does by itself: it deletes expired items and the
-// stream records that every reader is past.
+// upkeep does what DynamoDB does by itself: it deletes expired items and the stream records that every reader is past.
 type upkeep struct {
 	sweeper tableserver.Sweeper
 	past    func() string // the position that every reader is past, "" while unknown
@@ -20,8 +19,7 @@ type upkeep struct {
 	trimmed string // the last position that the stream was trimmed to
 }
 
-// sweepShare bounds the share of time in which the table is swept, which reads
-// all of it: one in so many.
+// sweepShare bounds the share of time in which the table is swept, which reads all of it: one in so many.
 const sweepShare = 50
 
 func (u *upkeep) run(ctx context.Context) {

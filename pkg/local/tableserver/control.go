@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// Triggers on the items of these tables of empty.sql do in the file what the server's API cannot. expiryControl serves
-	// the service's table alone.
+	// Triggers on the items of these tables of empty.sql do in the file what the server's API cannot. expiryControl
+	// serves the service's table alone.
 	streamControl, expiryControl = "stream-control", "expiry-control"
 	serviceTable                 = "commerce"
 	// controlDamaged is what the trigger that checks the file says of a damaged one.
@@ -22,8 +22,8 @@ const (
 	maxChecked = 64 << 20
 )
 
-// openControl checks the file through the control table. A file that an earlier version of this package made has none: the
-// server runs on it all the same, but nothing trims its streams.
+// openControl checks the file through the control table. A file that an earlier version of this package made has none:
+// the server runs on it all the same, but nothing trims its streams.
 func (s *Server) openControl(ctx context.Context, size int64) error {
 	s.control = s.client()
 	var err error

@@ -116,8 +116,9 @@ func Install(ctx context.Context, dir string) (Program, error) {
 	return kind.Install(ctx, dir)
 }
 
-// Install puts the pinned program into dir. It does nothing when the program is there and its checksum is right; otherwise
-// it fetches the package and verifies it before it moves it into place in one step. Concurrent calls are safe.
+// Install puts the pinned program into dir. It does nothing when the program is there and its checksum is right;
+// otherwise it fetches the package and verifies it before it moves it into place in one step. Concurrent calls are
+// safe.
 func (k Kind) Install(ctx context.Context, dir string) (Program, error) {
 	want, known := pins[k]
 	if !known {

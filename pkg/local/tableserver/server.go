@@ -46,9 +46,10 @@ type Server struct {
 }
 
 // Start runs the program on a free port of 127.0.0.1 with its tables in dataDir and returns when it answers. Only one
-// server may use a directory at a time (ErrInUse); each kind of server has a file of its own there. A damaged file is an
-// error that names it; the server recovers a file that a killed server left. The child stays in the caller's process
-// group; on Linux it dies with the caller and ignores the interrupts of a terminal, so that the tables answer until Close.
+// server may use a directory at a time (ErrInUse); each kind of server has a file of its own there. A damaged file is
+// an error that names it; the server recovers a file that a killed server left. The child stays in the caller's process
+// group; on Linux it dies with the caller and ignores the interrupts of a terminal, so that the tables answer until
+// Close.
 func Start(ctx context.Context, program Program, dataDir string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -105,8 +106,8 @@ func (s *Server) startDynoxide(ctx context.Context, binary, file string) error {
 	return err
 }
 
-// dynamoDBLocal returns the command for DynamoDB Local from its folder of archives. Java compiles only as far as a short
-// run needs.
+// dynamoDBLocal returns the command for DynamoDB Local from its folder of archives. Java compiles only as far as a
+// short run needs.
 func dynamoDBLocal(archives, dataDir, port string) (java string, args []string) {
 	java = "java"
 	if home := os.Getenv("JAVA_HOME"); home != "" {
@@ -168,8 +169,8 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 	}
 }
 
-// answers reports whether a table server answers, and not another program that took the port: dynoxide says its version,
-// DynamoDB Local gives every request an ID.
+// answers reports whether a table server answers, and not another program that took the port: dynoxide says its
+// version, DynamoDB Local gives every request an ID.
 func answers(ctx context.Context, client *http.Client, endpoint string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, nil)
 	if err != nil {

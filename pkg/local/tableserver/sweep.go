@@ -24,17 +24,17 @@ const (
 
 type item = map[string]types.AttributeValue
 
-// A Sweeper deletes expired items, as DynamoDB's own TTL does and local servers do not: only a Number counts, and one more
-// than five years in the past is taken for a mistake.
+// A Sweeper deletes expired items, as DynamoDB's own TTL does and local servers do not: only a Number counts, and one
+// more than five years in the past is taken for a mistake.
 type Sweeper struct {
 	Server           *Server // nil for one that this package did not start
 	Client           *dynamodb.Client
 	Table, Attribute string
 }
 
-// Sweep deletes the items whose TTL attribute lies at or before now, so that stream and secondary indexes follow. An item
-// that was written again meanwhile stays. A call reads the whole table and deletes at most 1,000 items; the number deleted
-// tells whether there may be more.
+// Sweep deletes the items whose TTL attribute lies at or before now, so that stream and secondary indexes follow. An
+// item that was written again meanwhile stays. A call reads the whole table and deletes at most 1,000 items; the number
+// deleted tells whether there may be more.
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted int, err error) {
 	expired := s.scan
 	if s.Server != nil && s.Server.control != nil && s.Table == serviceTable {
