@@ -50,10 +50,10 @@ func specialIPv4() []block {
 	}
 }
 
-// specialIPv6 is the IANA IPv6 Special-Purpose Address Registry beside the
-// global unicast space 2000::/3, which is all of IPv6 that is assigned; what
-// lies outside of both is not public. A form that carries an IPv4 address has
-// the class that it has when the carried address is public.
+// specialIPv6 is the IANA IPv6 Special-Purpose Address Registry and the global
+// unicast space 2000::/3, which is all of IPv6 that is assigned; nothing
+// outside of both is public. A form that carries an IPv4 address has its class
+// for the case that the carried address is public.
 func specialIPv6() []block {
 	return []block{
 		blockOf("::/0", "outside the global unicast space"),

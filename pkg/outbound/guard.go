@@ -128,8 +128,8 @@ func checkName(host string) error {
 	return nil
 }
 
-// isNumber reports whether a label is a number to those who read addresses
-// leniently: of decimal or octal digits, or hexadecimal.
+// isNumber reports whether lenient readers of addresses take a label for a
+// number: of decimal or octal digits, or hexadecimal.
 func isNumber(label string) bool {
 	if hex, found := strings.CutPrefix(label, "0x"); found {
 		return strings.Trim(hex, "0123456789abcdef") == ""

@@ -29,7 +29,7 @@ func add(t *webhook.CounterShard, at value.Time, attempts ...webhook.Attempt) *w
 	return next
 }
 
-func TestTallyCountsWhatItsAttemptsWere(t *testing.T) {
+func TestCounterShardCountsItsAttempts(t *testing.T) {
 	tally := add(&webhook.CounterShard{}, now,
 		attempt(now-30, 10*time.Millisecond, ""), attempt(now-20, 3*time.Second, "no"), attempt(now-10, 2*time.Second, "connection refused"))
 	success, failure, reason := now-30, now-10, "connection refused"
@@ -53,7 +53,7 @@ func TestTallyCountsWhatItsAttemptsWere(t *testing.T) {
 	}
 }
 
-func TestAddingLeavesTheTallyAsItWas(t *testing.T) {
+func TestAddingLeavesTheCounterShardAsItWas(t *testing.T) {
 	tally := &webhook.CounterShard{}
 	for i := range 10 {
 		at := now.Add(time.Duration(i) * 20 * time.Second)
@@ -66,7 +66,7 @@ func TestAddingLeavesTheTallyAsItWas(t *testing.T) {
 	}
 }
 
-func TestLatestFailureOfAllTalliesTellsTheReason(t *testing.T) {
+func TestLatestFailureOfAllCounterShardsGivesTheReason(t *testing.T) {
 	early, late := attempt(now-1000, 0, "early"), attempt(now-10, 0, "late")
 	for name, tallies := range map[string][]*webhook.CounterShard{
 		"two writers":           {add(&webhook.CounterShard{}, now, late), add(&webhook.CounterShard{}, now, early)},
@@ -262,7 +262,7 @@ func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
 	})
 }
 
-func TestTallyAtRestReadsBack(t *testing.T) {
+func TestCounterShardAtRestReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tally, at := &webhook.CounterShard{}, now
 		for range rapid.IntRange(0, 30).Draw(t, "records") {
@@ -285,7 +285,7 @@ func TestTallyAtRestReadsBack(t *testing.T) {
 	})
 }
 
-func TestTallyAtRestIsSmall(t *testing.T) {
+func TestCounterShardAtRestIsSmall(t *testing.T) {
 	tally, reason := &webhook.CounterShard{}, "timed out after 15 s waiting for headers"
 	for i := range 20_000 { // a busy hour with all kinds of latencies
 		at := now.Add(time.Duration(i) * 100 * time.Millisecond)
@@ -303,7 +303,7 @@ func TestTallyAtRestIsSmall(t *testing.T) {
 	}
 }
 
-func TestMalformedTallyIsRefused(t *testing.T) {
+func TestMalformedCounterShardIsRefused(t *testing.T) {
 	reason := func(length int) []byte { // of one failure, at 0
 		head := binary.AppendUvarint([]byte{1, 0, 1, 0}, uint64(length))
 		return slices.Concat(head, bytes.Repeat([]byte("n"), length), make([]byte, 7))
@@ -356,7 +356,7 @@ func seeds() [][]byte {
 
 // What is taken for a tally or an hour is in the one form of it, and can be
 // worked with.
-func FuzzDecodeTally(f *testing.F) {
+func FuzzDecodeCounterShard(f *testing.F) {
 	for _, seed := range seeds() {
 		f.Add(seed)
 	}

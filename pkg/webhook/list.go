@@ -43,7 +43,7 @@ func timeFilters() []lists.Filter {
 	}
 }
 
-// EventList declares the list of the history.
+// DeliveryList declares the list of the history.
 func DeliveryList() *lists.List {
 	return &lists.List{
 		Name: "events", Schema: eventSchema, Walk: true, Orders: []lists.Order{lists.By("createdAt")},
@@ -57,16 +57,16 @@ func DeliveryList() *lists.List {
 	}
 }
 
-// EventDocument is what the history's index knows of a row.
-func DeliveryDocument(r *Delivery, visible value.Time) columnar.Document {
-	b := eventSchema.Build(r.ID, 0)
-	b.Keyword(eventSchema.Col("applicationId"), lists.Key(r.ApplicationID))
-	b.Keyword(eventSchema.Col("endpointId"), lists.Key(r.EndpointID))
-	b.Keyword(eventSchema.Col("type"), r.Type)
-	b.Keyword(eventSchema.Col("status"), string(r.Status))
-	b.Keyword(eventSchema.Col("eventId"), lists.Key(r.EventID))
-	b.Time(eventSchema.Col("createdAt"), int64(r.CreatedAt))
-	return b.Document(int64(r.UpdatedAt), int64(visible))
+// DeliveryDocument is a delivery in the list of the history.
+func DeliveryDocument(d *Delivery, visible value.Time) columnar.Document {
+	b := eventSchema.Build(d.ID, 0)
+	b.Keyword(eventSchema.Col("applicationId"), lists.Key(d.ApplicationID))
+	b.Keyword(eventSchema.Col("endpointId"), lists.Key(d.EndpointID))
+	b.Keyword(eventSchema.Col("type"), d.Type)
+	b.Keyword(eventSchema.Col("status"), string(d.Status))
+	b.Keyword(eventSchema.Col("eventId"), lists.Key(d.EventID))
+	b.Time(eventSchema.Col("createdAt"), int64(d.CreatedAt))
+	return b.Document(int64(d.UpdatedAt), int64(visible))
 }
 
 // EndpointList declares the list of endpoints.

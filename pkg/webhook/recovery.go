@@ -17,8 +17,8 @@ func (RecoveryStatus) Values() []string {
 	return []string{string(RecoveryRunning), string(RecoveryCompleted), string(RecoveryCancelled)}
 }
 
-// Recovery sends an endpoint's HELD and FAILED rows again, those created in
-// [Since, Until), oldest first.
+// Recovery sends again an endpoint's HELD and FAILED deliveries that were
+// created in [Since, Until), oldest first.
 type Recovery struct {
 	ID             value.ID       `json:"id"`
 	EndpointID     value.ID       `json:"endpointId"`
@@ -31,7 +31,7 @@ type Recovery struct {
 	CreatedAt      value.Time     `json:"createdAt"`
 	UpdatedAt      value.Time     `json:"updatedAt"`
 	CompletedAt    *value.Time    `json:"completedAt"`
-	// Cursor is where the next step goes on; a row behind it that fails
+	// Cursor is where the next step goes on; a delivery behind it that fails
 	// again is not sent a second time by the same recovery.
 	Cursor string `json:"cursor"`
 }

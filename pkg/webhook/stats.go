@@ -111,8 +111,8 @@ func (h *HourStats) Merge(o *HourStats) {
 
 // Percentile is the time in milliseconds within which p percent of the
 // attempts ended, the failed ones among them; p lies above 0 and up to 100,
-// 50 being the median. It is off by at most a tenth, and 35,000 stands for
-// everything longer. ok is false when nothing was counted.
+// 50 being the median. It is off by at most a tenth, and at most 35,000. ok is
+// false when nothing was counted.
 func (h *HourStats) Percentile(p float64) (ms int64, ok bool) { return h.latencies.percentile(p) }
 
 // Encode writes the hour, which [DecodeHourStats] reads.
@@ -154,7 +154,7 @@ func bucketOf(ms int64) int {
 	return exactBuckets + (octave-exactBits)*octaveBuckets + step
 }
 
-// bucketMiddle is the time that stands for those of a bucket.
+// bucketMiddle is the time that is shown for those of a bucket.
 func bucketMiddle(bucket int) int64 {
 	if bucket < exactBuckets {
 		return int64(bucket)

@@ -30,15 +30,15 @@ import (
 type memory struct {
 	payload   []byte
 	endpoints map[value.ID]*webhook.Endpoint
-	clashes   atomic.Int64
+	conflicts atomic.Int64
 	moved     atomic.Int64
 
-	mu      sync.Mutex
-	rows    map[value.ID]*webhook.Delivery
-	tallies map[tallyID]webhook.StoredCounterShard
+	mu         sync.Mutex
+	deliveries map[value.ID]*webhook.Delivery
+	shards     map[shardID]webhook.StoredCounterShard
 }
 
-type tallyID struct {
+type shardID struct {
 	endpoint value.ID
 	shard    int
 }
@@ -49,30 +49,30 @@ func (m *memory) DeliveryInputs(_ context.Context, refs []webhook.DeliveryRef) (
 	found := make([]webhook.DeliveryInput, len(refs))
 	for i, r := range refs {
 		found[i] = webhook.DeliveryInput{
-			Delivery: m.rows[r.DeliveryID], Payload: m.payload, Endpoint: m.endpoints[r.EndpointID], Application: webhook.ApplicationActive,
+			Delivery: m.deliveries[r.DeliveryID], Payload: m.payload, Endpoint: m.endpoints[r.EndpointID], Application: webhook.ApplicationActive,
 		}
 	}
 	return found, nil
 }
 
-func (m *memory) RecordOutcomes(_ context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+func (m *memory) RecordOutcomes(_ context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	clash := &webhook.WriteConflict{Shards: map[int]webhook.StoredCounterShard{}}
-	for i, w := range tallies {
-		if now := m.tallies[tallyID{w.EndpointID, w.Number}]; now.Revision != w.Revision {
-			clash.Shards[i] = now
+	conflict := &webhook.WriteConflict{Shards: map[int]webhook.StoredCounterShard{}}
+	for i, w := range shards {
+		if now := m.shards[shardID{w.EndpointID, w.Number}]; now.Revision != w.Revision {
+			conflict.Shards[i] = now
 		}
 	}
-	if len(clash.Shards) > 0 {
-		m.clashes.Add(1)
-		return clash, nil
+	if len(conflict.Shards) > 0 {
+		m.conflicts.Add(1)
+		return conflict, nil
 	}
 	for _, o := range outcomes {
-		m.rows[o.Next.ID] = o.Next
+		m.deliveries[o.Next.ID] = o.Next
 	}
-	for _, w := range tallies {
-		m.tallies[tallyID{w.EndpointID, w.Number}] = webhook.StoredCounterShard{Number: w.Number, Revision: w.Revision + 1, Shard: w.Next}
+	for _, w := range shards {
+		m.shards[shardID{w.EndpointID, w.Number}] = webhook.StoredCounterShard{Number: w.Number, Revision: w.Revision + 1, Shard: w.Next}
 	}
 	return nil, nil
 }
@@ -80,7 +80,7 @@ func (m *memory) RecordOutcomes(_ context.Context, outcomes []webhook.DeliveryCh
 func (m *memory) CounterShard(_ context.Context, _, endpoint value.ID, shard int) (webhook.StoredCounterShard, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s, found := m.tallies[tallyID{endpoint, shard}]; found {
+	if s, found := m.shards[shardID{endpoint, shard}]; found {
 		return s, nil
 	}
 	return webhook.StoredCounterShard{Number: shard, Shard: &webhook.CounterShard{}}, nil
@@ -129,19 +129,19 @@ const benchBatch = 10
 // the same process, with as many invocations of one worker at a time as the
 // name says. CPU is that of worker and receiver together.
 func BenchmarkWorker(b *testing.B) {
-	for _, row := range []struct{ endpoints, invocations int }{{1, 1}, {1, 8}, {16, 8}, {16, 200}} {
-		b.Run(fmt.Sprintf("%d_endpoints/%d_invocations", row.endpoints, row.invocations), func(b *testing.B) {
+	for _, tt := range []struct{ endpoints, invocations int }{{1, 1}, {1, 8}, {16, 8}, {16, 200}} {
+		b.Run(fmt.Sprintf("%d_endpoints/%d_invocations", tt.endpoints, tt.invocations), func(b *testing.B) {
 			srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 			}))
 			defer srv.Close()
-			w, m, batches := benchWorker(b, srv.URL, row.endpoints)
+			w, m, batches := benchWorker(b, srv.URL, tt.endpoints)
 			b.ReportAllocs()
 			b.ResetTimer()
 			before, start := processor(b), time.Now()
 			var next atomic.Int64
 			var group sync.WaitGroup
-			for range row.invocations {
+			for range tt.invocations {
 				group.Go(func() {
 					for i := int(next.Add(1)) - 1; i < len(batches); i = int(next.Add(1)) - 1 {
 						response, err := w.Handle(b.Context(), batches[i])
@@ -167,7 +167,7 @@ func benchWorker(b *testing.B, url string, endpoints int) (*worker.Worker, *memo
 	}
 	m := &memory{
 		payload:   bytes.Repeat([]byte("x"), 1024),
-		endpoints: map[value.ID]*webhook.Endpoint{}, rows: map[value.ID]*webhook.Delivery{}, tallies: map[tallyID]webhook.StoredCounterShard{},
+		endpoints: map[value.ID]*webhook.Endpoint{}, deliveries: map[value.ID]*webhook.Delivery{}, shards: map[shardID]webhook.StoredCounterShard{},
 	}
 	org, app, now := value.NewID(), value.NewID(), value.TimeOf(time.Now())
 	var all []*webhook.Endpoint
@@ -178,10 +178,10 @@ func benchWorker(b *testing.B, url string, endpoints int) (*worker.Worker, *memo
 	}
 	batches := make([]events.SQSEvent, (b.N+benchBatch-1)/benchBatch)
 	for i := range b.N {
-		row := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, all[i%len(all)], "", now)
-		m.rows[row.ID] = row
+		delivery := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, all[i%len(all)], "", now)
+		m.deliveries[delivery.ID] = delivery
 		one := &batches[i/benchBatch]
-		one.Records = append(one.Records, events.SQSMessage{MessageId: value.NewID().String(), Body: row.Ref().Body()})
+		one.Records = append(one.Records, events.SQSMessage{MessageId: value.NewID().String(), Body: delivery.Ref().Body()})
 	}
 	client := outbound.New(outbound.Config{AllowPrivateTargets: true})
 	logger := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what lines cost is part of it

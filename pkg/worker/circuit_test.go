@@ -20,9 +20,9 @@ import (
 // not find it.
 func (h *harness) deliver(t *testing.T, e *webhook.Endpoint) (*webhook.Delivery, []events.SQSMessage) {
 	t.Helper()
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	left := h.handle(t, h.Worker, h.receive(t)...)
-	if h.condition(t, e).Lane == webhook.LaneSlow && len(left) == 0 {
+	if h.routing(t, e).Lane == webhook.LaneSlow && len(left) == 0 {
 		if moved := h.queues.Receive(t, slowQueue); len(moved) > 0 {
 			left = h.handle(t, h.Worker, moved...)
 		}
@@ -30,7 +30,7 @@ func (h *harness) deliver(t *testing.T, e *webhook.Endpoint) (*webhook.Delivery,
 	for _, m := range left {
 		h.queues.Delete(t, queueOf(&m), m)
 	}
-	return row, left
+	return delivery, left
 }
 
 func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
@@ -40,32 +40,32 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 	var retry []events.SQSMessage
 	var first *webhook.Delivery
 	for i := range 12 {
-		row, left := h.deliver(t, e)
+		delivery, left := h.deliver(t, e)
 		if i == 0 {
-			first, retry = row, left
+			first, retry = delivery, left
 		}
 		// The eleventh is the first that comes a minute after the first.
-		if c := h.condition(t, e).Circuit; c.Open() != (i >= 10) {
+		if c := h.routing(t, e).Circuit; c.Open() != (i >= 10) {
 			t.Fatalf("after %d failures in %s: circuit %+v", i+1, 6*time.Duration(i)*time.Second, c)
 		}
 		h.pass(6 * time.Second)
 	}
 	rcv.requests(t, 11)
-	c := h.condition(t, e)
+	c := h.routing(t, e)
 	if wait := c.Circuit.ProbeAt.Std().Sub(c.Circuit.OpenedAt.Std()); wait != time.Minute || c.Circuit.Interval() != time.Minute || c.Lane != webhook.LaneSlow {
 		t.Errorf("condition %+v, circuit %+v; want a probe after a minute", c, c.Circuit)
 	}
 	held, left := h.deliver(t, e)
-	if got := h.row(t, held, webhook.DeliveryHeld, 0); got.HeldReason != webhook.HeldCircuitOpen || len(left) > 0 {
-		t.Errorf("row %+v, messages left %d; want it held for the circuit", got, len(left))
+	if got := h.delivery(t, held, webhook.DeliveryHeld, 0); got.HeldReason != webhook.HeldCircuitOpen || len(left) > 0 {
+		t.Errorf("delivery %+v, messages left %d; want it held for the circuit", got, len(left))
 	}
 	// The retry of the first comes due. It leaves the lane that is not for
 	// failing endpoints even to be held.
 	h.crash(t, h.Worker, retry...)
-	h.row(t, first, webhook.DeliveryPending, 1)
+	h.delivery(t, first, webhook.DeliveryPending, 1)
 	h.handle(t, h.Worker, h.queues.Receive(t, slowQueue)...)
-	if got := h.row(t, first, webhook.DeliveryHeld, 1); got.HeldReason != webhook.HeldCircuitOpen {
-		t.Errorf("row %+v, want it held for the circuit", got)
+	if got := h.delivery(t, first, webhook.DeliveryHeld, 1); got.HeldReason != webhook.HeldCircuitOpen {
+		t.Errorf("delivery %+v, want it held for the circuit", got)
 	}
 	rcv.requests(t, 11)
 	h.counters(t, e, 0, 11)
@@ -91,7 +91,7 @@ func TestCircuitOpensWhenFourOfFiveFailedOfFifty(t *testing.T) {
 			h.drain(t)
 		}
 		c := h.counters(t, e, int64(50-tt.failed), int64(tt.failed))
-		if got := h.condition(t, e).Circuit; got.Open() != tt.want {
+		if got := h.routing(t, e).Circuit; got.Open() != tt.want {
 			t.Errorf("%d failures of 50: circuit %+v, want open %t; counters %+v", tt.failed, got, tt.want, c)
 		}
 	}
@@ -113,7 +113,7 @@ func (h *harness) drain(t *testing.T) {
 	}
 }
 
-// probe sends the row as the probe of its endpoint.
+// probe sends the delivery as the probe of its endpoint.
 func (h *harness) probe(t *testing.T, r *webhook.Delivery) []events.SQSMessage {
 	t.Helper()
 	current, err := h.table.Delivery(t.Context(), h.org, r.ID)
@@ -131,34 +131,34 @@ func (h *harness) probe(t *testing.T, r *webhook.Delivery) []events.SQSMessage {
 	return h.handle(t, h.Worker, h.queues.Await(t, slowQueue)...)
 }
 
-// open opens the endpoint's circuit and returns a row that it holds.
+// open opens the endpoint's circuit and returns a delivery that it holds.
 func (h *harness) open(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	t.Helper()
 	now := value.TimeOf(h.clock())
-	h.setCondition(t, e, func(c *webhook.Routing) {
+	h.setRouting(t, e, func(c *webhook.Routing) {
 		c.Circuit = &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
 	})
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	h.handle(t, h.Worker, h.receive(t)...)
-	h.row(t, row, webhook.DeliveryHeld, 0)
-	return row
+	h.delivery(t, delivery, webhook.DeliveryHeld, 0)
+	return delivery
 }
 
 func TestFailedProbeHoldsItsRowAgainAndDoublesTheWait(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 10)
-	row := h.open(t, e)
+	delivery := h.open(t, e)
 	for i, minutes := range []int{2, 4, 8, 16, 32, 60, 60} {
 		want := time.Duration(minutes) * time.Minute
 		h.pass(time.Hour)
-		if left := h.probe(t, row); len(left) > 0 {
+		if left := h.probe(t, delivery); len(left) > 0 {
 			t.Fatalf("messages left: %+v", left)
 		}
-		if got := h.row(t, row, webhook.DeliveryHeld, i+1); got.HeldReason != webhook.HeldCircuitOpen {
-			t.Errorf("row %+v", got)
+		if got := h.delivery(t, delivery, webhook.DeliveryHeld, i+1); got.HeldReason != webhook.HeldCircuitOpen {
+			t.Errorf("delivery %+v", got)
 		}
-		c := h.condition(t, e).Circuit
+		c := h.routing(t, e).Circuit
 		if wait := c.ProbeAt.Std().Sub(h.clock()).Round(time.Second); c.Interval() != want || wait != want {
 			t.Errorf("after probe %d: %+v, the next in %s; want %s", i+1, c, wait, want)
 		}
@@ -167,14 +167,14 @@ func TestFailedProbeHoldsItsRowAgainAndDoublesTheWait(t *testing.T) {
 	rcv.requests(t, 7)
 }
 
-func TestLastProbeOfARowEndsIt(t *testing.T) {
+func TestLastProbeOfADeliveryEndsIt(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 0)
-	row := h.open(t, e)
-	h.probe(t, row)
-	h.row(t, row, webhook.DeliveryFailed, 1)
-	if c := h.condition(t, e).Circuit; !c.Open() || c.Interval() != 2*time.Minute {
+	delivery := h.open(t, e)
+	h.probe(t, delivery)
+	h.delivery(t, delivery, webhook.DeliveryFailed, 1)
+	if c := h.routing(t, e).Circuit; !c.Open() || c.Interval() != 2*time.Minute {
 		t.Errorf("circuit %+v, want it open for 2 minutes more", c)
 	}
 }
@@ -183,16 +183,16 @@ func TestSuccessfulProbeClosesTheCircuit(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row := h.open(t, e)
+	delivery := h.open(t, e)
 	h.pass(time.Minute)
-	h.probe(t, row)
-	h.row(t, row, webhook.DeliveryDelivered, 1)
-	c := h.condition(t, e).Circuit
+	h.probe(t, delivery)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
+	c := h.routing(t, e).Circuit
 	if c == nil || c.State != webhook.CircuitDraining || c.ClosedAt == nil || *c.ClosedAt != value.TimeOf(h.clock()) {
 		t.Errorf("circuit %+v, want it draining", c)
 	}
 	next, _ := h.deliver(t, e)
-	h.row(t, next, webhook.DeliveryDelivered, 1)
+	h.delivery(t, next, webhook.DeliveryDelivered, 1)
 	h.counters(t, e, 2, 0)
 }
 
@@ -200,11 +200,11 @@ func TestProbeOfAnEndpointThatMustNotBeAskedIsHeld(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row := h.open(t, e)
+	delivery := h.open(t, e)
 	dynamotest.SetStatus(t, h.table, e, webhook.Paused)
-	h.probe(t, row)
-	if got := h.row(t, row, webhook.DeliveryHeld, 0); got.HeldReason != webhook.HeldPaused {
-		t.Errorf("row %+v, want it held for the pause", got)
+	h.probe(t, delivery)
+	if got := h.delivery(t, delivery, webhook.DeliveryHeld, 0); got.HeldReason != webhook.HeldPaused {
+		t.Errorf("delivery %+v, want it held for the pause", got)
 	}
 	rcv.requests(t, 0)
 }
@@ -213,7 +213,7 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 10)
-	row := h.open(t, e)
+	delivery := h.open(t, e)
 	const step = 5 * 24 * time.Hour / 20
 	for i := range 21 {
 		if i > 0 {
@@ -221,9 +221,9 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 		}
 		if i%7 == 6 { // its retries end before
 			now := value.TimeOf(h.clock())
-			row = h.requeued(t, row, now)
+			delivery = h.requeued(t, delivery, now)
 		}
-		h.probe(t, row)
+		h.probe(t, delivery)
 		after, err := h.table.Endpoint(t.Context(), h.org, e.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -239,16 +239,16 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 	h.counters(t, e, 0, 21)
 }
 
-// requeued gives a row that is HELD or FAILED a new schedule and holds it.
+// requeued gives a delivery that is HELD or FAILED a new schedule and holds it.
 func (h *harness) requeued(t *testing.T, r *webhook.Delivery, now value.Time) *webhook.Delivery {
 	t.Helper()
-	row, err := h.table.ChangeDelivery(t.Context(), h.org, r.ID, func(r *webhook.Delivery) (*webhook.Delivery, error) {
+	delivery, err := h.table.ChangeDelivery(t.Context(), h.org, r.ID, func(r *webhook.Delivery) (*webhook.Delivery, error) {
 		return r.Requeue(now).Hold(webhook.HeldCircuitOpen, now), nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return row
+	return delivery
 }
 
 func TestTestsAreOutsideOfCountersAndCircuit(t *testing.T) {
@@ -256,8 +256,8 @@ func TestTestsAreOutsideOfCountersAndCircuit(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	for i := range 60 {
-		row := h.event(t, e)
-		stored := h.row(t, row, webhook.DeliveryPending, 0)
+		delivery := h.event(t, e)
+		stored := h.delivery(t, delivery, webhook.DeliveryPending, 0)
 		test := *stored
 		test.Test, test.UpdatedAt = true, stored.UpdatedAt+1
 		if _, err := h.table.PutDelivery(t.Context(), stored, &test); err != nil {
@@ -270,7 +270,7 @@ func TestTestsAreOutsideOfCountersAndCircuit(t *testing.T) {
 	}
 	rcv.requests(t, 60)
 	h.counters(t, e, 0, 0)
-	if c := h.condition(t, e); c.Circuit != nil || c.Lane != webhook.LaneMain {
+	if c := h.routing(t, e); c.Circuit != nil || c.Lane != webhook.LaneMain {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -292,21 +292,21 @@ func TestSlowEndpointsAreAskedInTheSlowLaneUntilTheyAreFast(t *testing.T) {
 		if i == 4 {
 			want = webhook.LaneSlow
 		}
-		if got := h.condition(t, e).Lane; got != want {
+		if got := h.routing(t, e).Lane; got != want {
 			t.Fatalf("after %d slow attempts: lane %q, want %q", i+1, got, want)
 		}
 	}
 	slow.Store(false)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	h.row(t, row, webhook.DeliveryPending, 0)
+	h.delivery(t, delivery, webhook.DeliveryPending, 0)
 	h.handle(t, h.Worker, h.queues.Await(t, slowQueue)...)
-	h.row(t, row, webhook.DeliveryDelivered, 1)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	h.pass(5 * time.Minute)
 	h.deliver(t, e)
-	if got := h.condition(t, e).Lane; got != webhook.LaneMain {
+	if got := h.routing(t, e).Lane; got != webhook.LaneMain {
 		t.Errorf("after a fast attempt in five minutes: lane %q", got)
 	}
 }
@@ -325,7 +325,7 @@ func TestFailuresBeforeAnotherURLDoNotCountAgainstIt(t *testing.T) {
 		h.deliver(t, e)
 		h.pass(10 * time.Second)
 	}
-	if c := h.condition(t, e).Circuit; c != nil {
+	if c := h.routing(t, e).Circuit; c != nil {
 		t.Errorf("circuit %+v after 9 failures and 3 at another url", c)
 	}
 	h.counters(t, e, 0, 12)

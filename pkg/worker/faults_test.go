@@ -62,8 +62,8 @@ func (f *faulty) TakePermit(ctx context.Context, org, endpoint value.ID, holder 
 	return taken, err
 }
 
-func (f *faulty) ChangeVisibility(ctx context.Context, in webhook.Lane, hidings ...sqsqueue.VisibilityChange) error {
-	return f.try("Hide", func() error { return f.Queue.ChangeVisibility(ctx, in, hidings...) })
+func (f *faulty) ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+	return f.try("Hide", func() error { return f.Queue.ChangeVisibility(ctx, in, changes...) })
 }
 
 func (f *faulty) Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
@@ -107,7 +107,7 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 	} {
 		rcv := newReceiver(t, always(http.StatusInternalServerError))
 		e, _ := h.endpoint(t, rcv.url, 3)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		m := h.receive(t)
 		var dead atomic.Bool
 		f := &faulty{Store: h.table, Queue: h.deliveries, fail: func(call string) (before, after error) {
@@ -129,12 +129,12 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 			if left := h.handle(t, h.Worker, m...); len(left) != 1 {
 				t.Fatalf("%s, after %t: the message that carries the retry is done", tt.step, tt.after)
 			}
-			if got, err := h.table.Delivery(t.Context(), h.org, row.ID); err != nil || got.AttemptCount == 2 {
+			if got, err := h.table.Delivery(t.Context(), h.org, delivery.ID); err != nil || got.AttemptCount == 2 {
 				break
 			}
 			h.pass(5 * time.Second)
 		}
-		h.row(t, row, webhook.DeliveryPending, 2)
+		h.delivery(t, delivery, webhook.DeliveryPending, 2)
 		h.counters(t, e, 0, 2)
 		rcv.requests(t, tt.requests)
 		h.queues.Delete(t, mainQueue, m...)
@@ -146,7 +146,7 @@ func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 5)
 	h.setLane(t, e, webhook.LaneSlow)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	old := h.receive(t)[0]
 	if left := h.crash(t, h.Worker, old); len(left) > 0 {
 		t.Fatalf("left %+v, want the message moved", left)
@@ -156,7 +156,7 @@ func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
 	if left := h.handle(t, h.Worker, moved); len(left) != 1 {
 		t.Errorf("left %+v, want the moved message to carry the retry", left)
 	}
-	h.row(t, row, webhook.DeliveryPending, 1)
+	h.delivery(t, delivery, webhook.DeliveryPending, 1)
 	for range 2 { // before the retry and at its time
 		if left := h.crash(t, h.Worker, old); len(left) != 1 {
 			t.Errorf("left %+v, want the old message to wait for its turn to take over", left)
@@ -172,29 +172,29 @@ type crowded struct{ worker.Queue }
 
 func (crowded) TooManyInFlight(context.Context, webhook.Lane) bool { return true }
 
-func TestRetriesOfACrowdedQueueAreDelayedMessages(t *testing.T) {
+func TestRetriesAreDelayedMessagesWhenTooManyAreInFlight(t *testing.T) {
 	h := newHarness(t)
 	w := h.worker(h.table, crowded{h.deliveries}, true)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 5)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	old := h.receive(t)[0]
 	if left := h.crash(t, w, old); len(left) > 0 {
 		t.Fatalf("left %+v, want another message in its place", left)
 	}
-	first := h.row(t, row, webhook.DeliveryPending, 1)
+	first := h.delivery(t, delivery, webhook.DeliveryPending, 1)
 	sent := time.Now()
 	next := h.receive(t)[0]
 	if waited := time.Since(sent); waited < 3*time.Second || next.MessageId == old.MessageId {
 		t.Errorf("message %s after %s, want another than %s after 4s", next.MessageId, waited, old.MessageId)
 	}
 	h.pass(5 * time.Second)
-	// The old one was not deleted, and comes first: it may carry the row as
+	// The old one was not deleted, and comes first: it may carry the delivery as
 	// well, but only until either makes the attempt.
 	if left := h.crash(t, h.Worker, old); len(left) != 1 {
 		t.Errorf("left %+v, want the old message to carry the next retry", left)
 	}
-	if got := h.row(t, row, webhook.DeliveryPending, 2); got.MessageID == first.MessageID {
+	if got := h.delivery(t, delivery, webhook.DeliveryPending, 2); got.MessageID == first.MessageID {
 		t.Errorf("carrier %s after both attempts", got.MessageID)
 	}
 	for range 2 {
@@ -206,7 +206,7 @@ func TestRetriesOfACrowdedQueueAreDelayedMessages(t *testing.T) {
 	if left := h.handle(t, w, old); len(left) > 0 {
 		t.Errorf("left %+v, want another message in its place", left)
 	}
-	h.row(t, row, webhook.DeliveryPending, 3)
+	h.delivery(t, delivery, webhook.DeliveryPending, 3)
 	rcv.requests(t, 3)
 	h.counters(t, e, 0, 3)
 }
@@ -216,7 +216,7 @@ func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
 	for _, tt := range []struct {
 		call     string
 		err      error
-		attempts int // that the row knows of
+		attempts int // that the delivery knows of
 		requests int
 	}{
 		{"Deliveries", errBusy, 0, 0},
@@ -232,23 +232,23 @@ func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
 			}
 		})
 		e, _ := h.endpoint(t, rcv.url, 3)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		m := h.receive(t)
 		if left := h.handle(t, h.failing(tt.call, always1000, tt.err, nil), m...); len(left) != 1 {
 			t.Errorf("%s: %s: %d messages left, want the message kept", tt.call, tt.err, len(left))
 		}
-		h.row(t, row, webhook.DeliveryPending, tt.attempts)
+		h.delivery(t, delivery, webhook.DeliveryPending, tt.attempts)
 		h.counters(t, e, 0, int64(tt.attempts))
 		rcv.requests(t, tt.requests)
 		failing = false
 		if left := h.at(t, m[0], 5*time.Second); len(left) > 0 {
 			t.Errorf("%s: messages left: %+v", tt.call, left)
 		}
-		h.row(t, row, webhook.DeliveryDelivered, tt.attempts+1)
+		h.delivery(t, delivery, webhook.DeliveryDelivered, tt.attempts+1)
 	}
 }
 
-func TestFaultsOfOursHideTheMessageLongerEachTime(t *testing.T) {
+func TestFaultsOfOursBackOffLongerEachTime(t *testing.T) {
 	h := newHarness(t)
 	for receives, want := range map[string]time.Duration{
 		"": 2 * time.Second, "1": 2 * time.Second, "2": 4 * time.Second, "8": 256 * time.Second, "9": 5 * time.Minute, "49": 5 * time.Minute,
@@ -258,8 +258,8 @@ func TestFaultsOfOursHideTheMessageLongerEachTime(t *testing.T) {
 		ref := webhook.DeliveryRef{OrganizationID: h.org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.app}
 		m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
 		h.crash(t, w, m)
-		if len(q.hidings) != 1 || q.hidings[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
-			t.Errorf("received %q times: hidden %+v, want %s", receives, q.hidings, want)
+		if len(q.changes) != 1 || q.changes[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
+			t.Errorf("received %q times: hidden %+v, want %s", receives, q.changes, want)
 		}
 	}
 }
@@ -267,11 +267,11 @@ func TestFaultsOfOursHideTheMessageLongerEachTime(t *testing.T) {
 // hidden notes what is hidden.
 type hidden struct {
 	worker.Queue
-	hidings []sqsqueue.VisibilityChange
+	changes []sqsqueue.VisibilityChange
 }
 
-func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ...sqsqueue.VisibilityChange) error {
-	v.hidings = append(v.hidings, hidings...)
+func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+	v.changes = append(v.changes, changes...)
 	return nil
 }
 
@@ -281,7 +281,7 @@ func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
 		for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
 			rcv := newReceiver(t, always(http.StatusInternalServerError))
 			e, _ := h.endpoint(t, rcv.url, 3)
-			row := h.event(t, e)
+			delivery := h.event(t, e)
 			w := h.failing(call, 3, errBusy, nil)
 			if lost {
 				w = h.failing(call, 3, nil, errBusy)
@@ -290,7 +290,7 @@ func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
 			if left := h.handle(t, w, m...); len(left) != 1 {
 				t.Errorf("%s, %s: left %+v, want the message that carries the retry", call, name, left)
 			}
-			h.row(t, row, webhook.DeliveryPending, 1)
+			h.delivery(t, delivery, webhook.DeliveryPending, 1)
 			h.counters(t, e, 0, 1)
 			rcv.requests(t, 1)
 			h.queues.Delete(t, mainQueue, m...)
@@ -303,7 +303,7 @@ func TestWhatCannotBeWrittenDoesNotStopItsNeighbours(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	good, bad := h.event(t, e), h.event(t, e)
-	f := &refusing{Store: h.table, row: bad.ID}
+	f := &refusing{Store: h.table, delivery: bad.ID}
 	var messages []events.SQSMessage
 	for len(messages) < 2 {
 		messages = append(messages, h.receive(t)...)
@@ -311,20 +311,20 @@ func TestWhatCannotBeWrittenDoesNotStopItsNeighbours(t *testing.T) {
 	if left := h.handle(t, h.worker(f, h.deliveries, true), messages...); len(left) != 1 {
 		t.Errorf("left %+v, want the message whose outcome is not written", left)
 	}
-	h.row(t, good, webhook.DeliveryDelivered, 1)
-	h.row(t, bad, webhook.DeliveryPending, 0)
+	h.delivery(t, good, webhook.DeliveryDelivered, 1)
+	h.delivery(t, bad, webhook.DeliveryPending, 0)
 	h.counters(t, e, 1, 0)
 }
 
-// refusing is a table that takes no outcome of a row.
+// refusing is a table that takes no outcome of a delivery.
 type refusing struct {
 	worker.Store
-	row value.ID
+	delivery value.ID
 }
 
 func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	for _, o := range outcomes {
-		if o.Next.ID == r.row {
+		if o.Next.ID == r.delivery {
 			return nil, errWrong
 		}
 	}
@@ -336,11 +336,11 @@ func TestFailedMoveKeepsTheMessage(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	h.setLane(t, e, webhook.LaneSlow)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	if left := h.handle(t, h.failing("Move", 1, errBusy, nil), h.receive(t)...); len(left) != 1 {
 		t.Errorf("left %+v, want the message kept", left)
 	}
-	h.row(t, row, webhook.DeliveryPending, 0)
+	h.delivery(t, delivery, webhook.DeliveryPending, 0)
 	h.setLane(t, e, webhook.LaneMain)
 	next := h.event(t, e)
 	f := &faulty{Store: h.table, Queue: crowded{h.deliveries}, fail: func(call string) (error, error) {
@@ -352,5 +352,5 @@ func TestFailedMoveKeepsTheMessage(t *testing.T) {
 	if left := h.handle(t, h.worker(f, f, true), h.receive(t)...); len(left) != 1 {
 		t.Errorf("left %+v, want the message to carry its retry itself", left)
 	}
-	h.row(t, next, webhook.DeliveryPending, 1)
+	h.delivery(t, next, webhook.DeliveryPending, 1)
 }

@@ -87,7 +87,7 @@ func (h *harness) endpoint(t *testing.T, url string, retries int) (*webhook.Endp
 	return e, secret
 }
 
-// event stores a row of a fresh event for the endpoint and sends it.
+// event stores a delivery of a fresh event for the endpoint and sends it.
 func (h *harness) event(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	t.Helper()
 	payload := &commerce.WebhookPayload{
@@ -101,17 +101,17 @@ func (h *harness) event(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	if err := h.table.PutPayload(t.Context(), h.org, payload.ID, body); err != nil {
 		t.Fatal(err)
 	}
-	row := webhook.NewDelivery(payload, e, "", value.TimeOf(h.clock()))
-	h.store(t, row)
-	return row
+	delivery := webhook.NewDelivery(payload, e, "", value.TimeOf(h.clock()))
+	h.store(t, delivery)
+	return delivery
 }
 
-func (h *harness) store(t *testing.T, row *webhook.Delivery) {
+func (h *harness) store(t *testing.T, delivery *webhook.Delivery) {
 	t.Helper()
-	if existing, err := h.table.CreateDelivery(t.Context(), row); existing != nil || err != nil {
+	if existing, err := h.table.CreateDelivery(t.Context(), delivery); existing != nil || err != nil {
 		t.Fatalf("CreateRow: %+v, %v", existing, err)
 	}
-	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, value.TimeOf(h.clock()), row); err != nil {
+	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, value.TimeOf(h.clock()), delivery); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -164,15 +164,15 @@ const (
 	slowQueue = "SlowDeliveriesQueue"
 )
 
-// row reads the row and checks its status and number of attempts.
-func (h *harness) row(t *testing.T, r *webhook.Delivery, status webhook.DeliveryStatus, attempts int) *webhook.Delivery {
+// delivery reads the delivery and checks its status and number of attempts.
+func (h *harness) delivery(t *testing.T, r *webhook.Delivery, status webhook.DeliveryStatus, attempts int) *webhook.Delivery {
 	t.Helper()
 	got, err := h.table.Delivery(t.Context(), h.org, r.ID)
 	if err != nil || got == nil {
-		t.Fatalf("row %s: %v, %v", r.ID, got, err)
+		t.Fatalf("delivery %s: %v, %v", r.ID, got, err)
 	}
 	if got.Status != status || got.AttemptCount != attempts {
-		t.Fatalf("row is %s after %d attempts, want %s after %d: %+v", got.Status, got.AttemptCount, status, attempts, got)
+		t.Fatalf("delivery is %s after %d attempts, want %s after %d: %+v", got.Status, got.AttemptCount, status, attempts, got)
 	}
 	return got
 }
@@ -238,20 +238,20 @@ func (r *receiver) requests(t *testing.T, want int) []received {
 // setLane sets the endpoint's lane.
 func (h *harness) setLane(t *testing.T, e *webhook.Endpoint, lane webhook.Lane) {
 	t.Helper()
-	h.setCondition(t, e, func(c *webhook.Routing) { c.Lane = lane })
+	h.setRouting(t, e, func(c *webhook.Routing) { c.Lane = lane })
 }
 
-// setCondition changes the endpoint's condition.
-func (h *harness) setCondition(t *testing.T, e *webhook.Endpoint, change func(*webhook.Routing)) {
+// setRouting changes the endpoint's routing.
+func (h *harness) setRouting(t *testing.T, e *webhook.Endpoint, change func(*webhook.Routing)) {
 	t.Helper()
-	next := h.condition(t, e)
+	next := h.routing(t, e)
 	change(&next)
-	if set, err := h.table.SetRouting(t.Context(), h.org, e.ID, h.condition(t, e), next); !set || err != nil {
+	if set, err := h.table.SetRouting(t.Context(), h.org, e.ID, h.routing(t, e), next); !set || err != nil {
 		t.Fatalf("SetRouting(%+v): %t, %v", next, set, err)
 	}
 }
 
-func (h *harness) condition(t *testing.T, e *webhook.Endpoint) webhook.Routing {
+func (h *harness) routing(t *testing.T, e *webhook.Endpoint) webhook.Routing {
 	t.Helper()
 	now, err := h.table.Endpoint(t.Context(), h.org, e.ID)
 	if err != nil || now == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// lifting is a table in which something happens just before the first row is
+// lifting is a table in which something happens just before the first delivery is
 // written.
 type lifting struct {
 	*dynamo.Table
@@ -31,21 +31,21 @@ func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	dynamotest.SetStatus(t, h.table, e, webhook.Paused)
 	store := &lifting{Table: h.table, do: func() { dynamotest.SetStatus(t, h.table, e, webhook.Active) }}
 	messages := h.receive(t)
 	if left := h.handle(t, h.worker(store, h.deliveries, true), messages...); len(left) != 1 {
-		t.Errorf("messages left: %+v, want the one of the row", left)
+		t.Errorf("messages left: %+v, want the one of the delivery", left)
 	}
-	if got := h.row(t, row, webhook.DeliveryPending, 0); got.DueAt == nil {
+	if got := h.delivery(t, delivery, webhook.DeliveryPending, 0); got.DueAt == nil {
 		t.Error("no due mark stands for the message")
 	}
 	h.pass(5 * time.Second)
 	if left := h.handle(t, h.Worker, messages...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	h.row(t, row, webhook.DeliveryDelivered, 1)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	rcv.requests(t, 1)
 }
 
@@ -63,17 +63,17 @@ func TestAHoldIsLookedAtAgainByAMessageThatComesAgain(t *testing.T) {
 		"late, when the owner waits to recover": {16 * time.Minute, webhook.Active, webhook.DeliveryHeld, 0},
 	} {
 		e, _ := h.endpoint(t, rcv.url, 3)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		dynamotest.SetStatus(t, h.table, e, webhook.Paused)
 		messages := h.receive(t)
 		h.crash(t, h.Worker, messages...) // its messages are not deleted
-		h.row(t, row, webhook.DeliveryHeld, 0)
+		h.delivery(t, delivery, webhook.DeliveryHeld, 0)
 		dynamotest.SetStatus(t, h.table, e, c.next)
 		h.pass(c.later)
 		if left := h.handle(t, h.Worker, messages...); len(left) != c.left {
 			t.Errorf("%s: messages left: %+v, want %d", name, left, c.left)
 		}
-		h.row(t, row, c.want, 0)
+		h.delivery(t, delivery, c.want, 0)
 		for _, m := range messages {
 			h.queues.Delete(t, queueOf(&m), m)
 		}

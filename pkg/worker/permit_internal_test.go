@@ -45,16 +45,16 @@ var org, endpointA = value.NewID(), value.NewID()
 
 func newStore() *store { return &store{held: map[string]value.Time{}} }
 
-func (s *permits) mustLease(t *testing.T, endpoint value.ID) {
+func (p *permits) mustLease(t *testing.T, endpoint value.ID) {
 	t.Helper()
-	if _, err := s.renew(t.Context(), org, endpoint, leaseLow); err != nil {
+	if _, err := p.renew(t.Context(), org, endpoint, leaseLow); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // mustStart is start, which asks for no permit where mustLease came before.
-func (s *permits) mustStart(ctx context.Context) (end func()) {
-	end, _ = s.start(ctx, org, endpointA)
+func (p *permits) mustStart(ctx context.Context) (end func()) {
+	end, _ = p.start(ctx, org, endpointA)
 	return end
 }
 

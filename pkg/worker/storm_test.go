@@ -18,12 +18,12 @@ import (
 
 // Several processes work on the same endpoints while the table throttles,
 // loses answers, and messages come twice: whatever happens, counters are what
-// the rows record.
+// the deliveries record.
 func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 	h := newHarness(t)
 	const eventsOfEach = 60
 	var endpoints []*webhook.Endpoint
-	var rows []*webhook.Delivery
+	var deliveries []*webhook.Delivery
 	for range 3 {
 		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
 			if rand.N(2) == 0 {
@@ -33,7 +33,7 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 		e, _ := h.endpoint(t, rcv.url, 2)
 		endpoints = append(endpoints, e)
 		for range eventsOfEach {
-			rows = append(rows, h.event(t, e))
+			deliveries = append(deliveries, h.event(t, e))
 		}
 	}
 	var handled, retries atomic.Int64
@@ -58,10 +58,10 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 	}
 	group.Wait()
 	want := map[bool]int64{}
-	for _, r := range rows {
+	for _, r := range deliveries {
 		got, err := h.table.Delivery(t.Context(), h.org, r.ID)
 		if err != nil || got.Pending() {
-			t.Errorf("row %+v, %v; want it at its end or held", got, err)
+			t.Errorf("delivery %+v, %v; want it at its end or held", got, err)
 			continue
 		}
 		for _, a := range got.Attempts {
@@ -135,7 +135,7 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 	for range 4 {
 		invoke(h.receive(t))
 	}
-	row := h.event(t, other)
+	delivery := h.event(t, other)
 	invoke(h.receive(t))
 	const patience = time.Minute // and the endpoint hangs until this test lets go
 	for deadline := time.Now().Add(patience); quick.count() == 0; time.Sleep(time.Millisecond) {
@@ -149,7 +149,7 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 	}
 	close(release)
 	group.Wait()
-	h.row(t, row, webhook.DeliveryDelivered, 1)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	if moved != 30 || most.Load() != 10 {
 		t.Errorf("%d messages moved to the slow lane and %d attempts at a time, want 30 and 10", moved, most.Load())
 	}

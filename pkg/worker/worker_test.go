@@ -33,13 +33,13 @@ func TestDeliveryIsSignedAndRecorded(t *testing.T) {
 		_, _ = io.WriteString(w, strings.Repeat("ok ", 1000))
 	})
 	e, secret := h.endpoint(t, rcv.url, 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	got := h.row(t, row, webhook.DeliveryDelivered, 1)
+	got := h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	if got.DeliveredAt == nil || got.NextAttemptAt != nil || got.DueAt != nil || len(got.Attempts) != 1 {
-		t.Errorf("row: %+v", got)
+		t.Errorf("delivery: %+v", got)
 	}
 	attempt := got.Attempts[0]
 	if *attempt.ResponseStatus != 202 || attempt.Error != nil || len(*attempt.ResponseBody) != 1<<10 {
@@ -56,13 +56,13 @@ func TestDeliveryIsSignedAndRecorded(t *testing.T) {
 	if err := verifier.Verify(request.body, request.header); err != nil {
 		t.Errorf("signature: %v", err)
 	}
-	if id := request.header.Get("webhook-id"); id != row.EventID.String() {
-		t.Errorf("webhook-id %s, want %s", id, row.EventID)
+	if id := request.header.Get("webhook-id"); id != delivery.EventID.String() {
+		t.Errorf("webhook-id %s, want %s", id, delivery.EventID)
 	}
 	if agent := request.header.Get("User-Agent"); agent != "commerce-integration-webhooks/1" {
 		t.Errorf("User-Agent %q", agent)
 	}
-	payload, err := h.table.Payload(t.Context(), h.org, row.EventID)
+	payload, err := h.table.Payload(t.Context(), h.org, delivery.EventID)
 	if err != nil || !bytes.Equal(payload, request.body) {
 		t.Errorf("body %s, want %s, %v", request.body, payload, err)
 	}
@@ -97,16 +97,16 @@ func TestDeliveryIsSignedWithEverySecretThatIsValid(t *testing.T) {
 			rotate()
 		}
 		h.pass(step.pass)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		h.handle(t, h.Worker, h.receive(t)...)
-		h.row(t, row, webhook.DeliveryDelivered, 1)
+		h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 		request := rcv.requests(t, i+1)[i]
 		for n, secret := range secrets {
 			key, err := webhook.SecretKey(secret)
 			if err != nil {
 				t.Fatal(err)
 			}
-			signature := webhook.Sign(row.EventID.String(), h.clock(), request.body, key)
+			signature := webhook.Sign(delivery.EventID.String(), h.clock(), request.body, key)
 			if got := slices.Contains(strings.Fields(request.header.Get(webhook.HeaderSignature)), signature); got != step.valid[n] {
 				t.Errorf("step %d: signed with secret %d: %t, want %t", i, n+1, got, step.valid[n])
 			}
@@ -122,12 +122,12 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 		}
 	})
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	left := h.handle(t, h.Worker, h.receive(t)...)
 	if len(left) != 1 {
 		t.Fatalf("%d messages left, want the one that carries the retry", len(left))
 	}
-	pending := h.row(t, row, webhook.DeliveryPending, 1)
+	pending := h.delivery(t, delivery, webhook.DeliveryPending, 1)
 	if wait := pending.NextAttemptAt.Std().Sub(h.clock()); pending.MessageID != left[0].MessageId+"/1" || wait < 3900*time.Millisecond || wait > 4*time.Second {
 		t.Errorf("next attempt in %s by %q, want 4s by %q", wait, pending.MessageID, left[0].MessageId+"/1")
 	}
@@ -143,7 +143,7 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 	if left := h.handle(t, h.Worker, again...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	h.row(t, row, webhook.DeliveryDelivered, 2)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 2)
 	c := h.counters(t, e, 1, 1)
 	if *c.LastFailureReason != "answered 500 Internal Server Error" {
 		t.Errorf("lastFailureReason %q", *c.LastFailureReason)
@@ -169,13 +169,13 @@ func TestScheduleGoesFromTheQueueToTheSweeperToItsEnd(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusBadGateway))
 	e, _ := h.endpoint(t, rcv.url, 4)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	m := h.receive(t)[0]
 	for attempt, step := range []time.Duration{5 * time.Second, time.Minute, 5 * time.Minute} {
 		if left := h.handle(t, h.Worker, m); len(left) != 1 {
 			t.Fatalf("attempt %d: the message is done", attempt+1)
 		}
-		got := h.row(t, row, webhook.DeliveryPending, attempt+1)
+		got := h.delivery(t, delivery, webhook.DeliveryPending, attempt+1)
 		if wait := got.NextAttemptAt.Std().Sub(h.clock()).Round(time.Second); wait != step*8/10 || got.DueAt != nil {
 			t.Errorf("attempt %d: next in %s, due at %v; want %s by its message", attempt+1, wait, got.DueAt, step*8/10)
 		}
@@ -184,7 +184,7 @@ func TestScheduleGoesFromTheQueueToTheSweeperToItsEnd(t *testing.T) {
 	if left := h.handle(t, h.Worker, m); len(left) != 0 {
 		t.Error("a long wait keeps its message")
 	}
-	got := h.row(t, row, webhook.DeliveryPending, 4)
+	got := h.delivery(t, delivery, webhook.DeliveryPending, 4)
 	if wait := got.NextAttemptAt.Std().Sub(h.clock()).Round(time.Second); wait != 24*time.Minute || got.DueAt == nil || *got.DueAt != *got.NextAttemptAt || got.MessageID != "" {
 		t.Errorf("after 4 attempts: next in %s, %+v; want 24m by a due mark", wait, got)
 	}
@@ -195,35 +195,35 @@ func TestScheduleGoesFromTheQueueToTheSweeperToItsEnd(t *testing.T) {
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) != 0 {
 		t.Error("the last attempt keeps its message")
 	}
-	h.row(t, row, webhook.DeliveryFailed, 5)
+	h.delivery(t, delivery, webhook.DeliveryFailed, 5)
 	h.counters(t, e, 0, 5)
 	rcv.requests(t, 5)
 	unsent, err := h.table.Unsent(t.Context(), h.org, e.ID, 0, 1<<50, "", 10)
-	if err != nil || len(unsent) != 1 || unsent[0].DeliveryID != row.ID {
+	if err != nil || len(unsent) != 1 || unsent[0].DeliveryID != delivery.ID {
 		t.Errorf("unsent: %+v, %v", unsent, err)
 	}
 }
 
-func TestReplayedMessageOfAFinishedRowDoesNothing(t *testing.T) {
+func TestReplayedMessageOfAnEndedDeliveryDoesNothing(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	messages := h.receive(t)
 	h.handle(t, h.Worker, messages...)
-	want := h.row(t, row, webhook.DeliveryDelivered, 1)
+	want := h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	h.pass(time.Hour)
 	if left := h.handle(t, h.Worker, messages...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	if got := h.row(t, row, webhook.DeliveryDelivered, 1); got.UpdatedAt != want.UpdatedAt {
-		t.Errorf("the row was written again: %+v", got)
+	if got := h.delivery(t, delivery, webhook.DeliveryDelivered, 1); got.UpdatedAt != want.UpdatedAt {
+		t.Errorf("the delivery was written again: %+v", got)
 	}
 	rcv.requests(t, 1)
 	h.counters(t, e, 1, 0)
 }
 
-func TestConcurrentAttemptsOfARowCountOnce(t *testing.T) {
+func TestConcurrentAttemptsOfADeliveryCountOnce(t *testing.T) {
 	h := newHarness(t)
 	for name, status := range map[string]int{"delivered": http.StatusOK, "failed": http.StatusInternalServerError} {
 		var all sync.WaitGroup // nobody is answered before all have asked
@@ -234,7 +234,7 @@ func TestConcurrentAttemptsOfARowCountOnce(t *testing.T) {
 			w.WriteHeader(status)
 		})
 		e, _ := h.endpoint(t, rcv.url, 3)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		message := h.receive(t)[0]
 		var group errgroup.Group
 		for i := range 4 {
@@ -248,9 +248,9 @@ func TestConcurrentAttemptsOfARowCountOnce(t *testing.T) {
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := h.table.Delivery(t.Context(), h.org, row.ID)
+		got, err := h.table.Delivery(t.Context(), h.org, delivery.ID)
 		if err != nil || got.AttemptCount != 1 || len(got.Attempts) != 1 {
-			t.Errorf("%s: row %+v, %v; want one attempt", name, got, err)
+			t.Errorf("%s: delivery %+v, %v; want one attempt", name, got, err)
 		}
 		found, err := h.table.Counters(t.Context(), h.org, e.ID)
 		if c := found[e.ID]; err != nil || c.SuccessCount+c.FailureCount != 1 {
@@ -260,21 +260,21 @@ func TestConcurrentAttemptsOfARowCountOnce(t *testing.T) {
 	}
 }
 
-// failedOnce is a row whose first attempt has failed, and the message that
+// failedOnce is a delivery whose first attempt has failed, and the message that
 // carries its retry.
 func failedOnce(t *testing.T) (*harness, *receiver, *webhook.Delivery, events.SQSMessage) {
 	t.Helper()
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 10)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	carrier := h.receive(t)[0]
 	h.handle(t, h.Worker, carrier)
-	return h, rcv, row, carrier
+	return h, rcv, delivery, carrier
 }
 
-func TestOnlyTheCarrierBringsARetryUnlessItIsLost(t *testing.T) {
-	h, rcv, row, carrier := failedOnce(t)
+func TestOnlyTheNamedMessageRetriesUnlessItIsLost(t *testing.T) {
+	h, rcv, delivery, carrier := failedOnce(t)
 	duplicate := carrier
 	duplicate.MessageId = "another"
 	for _, step := range []struct {
@@ -296,14 +296,14 @@ func TestOnlyTheCarrierBringsARetryUnlessItIsLost(t *testing.T) {
 		if err != nil || len(response.BatchItemFailures) != 1 {
 			t.Errorf("%s: %+v, %v; want it kept", step.name, response, err)
 		}
-		h.row(t, row, webhook.DeliveryPending, step.attempts)
+		h.delivery(t, delivery, webhook.DeliveryPending, step.attempts)
 		rcv.requests(t, step.attempts)
 	}
 }
 
-func TestTheCarrierStaysOfTheMessagesOfOneBatch(t *testing.T) {
+func TestTheNamedMessageOfABatchStays(t *testing.T) {
 	for _, carrierFirst := range []bool{true, false} {
-		h, _, row, carrier := failedOnce(t)
+		h, _, delivery, carrier := failedOnce(t)
 		duplicate, twin := carrier, carrier
 		duplicate.MessageId = "another"
 		batch := []events.SQSMessage{duplicate, carrier, twin}
@@ -317,7 +317,7 @@ func TestTheCarrierStaysOfTheMessagesOfOneBatch(t *testing.T) {
 		}
 		h.pass(10 * time.Second)
 		h.handle(t, h.Worker, carrier)
-		h.row(t, row, webhook.DeliveryPending, 2)
+		h.delivery(t, delivery, webhook.DeliveryPending, 2)
 	}
 }
 
@@ -325,12 +325,12 @@ func TestEarlyMessageOfALongWaitIsDropped(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 10)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	m := h.receive(t)[0]
-	long := *row
+	long := *delivery
 	at := value.TimeOf(h.clock().Add(2 * time.Hour))
-	long.NextAttemptAt, long.DueAt, long.UpdatedAt = &at, &at, row.UpdatedAt+1
-	if _, err := h.table.PutDelivery(t.Context(), row, &long); err != nil {
+	long.NextAttemptAt, long.DueAt, long.UpdatedAt = &at, &at, delivery.UpdatedAt+1
+	if _, err := h.table.PutDelivery(t.Context(), delivery, &long); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -347,7 +347,7 @@ func TestEarlyMessageOfALongWaitIsDropped(t *testing.T) {
 	if left := h.at(t, m, time.Minute); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	h.row(t, row, webhook.DeliveryDelivered, 1)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {
@@ -369,10 +369,10 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 			w.WriteHeader(tt.status)
 		})
 		e, _ := h.endpoint(t, rcv.url, 3)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		m := h.receive(t)
 		h.handle(t, h.Worker, m...)
-		got := h.row(t, row, webhook.DeliveryPending, 1)
+		got := h.delivery(t, delivery, webhook.DeliveryPending, 1)
 		if wait := got.NextAttemptAt.Std().Sub(h.clock()).Round(time.Second); wait != tt.want || (got.DueAt != nil) != (wait > 15*time.Minute) {
 			t.Errorf("%d with Retry-After %s: next in %s, due %v; want %s", tt.status, tt.header, wait, got.DueAt, tt.want)
 		}
@@ -384,19 +384,19 @@ func TestGoneDisablesTheEndpointAtOnce(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusGone))
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	got := h.row(t, row, webhook.DeliveryHeld, 1)
+	got := h.delivery(t, delivery, webhook.DeliveryHeld, 1)
 	after, err := h.table.Endpoint(t.Context(), h.org, e.ID)
 	if err != nil || after.Status != webhook.Disabled || after.UpdatedAt <= e.UpdatedAt || got.HeldReason != webhook.HeldDisabled {
-		t.Errorf("endpoint %+v, row held %s, %v", after, got.HeldReason, err)
+		t.Errorf("endpoint %+v, delivery held %s, %v", after, got.HeldReason, err)
 	}
 	h.counters(t, e, 0, 1)
 	next := h.event(t, e)
 	h.handle(t, h.Worker, h.receive(t)...)
-	h.row(t, next, webhook.DeliveryHeld, 0)
+	h.delivery(t, next, webhook.DeliveryHeld, 0)
 	rcv.requests(t, 1)
 }
 
@@ -409,14 +409,14 @@ func TestGoneAnswerOfAFormerURLDisablesNothing(t *testing.T) {
 		w.WriteHeader(http.StatusGone)
 	})
 	e, _ = h.endpoint(t, rcv.url, 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	m := h.receive(t)[0]
 	h.handle(t, h.Worker, m)
-	h.row(t, row, webhook.DeliveryPending, 1)
+	h.delivery(t, delivery, webhook.DeliveryPending, 1)
 	if left := h.at(t, m, 5*time.Second); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	h.row(t, row, webhook.DeliveryDelivered, 2)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 2)
 }
 
 func TestEventsOfAnEndpointThatMustNotBeAskedAreHeld(t *testing.T) {
@@ -431,13 +431,13 @@ func TestEventsOfAnEndpointThatMustNotBeAskedAreHeld(t *testing.T) {
 		{webhook.HeldSuspended, func(e *webhook.Endpoint) { dynamotest.Suspend(t, h.table, h.org, e.ApplicationID) }},
 	} {
 		e, _ := h.endpoint(t, rcv.url, 3)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		tt.change(e)
 		if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
 			t.Errorf("%s: messages left: %+v", tt.reason, left)
 		}
-		if got := h.row(t, row, webhook.DeliveryHeld, 0); got.HeldReason != tt.reason || got.NextAttemptAt != nil {
-			t.Errorf("%s: row %+v", tt.reason, got)
+		if got := h.delivery(t, delivery, webhook.DeliveryHeld, 0); got.HeldReason != tt.reason || got.NextAttemptAt != nil {
+			t.Errorf("%s: delivery %+v", tt.reason, got)
 		}
 		h.counters(t, e, 0, 0)
 	}
@@ -449,8 +449,8 @@ func TestTestIsAttemptedOnceWhateverTheStatus(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusGone))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	dynamotest.SetStatus(t, h.table, e, webhook.Paused)
-	row := h.event(t, e)
-	stored := h.row(t, row, webhook.DeliveryPending, 0)
+	delivery := h.event(t, e)
+	stored := h.delivery(t, delivery, webhook.DeliveryPending, 0)
 	test := *stored
 	test.Test, test.UpdatedAt = true, stored.UpdatedAt+1
 	if _, err := h.table.PutDelivery(t.Context(), stored, &test); err != nil {
@@ -459,7 +459,7 @@ func TestTestIsAttemptedOnceWhateverTheStatus(t *testing.T) {
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	h.row(t, row, webhook.DeliveryFailed, 1)
+	h.delivery(t, delivery, webhook.DeliveryFailed, 1)
 	h.counters(t, e, 0, 0)
 	if after, err := h.table.Endpoint(t.Context(), h.org, e.ID); err != nil || after.Status != webhook.Paused {
 		t.Errorf("endpoint: %+v, %v", after, err)
@@ -484,14 +484,14 @@ func TestEventsOfWhatWasDeletedAreCancelled(t *testing.T) {
 	} {
 		h.app = dynamotest.Application(t, h.table, h.org)
 		e, _ := h.endpoint(t, rcv.url, 3)
-		row := h.event(t, e)
+		delivery := h.event(t, e)
 		if err := remove(e); err != nil {
 			t.Fatal(err)
 		}
 		if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
 			t.Errorf("%s: messages left: %+v", name, left)
 		}
-		h.row(t, row, webhook.DeliveryCancelled, 0)
+		h.delivery(t, delivery, webhook.DeliveryCancelled, 0)
 	}
 	rcv.requests(t, 0)
 }
@@ -499,18 +499,18 @@ func TestEventsOfWhatWasDeletedAreCancelled(t *testing.T) {
 func TestForbiddenTargetFailsForGood(t *testing.T) {
 	h := newHarness(t)
 	e, _ := h.endpoint(t, "https://127.0.0.1/hook", 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	if left := h.handle(t, h.worker(h.table, h.deliveries, false), h.receive(t)...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	got := h.row(t, row, webhook.DeliveryFailed, 1)
+	got := h.delivery(t, delivery, webhook.DeliveryFailed, 1)
 	if reason := *got.Attempts[0].Error; !strings.Contains(reason, "loopback") || got.Attempts[0].ResponseStatus != nil {
 		t.Errorf("attempt: %+v, error %q", got.Attempts[0], reason)
 	}
 	h.counters(t, e, 0, 1)
 }
 
-func TestExpiredRowIsForgotten(t *testing.T) {
+func TestExpiredDeliveryIsForgotten(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
@@ -546,8 +546,8 @@ func TestOneBadMessageDoesNotStopItsNeighbours(t *testing.T) {
 	if left := h.handle(t, h.Worker, messages...); len(left) != 4 {
 		t.Errorf("%d messages left, want the four bad ones: %+v", len(left), left)
 	}
-	h.row(t, good, webhook.DeliveryDelivered, 1)
-	h.row(t, unsignable, webhook.DeliveryPending, 0)
+	h.delivery(t, good, webhook.DeliveryDelivered, 1)
+	h.delivery(t, unsignable, webhook.DeliveryPending, 0)
 	rcv.requests(t, 1)
 }
 
@@ -555,14 +555,14 @@ func TestNoAttemptIsStartedWithTooLittleTimeLeft(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row := h.event(t, e)
+	delivery := h.event(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	response, err := h.Handle(ctx, events.SQSEvent{Records: h.receive(t)})
 	if err != nil || len(response.BatchItemFailures) != 1 {
 		t.Errorf("%+v, %v; want the message kept", response, err)
 	}
-	h.row(t, row, webhook.DeliveryPending, 0)
+	h.delivery(t, delivery, webhook.DeliveryPending, 0)
 	rcv.requests(t, 0)
 }
 
@@ -570,16 +570,16 @@ func TestNoAttemptIsStartedWithTooLittleTimeLeft(t *testing.T) {
 // receiver has accepted.
 func TestOutcomeIsWrittenOverAConcurrentHold(t *testing.T) {
 	h := newHarness(t)
-	var row *webhook.Delivery
+	var delivery *webhook.Delivery
 	rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-		if _, err := h.table.PutDelivery(t.Context(), row, row.Hold(webhook.HeldPaused, value.TimeOf(h.clock()))); err != nil && !errors.Is(err, fault.ErrChanged) {
+		if _, err := h.table.PutDelivery(t.Context(), delivery, delivery.Hold(webhook.HeldPaused, value.TimeOf(h.clock()))); err != nil && !errors.Is(err, fault.ErrChanged) {
 			t.Error(err)
 		}
 	})
 	e, _ := h.endpoint(t, rcv.url, 3)
-	row = h.event(t, e)
+	delivery = h.event(t, e)
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
-	h.row(t, row, webhook.DeliveryDelivered, 1)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 }

@@ -27,7 +27,7 @@ import (
 )
 
 // model is a table and two queues in memory under a clock that the test
-// moves. What it keeps of rows, tallies and conditions follows the table's
+// moves. What it keeps of deliveries, shards and conditions follows the table's
 // rules; its queues hand out messages in the order in which they come.
 type model struct {
 	memory
@@ -68,7 +68,7 @@ func (l *laterMessages) Pop() any {
 func newModel() *model {
 	m := &model{
 		memory: memory{
-			payload: []byte("{}"), endpoints: map[value.ID]*webhook.Endpoint{}, rows: map[value.ID]*webhook.Delivery{}, tallies: map[tallyID]webhook.StoredCounterShard{},
+			payload: []byte("{}"), endpoints: map[value.ID]*webhook.Endpoint{}, deliveries: map[value.ID]*webhook.Delivery{}, shards: map[shardID]webhook.StoredCounterShard{},
 		},
 		now: time.Now(), lanes: map[webhook.Lane]*modelQueue{},
 	}
@@ -84,38 +84,38 @@ func (m *model) clock() time.Time {
 	return m.now
 }
 
-func (m *model) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+func (m *model) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	m.mu.Lock()
 	for _, o := range outcomes {
-		if now := m.rows[o.Next.ID]; now.UpdatedAt != o.Previous.UpdatedAt {
+		if now := m.deliveries[o.Next.ID]; now.UpdatedAt != o.Previous.UpdatedAt {
 			defer m.mu.Unlock()
-			return nil, fmt.Errorf("row %s was changed by two", now.ID)
+			return nil, fmt.Errorf("delivery %s was changed by two", now.ID)
 		}
 	}
 	m.mu.Unlock()
-	return m.memory.RecordOutcomes(ctx, outcomes, tallies)
+	return m.memory.RecordOutcomes(ctx, outcomes, shards)
 }
 
 func (m *model) PutDelivery(_ context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.rows[next.ID]; now.UpdatedAt != previous.UpdatedAt {
+	if now := m.deliveries[next.ID]; now.UpdatedAt != previous.UpdatedAt {
 		return now, fault.ErrChanged
 	}
-	m.rows[next.ID] = next
+	m.deliveries[next.ID] = next
 	return next, nil
 }
 
 func (m *model) Health(_ context.Context, _, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var tallies []*webhook.CounterShard
+	var shards []*webhook.CounterShard
 	for shard := range webhook.MaxCounterShards {
-		if s, found := m.tallies[tallyID{endpoint, shard}]; found {
-			tallies = append(tallies, s.Shard)
+		if s, found := m.shards[shardID{endpoint, shard}]; found {
+			shards = append(shards, s.Shard)
 		}
 	}
-	return webhook.HealthOf(tallies, since, now), nil
+	return webhook.HealthOf(shards, since, now), nil
 }
 
 func (m *model) Endpoint(_ context.Context, _, id value.ID) (*webhook.Endpoint, error) {
@@ -162,11 +162,11 @@ func (m *model) Move(_ context.Context, to webhook.Lane, moves ...sqsqueue.Move)
 	return nil
 }
 
-func (m *model) ChangeVisibility(_ context.Context, in webhook.Lane, hidings ...sqsqueue.VisibilityChange) error {
+func (m *model) ChangeVisibility(_ context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.lanes[in]
-	for _, h := range hidings {
+	for _, h := range changes {
 		q.hidden[h.Receipt] = true
 		heap.Push(&q.later, laterMessage{m.now.Add(h.For), q.flying[h.Receipt]})
 	}
@@ -268,22 +268,22 @@ func TestDeadEndpointsTogetherHoldABoundedNumberOfMessages(t *testing.T) {
 		return e
 	}
 	event := func(e *webhook.Endpoint) *webhook.Delivery {
-		row := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, e, "", value.TimeOf(m.now))
-		m.rows[row.ID] = row
-		m.send(webhook.LaneMain, row.Ref().Body(), 0)
-		return row
+		delivery := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created", OrganizationID: org}, e, "", value.TimeOf(m.now))
+		m.deliveries[delivery.ID] = delivery
+		m.send(webhook.LaneMain, delivery.Ref().Body(), 0)
+		return delivery
 	}
 	alive := endpoint(newReceiver(t, always(http.StatusOK)).url)
 	var endpoints []*webhook.Endpoint
 	for range dead {
 		endpoints = append(endpoints, endpoint("http://"+closedPort(t)+"/hook"))
 	}
-	var rows []*webhook.Delivery
+	var deliveries []*webhook.Delivery
 	for range each {
 		for _, e := range endpoints {
-			rows = append(rows, event(e))
+			deliveries = append(deliveries, event(e))
 		}
-		rows = append(rows, event(alive))
+		deliveries = append(deliveries, event(alive))
 	}
 	end := m.now.Add(10 * time.Minute)
 	for m.now.Before(end) {
@@ -297,13 +297,13 @@ func TestDeadEndpointsTogetherHoldABoundedNumberOfMessages(t *testing.T) {
 			open++
 		}
 	}
-	for _, r := range rows {
-		now := m.rows[r.ID]
+	for _, r := range deliveries {
+		now := m.deliveries[r.ID]
 		seen[strings.TrimSpace(string(now.Status)+" "+string(now.HeldReason))]++
 	}
-	t.Logf("rows: %v; circuits open: %d; in flight at most: main %d, slow %d", seen, open, m.lanes[""].most, m.lanes[webhook.LaneSlow].most)
+	t.Logf("deliveries: %v; circuits open: %d; in flight at most: main %d, slow %d", seen, open, m.lanes[""].most, m.lanes[webhook.LaneSlow].most)
 	if open != dead || seen["DELIVERED"] != each || seen["HELD CIRCUIT_OPEN"] != dead*each {
-		t.Errorf("%d circuits of %d are open, rows are %v; want all of the dead endpoints' held and %d delivered", open, dead, seen, each)
+		t.Errorf("%d circuits of %d are open, deliveries are %v; want all of the dead endpoints' held and %d delivered", open, dead, seen, each)
 	}
 	for lane, q := range m.lanes {
 		if q.most > sqsqueue.MaxInFlight/scale+200 {
