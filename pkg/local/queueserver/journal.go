@@ -33,7 +33,7 @@ func checksum(b []byte) uint32 {
 func appendFrame(b []byte, r record) []byte {
 	start := len(b)
 	b = append(b, make([]byte, frameHeader)...)
-	b = r.encode(b)
+	b = appendRecord(b, r)
 	header, payload := b[start:start+frameHeader], b[start+frameHeader:]
 	binary.LittleEndian.PutUint32(header, uint32(len(payload)))
 	binary.LittleEndian.PutUint32(header[4:], checksum(payload))
@@ -195,7 +195,7 @@ func replay(data []byte, apply func(record) error) (int64, error) {
 		if err != nil {
 			return int64(at), fmt.Errorf("%w at byte %d: %w", ErrCorrupt, at, err)
 		}
-		r, err := decodeRecord(payload)
+		r, err := readRecord(payload)
 		if err == nil {
 			err = apply(r)
 		}

@@ -357,17 +357,17 @@ func someRecords() []record {
 
 func TestRecordsAreReadAsWritten(t *testing.T) {
 	for _, r := range someRecords() {
-		b := r.encode(nil)
-		got, err := decodeRecord(b)
+		b := appendRecord(nil, r)
+		got, err := readRecord(b)
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%T: got %+v, %v; want %+v", r, got, err, r)
 		}
 		for length := range b {
-			if _, err := decodeRecord(b[:length]); err == nil {
+			if _, err := readRecord(b[:length]); err == nil {
 				t.Errorf("%T cut to %d of %d bytes was read", r, length, len(b))
 			}
 		}
-		if _, err := decodeRecord(append(b, 0)); err == nil {
+		if _, err := readRecord(append(b, 0)); err == nil {
 			t.Errorf("%T with a byte too many was read", r)
 		}
 	}
@@ -375,14 +375,14 @@ func TestRecordsAreReadAsWritten(t *testing.T) {
 
 func FuzzDecodeRecord(f *testing.F) {
 	for _, r := range someRecords() {
-		f.Add(r.encode(nil))
+		f.Add(appendRecord(nil, r))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := decodeRecord(data)
+		r, err := readRecord(data)
 		if err != nil {
 			return
 		}
-		again, err := decodeRecord(r.encode(nil))
+		again, err := readRecord(appendRecord(nil, r))
 		if err != nil || !reflect.DeepEqual(again, r) {
 			t.Errorf("%x: read %+v, written and read again %+v, %v", data, r, again, err)
 		}

@@ -1,9 +1,6 @@
 package queueserver
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
 // messagePut enters a message: a send writes it with its first state, a snapshot with its present one.
 type messagePut struct {
@@ -13,60 +10,34 @@ type messagePut struct {
 	flying, hidden bool
 }
 
-func (r *messagePut) encode(b []byte) []byte {
+func (r *messagePut) fields(c *codec) {
 	m := &r.message
-	b = append(b, kindMessagePut)
-	b = binary.AppendUvarint(b, r.queue)
-	b = binary.AppendUvarint(b, m.seq)
-	b = appendString(b, m.id)
-	b = appendString(b, r.group)
-	for _, t := range [...]int64{m.sent, m.visible, m.received, m.first} {
-		b = binary.AppendVarint(b, t)
+	c.uints(&r.queue, &m.seq)
+	c.strings(&m.id, &r.group)
+	c.ints(&m.sent, &m.visible, &m.received, &m.first)
+	c.count(&m.count)
+	c.count(&m.arrived)
+	c.strings(&m.source)
+	c.bool(&r.flying)
+	c.bool(&r.hidden)
+	if c.reading {
+		m.content = new(content)
 	}
-	b = binary.AppendUvarint(b, uint64(m.count))
-	b = binary.AppendUvarint(b, uint64(m.arrived))
-	b = appendString(b, m.source)
-	b = appendBool(b, r.flying)
-	b = appendBool(b, r.hidden)
-	return appendContent(b, m.content)
+	m.content.fields(c)
 }
 
-func appendContent(b []byte, c *content) []byte {
-	b = appendString(b, c.body)
-	b = append(b, c.bodyMD5[:]...)
-	b = appendString(b, c.trace)
-	b = binary.AppendUvarint(b, uint64(len(c.attributes)))
-	for _, a := range c.attributes {
-		b = appendString(b, a.name)
-		b = appendString(b, a.dataType)
-		b = appendString(b, a.value)
-		b = appendBool(b, a.binary)
+func (t *content) fields(c *codec) {
+	c.strings(&t.body)
+	c.bytes(t.bodyMD5[:])
+	c.strings(&t.trace)
+	if n := c.length(len(t.attributes)); c.reading && n > 0 {
+		t.attributes = make([]attribute, n)
 	}
-	return b
-}
-
-func decodeMessagePut(d *decoder) *messagePut {
-	r := &messagePut{queue: d.uint()}
-	m := &r.message
-	m.seq, m.id, r.group = d.uint(), d.string(), d.string()
-	m.sent, m.visible, m.received, m.first = d.int(), d.int(), d.int(), d.int()
-	m.count, m.arrived, m.source = int(d.uint()), int(d.uint()), d.string()
-	r.flying, r.hidden = d.bool(), d.bool()
-	m.content = decodeContent(d)
-	return r
-}
-
-func decodeContent(d *decoder) *content {
-	c := &content{body: d.string()}
-	copy(c.bodyMD5[:], d.bytes(len(c.bodyMD5)))
-	c.trace = d.string()
-	if n := d.length(); n > 0 {
-		c.attributes = make([]attribute, n)
-		for i := range c.attributes {
-			c.attributes[i] = attribute{name: d.string(), dataType: d.string(), value: d.string(), binary: d.bool()}
-		}
+	for i := range t.attributes {
+		a := &t.attributes[i]
+		c.strings(&a.name, &a.dataType, &a.value)
+		c.bool(&a.binary)
 	}
-	return c
 }
 
 func (r *messagePut) apply(s *state) error {
@@ -96,12 +67,9 @@ type messageReceived struct {
 	at, visible int64
 }
 
-func (r *messageReceived) encode(b []byte) []byte {
-	b = append(b, kindMessageReceived)
-	b = binary.AppendUvarint(b, r.queue)
-	b = binary.AppendUvarint(b, r.seq)
-	b = binary.AppendVarint(b, r.at)
-	return binary.AppendVarint(b, r.visible)
+func (r *messageReceived) fields(c *codec) {
+	c.uints(&r.queue, &r.seq)
+	c.ints(&r.at, &r.visible)
 }
 
 func (r *messageReceived) apply(s *state) error {
@@ -126,11 +94,9 @@ type visibilityChanged struct {
 	visible    int64
 }
 
-func (r *visibilityChanged) encode(b []byte) []byte {
-	b = append(b, kindVisibilityChanged)
-	b = binary.AppendUvarint(b, r.queue)
-	b = binary.AppendUvarint(b, r.seq)
-	return binary.AppendVarint(b, r.visible)
+func (r *visibilityChanged) fields(c *codec) {
+	c.uints(&r.queue, &r.seq)
+	c.int(&r.visible)
 }
 
 func (r *visibilityChanged) apply(s *state) error {
@@ -149,10 +115,8 @@ type messageDeleted struct {
 	queue, seq uint64
 }
 
-func (r *messageDeleted) encode(b []byte) []byte {
-	b = append(b, kindMessageDeleted)
-	b = binary.AppendUvarint(b, r.queue)
-	return binary.AppendUvarint(b, r.seq)
+func (r *messageDeleted) fields(c *codec) {
+	c.uints(&r.queue, &r.seq)
 }
 
 func (r *messageDeleted) apply(s *state) error {
@@ -175,21 +139,10 @@ type messageMoved struct {
 	task        uint64
 }
 
-func (r *messageMoved) encode(b []byte) []byte {
-	b = append(b, kindMessageMoved)
-	for _, n := range [...]uint64{r.from, r.seq, r.to, r.arrival, r.task} {
-		b = binary.AppendUvarint(b, n)
-	}
-	b = appendString(b, r.source)
-	b = appendString(b, r.id)
-	return binary.AppendVarint(b, r.sent)
-}
-
-func decodeMessageMoved(d *decoder) *messageMoved {
-	return &messageMoved{
-		from: d.uint(), seq: d.uint(), to: d.uint(), arrival: d.uint(), task: d.uint(),
-		source: d.string(), id: d.string(), sent: d.int(),
-	}
+func (r *messageMoved) fields(c *codec) {
+	c.uints(&r.from, &r.seq, &r.to, &r.arrival, &r.task)
+	c.strings(&r.source, &r.id)
+	c.int(&r.sent)
 }
 
 func (r *messageMoved) apply(s *state) error {

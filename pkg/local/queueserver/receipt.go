@@ -14,12 +14,14 @@ type receipt struct {
 // String returns the receipt handle: the fields as varints and a checksum, which tells a handle of ours from anything
 // else, in base64.
 func (r receipt) String() string {
-	b := make([]byte, 0, 32)
-	b = binary.AppendUvarint(b, r.queue)
-	b = binary.AppendUvarint(b, r.seq)
-	b = binary.AppendUvarint(b, uint64(r.count))
-	b = binary.LittleEndian.AppendUint32(b, checksum(b))
-	return base64.RawURLEncoding.EncodeToString(b)
+	c := codec{b: make([]byte, 0, 32)}
+	r.fields(&c)
+	return base64.RawURLEncoding.EncodeToString(binary.LittleEndian.AppendUint32(c.b, checksum(c.b)))
+}
+
+func (r *receipt) fields(c *codec) {
+	c.uints(&r.queue, &r.seq)
+	c.count(&r.count)
 }
 
 func parseReceipt(handle string) (receipt, error) {
@@ -28,9 +30,10 @@ func parseReceipt(handle string) (receipt, error) {
 		return receipt{}, errHandle()
 	}
 	fields, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
-	d := &decoder{rest: fields}
-	r := receipt{queue: d.uint(), seq: d.uint(), count: int(d.uint())}
-	if checksum(fields) != sum || d.finish() != nil {
+	var r receipt
+	c := codec{reading: true, b: fields}
+	r.fields(&c)
+	if checksum(fields) != sum || c.err != nil || len(c.b) > 0 {
 		return receipt{}, errHandle()
 	}
 	return r, nil

@@ -1,67 +1,81 @@
 package queueserver
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
 // A record is one change of the state. What an operation decides it writes as records, and both the running server and a
 // reopened one get their state from applying them, so that the two cannot differ.
 type record interface {
-	// encode appends the kind and the fields.
-	encode(b []byte) []byte
+	kind() byte
+	// fields writes or reads the fields.
+	fields(c *codec)
 	// apply changes the state. An error means that the record does not fit it: the journal is damaged.
-	apply(*state) error
+	apply(s *state) error
 }
 
-// The kinds of record, the first byte of each. A number, once used, keeps its meaning.
-const (
-	kindQueuePut          = 1
-	kindQueueRemoved      = 2
-	kindQueuePurged       = 3
-	kindMessagePut        = 4
-	kindMessageReceived   = 5
-	kindVisibilityChanged = 6
-	kindMessageDeleted    = 7
-	kindMessageMoved      = 8
-	kindTaskPut           = 9
-	kindSnapshotEnd       = 10
-	kindNameFreed         = 11
-)
+// newRecord returns an empty record of a kind, nil when there is no such kind. A kind's number, the first byte of its
+// records, keeps its meaning once it was used.
+func newRecord(kind byte) record {
+	switch kind {
+	case 1:
+		return new(queuePut)
+	case 2:
+		return new(queueRemoved)
+	case 3:
+		return new(queuePurged)
+	case 4:
+		return new(messagePut)
+	case 5:
+		return new(messageReceived)
+	case 6:
+		return new(visibilityChanged)
+	case 7:
+		return new(messageDeleted)
+	case 8:
+		return new(messageMoved)
+	case 9:
+		return new(taskPut)
+	case 10:
+		return new(snapshotEnd)
+	case 11:
+		return new(nameFreed)
+	}
+	return nil
+}
 
-func decodeRecord(b []byte) (record, error) {
+func (*queuePut) kind() byte          { return 1 }
+func (*queueRemoved) kind() byte      { return 2 }
+func (*queuePurged) kind() byte       { return 3 }
+func (*messagePut) kind() byte        { return 4 }
+func (*messageReceived) kind() byte   { return 5 }
+func (*visibilityChanged) kind() byte { return 6 }
+func (*messageDeleted) kind() byte    { return 7 }
+func (*messageMoved) kind() byte      { return 8 }
+func (*taskPut) kind() byte           { return 9 }
+func (*snapshotEnd) kind() byte       { return 10 }
+func (*nameFreed) kind() byte         { return 11 }
+
+// appendRecord appends a record's kind and its fields.
+func appendRecord(b []byte, r record) []byte {
+	c := codec{b: append(b, r.kind())}
+	r.fields(&c)
+	return c.b
+}
+
+// readRecord refuses bytes that are left over.
+func readRecord(b []byte) (record, error) {
 	if len(b) == 0 {
 		return nil, errMalformed
 	}
-	d := &decoder{rest: b[1:]}
-	var r record
-	switch b[0] {
-	case kindQueuePut:
-		r = decodeQueuePut(d)
-	case kindQueueRemoved:
-		r = &queueRemoved{queue: d.uint(), at: d.int()}
-	case kindQueuePurged:
-		r = &queuePurged{queue: d.uint(), at: d.int()}
-	case kindMessagePut:
-		r = decodeMessagePut(d)
-	case kindMessageReceived:
-		r = &messageReceived{queue: d.uint(), seq: d.uint(), at: d.int(), visible: d.int()}
-	case kindVisibilityChanged:
-		r = &visibilityChanged{queue: d.uint(), seq: d.uint(), visible: d.int()}
-	case kindMessageDeleted:
-		r = &messageDeleted{queue: d.uint(), seq: d.uint()}
-	case kindMessageMoved:
-		r = decodeMessageMoved(d)
-	case kindTaskPut:
-		r = decodeTaskPut(d)
-	case kindSnapshotEnd:
-		r = &snapshotEnd{records: d.uint(), lastSeq: d.uint(), lastQueue: d.uint()}
-	case kindNameFreed:
-		r = &nameFreed{name: d.string(), at: d.int()}
-	default:
+	r := newRecord(b[0])
+	if r == nil {
 		return nil, fmt.Errorf("%w: unknown kind %d", errMalformed, b[0])
 	}
-	return r, d.finish()
+	c := codec{reading: true, b: b[1:]}
+	r.fields(&c)
+	if c.err == nil && len(c.b) > 0 {
+		c.err = errMalformed
+	}
+	return r, c.err
 }
 
 // queuePut makes a queue, or gives an existing one new attributes and tags.
@@ -72,23 +86,12 @@ type queuePut struct {
 	attributes, tags          map[string]string
 }
 
-func (r *queuePut) encode(b []byte) []byte {
-	b = append(b, kindQueuePut)
-	b = binary.AppendUvarint(b, r.queue)
-	b = appendString(b, r.name)
-	b = binary.AppendVarint(b, r.created)
-	b = binary.AppendVarint(b, r.modified)
-	b = binary.AppendVarint(b, r.purged)
-	b = appendMap(b, r.attributes)
-	return appendMap(b, r.tags)
-}
-
-func decodeQueuePut(d *decoder) *queuePut {
-	return &queuePut{
-		queue: d.uint(), name: d.string(),
-		created: d.int(), modified: d.int(), purged: d.int(),
-		attributes: d.stringMap(), tags: d.stringMap(),
-	}
+func (r *queuePut) fields(c *codec) {
+	c.uint(&r.queue)
+	c.strings(&r.name)
+	c.ints(&r.created, &r.modified, &r.purged)
+	c.stringMap(&r.attributes)
+	c.stringMap(&r.tags)
 }
 
 func (r *queuePut) apply(s *state) error {
@@ -118,10 +121,9 @@ type queueRemoved struct {
 	at    int64
 }
 
-func (r *queueRemoved) encode(b []byte) []byte {
-	b = append(b, kindQueueRemoved)
-	b = binary.AppendUvarint(b, r.queue)
-	return binary.AppendVarint(b, r.at)
+func (r *queueRemoved) fields(c *codec) {
+	c.uint(&r.queue)
+	c.int(&r.at)
 }
 
 func (r *queueRemoved) apply(s *state) error {
@@ -147,10 +149,9 @@ type nameFreed struct {
 	at   int64
 }
 
-func (r *nameFreed) encode(b []byte) []byte {
-	b = append(b, kindNameFreed)
-	b = appendString(b, r.name)
-	return binary.AppendVarint(b, r.at)
+func (r *nameFreed) fields(c *codec) {
+	c.strings(&r.name)
+	c.int(&r.at)
 }
 
 func (r *nameFreed) apply(s *state) error {
@@ -164,10 +165,9 @@ type queuePurged struct {
 	at    int64
 }
 
-func (r *queuePurged) encode(b []byte) []byte {
-	b = append(b, kindQueuePurged)
-	b = binary.AppendUvarint(b, r.queue)
-	return binary.AppendVarint(b, r.at)
+func (r *queuePurged) fields(c *codec) {
+	c.uint(&r.queue)
+	c.int(&r.at)
 }
 
 func (r *queuePurged) apply(s *state) error {
@@ -186,11 +186,8 @@ type snapshotEnd struct {
 	records, lastSeq, lastQueue uint64
 }
 
-func (r *snapshotEnd) encode(b []byte) []byte {
-	b = append(b, kindSnapshotEnd)
-	b = binary.AppendUvarint(b, r.records)
-	b = binary.AppendUvarint(b, r.lastSeq)
-	return binary.AppendUvarint(b, r.lastQueue)
+func (r *snapshotEnd) fields(c *codec) {
+	c.uints(&r.records, &r.lastSeq, &r.lastQueue)
 }
 
 func (r *snapshotEnd) apply(s *state) error {

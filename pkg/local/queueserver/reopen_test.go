@@ -22,7 +22,7 @@ func (f *fixture) dump(t *rapid.T) map[string]string {
 			all[q.name] = fmt.Sprint(q.attributes, q.tags, q.created, q.modified, q.purged)
 			for _, m := range q.messages {
 				put := &messagePut{queue: q.id, group: m.group.name, message: *m, flying: m.place == placeFlying, hidden: m.place == placeDelayed}
-				all[fmt.Sprintf("%s %d", q.name, m.seq)] = fmt.Sprintf("%x", put.encode(nil))
+				all[fmt.Sprintf("%s %d", q.name, m.seq)] = fmt.Sprintf("%x", appendRecord(nil, put))
 			}
 		}
 		return nil

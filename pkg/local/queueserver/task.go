@@ -2,7 +2,6 @@ package queueserver
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -45,26 +44,11 @@ type taskPut struct {
 	task task
 }
 
-func (r *taskPut) encode(b []byte) []byte {
+func (r *taskPut) fields(c *codec) {
 	t := &r.task
-	b = append(b, kindTaskPut)
-	b = binary.AppendUvarint(b, t.id)
-	b = binary.AppendUvarint(b, t.lastSeq)
-	for _, s := range [...]string{t.uuid, t.source, t.destination, t.status, t.failure} {
-		b = appendString(b, s)
-	}
-	for _, n := range [...]int64{t.rate, t.started, t.toMove, t.moved} {
-		b = binary.AppendVarint(b, n)
-	}
-	return b
-}
-
-func decodeTaskPut(d *decoder) *taskPut {
-	return &taskPut{task{
-		id: d.uint(), lastSeq: d.uint(),
-		uuid: d.string(), source: d.string(), destination: d.string(), status: d.string(), failure: d.string(),
-		rate: d.int(), started: d.int(), toMove: d.int(), moved: d.int(),
-	}}
+	c.uints(&t.id, &t.lastSeq)
+	c.strings(&t.uuid, &t.source, &t.destination, &t.status, &t.failure)
+	c.ints(&t.rate, &t.started, &t.toMove, &t.moved)
 }
 
 func (r *taskPut) apply(s *state) error {
