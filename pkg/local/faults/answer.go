@@ -1,10 +1,10 @@
 package faults
 
 import (
-	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,11 +32,7 @@ func (a *answer) ok() bool { return a.status == http.StatusOK }
 // setBody replaces the body of an answer that the server gave.
 func (a *answer) setBody(body []byte) {
 	a.body = body
-	a.header.Set(headerChecksum, checksum(body))
-}
-
-func checksum(body []byte) string {
-	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
+	a.header.Set(headerChecksum, strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
 }
 
 // send writes the answer. When cut is set it writes half of it and cuts the
@@ -77,14 +73,10 @@ func failure(status int, kind, message string) *answer {
 
 // answerWith makes an answer that the server did not give.
 func answerWith(status int, members map[string]any) *answer {
-	body, err := json.Marshal(members, json.Deterministic(true))
-	if err != nil {
-		panic(fmt.Sprintf("an answer that is no JSON: %v", err))
-	}
 	a := &answer{status: status, header: http.Header{}}
 	a.header.Set("Content-Type", contentType)
 	a.header.Set(headerRequestID, requestID)
-	a.setBody(body)
+	a.setBody(encode(members))
 	return a
 }
 
@@ -125,16 +117,10 @@ func cancelled(body []byte, random *rand.Rand, because reason) *answer {
 	if err := json.Unmarshal(body, &request); err != nil || len(request.TransactItems) == 0 {
 		return internalError()
 	}
-	reasons := make([]reason, len(request.TransactItems))
-	codes := make([]string, len(reasons))
-	hit := random.IntN(len(reasons))
-	for i := range reasons {
-		reasons[i] = reason{Code: "None"}
-		if i == hit {
-			reasons[i] = because
-		}
-		codes[i] = reasons[i].Code
-	}
+	items := len(request.TransactItems)
+	reasons, codes := slices.Repeat([]reason{{Code: "None"}}, items), slices.Repeat([]string{"None"}, items)
+	hit := random.IntN(items)
+	reasons[hit], codes[hit] = because, because.Code
 	return answerWith(http.StatusBadRequest, map[string]any{
 		"__type":              modelNamespace + "TransactionCanceledException",
 		"Message":             "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]",

@@ -167,11 +167,11 @@ func addFailures(body []byte, failures []*reason) ([]byte, error) {
 	return encode(response), nil
 }
 
-// encode writes what was made of JSON that was read.
+// encode writes JSON that was read or made here.
 func encode(v any) jsontext.Value {
 	body, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
-		panic("JSON that was read cannot be written: " + err.Error())
+		panic("JSON that was made here cannot be written: " + err.Error())
 	}
 	return body
 }
