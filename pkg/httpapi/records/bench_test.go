@@ -61,6 +61,7 @@ func BenchmarkRequest(b *testing.B) {
 		{"list of 100", "/api/products", "limit=100", "identity"},
 		{"filtered list of 20", "/api/products", "isActive=true&categoryId=" + numbered(1).String() + "&orderBy=name", "identity"},
 		{"searched list of 20", "/api/products", "search=shirt+01", "identity"},
+		{"filtered, searched and ordered list of 20", "/api/products", "isActive=true&search=shirt+01&orderBy=sellingPrice", "identity"},
 		{"deep page of 20", "/api/products", "page=500&orderBy=name", "identity"},
 		{"item", one, "", "identity"},
 	} {

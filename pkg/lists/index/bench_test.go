@@ -212,6 +212,8 @@ func BenchmarkWriteUnits(b *testing.B) {
 				units := p.meter.Total()
 				b.ReportMetric(units.Writes/float64(row.records), "WCU/record")
 				b.ReportMetric(units.Reads/float64(row.records), "RCU/record")
+				// On demand in us-east-1 (aws.amazon.com/dynamodb/pricing/on-demand).
+				b.ReportMetric((units.Writes*0.625+units.Reads*0.125)/float64(row.records), "USD/million")
 			}
 		})
 	}
