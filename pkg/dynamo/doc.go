@@ -8,4 +8,8 @@
 // made by [db.put], [db.update] and [db.remove], and sent alone by [db.write] or
 // together by [db.transact]. A write that met its own earlier try, whose answer
 // was lost, counts as made: items that need it carry a random token.
+//
+// Items are encoded by hand, not by the SDK's attributevalue: most of an item is
+// one JSON document, and reflection over its seven other attributes took 23 µs
+// and 24 allocations there and back, against 0.9 µs and 10.
 package dynamo

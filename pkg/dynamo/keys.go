@@ -188,8 +188,8 @@ func manifestKey(org value.ID, list, which string) key {
 
 // chunkKey gives each chunk a partition key of its own, so that reading many
 // at a time is spread over the table.
-func chunkKey(org value.ID, list string, slot uint64) key {
-	return key{chunkPrefix(org, list) + strconv.FormatUint(slot, 16), "CHUNK"}
+func chunkKey(org value.ID, list string, number uint64) key {
+	return key{chunkPrefix(org, list) + strconv.FormatUint(number, 16), "CHUNK"}
 }
 
 func chunkPrefix(org value.ID, list string) string { return tailPartition(org, list) + "#" }

@@ -63,8 +63,8 @@ func ChangeEndpoint(t testing.TB, table *dynamo.Table, e *webhook.Endpoint, chan
 	}
 }
 
-// Count has a tally of the endpoint count attempts, as a worker does that
-// records their outcomes.
+// Count adds attempts to a counter shard of the endpoint, as a worker does when
+// it records their outcomes.
 func Count(t testing.TB, table *dynamo.Table, org, endpoint value.ID, now value.Time, attempts ...webhook.Attempt) {
 	t.Helper()
 	const shard = 0
