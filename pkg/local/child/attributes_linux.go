@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apart puts a process that is yet to be started into a process group of its own, to which no terminal sends anything.
+// Apart puts a process into a process group of its own before it starts. A terminal sends no signals to that group.
 func Apart(cmd *exec.Cmd) { attributes(cmd).Setpgid = true }
 
 // tie makes the kernel kill the child when the thread that started it ends.
@@ -20,7 +20,7 @@ func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 	return cmd.SysProcAttr
 }
 
-// block keeps signals, of numbers up to 32, from the calling thread and from the children that it starts.
+// block blocks signals, up to number 32, in the calling thread and in the children that it starts.
 func block(signals []syscall.Signal) error {
 	var set unix.Sigset_t
 	for _, s := range signals {

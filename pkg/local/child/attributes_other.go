@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// Apart has no counterpart here: outside of its parent's process group, the child would not even end with that.
+// Apart does nothing here: outside of its parent's process group, the child would not end with it.
 func Apart(*exec.Cmd) {}
 
-// tie has no counterpart here: a killed parent leaves the child to their process group's end.
+// tie does nothing here: the child of a killed parent runs until its process group ends.
 func tie(*exec.Cmd) {}
 
-// block has no counterpart here: what ends the process group ends the child as well.
+// block does nothing here: a signal to the process group reaches the child as well.
 func block([]syscall.Signal) error { return nil }
 
-// onMainThread does not matter here, where no child is tied to a thread.
+// onMainThread does not matter here: no child is tied to a thread.
 func onMainThread() bool { return false }

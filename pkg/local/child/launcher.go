@@ -1,7 +1,6 @@
-// Package child starts processes that must not outlive this one. It promises, on Linux, that the kernel kills them when
-// this process is gone, however that happens, and that what a terminal sends to interrupt this process can be kept from
-// them, whom it may still need until it has finished; elsewhere they share the fate of its process group. What they
-// are, and ending them in time, is left to the caller.
+// Package child starts processes that must not outlive this one. On Linux the kernel kills them when this process ends,
+// however it ends, and they can ignore a terminal's interrupt, because this process may need them until it has finished.
+// Elsewhere they only end with its process group. The caller ends them in time.
 package child
 
 import (
@@ -12,16 +11,16 @@ import (
 	"syscall"
 )
 
-// A Launcher starts processes from one thread that lives as long as they may: Linux ties a child's death by its
-// parent's to the thread that started it, and a child begins with the blocked signals of that thread.
+// A Launcher starts processes from one thread, which lives as long as they may: Linux kills a child when the thread that
+// started it ends, and a child starts with that thread's blocked signals.
 type Launcher struct {
 	commands chan *exec.Cmd
 	started  chan error
 	closed   chan struct{}
 }
 
-// NewLauncher makes a launcher whose processes begin with the signals blocked. Programs in Go do not keep them so;
-// those are kept from signals of the terminal by [Apart].
+// NewLauncher makes a launcher whose processes start with the signals blocked. Go programs unblock them: use [Apart] to
+// keep a terminal's signals from those.
 func NewLauncher(blocked ...syscall.Signal) (*Launcher, error) {
 	l := &Launcher{commands: make(chan *exec.Cmd), started: make(chan error), closed: make(chan struct{})}
 	ready := make(chan error, 1)
@@ -29,8 +28,7 @@ func NewLauncher(blocked ...syscall.Signal) (*Launcher, error) {
 	return l, <-ready
 }
 
-// offMainThread calls f locked to a thread that ends with f. The main thread does not do: Go never ends it before the
-// process.
+// offMainThread calls f locked to a thread that ends with f. The main thread is unsuitable: Go ends it only with the process.
 func offMainThread(f func()) {
 	runtime.LockOSThread()
 	if !onMainThread() {
@@ -47,7 +45,8 @@ func offMainThread(f func()) {
 	runtime.UnlockOSThread()
 }
 
-// run never gives its thread back, whose signals are no longer everybody's: the thread ends with it.
+// run keeps its thread locked until it returns, so that the thread ends with it: no other goroutine may get the blocked
+// signals.
 func (l *Launcher) run(blocked []syscall.Signal, ready chan<- error) {
 	if err := block(blocked); err != nil {
 		ready <- fmt.Errorf("blocking signals: %w", err)
@@ -75,5 +74,5 @@ func (l *Launcher) Start(cmd *exec.Cmd) error {
 	}
 }
 
-// Close lets the thread end, and with it, on Linux, what it has started and still runs. It must be called once.
+// Close ends the thread and with it, on Linux, the processes that still run. It must be called once.
 func (l *Launcher) Close() { close(l.closed) }

@@ -14,7 +14,7 @@ import (
 )
 
 // handler is the Runtime API of one instance. There is no Lambda-Runtime-Client-Context and no
-// Lambda-Runtime-Cognito-Identity: Lambda passes on what the invoker gave, and only mobile SDKs give them.
+// Lambda-Runtime-Cognito-Identity: Lambda passes them on from mobile SDKs only.
 func (n *instance) handler() http.Handler {
 	const root = "/2018-06-01/runtime/"
 	mux := http.NewServeMux()
@@ -25,7 +25,7 @@ func (n *instance) handler() http.Handler {
 	return mux
 }
 
-// serveNext ends the invocation before and waits for another.
+// serveNext ends the previous invocation and waits for another.
 func (n *instance) serveNext(w http.ResponseWriter, r *http.Request) {
 	n.pool.mu.Lock()
 	n.rest()
@@ -49,7 +49,7 @@ func (n *instance) serveNext(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(i.event) // a process that is gone fails its invocation
 }
 
-// traceID is a trace that nobody samples.
+// traceID is the header of a trace that is not sampled.
 func traceID(now time.Time) string {
 	var random [20]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -86,7 +86,7 @@ func (n *instance) answer(w http.ResponseWriter, r *http.Request, answer []byte,
 	say(w, http.StatusAccepted, status{"OK"})
 }
 
-// settle takes the outcome of the instance's invocation, once.
+// settle takes the outcome of the current invocation. It refuses another ID or a second outcome.
 func (n *instance) settle(id string, answer []byte, failure error) (refused *FunctionError) {
 	n.pool.mu.Lock()
 	defer n.pool.mu.Unlock()
@@ -97,7 +97,7 @@ func (n *instance) settle(id string, answer []byte, failure error) (refused *Fun
 	return nil
 }
 
-// serveInitError keeps what is wrong until the process ends, as it is to do.
+// serveInitError keeps the error until the process ends, which Lambda expects it to do.
 func (n *instance) serveInitError(w http.ResponseWriter, r *http.Request) {
 	failure, err := reported(w, r)
 	if err != nil {
@@ -113,8 +113,7 @@ func (n *instance) serveInitError(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusAccepted, status{"OK"})
 }
 
-// reported reads what a function says of its failure. Its error is that the process is gone meanwhile, which then is
-// what fails the invocation.
+// reported reads the error that a function reports. It fails when the process ends meanwhile; that fails the invocation.
 func reported(w http.ResponseWriter, r *http.Request) (*FunctionError, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
 	if err != nil {
@@ -130,7 +129,7 @@ func reported(w http.ResponseWriter, r *http.Request) (*FunctionError, error) {
 	return failure, nil
 }
 
-// status is what the API answers when it has taken something.
+// status is the API's answer to what it accepts.
 type status struct {
 	Status string `json:"status"`
 }

@@ -17,9 +17,9 @@ import (
 // ErrNoBinaries says that functions can be neither built nor found.
 var ErrNoBinaries = errors.New("the functions' binaries can be neither built nor found")
 
-// Binaries returns the path of each function's binary. In a checkout with the Go command they are built into the
-// folder, as they are deployed but for this machine, which takes a moment when nothing has changed; elsewhere those of
-// root/dist are taken, where they are for this machine. It fails with [ErrNoBinaries] when neither is possible.
+// Binaries returns the path of each function's binary. In a checkout with the Go command it builds them into the
+// folder as they are deployed, but for this machine. Elsewhere it takes those of root/dist, if they are for this machine.
+// It fails with [ErrNoBinaries] when neither is possible.
 func Binaries(ctx context.Context, root, folder string, functions []string) (map[string]string, error) {
 	compiler, err := exec.LookPath("go")
 	if err == nil && isCheckout(root, functions) {
@@ -53,7 +53,7 @@ func isCheckout(root string, functions []string) bool {
 	return err == nil
 }
 
-// build builds the functions with the flags of those that are deployed.
+// build builds the functions with the flags of make build.
 func build(ctx context.Context, compiler, root, folder string, functions []string) (map[string]string, error) {
 	folder, err := filepath.Abs(folder)
 	if err == nil {
@@ -78,7 +78,7 @@ func build(ctx context.Context, compiler, root, folder string, functions []strin
 	return built, nil
 }
 
-// runsHere says why a binary of dist does not run on this machine, nil when it does.
+// runsHere returns an error that says why a binary of dist does not run on this machine.
 func runsHere(path string) error {
 	file, err := elf.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

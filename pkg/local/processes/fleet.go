@@ -1,3 +1,9 @@
+// Package processes runs functions as Lambda does: each instance is a process of its own from the function's real
+// binary, behind the Lambda Runtime API. A function meets what it meets in Lambda: cold starts, one invocation at a time in
+// an instance, several instances at once, a kill at the deadline, a crash that fails only its invocation, and no environment
+// but the function's own. No process outlives the caller's. Memory, CPU and network are not limited.
+//
+// The Runtime API is that of 2018-06-01: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html.
 package processes
 
 import (
@@ -14,13 +20,12 @@ import (
 	"github.com/commerce-integration/service/pkg/local/child"
 )
 
-// Config holds what has a default.
+// Config holds the optional settings of a fleet.
 type Config struct {
 	Region string        // default us-east-1
 	Idle   time.Duration // after which an instance without work ends, default 1 min
 	Init   time.Duration // what a process may take until it asks for work, default 10 s, as Lambda's
-	// Logs gets what the functions write, a line each, with the function's name and the process's id in front; nil
-	// drops it.
+	// Logs gets the functions' output by lines, with the function's name and the process's id in front; nil drops it.
 	Logs   io.Writer
 	Logger *slog.Logger // of starts and ends; default: nothing is logged
 }
@@ -28,7 +33,7 @@ type Config struct {
 // MaxPayload bounds an event and an answer in bytes, as Lambda does.
 const MaxPayload = 6291556
 
-// Fleet is all instances of all functions. It is safe for concurrent use.
+// A Fleet is all instances of all functions. It is safe for concurrent use.
 type Fleet struct {
 	cfg      Config
 	launcher *child.Launcher
@@ -38,7 +43,7 @@ type Fleet struct {
 	closing  sync.Once
 }
 
-// New makes a fleet without any instance. It fails when a binary is not there.
+// New makes a fleet without instances. It fails when a binary is missing.
 func New(functions []Function, cfg Config) (*Fleet, error) {
 	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
 	cfg.Idle = cmp.Or(cfg.Idle, time.Minute)
@@ -61,8 +66,8 @@ func New(functions []Function, cfg Config) (*Fleet, error) {
 	return f, err
 }
 
-// Invoke runs a function with an event, both event and answer as Lambda's invoke JSON, in an instance that is idle, in
-// a new one, or, when there are as many as may be, in the first that becomes free. A [*FunctionError] says that the
+// Invoke runs a function with an event, both event and answer as Lambda's invoke JSON, in an idle instance, in a new one
+// or, when the function has its most, in the first that becomes free. A [*FunctionError] says that the
 // function failed, crashed or took too long. When ctx ends, Invoke does too; an invocation that has begun goes on to
 // its own deadline.
 func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
@@ -79,7 +84,7 @@ func (f *Fleet) Invoke(ctx context.Context, function string, event []byte) ([]by
 // errClosed fails invocations once the fleet is closed.
 var errClosed = errors.New("the functions are being stopped")
 
-// Close kills every instance, which fails what they do, and returns when all are gone. Closing again does nothing.
+// Close kills all instances, which fails their invocations, and returns when they are gone. Closing again does nothing.
 func (f *Fleet) Close() error {
 	f.closing.Do(f.close)
 	return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DefaultInstances is how many instances of a function there are at most, unless it says otherwise.
+// DefaultInstances bounds the instances of a function that does not set its own bound.
 const DefaultInstances = 4
 
 // Function is a function as a template declares it.
@@ -29,8 +29,8 @@ func (f Function) withDefaults() Function {
 	return f
 }
 
-// environment is all that a process of the function gets to see: what the template gives it and what Lambda itself
-// sets, which a template cannot override. Nothing of the caller's own environment is in it.
+// environment is the whole environment of the function's processes: the template's variables and Lambda's own, which a
+// template cannot override. The caller's environment is not in it.
 func (f Function) environment(region, runtimeAPI, stream string) []string {
 	all := map[string]string{
 		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local",
@@ -56,5 +56,5 @@ func (f Function) environment(region, runtimeAPI, stream string) []string {
 	return list
 }
 
-// version is the version of a function that was never published.
+// version is the version of an unpublished function.
 const version = "$LATEST"

@@ -17,8 +17,8 @@ import (
 	"github.com/commerce-integration/service/pkg/local/child"
 )
 
-// instance is a process of a function with its Runtime API, which nobody else is told of. The pool's lock guards its
-// state while the process runs.
+// An instance is a process of a function with a Runtime API of its own. The pool's lock guards its state while the process
+// runs.
 type instance struct {
 	pool *pool
 	work chan *invocation // to a process that waits for it
@@ -33,9 +33,9 @@ type instance struct {
 	failed  error       // what it reported of its initialization
 }
 
-// run starts the process and returns when it is gone and its invocation ended.
+// run starts the process and returns when it has ended, and with it its invocation.
 func (n *instance) run() {
-	how := n.live()
+	how := n.serve()
 	n.pool.remove(n)
 	n.pool.mu.Lock()
 	defer n.pool.mu.Unlock()
@@ -49,7 +49,7 @@ func (n *instance) run() {
 	}
 }
 
-// last is what became of the invocation whose process is gone. The caller holds the lock.
+// last is the outcome of the invocation whose process has ended. The caller holds the lock.
 func (n *instance) last(how error) outcome {
 	switch {
 	case n.outcome != nil:
@@ -62,8 +62,8 @@ func (n *instance) last(how error) outcome {
 	return outcome{err: n.current.exited(how)}
 }
 
-// live is the life of the process. It returns how it ended.
-func (n *instance) live() error {
+// serve runs the process with its Runtime API and returns how it ended.
+func (n *instance) serve() error {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen for the runtime API: %w", err)
@@ -96,9 +96,9 @@ func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
 	out := fleet.logs.of(function.Name)
 	defer out.named(cmd)
 	cmd.Stdout, cmd.Stderr = out, out
-	// An interrupt of the terminal is the caller's, who lets functions finish and then kills them.
+	// A terminal's interrupt must reach only the caller, which lets functions finish and then kills them.
 	child.Apart(cmd)
-	// What the function has started itself must not hold its output open.
+	// A process that the function started must not keep Wait by holding the output open.
 	cmd.WaitDelay = time.Second
 	n.pool.mu.Lock()
 	defer n.pool.mu.Unlock()
@@ -113,8 +113,8 @@ func (n *instance) start(runtimeAPI string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// begin makes the invocation the instance's. Its time runs from here: what a process needs to initialize is not the
-// invocation's. The caller holds the lock.
+// begin gives the instance an invocation. Its timeout runs from here and does not include the initialization of a new
+// process. The caller holds the lock.
 func (n *instance) begin(i *invocation) {
 	n.timer.Stop()
 	n.current, n.begun, n.outcome = i, true, nil
@@ -122,8 +122,8 @@ func (n *instance) begin(i *invocation) {
 	n.timer = time.AfterFunc(n.pool.function.Timeout, func() { n.expire(i) })
 }
 
-// rest ends the invocation that the instance had, as it asks for the next: as in Lambda an invocation is over only
-// then, so that who invokes one after the other meets the same instance. The caller holds the lock.
+// rest ends the instance's invocation when it asks for the next. As in Lambda an invocation is over only then, so that
+// sequential invocations get the same instance. The caller holds the lock.
 func (n *instance) rest() {
 	n.timer.Stop()
 	n.ready = true
@@ -155,7 +155,7 @@ func (n *instance) tooSlow() {
 	}
 }
 
-// errIdle ends an instance that nobody needed for a while.
+// errIdle ends an instance that was idle for Config.Idle.
 var errIdle = errors.New("it was idle")
 
 // retire ends an instance that is idle.
@@ -170,7 +170,7 @@ func (n *instance) retire() {
 // errHungUp ends an instance that gave up waiting for work.
 var errHungUp = errors.New("it hung up on the runtime API")
 
-// hungUp sees to it that a process without a connection gets no work: nearly always it is dying.
+// hungUp ends a process that closed its connection, so that it gets no work: nearly always it is dying.
 func (n *instance) hungUp() {
 	n.pool.mu.Lock()
 	defer n.pool.mu.Unlock()
@@ -179,8 +179,8 @@ func (n *instance) hungUp() {
 	}
 }
 
-// end kills the process; the first cause counts. Lambda gives no warning to what has no extension, either. The caller
-// holds the lock.
+// end kills the process without a warning, as Lambda does to a function without extensions. The first cause counts. The
+// caller holds the lock.
 func (n *instance) end(cause error) {
 	if n.cause == nil {
 		n.cause = cause

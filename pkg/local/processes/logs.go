@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// maxLine bounds a line of a function's output in bytes; what is longer is passed on in pieces.
+// maxLine bounds a line of a function's output in bytes; a longer one is split.
 const maxLine = 64 << 10
 
-// logs passes on what all functions write.
+// logs passes on the output of all functions.
 type logs struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -20,7 +20,7 @@ type logs struct {
 // of returns the output of a process of the function.
 func (l *logs) of(function string) *output { return &output{logs: l, name: function} }
 
-// output is what one process writes, until it is whole lines.
+// An output collects the output of one process until it has a whole line.
 type output struct {
 	logs *logs
 	name string
@@ -56,7 +56,6 @@ func (o *output) Write(text []byte) (int, error) {
 func (o *output) flush() {
 	o.logs.mu.Lock()
 	defer o.logs.mu.Unlock()
-	// What cannot be written must not stop the function.
-	_, _ = fmt.Fprintf(o.logs.out, "%s %s\n", o.name, o.line.Bytes())
+	_, _ = fmt.Fprintf(o.logs.out, "%s %s\n", o.name, o.line.Bytes()) // a failure must not stop the function
 	o.line.Reset()
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
-// pool is the instances of one function.
+// A pool is the instances of one function.
 type pool struct {
 	fleet    *Fleet
 	function Function
@@ -37,7 +39,7 @@ func (p *pool) invoke(ctx context.Context, event []byte) ([]byte, error) {
 	}
 }
 
-// submit gives the invocation to an instance, or lets it wait for one.
+// submit gives the invocation to an instance or queues it.
 func (p *pool) submit(i *invocation) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +59,7 @@ func (p *pool) submit(i *invocation) error {
 	return nil
 }
 
-// withdraw forgets an invocation that waits. One that has an instance goes on, as in Lambda.
+// withdraw removes an invocation from the queue. One that has an instance goes on, as in Lambda.
 func (p *pool) withdraw(i *invocation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +75,8 @@ func (p *pool) grow(first *invocation) {
 	p.fleet.running.Go(n.run)
 }
 
-// next returns what an instance is to do that has asked for work and has done what it had: its first invocation, one
-// that waits, or nothing yet, in which case the work is sent to it. The caller holds the lock.
+// next returns the next invocation of an instance that asks for work: its first, or one that waits. When it returns nil,
+// the instance is idle and gets its work by channel. The caller holds the lock.
 func (p *pool) next(n *instance) *invocation {
 	if n.current == nil && len(p.waiting) > 0 {
 		n.current, p.waiting = p.waiting[0], p.waiting[1:]
@@ -88,7 +90,7 @@ func (p *pool) next(n *instance) *invocation {
 	return nil
 }
 
-// remove forgets an instance whose process is gone, and starts another for what waits.
+// remove drops an instance whose process has ended and starts another if invocations wait.
 func (p *pool) remove(n *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,4 +124,47 @@ func (p *pool) close() {
 	for n := range p.alive {
 		n.end(errClosed)
 	}
+}
+
+// A FunctionError is Lambda's answer to an invocation that failed: what the function reported, or how its process ended.
+type FunctionError struct {
+	Type    string `json:"errorType"`
+	Message string `json:"errorMessage"`
+}
+
+func (e *FunctionError) Error() string {
+	if e.Type == "" {
+		return e.Message
+	}
+	return e.Type + ": " + e.Message
+}
+
+// An invocation waits for an instance or is in one.
+type invocation struct {
+	id    string
+	event []byte
+	done  chan outcome // takes the only one, whether or not somebody still waits
+
+	deadline time.Time // once an instance has it
+}
+
+type outcome struct {
+	answer []byte
+	err    error
+}
+
+func newInvocation(event []byte) *invocation {
+	return &invocation{id: uuid.NewString(), event: event, done: make(chan outcome, 1)}
+}
+
+// timedOut is how Lambda fails an invocation past its deadline.
+func (i *invocation) timedOut(limit time.Duration) *FunctionError {
+	return &FunctionError{
+		Type: "Sandbox.Timedout", Message: fmt.Sprintf("RequestId: %s Error: Task timed out after %.2f seconds", i.id, limit.Seconds()),
+	}
+}
+
+// exited is how Lambda fails an invocation whose process ended.
+func (i *invocation) exited(how error) *FunctionError {
+	return &FunctionError{Type: "Runtime.ExitError", Message: fmt.Sprintf("RequestId: %s Error: Runtime exited: %v", i.id, how)}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-// Queue is a queue that is there.
+// A Queue exists on the queue server.
 type Queue struct{ URL, ARN string }
 
-// Queues makes the queues, each under its logical id, those that others redrive to first. Queues that are there get the
-// attributes that are declared now and keep their messages.
+// Queues makes the queues under their logical ids, dead letter queues before those that redrive to them. Existing queues
+// get the declared attributes and keep their messages.
 func Queues(ctx context.Context, client *sqs.Client, queues map[string]template.Queue) (map[string]Queue, error) {
 	made := make(map[string]Queue, len(queues))
 	var provision func(id string) error
@@ -79,8 +79,7 @@ func createQueue(ctx context.Context, client *sqs.Client, q template.Queue, dead
 	return Queue{URL: url, ARN: got.Attributes["QueueArn"]}, nil
 }
 
-// ensureQueue makes a queue, or gives the one that is there these attributes: the template may have changed since that
-// was made.
+// ensureQueue makes a queue, or sets the attributes of an existing one: the template may have changed since.
 func ensureQueue(ctx context.Context, client *sqs.Client, name string, attributes map[string]string) (url string, err error) {
 	created, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	if err == nil {

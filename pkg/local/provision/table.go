@@ -1,6 +1,6 @@
 // Package provision makes what the template declares on local servers: the table with its index, stream and time to
-// live, and the queues with their redrive. Doing it again changes nothing. It speaks to the servers through the real
-// SDK; what AWS alone has (point-in-time recovery, alarms, roles) is left out.
+// live, and the queues with their redrive. Doing it again changes nothing. What only AWS has (point-in-time recovery,
+// alarms, roles) is left out.
 package provision
 
 import (

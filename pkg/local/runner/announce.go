@@ -12,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
-// tokenTTL is how long the printed token is good for, longer than a service is left running.
+// tokenTTL is the lifetime of the printed token, longer than a local service runs.
 const tokenTTL = 30 * 24 * time.Hour
 
 // announce waits until the service answers, makes the demo and reports.
@@ -45,7 +45,7 @@ func (r *run) announce(ctx context.Context) error {
 	return nil
 }
 
-// ready reports that the service is ready, and lets faults begin.
+// ready turns the faults on and reports that the service is ready.
 func (r *run) ready(info *Info) {
 	if r.faults != nil {
 		r.faults.On()
@@ -55,7 +55,7 @@ func (r *run) ready(info *Info) {
 	}
 }
 
-// baseURL is where clients on this machine reach a listener.
+// baseURL returns the URL of a listener for clients on this machine.
 func baseURL(listener net.Addr) string {
 	addr, ok := listener.(*net.TCPAddr)
 	if ok && addr.IP.IsUnspecified() {

@@ -22,19 +22,18 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// demoRecords is a small shop. {{site}} stands for the demo site.
+// demoRecords is a small shop. {{site}} is replaced by the demo site's ID.
 //
 //go:embed demo.json
 var demoRecords []byte
 
-// makeDemo sees to the demo application with its key, and sends the demo records once.
+// makeDemo makes the demo application and its key unless they exist, and sends the demo records once.
 func (r *run) makeDemo(ctx context.Context, base string) error {
 	owner, err := r.user(base, r.state.UserID, auth.Owner)
 	if err != nil {
 		return err
 	}
-	// Somebody whom nobody else is: what is asked over and over takes nothing from the rate limit of who tries the
-	// service.
+	// A user of its own, so that polling does not use up the rate limit of the printed token.
 	viewer, err := r.user(base, value.NewID(), auth.Viewer)
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func (r *run) makeDemo(ctx context.Context, base string) error {
 	return r.state.save()
 }
 
-// user is the API in the name of a user of the demo organization.
+// user returns a client of the API that acts as a user of the demo organization.
 func (r *run) user(base string, id value.ID, role auth.Role) (*apiclient.Client, error) {
 	jwt, err := r.servers.issuer.Sign(issuer.Grant{
 		Subject: id.String(), OrganizationID: r.state.OrganizationID, Roles: []auth.Role{role}, Lifetime: time.Hour,
@@ -64,8 +63,8 @@ func (r *run) user(base string, id value.ID, role auth.Role) (*apiclient.Client,
 	return apiclient.New(base, jwt), err
 }
 
-// keepKey sees to it that the key which is printed is good: a key that was revoked is replaced, and an application that
-// was deleted, or that another table does not have, is made again.
+// keepKey makes sure that the printed key is valid. It replaces a revoked key, and makes the application again when it was
+// deleted or the table is another one.
 func (r *run) keepKey(ctx context.Context, owner, viewer *apiclient.Client) error {
 	if r.state.ApplicationID == "" {
 		return r.makeApplication(ctx, owner)
@@ -113,8 +112,8 @@ func (r *run) makeKey(ctx context.Context, service *apiclient.Client) error {
 	return r.state.save()
 }
 
-// sendDemo sends the demo records in one message, silently: there is nobody yet who could have subscribed to their
-// events. It returns how many records of each kind there are.
+// sendDemo sends the demo records in one message and returns their number by kind. They are silent, without events,
+// because nobody can have subscribed yet.
 func (r *run) sendDemo(ctx context.Context) (sent map[commerce.Kind]int, err error) {
 	text := bytes.ReplaceAll(demoRecords, []byte("{{site}}"), []byte(r.state.SiteID.String()))
 	var records []map[string]jsontext.Value
@@ -144,7 +143,7 @@ func (r *run) sendDemo(ctx context.Context) (sent map[commerce.Kind]int, err err
 	return sent, nil
 }
 
-// awaitRecords waits until the lists show the records, for a while: they may well come later on a slow machine.
+// awaitRecords waits until the lists show the records, but no longer than 10 s: a slow machine shows them later.
 func (r *run) awaitRecords(ctx context.Context, service *apiclient.Client, want map[commerce.Kind]int) error {
 	const patience, interval = 10 * time.Second, 50 * time.Millisecond
 	waiting, cancel := context.WithTimeout(ctx, patience)

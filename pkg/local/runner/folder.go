@@ -11,7 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/filelock"
 )
 
-// kept is what a runner keeps in its data folder beside the table server's program and its own lock.
+// kept names what --fresh removes: everything but the table server's program and the lock.
 func kept() []string {
 	return []string{"table", "queues", "checkpoints", stateName, infoName, issuerFile}
 }
@@ -22,7 +22,7 @@ type folder struct {
 	lock *os.File
 }
 
-// openFolder takes the folder, which it makes when there is none. The lock goes with the process, however that ends.
+// openFolder locks the folder and makes it when there is none. The lock ends with the process, however that ends.
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data folder %s: %w", dir, err)
@@ -46,7 +46,7 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// inUse says who has the folder.
+// inUse names the process that uses the folder.
 func inUse(dir string, lock io.Reader) error {
 	who := "another run"
 	if pid, err := io.ReadAll(lock); err == nil && len(pid) > 0 {
@@ -64,7 +64,7 @@ func (f *folder) sign() error {
 	return err
 }
 
-// clear removes what a runner keeps and nothing else that may be in the folder.
+// clear removes the data of earlier runs and no other file of the folder.
 func (f *folder) clear() error { return f.remove(kept()...) }
 
 func (f *folder) remove(names ...string) error {
@@ -78,5 +78,5 @@ func (f *folder) remove(names ...string) error {
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
-// close takes back what says that a service runs here, and gives the folder free.
+// close removes run.json, because no service runs here from now on, and unlocks the folder.
 func (f *folder) close() error { return errors.Join(f.remove(infoName), f.lock.Close()) }

@@ -35,8 +35,8 @@ type Info struct {
 // ErrNotRunning says that no service runs with a data folder.
 var ErrNotRunning = errors.New("no local service runs here")
 
-// ReadInfo reads what the service of a data folder says of itself. It fails with [ErrNotRunning] when there is none, or
-// when it does not answer yet.
+// ReadInfo reads run.json of a data folder. It fails with [ErrNotRunning] when no service runs there or it does not answer
+// yet.
 func ReadInfo(dataDir string) (*Info, error) {
 	path := filepath.Join(dataDir, infoName)
 	text, err := os.ReadFile(path)
@@ -70,7 +70,7 @@ func writeFile(path string, content any) error {
 	return replaceFile(path, append(text, '\n'))
 }
 
-// replaceFile writes a file in one step, so that nobody ever reads half of it; only its owner can read it.
+// replaceFile writes a file in one step, so that nobody reads half of it. Only its owner can read it.
 func replaceFile(path string, content []byte) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, content, 0o600); err != nil {

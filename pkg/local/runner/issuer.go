@@ -64,7 +64,6 @@ func serveKeys(i *issuer.Issuer) (http.HandlerFunc, error) {
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/jwk-set+json")
-		// A client that went away is no error of ours.
-		_, _ = w.Write(keys)
+		_, _ = w.Write(keys) // it fails only when the client has gone
 	}, nil
 }

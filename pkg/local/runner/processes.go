@@ -44,7 +44,7 @@ func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 	return processes.New(functions, processes.Config{Region: region, Logs: r.cfg.FunctionLogs, Logger: r.cfg.Logger})
 }
 
-// environment is what the template gives a function, with what stands for AWS's own here.
+// environment is the template's for a function, with the local servers in place of AWS's.
 func (r *run) environment(function string, declared map[string]string) map[string]string {
 	environment := maps.Clone(declared)
 	maps.Copy(environment, map[string]string{
@@ -57,7 +57,7 @@ func (r *run) environment(function string, declared map[string]string) map[strin
 	return environment
 }
 
-// logLevel is the lowest that the logger takes, in Lambda's words.
+// logLevel is the lowest level of the logger, by Lambda's name.
 func logLevel(logger *slog.Logger) string {
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
 		if logger.Enabled(context.Background(), level) {
@@ -67,8 +67,8 @@ func logLevel(logger *slog.Logger) string {
 	return slog.LevelError.String()
 }
 
-// instances is how many processes of a function there may be: one for each invocation that its event sources make side
-// by side, so that none waits while the visibility of its messages runs.
+// instances bounds the processes of a function: one for each concurrent invocation of its event sources, so that none
+// waits while the visibility timeout of its messages runs.
 func instances(f template.Function) int {
 	n := len(f.Schedules)
 	for _, source := range f.Queues {
@@ -91,8 +91,8 @@ func processConcurrency(function string, template int) int {
 // processLanes is lanes for functions that are processes.
 func processLanes(factor int) int { return min(streamShards*factor, maxProcesses) }
 
-// startFaults puts the faults between the functions and the table server. Provisioning, the stream and the upkeep are
-// spared, and everything else until the service is ready.
+// startFaults puts the fault proxy between the functions and the table server. Provisioning, the stream and the upkeep do
+// not go through it, and it is off until the service is ready.
 func (r *run) startFaults() (err error) {
 	if len(r.cfg.Faults) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (r *run) startFaults() (err error) {
 	return r.faults.Start("127.0.0.1:0")
 }
 
-// stopFaults tells what was injected.
+// stopFaults reports the faults that were injected.
 func (r *run) stopFaults() error {
 	if r.faults == nil {
 		return nil
@@ -115,7 +115,7 @@ func (r *run) stopFaults() error {
 	return r.faults.Close()
 }
 
-// tableURL is where a function finds the table. Each is a client of its own to the faults.
+// tableURL is the table server's URL for a function. The fault proxy sees each function as a client of its own.
 func (r *run) tableURL(function string) string {
 	if r.faults == nil {
 		return r.servers.tableURL

@@ -1,3 +1,6 @@
+// Package runner runs the whole service on one machine: a table server, a queue server, the gateway and the event
+// sources, as template.yaml declares them, with the handlers that are deployed. Acknowledged data survives a kill of any
+// process, and no process outlives the runner. Package app makes the functions.
 package runner
 
 import (
@@ -42,15 +45,14 @@ type Config struct {
 	// of several shards.
 	Processes    bool
 	FunctionLogs io.Writer // gets what functions that are processes write; nil drops it
-	// Faults are what befalls requests of functions to the table, once the service is ready; none without any. Seed
-	// makes them repeat.
+	// Faults are the rates at which the functions' requests to the table fail once the service is ready. The same Seed
+	// repeats them.
 	Faults   faults.Rates
 	Seed     uint64
-	Injected func(faults.Counts) // is told at the end what befell them; may be nil
-	// AWS changes what the clients of all functions of this process are made from, such as to measure what they do; nil
-	// leaves it.
+	Injected func(faults.Counts) // gets the number of each fault at the end; may be nil
+	// AWS may change the configuration of all AWS clients in this process, for example to measure them.
 	AWS func(*aws.Config)
-	// Ticks makes the clock of a schedule and what stops it; nil is the system's clock.
+	// Ticks makes the clock of a schedule and the function that stops it; nil is the system's clock.
 	Ticks func(every time.Duration) (ticks <-chan time.Time, stop func())
 	// Ready is called once the service answers and the demo is there.
 	Ready func(*Info)
@@ -71,7 +73,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			return err
 		}
 	}
-	// Little memory is in use here, and so by default a little garbage would start the collector, all the time.
+	// The heap is small, so that by default the collector would run after every few requests.
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	if err := checkTemplate(cfg.Template); err != nil {
 		return err
@@ -106,7 +108,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return r.serve(ctx)
 }
 
-// checkTemplate reads the template before anything is started for it.
+// checkTemplate reads the template before anything starts.
 func checkTemplate(path string) error {
 	_, err := template.Load(path, map[string]string{"JwtIssuer": issuerName, "JwtAudience": audience})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +117,7 @@ func checkTemplate(path string) error {
 	return err
 }
 
-// listen opens the gateway's port first of all, so that a port in use costs nobody a start of everything else.
+// listen opens the gateway's port before anything starts, so that a port in use is reported at once.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	switch {
@@ -141,7 +143,7 @@ type run struct {
 	streamARN string
 }
 
-// provision makes table and queues, and reads the template again with what its references stand for here.
+// provision makes the table and the queues, and reads the template again with the values of its references.
 func (r *run) provision(ctx context.Context) (err error) {
 	parameters := map[string]string{
 		"JwtIssuer": issuerName, "JwtAudience": audience, "JwksUrl": r.servers.keysURL,
@@ -167,7 +169,7 @@ func (r *run) provision(ctx context.Context) (err error) {
 	return err
 }
 
-// serve runs gateway and event sources, makes the demo, and reports that the service is ready.
+// serve runs the gateway and the event sources, makes the demo, and reports that the service is ready.
 func (r *run) serve(ctx context.Context) (err error) {
 	if err := r.startFaults(); err != nil {
 		return err
@@ -216,7 +218,7 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	return group.Wait()
 }
 
-// unlessEnded leaves out an error that is only the end of the run.
+// unlessEnded drops errors after the run has ended, which are only its consequence.
 func unlessEnded(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -226,7 +228,7 @@ func unlessEnded(ctx context.Context, err error) error {
 	}
 }
 
-// shutdown lets requests in progress come to their end, and cuts off those that take too long for that.
+// shutdown waits until requests in progress end, and closes those that take longer than the grace.
 func shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()

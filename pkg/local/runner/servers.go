@@ -22,7 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
-// servers are what AWS provides for: tables, queues and, in its place, the issuer of user tokens.
+// servers take the place of DynamoDB, SQS and the identity provider.
 type servers struct {
 	table    *tableserver.Server // nil when another server is used
 	queues   *queueserver.Server // nil when another server is used
@@ -33,7 +33,7 @@ type servers struct {
 	aws                         aws.Config
 }
 
-// start starts what the configuration does not have elsewhere. What has been started when it fails is left to close.
+// start starts each server that the configuration does not name elsewhere. When it fails, close ends those that run.
 func (s *servers) start(ctx context.Context, cfg *Config, data *folder, gateway net.Listener) (err error) {
 	s.aws = AWSConfig()
 	if cfg.AWS != nil {
@@ -104,8 +104,8 @@ func (s *servers) serveInternal(ctx context.Context, gateway net.Listener, handl
 	return nil
 }
 
-// listenBeside takes the port after the gateway's where it is free, so that queue URLs stay the same from run to run,
-// and any other where it is not.
+// listenBeside listens on the port after the gateway's, so that queue URLs stay the same from run to run, or on any free
+// one when that is taken.
 func listenBeside(ctx context.Context, gateway net.Listener) (net.Listener, error) {
 	var config net.ListenConfig
 	if addr, ok := gateway.Addr().(*net.TCPAddr); ok && addr.Port < 65535 {
@@ -128,8 +128,8 @@ func (s *servers) sqs() *sqs.Client {
 	return sqs.NewFromConfig(s.aws, func(o *sqs.Options) { o.BaseEndpoint = &s.queueURL })
 }
 
-// release makes visible what an earlier run's functions had received when they were killed, which would else be hidden
-// for minutes. Another queue server cannot do that.
+// release makes messages visible that the functions of a killed run had received. Otherwise they would stay invisible for
+// minutes, as they do on another queue server.
 func (s *servers) release(queueURL string) error {
 	if s.queues == nil {
 		return nil
@@ -153,7 +153,7 @@ func (s *servers) watch(ctx context.Context) error {
 	}
 }
 
-// close ends the servers, those that others use last.
+// close ends the servers, the table server last.
 func (s *servers) close() error {
 	var errs []error
 	if s.queues != nil {
@@ -168,8 +168,8 @@ func (s *servers) close() error {
 	return errors.Join(errs...)
 }
 
-// AWSConfig is for clients of the servers of a run, whose endpoints Info has. Each call makes a transport of its own,
-// with enough connections for all functions side by side.
+// AWSConfig is for clients of a run's servers; Info has their endpoints. Each call makes a transport of its own, with
+// enough connections for all functions at once.
 func AWSConfig() aws.Config {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 	transport.Proxy = nil

@@ -60,7 +60,7 @@ func (s *state) save() error {
 	return nil
 }
 
-// damaged is the error for a file that cannot be read as what it should be.
+// damaged is the error for a file that cannot be parsed.
 func damaged(path string, err error) error {
 	return fmt.Errorf("%s is damaged: %w: restore it, or start with no data by --fresh", path, err)
 }
