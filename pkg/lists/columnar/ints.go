@@ -3,6 +3,7 @@ package columnar
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // Ints is a row group's column of int64. It grows in Raw. When packed, it keeps the
@@ -45,9 +46,12 @@ func (x *Ints) At(row int) int64 {
 // value.
 func PackInts(values []int64, skip *RowSet) Ints {
 	x := newInts()
-	for row, v := range values {
+	if skip == nil && len(values) > 0 {
+		x.lo, x.hi = slices.Min(values), slices.Max(values)
+	}
+	for row := 0; skip != nil && row < len(values); row++ {
 		if !skip.Has(row) {
-			x.widen(v)
+			x.widen(values[row])
 		}
 	}
 	x.Raw = values

@@ -125,7 +125,11 @@ func (b *Batch) recode(codes [][]int64) {
 
 // rows returns the batch's rows for a table.
 func (b *Batch) rows() loadedRows {
-	r := loadedRows{groups: b.RowGroups, tombstones: map[Key]int64{}}
+	live := 0
+	for _, g := range b.RowGroups {
+		live += g.liveCount
+	}
+	r := loadedRows{groups: b.RowGroups, ids: make([]uint32, 0, live), tombstones: map[Key]int64{}}
 	for n, g := range b.RowGroups {
 		for row := range g.Rows() {
 			if g.Live.Has(row) {
