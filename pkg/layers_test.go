@@ -69,7 +69,7 @@ var layers = map[string][]string{
 	"pkg/local/apiclient":   {},
 	"pkg/local/issuer":      {"pkg/value", "pkg/auth"},
 	"pkg/local/tableserver": {"pkg/pause", "pkg/local/child", "pkg/local/filelock"},
-	"pkg/local/queueserver": {},
+	"pkg/local/queueserver": {"pkg/local/filelock"},
 	"pkg/local/eventsource": {"pkg/pause"},
 	"pkg/local/faults":      {},
 	"pkg/local/processes":   {"pkg/local/child"},

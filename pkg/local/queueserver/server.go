@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/local/filelock"
 )
 
 const (
@@ -82,8 +84,11 @@ func Open(dir string, cfg *Config) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create queue state: %w", err)
 	}
-	lock, err := lockFile(filepath.Join(dir, lockName))
-	if err != nil {
+	lock, err := filelock.Acquire(filepath.Join(dir, lockName))
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, errors.Join(fmt.Errorf("another process serves the queues in %s: %w", dir, err), lock.Close())
+	case err != nil:
 		return nil, err
 	}
 	s := &Server{config: config, lock: lock, stop: make(chan struct{}), state: newState(config.MaxInFlight)}
