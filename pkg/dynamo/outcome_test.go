@@ -275,11 +275,17 @@ func TestOutcomesWaitForConflictsAndThrottles(t *testing.T) {
 		t.Run(string(f), func(t *testing.T) {
 			table, proxy := faultyTable(t, nil)
 			r := newRecorded(t, table, 20)
-			proxy.SetOperation("TransactWriteItems", faults.Rates{f: 0.3})
+			proxy.SetOperation("TransactWriteItems", faults.Rates{f: 0.4})
 			tally := emptyTally(0)
 			for i := range r.rows {
-				w := r.counted(tally, 1)
-				r.record(r.outcomes(i), w)
+				outcomes, w := r.outcomes(i), r.counted(tally, 1)
+				clash, err := table.RecordOutcomes(t.Context(), outcomes, w)
+				for fault.Is(err, fault.Unavailable) { // every try met a fault: the worker makes the call again
+					clash, err = table.RecordOutcomes(t.Context(), outcomes, w)
+				}
+				if clash != nil || err != nil {
+					t.Fatalf("RecordOutcomes: %+v, %v; want it written", clash, err)
+				}
 				tally = webhook.StoredCounterShard{Revision: tally.Revision + 1, Shard: w[0].Next}
 			}
 			r.check(20, nil)
