@@ -10,19 +10,19 @@ import (
 // longer.
 const batchWindow = 20 * time.Millisecond
 
-// batches yields together the messages that arrive within a window, and the
-// rest as soon as no more can come. So a slow message does not hold back the
-// others.
-func batches(arriving <-chan *message) iter.Seq[[]*message] {
+// batches yields together those of n messages that arrive within a window, and
+// the rest as soon as the last one has arrived. So a slow message does not
+// hold back the others.
+func batches(arriving <-chan *message, n int) iter.Seq[[]*message] {
 	return func(yield func([]*message) bool) {
-		for first := range arriving {
-			batch, window := []*message{first}, time.After(batchWindow)
-			for full := false; !full; {
+		for n > 0 {
+			batch, window := []*message{<-arriving}, time.After(batchWindow)
+			n--
+			for full := false; n > 0 && !full; {
 				select {
-				case m, more := <-arriving:
-					if full = !more; more {
-						batch = append(batch, m)
-					}
+				case m := <-arriving:
+					batch = append(batch, m)
+					n--
 				case <-window:
 					full = true
 				}

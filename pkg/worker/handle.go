@@ -152,22 +152,19 @@ func (w *Worker) decideAll(messages []*message) {
 // process carries out the dispositions of messages at the same time, and
 // settles together those that are ready at about the same time.
 func (w *Worker) process(ctx context.Context, messages []*message) {
-	ready := make(chan *message, len(messages))
-	var performing, settling sync.WaitGroup
+	ready, open := make(chan *message, len(messages)), 0
 	for _, m := range messages {
 		if m.is(acknowledge) || m.is(failed) {
 			continue
 		}
-		performing.Go(func() {
+		open++
+		go func() {
 			guard([]*message{m}, func() { w.perform(ctx, m) })
 			ready <- m
-		})
+		}()
 	}
-	go func() {
-		performing.Wait()
-		close(ready)
-	}()
-	for batch := range batches(ready) {
+	var settling sync.WaitGroup
+	for batch := range batches(ready, open) {
 		settling.Go(func() { guard(batch, func() { w.settle(ctx, batch) }) })
 	}
 	settling.Wait()
