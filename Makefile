@@ -102,6 +102,10 @@ bench-webhooks: ## measure deliveries on this machine (BENCH_FLAGS="--quick --is
 	@go build -o .build/lab ./pkg/cmd/lab
 	@exec .build/lab bench webhooks $(BENCH_FLAGS)
 
+.PHONY: measured
+measured: ## write pkg/lab/MEASURED.md: every figure of this machine, in about 25 minutes
+	@.tools/measure.sh
+
 .PHONY: cold-start
 cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure size, init and first answer of every function, without a network
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
