@@ -24,8 +24,7 @@ HEAD
 .build/lab bench webhooks --isolation --markdown "$page"
 bench ./pkg/worker Worker
 bench ./pkg/httpapi/records Request
-bench ./pkg/lists/columnar 'Query|Apply/100000$|Memory' '-benchtime 300ms'
-bench ./pkg/lists/segment 'SegmentLoad|SegmentEncode' '-benchtime 300ms'
+bench ./pkg/lists/columnar 'Query|Apply/100000$|Memory|SegmentLoad|SegmentEncode|MillionOrders' '-benchtime 300ms'
 bench ./pkg/lists/index 'ColdList|WarmList|WriteUnits' '-benchtime 1x'
 bench ./pkg/sweeper 'Recovery$' '-benchtime 1x'
 bench ./pkg/local/queueserver . '-benchtime 1s'
