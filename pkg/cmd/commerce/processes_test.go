@@ -185,7 +185,7 @@ func TestProcessesOfTheAPIAreStartedAgainAndEndWithTheService(t *testing.T) {
 }
 
 func TestProcessesDeliverThoughTheTableFails(t *testing.T) {
-	s := startProcesses(t, "--faults", "throttle=5,internalError=2,lostAnswer=2,unprocessed=10,staleRead=10", "--seed", "7")
+	s := startProcesses(t, "--faults", "throttle=5,internalError=2,lostAnswer=2,unprocessed=10", "--seed", "7")
 	s.hurry(t)
 	r := (&s.service).subscribe(t, "order.created")
 	ids := map[string]bool{}
