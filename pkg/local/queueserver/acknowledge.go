@@ -17,52 +17,35 @@ type receiptBatchInput struct {
 	Entries []receiptEntry
 }
 
-func (s *Server) deleteMessage(_ call, in *receiptInput) (out nothing, err error) {
-	return out, s.one(in, (*change).acknowledge)
+// onReceipt makes an operation on one receipt handle.
+func (s *Server) onReceipt(act receiptAction) func(call, *receiptInput) (nothing, error) {
+	return func(_ call, in *receiptInput) (out nothing, err error) {
+		return out, s.onQueue(in.queueRef, func(c *change, q *queue) error { return act(c, q, &in.receiptEntry) })
+	}
 }
 
-func (s *Server) deleteMessageBatch(_ call, in *receiptBatchInput) (*batchResult[done], error) {
-	return s.many(in, (*change).acknowledge)
-}
-
-func (s *Server) changeMessageVisibility(_ call, in *receiptInput) (out nothing, err error) {
-	return out, s.one(in, (*change).reschedule)
-}
-
-func (s *Server) changeMessageVisibilityBatch(_ call, in *receiptBatchInput) (*batchResult[done], error) {
-	return s.many(in, (*change).reschedule)
+// onReceipts makes an operation on a batch of receipt handles.
+func (s *Server) onReceipts(act receiptAction) func(call, *receiptBatchInput) (*batchResult[done], error) {
+	return func(_ call, in *receiptBatchInput) (*batchResult[done], error) {
+		out := &batchResult[done]{}
+		return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
+			if err := checkBatch(in.Entries, func(e *receiptEntry) string { return e.ID }); err != nil {
+				return err
+			}
+			for i := range in.Entries {
+				e := &in.Entries[i]
+				if err := out.add(e.ID, done{e.ID}, act(c, q, e)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 }
 
 type receiptAction func(*change, *queue, *receiptEntry) error
 
-func (s *Server) one(in *receiptInput, act receiptAction) error {
-	return s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		return act(c, q, &in.receiptEntry)
-	})
-}
-
-func (s *Server) many(in *receiptBatchInput, act receiptAction) (*batchResult[done], error) {
-	out := &batchResult[done]{}
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		if err := checkBatch(in.Entries, func(e *receiptEntry) string { return e.ID }); err != nil {
-			return err
-		}
-		return out.each(len(in.Entries), func(i int) (string, done, error) {
-			e := &in.Entries[i]
-			return e.ID, done{e.ID}, act(c, q, e)
-		})
-	})
-}
-
-// acknowledge deletes a message. A handle that is no longer the message's deletes nothing and is no error.
+// acknowledge deletes a message. A handle that is no longer the message's deletes nothing, which is no error.
 func (c *change) acknowledge(q *queue, e *receiptEntry) error {
 	m, err := q.received(e.ReceiptHandle)
 	if err != nil || m == nil {
@@ -79,8 +62,8 @@ func checkVisibility(timeout *int64) error {
 	return nil
 }
 
-// reschedule sets when a received message becomes visible again, at most 12 hours after its receive.
-func (c *change) reschedule(q *queue, e *receiptEntry) error {
+// changeVisibility sets when a received message becomes visible again, at most 12 hours after its receive.
+func (c *change) changeVisibility(q *queue, e *receiptEntry) error {
 	if e.VisibilityTimeout == nil {
 		return errMissing("VisibilityTimeout")
 	}
@@ -101,6 +84,6 @@ func (c *change) reschedule(q *queue, e *receiptEntry) error {
 	if err := c.write(&visibilityChanged{queue: q.id, seq: m.seq, visible: visible}); err != nil {
 		return err
 	}
-	q.show(c.now)
+	q.showDue(c.now)
 	return nil
 }

@@ -106,7 +106,7 @@ func parseTrace(given map[string]attributeValue) (string, error) {
 	return "", nil
 }
 
-func (a attribute) wire() attributeValue {
+func (a attribute) output() attributeValue {
 	if a.binary {
 		return attributeValue{DataType: a.dataType, BinaryValue: []byte(a.value)}
 	}
@@ -172,22 +172,9 @@ func matches(pattern, name string) bool {
 	return ok && strings.HasPrefix(name, prefix)
 }
 
-// validText reports whether a text has only the characters of XML 1.0, which are all that the service carries.
+// validText reports whether a text has only the characters of XML 1.0: Amazon SQS accepts no others.
 func validText(s string) bool {
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c < 0x20 && c != '\t' && c != '\n' && c != '\r' {
-				return false
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || r == 0xFFFE || r == 0xFFFF {
-			return false
-		}
-		i += n
-	}
-	return true
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool {
+		return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+	}) < 0
 }

@@ -7,7 +7,7 @@ import (
 
 const maxBatch = 10
 
-// batchResult tells the fate of each entry of a batch.
+// batchResult is the outcome of each entry of a batch.
 type batchResult[T any] struct {
 	Successful []T
 	Failed     []batchFailure
@@ -20,26 +20,22 @@ type batchFailure struct {
 	Message     string
 }
 
-// done is the result of an entry of which there is nothing to tell.
+// done is the result of an entry whose operation returns nothing.
 type done struct {
 	ID string `json:"Id"`
 }
 
-// each runs one entry after the other. An error of the protocol fails its entry, any other the request.
-func (o *batchResult[T]) each(n int, run func(i int) (id string, ok T, err error)) error {
-	for i := range n {
-		id, ok, err := run(i)
-		refusal := (*apiError)(nil)
-		switch {
-		case err == nil:
-			o.Successful = append(o.Successful, ok)
-		case errors.As(err, &refusal):
-			o.Failed = append(o.Failed, batchFailure{
-				ID: id, SenderFault: refusal.status < http.StatusInternalServerError, Code: refusal.code, Message: refusal.message,
-			})
-		default:
-			return err
-		}
+// add enters the result of one entry. An error of the protocol fails the entry; any other, which is returned, the request.
+func (o *batchResult[T]) add(id string, ok T, err error) error {
+	refusal := (*apiError)(nil)
+	switch {
+	case err == nil:
+		o.Successful = append(o.Successful, ok)
+	case errors.As(err, &refusal):
+		senderFault := refusal.status < http.StatusInternalServerError
+		o.Failed = append(o.Failed, batchFailure{ID: id, SenderFault: senderFault, Code: refusal.code, Message: refusal.message})
+	default:
+		return err
 	}
 	return nil
 }

@@ -21,48 +21,42 @@ type codec struct {
 
 func (c *codec) fail() { c.b, c.err = nil, errMalformed }
 
-func (c *codec) uint(v *uint64) {
-	if !c.reading {
-		c.b = binary.AppendUvarint(c.b, *v)
-		return
-	}
-	read, n := binary.Uvarint(c.b)
+// skip drops n bytes that were read; binary reports a fault by an n that is not positive.
+func (c *codec) skip(n int) {
 	if n <= 0 {
 		c.fail()
-		n = 0
-	}
-	*v, c.b = read, c.b[n:]
-}
-
-func (c *codec) int(v *int64) {
-	if !c.reading {
-		c.b = binary.AppendVarint(c.b, *v)
 		return
 	}
-	read, n := binary.Varint(c.b)
-	if n <= 0 {
-		c.fail()
-		n = 0
-	}
-	*v, c.b = read, c.b[n:]
+	c.b = c.b[n:]
 }
 
-// uints and ints code several numbers, one after the other.
 func (c *codec) uints(all ...*uint64) {
 	for _, v := range all {
-		c.uint(v)
+		if !c.reading {
+			c.b = binary.AppendUvarint(c.b, *v)
+			continue
+		}
+		var n int
+		*v, n = binary.Uvarint(c.b)
+		c.skip(n)
 	}
 }
 
 func (c *codec) ints(all ...*int64) {
 	for _, v := range all {
-		c.int(v)
+		if !c.reading {
+			c.b = binary.AppendVarint(c.b, *v)
+			continue
+		}
+		var n int
+		*v, n = binary.Varint(c.b)
+		c.skip(n)
 	}
 }
 
 func (c *codec) count(v *int) {
 	n := uint64(*v)
-	if c.uint(&n); c.reading {
+	if c.uints(&n); c.reading {
 		*v = int(n)
 	}
 }
@@ -104,7 +98,7 @@ func (c *codec) bool(v *bool) {
 	if *v {
 		n = 1
 	}
-	if c.uint(&n); c.reading {
+	if c.uints(&n); c.reading {
 		*v = n != 0
 	}
 }

@@ -13,11 +13,7 @@ type listSourcesOutput struct {
 
 func (s *Server) listDeadLetterSourceQueues(req call, in *listSourcesInput) (listSourcesOutput, error) {
 	var names []string
-	err := s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
+	err := s.onQueue(in.queueRef, func(c *change, q *queue) error {
 		names = c.sourcesOf(q)
 		return nil
 	})

@@ -1,10 +1,10 @@
 // Package queueserver is the queue service of the local runner: an [http.Handler] that speaks the SQS protocol (AWS JSON
 // 1.0), so that the same code and the same SDK that use Amazon SQS in AWS use real queues on a developer's machine.
-// It promises the semantics of standard queues (visibility, delays, retention, redrive, move tasks, fair groups, limits and
-// typed errors) and that nothing it has acknowledged is lost when its process is killed, receive counts and deadlines
-// included; a state that was damaged on disk is an error of [Open], never a silent loss.
-// It leaves out FIFO queues, signatures and access policies, and keeps every message in memory beside the disk, so that a
-// backlog of gigabytes belongs elsewhere.
+//
+// It has the semantics of standard queues: visibility, delays, retention, redrive, move tasks, fair groups, limits and
+// typed errors. A killed process loses nothing that it has acknowledged, receive counts and deadlines included; a state
+// that was damaged on disk is an error of [Open], never a silent loss. There are no FIFO queues, signatures and access
+// policies. Every message is in memory as well as on disk, so a backlog of gigabytes belongs elsewhere.
 //
 // # Durability
 //
@@ -19,14 +19,14 @@
 //
 // Where Amazon SQS is approximate (counts, order, who gets what after a purge) this server is exact. Fair queues there
 // set back a group that holds more than a tenth of the messages in flight; here every receive takes from the group with
-// the fewest messages in flight, of several from one with a small backlog, in turn, and messages without a group share
-// one. A queue's ApproximateAgeOfOldestMessage, which there is a metric of CloudWatch, is here an attribute for who asks
-// for it by name.
+// the fewest messages in flight, of several from one with a small backlog, one after the other, and messages without a
+// group share one. ApproximateAgeOfOldestMessage, in AWS a metric of CloudWatch, is here an attribute of a queue that
+// GetQueueAttributes returns when it is named.
 //
 // # Messages in flight
 //
 // Of a queue at most [Config.MaxInFlight] messages may be received and neither deleted nor visible again, 120,000 as in
-// Amazon SQS, where that is an approximate limit. Past it a long poll brings nothing and no error, as long as it lasts or
-// until a place becomes free, and a short poll fails with OverLimit; a receive below it brings no more than there is room
-// for. Delayed messages are not in flight.
+// Amazon SQS, where that is an approximate limit. At the limit a long poll waits until a message leaves flight, and
+// returns none when its time is over, and a short poll fails with OverLimit; below it a receive returns at most as many
+// messages as the limit still allows. Delayed messages are not in flight.
 package queueserver

@@ -32,18 +32,21 @@ func plain(status int, shape, format string, args ...any) *apiError {
 	return &apiError{sqsNamespace + shape, shape, fmt.Sprintf(format, args...), status}
 }
 
+// undeclared makes an error that the service's model does not declare.
+func undeclared(status int, shape, code, format string, args ...any) *apiError {
+	return &apiError{coralNamespace + shape, code, fmt.Sprintf(format, args...), status}
+}
+
 func errNoQueue() *apiError {
-	return &apiError{
-		sqsNamespace + "QueueDoesNotExist", codePrefix + "NonExistentQueue",
-		"The specified queue does not exist.", http.StatusBadRequest,
-	}
+	e := modelled("QueueDoesNotExist", "The specified queue does not exist.")
+	e.code = codePrefix + "NonExistentQueue"
+	return e
 }
 
 func errQueueExists(attribute string) *apiError {
-	return &apiError{
-		sqsNamespace + "QueueNameExists", "QueueAlreadyExists",
-		"A queue already exists with the same name and a different value for attribute " + attribute, http.StatusBadRequest,
-	}
+	e := modelled("QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", attribute)
+	e.code = "QueueAlreadyExists"
+	return e
 }
 
 func errPurging(name string) *apiError {
@@ -52,11 +55,12 @@ func errPurging(name string) *apiError {
 	return e
 }
 
+func errFIFO() *apiError {
+	return modelled("UnsupportedOperation", "This server has standard queues only: FIFO queues are not supported.")
+}
+
 func errParameter(format string, args ...any) *apiError {
-	return &apiError{
-		coralNamespace + "InvalidParameterValueException", "InvalidParameterValue",
-		fmt.Sprintf(format, args...), http.StatusBadRequest,
-	}
+	return undeclared(http.StatusBadRequest, "InvalidParameterValueException", "InvalidParameterValue", format, args...)
 }
 
 // errValue is errParameter in the form that names the value, the parameter and the reason.
@@ -65,10 +69,8 @@ func errValue(value any, parameter, reason string) *apiError {
 }
 
 func errMissing(parameter string) *apiError {
-	return &apiError{
-		coralNamespace + "MissingRequiredParameterException", "MissingParameter",
-		"The request must contain the parameter " + parameter + ".", http.StatusBadRequest,
-	}
+	return undeclared(http.StatusBadRequest, "MissingRequiredParameterException", "MissingParameter",
+		"The request must contain the parameter %s.", parameter)
 }
 
 func errAttributeName(name string) *apiError {
@@ -83,36 +85,30 @@ func errHandle() *apiError {
 	return plain(http.StatusNotFound, "ReceiptHandleIsInvalid", "The input receipt handle is invalid.")
 }
 
-func errNoResource(format string, args ...any) *apiError {
-	return plain(http.StatusNotFound, "ResourceNotFoundException", format, args...)
+func errNoResource(message string) *apiError {
+	return plain(http.StatusNotFound, "ResourceNotFoundException", "%s", message)
 }
 
 func errNoARN(parameter string) *apiError {
-	return errNoResource("The resource that you specified for the %s parameter doesn't exist.", parameter)
+	return errNoResource("The resource that you specified for the " + parameter + " parameter doesn't exist.")
 }
 
 func errSyntax(err error) *apiError {
-	return &apiError{coralNamespace + "SerializationException", "MalformedInput", err.Error(), http.StatusBadRequest}
+	return undeclared(http.StatusBadRequest, "SerializationException", "MalformedInput", "%v", err)
 }
 
 func errOperation(name string) *apiError {
-	return &apiError{
-		coralNamespace + "UnknownOperationException", "InvalidAction",
-		fmt.Sprintf("The action %q is not valid for this endpoint.", name), http.StatusBadRequest,
-	}
+	return undeclared(http.StatusBadRequest, "UnknownOperationException", "InvalidAction",
+		"The action %q is not valid for this endpoint.", name)
 }
 
 func errClosed() *apiError {
-	return &apiError{
-		coralNamespace + "ServiceUnavailableException", "ServiceUnavailable",
-		"The queue server is shutting down.", http.StatusServiceUnavailable,
-	}
+	return undeclared(http.StatusServiceUnavailable, "ServiceUnavailableException", "ServiceUnavailable",
+		"The queue server is shutting down.")
 }
 
 // errInternal is what a client sees of a fault of ours. The fault itself is logged.
 func errInternal() *apiError {
-	return &apiError{
-		coralNamespace + "InternalFailure", "InternalFailure",
-		"The queue server could not record the request.", http.StatusInternalServerError,
-	}
+	return undeclared(http.StatusInternalServerError, "InternalFailure", "InternalFailure",
+		"The queue server could not record the request.")
 }

@@ -7,11 +7,11 @@ import "math/bits"
 type group struct {
 	name       string
 	head, tail *message // the ready messages in the order of their arrival or return
-	members    int      // messages, wherever they wait
+	members    int      // messages in any phase
 	ready      int
 	inFlight   int
-	turn       uint64 // rises each time the group takes its place behind the others
-	slot       int    // position in the queue's line of groups, -1 when no message is ready
+	order      uint64 // rises each time the group goes behind the others
+	index      int    // in the queue's heap of groups, -1 when no message is ready
 }
 
 func (g *group) push(m *message) {
@@ -24,9 +24,6 @@ func (g *group) push(m *message) {
 	g.tail = m
 	g.ready++
 }
-
-// backlog is how many binary digits the number of its ready messages has.
-func (g *group) backlog() int { return bits.Len(uint(g.ready)) }
 
 func (g *group) remove(m *message) {
 	if m.prev == nil {
@@ -43,40 +40,16 @@ func (g *group) remove(m *message) {
 	g.ready--
 }
 
-// turns is the groups with a ready message, in the order in which they are served: those with fewer messages in flight
-// first, among equals those with a smaller backlog, to the power of two, and among these the one that has waited longest
-// for its turn. A group with a long backlog or slow messages so holds at most an equal share of the consumers, and a quiet
-// group's message waits neither for the backlog nor for a turn of each group that has one.
-type turns []*group
-
-func (t turns) Len() int { return len(t) }
-
-func (t turns) Less(i, j int) bool {
-	if t[i].inFlight != t[j].inFlight {
-		return t[i].inFlight < t[j].inFlight
+// servedBefore orders the groups that have a ready message: first by fewer messages in flight, then by the smaller
+// backlog, to the power of two, then by the longer wait. So a group with a long backlog or slow messages holds at most an
+// equal share of the consumers, and a quiet group's message waits neither for the backlog nor until every group that has
+// one was served.
+func (g *group) servedBefore(other *group) bool {
+	if g.inFlight != other.inFlight {
+		return g.inFlight < other.inFlight
 	}
-	if a, b := t[i].backlog(), t[j].backlog(); a != b {
+	if a, b := bits.Len(uint(g.ready)), bits.Len(uint(other.ready)); a != b {
 		return a < b
 	}
-	return t[i].turn < t[j].turn
-}
-
-func (t turns) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].slot, t[j].slot = i, j
-}
-
-func (t *turns) Push(x any) {
-	g := x.(*group) //nolint:forcetypeassert // container/heap hands on what was pushed
-	g.slot = len(*t)
-	*t = append(*t, g)
-}
-
-func (t *turns) Pop() any {
-	last := len(*t) - 1
-	g := (*t)[last]
-	(*t)[last] = nil
-	*t = (*t)[:last]
-	g.slot = -1
-	return g
+	return g.order < other.order
 }

@@ -106,7 +106,7 @@ func TestMessageThatComesBackWaitsBehindItsGroup(t *testing.T) {
 	h := overWire(t, nil)
 	queue := h.queue("q")
 	h.send(queue, "g", "a", "b", "c")
-	if err := h.hide(queue, h.receive(queue, 1, 0)[0], 0); err != nil {
+	if err := h.changeVisibility(queue, h.receive(queue, 1, 0)[0], 0); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := bodies(h.receive(queue, 10, 0)), []string{"b", "c", "a"}; !slices.Equal(got, want) {

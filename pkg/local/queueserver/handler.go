@@ -57,10 +57,10 @@ func (s *Server) Handler() http.Handler {
 		"SendMessage":                  bind(s.sendMessage),
 		"SendMessageBatch":             bind(s.sendMessageBatch),
 		"ReceiveMessage":               bind(s.receiveMessage),
-		"DeleteMessage":                bind(s.deleteMessage),
-		"DeleteMessageBatch":           bind(s.deleteMessageBatch),
-		"ChangeMessageVisibility":      bind(s.changeMessageVisibility),
-		"ChangeMessageVisibilityBatch": bind(s.changeMessageVisibilityBatch),
+		"DeleteMessage":                bind(s.onReceipt((*change).acknowledge)),
+		"DeleteMessageBatch":           bind(s.onReceipts((*change).acknowledge)),
+		"ChangeMessageVisibility":      bind(s.onReceipt((*change).changeVisibility)),
+		"ChangeMessageVisibilityBatch": bind(s.onReceipts((*change).changeVisibility)),
 		"StartMessageMoveTask":         bind(s.startMessageMoveTask),
 		"ListMessageMoveTasks":         bind(s.listMessageMoveTasks),
 		"CancelMessageMoveTask":        bind(s.cancelMessageMoveTask),
@@ -101,7 +101,7 @@ func serve(operations map[string]operation, w http.ResponseWriter, r *http.Reque
 	return op(call{Context: r.Context(), base: scheme + "://" + r.Host}, body)
 }
 
-// refuse answers an error; what is not the protocol's is logged and answered as a fault of the server.
+// refuse answers an error; an error that is not the protocol's is logged and answered as a fault of the server.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, id string, err error) {
 	refusal := errInternal()
 	if !errors.As(err, &refusal) {
@@ -117,7 +117,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, id string, err e
 	answer(w, refusal.status, map[string]string{"__type": refusal.shape, "message": message})
 }
 
-// answer writes a response. What fails here is the connection, and the client sees that.
+// answer writes a response. An error here is the connection's, which the client sees.
 func answer(w http.ResponseWriter, status int, body any) {
 	b, err := json.Marshal(body)
 	if err != nil {

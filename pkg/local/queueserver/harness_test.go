@@ -158,8 +158,8 @@ func (h *harness) delete(queue string, m types.Message) {
 	}
 }
 
-// hide sets a received message's visibility timeout in seconds.
-func (h *harness) hide(queue string, m types.Message, seconds int32) error {
+// changeVisibility sets a received message's visibility timeout in seconds.
+func (h *harness) changeVisibility(queue string, m types.Message, seconds int32) error {
 	_, err := h.ChangeMessageVisibility(h.Context(), &sqs.ChangeMessageVisibilityInput{
 		QueueUrl: &queue, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds,
 	})

@@ -41,8 +41,8 @@ func appendFrame(b []byte, r record) []byte {
 	return b
 }
 
-// journal is the file that records are appended to. Records of concurrent operations are written together: whoever comes
-// first writes everything that is pending, the others wait for it.
+// journal is the file that records are appended to. Records of concurrent operations are written together: the first to
+// commit writes everything that is pending, the others wait for it.
 type journal struct {
 	fsync bool
 
@@ -56,18 +56,6 @@ type journal struct {
 	written  uint64
 	writing  bool
 	err      error // the first failure; nothing is written after it
-}
-
-// createJournal makes an empty journal file.
-func createJournal(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("create journal: %w", err)
-	}
-	if _, err := f.WriteString(fileMagic); err != nil {
-		return nil, fmt.Errorf("start journal: %w", errors.Join(err, f.Close(), os.Remove(path)))
-	}
-	return f, nil
 }
 
 func newJournal(f *os.File, size int64, fsync bool) *journal {
@@ -86,33 +74,19 @@ func (j *journal) append(r record) {
 	j.appended++
 }
 
-// mark returns how many records have been appended, for commit.
-func (j *journal) mark() uint64 {
+// status returns how many records were appended, the file's size in bytes and the first error of a write.
+func (j *journal) status() (appended uint64, size int64, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.appended
+	return j.appended, j.size, j.err
 }
 
-// failure returns the first error of a write.
-func (j *journal) failure() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.err
-}
-
-// length returns the size of the file in bytes.
-func (j *journal) length() int64 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.size
-}
-
-// commit returns when the first mark records are in the file: handed to the operating system, which keeps them when this
+// commit returns when the first n records are in the file: handed to the operating system, which keeps them when this
 // process is killed, and with fsync on the disk.
-func (j *journal) commit(mark uint64) error {
+func (j *journal) commit(n uint64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.written < mark && j.err == nil {
+	for j.written < n && j.err == nil {
 		if j.writing {
 			j.finished.Wait()
 			continue
@@ -145,12 +119,13 @@ func (j *journal) flush() {
 	j.finished.Broadcast()
 }
 
-// drain writes everything that was appended. The caller must see to it that nothing is appended meanwhile.
+// drain writes everything that was appended. Nothing may be appended meanwhile.
 func (j *journal) drain() error {
-	return j.commit(j.mark())
+	appended, _, _ := j.status()
+	return j.commit(appended)
 }
 
-// rotate goes on in next, an empty journal. Nothing may be pending.
+// rotate continues in next, an empty journal. Nothing may be pending.
 func (j *journal) rotate(next *os.File) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -209,7 +184,7 @@ func replay(data []byte, apply func(record) error) (int64, error) {
 
 // nextFrame returns the payload of the first frame, io.ErrUnexpectedEOF when the data ends before it does.
 func nextFrame(data []byte) ([]byte, error) {
-	if len(data) < frameHeader || allZero(data) {
+	if len(data) < frameHeader || len(bytes.TrimLeft(data, "\x00")) == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
 	header := data[:frameHeader]
@@ -225,8 +200,4 @@ func nextFrame(data []byte) ([]byte, error) {
 		return nil, errors.New("checksum mismatch")
 	}
 	return payload, nil
-}
-
-func allZero(b []byte) bool {
-	return len(bytes.TrimLeft(b, "\x00")) == 0
 }

@@ -259,7 +259,7 @@ func TestCompactionBoundsTheDirectory(t *testing.T) {
 		f.must(err)
 		for _, m := range out.Messages {
 			if m.Body == body {
-				_, err := f.deleteMessage(f.call(), &receiptInput{ref("q"), receiptEntry{ReceiptHandle: m.ReceiptHandle}})
+				_, err := f.onReceipt((*change).acknowledge)(f.call(), &receiptInput{ref("q"), receiptEntry{ReceiptHandle: m.ReceiptHandle}})
 				f.must(err)
 			}
 		}
@@ -344,7 +344,7 @@ func someRecords() []record {
 		&queuePut{queue: 1, name: "q", created: 2, modified: -3, purged: 4, attributes: map[string]string{"a": "1"}, tags: map[string]string{"b": "2", "c": ""}},
 		&queueRemoved{queue: 1, at: 2},
 		&queuePurged{queue: 1, at: 2},
-		&messagePut{queue: 1, group: "g", message: m, flying: true, hidden: true},
+		&messagePut{queue: 1, group: "g", message: m, inFlight: true, delayed: true},
 		&messageReceived{queue: 1, seq: 2, at: 3, visible: 4},
 		&visibilityChanged{queue: 1, seq: 2, visible: 3},
 		&messageDeleted{queue: 1, seq: 2},

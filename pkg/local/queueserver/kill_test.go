@@ -187,7 +187,7 @@ func (l *ledger) checkHidden(h *harness, queue string) {
 		if l.attempted[body] || len(given) > len(l.received)/2 {
 			continue
 		}
-		if err := h.hide(queue, *m, 0); err != nil {
+		if err := h.changeVisibility(queue, *m, 0); err != nil {
 			h.Errorf("the receipt handle of %s does not hold after the kill: %v", body, err)
 		}
 		given[body] = true

@@ -104,7 +104,7 @@ func TestReceiverGetsTheAttributesItAsksFor(t *testing.T) {
 			if len(m.Attributes) != 0 {
 				t.Errorf("system attributes %v were not asked for", m.Attributes)
 			}
-			if err := h.hide(queue, m, 0); err != nil {
+			if err := h.changeVisibility(queue, m, 0); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -4,10 +4,10 @@ import "fmt"
 
 // messagePut enters a message: a send writes it with its first state, a snapshot with its present one.
 type messagePut struct {
-	queue          uint64
-	group          string
-	message        message // without its places in lists, which follow from the state
-	flying, hidden bool
+	queue             uint64
+	group             string
+	message           message // without its phase and lists, which follow from the state
+	inFlight, delayed bool
 }
 
 func (r *messagePut) fields(c *codec) {
@@ -18,8 +18,8 @@ func (r *messagePut) fields(c *codec) {
 	c.count(&m.count)
 	c.count(&m.arrived)
 	c.strings(&m.source)
-	c.bool(&r.flying)
-	c.bool(&r.hidden)
+	c.bool(&r.inFlight)
+	c.bool(&r.delayed)
 	if c.reading {
 		m.content = new(content)
 	}
@@ -49,19 +49,19 @@ func (r *messagePut) apply(s *state) error {
 		return fmt.Errorf("a second message %d in queue %q", r.message.seq, q.name)
 	}
 	s.lastSeq = max(s.lastSeq, r.message.seq)
-	at := placeReady
+	in := phaseReady
 	switch {
-	case r.flying:
-		at = placeFlying
-	case r.hidden:
-		at = placeDelayed
+	case r.inFlight:
+		in = phaseInFlight
+	case r.delayed:
+		in = phaseDelayed
 	}
 	m := r.message
-	q.add(&m, r.group, at)
+	q.add(&m, r.group, in)
 	return nil
 }
 
-// messageReceived counts a receive of a message and hides it.
+// messageReceived counts a receive of a message and makes it invisible.
 type messageReceived struct {
 	queue, seq  uint64
 	at, visible int64
@@ -82,9 +82,7 @@ func (r *messageReceived) apply(s *state) error {
 	}
 	m.count++
 	m.received = r.at
-	q.take(m)
-	m.visible = r.visible
-	q.put(m, placeFlying)
+	q.changeVisibility(m, r.visible)
 	return nil
 }
 
@@ -96,7 +94,7 @@ type visibilityChanged struct {
 
 func (r *visibilityChanged) fields(c *codec) {
 	c.uints(&r.queue, &r.seq)
-	c.int(&r.visible)
+	c.ints(&r.visible)
 }
 
 func (r *visibilityChanged) apply(s *state) error {
@@ -104,9 +102,7 @@ func (r *visibilityChanged) apply(s *state) error {
 	if err != nil {
 		return err
 	}
-	q.take(m)
-	m.visible = r.visible
-	q.put(m, placeFlying)
+	q.changeVisibility(m, r.visible)
 	return nil
 }
 
@@ -142,7 +138,7 @@ type messageMoved struct {
 func (r *messageMoved) fields(c *codec) {
 	c.uints(&r.from, &r.seq, &r.to, &r.arrival, &r.task)
 	c.strings(&r.source, &r.id)
-	c.int(&r.sent)
+	c.ints(&r.sent)
 }
 
 func (r *messageMoved) apply(s *state) error {
@@ -166,6 +162,6 @@ func (r *messageMoved) apply(s *state) error {
 	}
 	m.arrived, m.visible = m.count, 0
 	s.lastSeq = max(s.lastSeq, m.seq)
-	to.add(m, groupName, placeReady)
+	to.add(m, groupName, phaseReady)
 	return nil
 }

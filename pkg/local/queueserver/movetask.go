@@ -49,7 +49,7 @@ func (s *Server) startMessageMoveTask(_ call, in *startTaskInput) (out taskHandl
 		if err := c.write(&taskPut{t}); err != nil {
 			return err
 		}
-		s.run(t.id, t.rate, source.visibleUpTo(t.lastSeq))
+		s.run(t.id, t.rate, source.inPhase(phaseReady, t.lastSeq))
 		return nil
 	})
 	return out, err

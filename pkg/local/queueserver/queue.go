@@ -12,32 +12,42 @@ type queue struct {
 	attributes map[string]string // those that were set; the defaults are in settings
 	tags       map[string]string
 	settings   settings
-
-	messages map[uint64]*message
-	hidden   deadlines // delayed and in flight, by the time at which they become visible
-	age      deadlines // all, by the time of their send
-	groups   map[string]*group
-	turns    turns
-	lastTurn uint64
-
-	ready, delayed, inFlight int
-	maxInFlight              int
+	contents
+	maxInFlight int
 
 	waiting bool          // a long poll holds wakeup
 	wakeup  chan struct{} // closed when a message may have become receivable
 }
 
+// contents is the messages of a queue, in all the orders in which it needs them.
+type contents struct {
+	messages  map[uint64]*message
+	invisible indexedHeap[*message] // delayed and in flight, by the time at which they become visible
+	age       indexedHeap[*message] // all, by the time of their send
+	groups    map[string]*group
+	line      indexedHeap[*group] // the groups with a ready message, the next to be served first
+	lastOrder uint64
+
+	ready, delayed, inFlight int
+}
+
 func newQueue(id uint64, maxInFlight int) *queue {
-	return &queue{
-		id:          id,
-		maxInFlight: maxInFlight,
-		messages:    map[uint64]*message{},
-		hidden:      hiddenDeadlines(),
-		age:         ageDeadlines(),
-		groups:      map[string]*group{},
-		wakeup:      make(chan struct{}),
+	return &queue{id: id, maxInFlight: maxInFlight, wakeup: make(chan struct{}), contents: noContents()}
+}
+
+func noContents() contents {
+	return contents{
+		messages: map[uint64]*message{},
+		groups:   map[string]*group{},
+		invisible: deadlines(func(m *message) int64 { return m.visible },
+			func(m *message) *int { return &m.invisibleIndex }),
+		age:  deadlines(func(m *message) int64 { return m.sent }, func(m *message) *int { return &m.ageIndex }),
+		line: indexedHeap[*group]{less: (*group).servedBefore, index: func(g *group) *int { return &g.index }},
 	}
 }
+
+// clear removes every message.
+func (q *queue) clear() { q.contents = noContents() }
 
 // wake lets every long poll of the queue look again.
 func (q *queue) wake() {
@@ -48,143 +58,120 @@ func (q *queue) wake() {
 	}
 }
 
-// groupOf returns the group of that name, making it on its first message.
-func (q *queue) groupOf(name string) *group {
-	g := q.groups[name]
-	if g == nil {
-		g = &group{name: name, slot: -1}
-		q.groups[name] = g
+// add takes a message into the queue. Its group begins with its first message.
+func (q *queue) add(m *message, groupName string, to phase) {
+	m.group = q.groups[groupName]
+	if m.group == nil {
+		m.group = &group{name: groupName, index: -1}
+		q.groups[groupName] = m.group
 	}
-	return g
-}
-
-// add takes a message into the queue, at the given place.
-func (q *queue) add(m *message, groupName string, at place) {
-	m.group = q.groupOf(groupName)
 	m.group.members++
 	q.messages[m.seq] = m
 	heap.Push(&q.age, m)
-	q.put(m, at)
+	q.enter(m, to)
 }
 
 // remove takes a message out of the queue.
 func (q *queue) remove(m *message) {
-	q.take(m)
-	heap.Remove(&q.age, m.ageSlot)
+	q.leave(m)
+	heap.Remove(&q.age, m.ageIndex)
 	delete(q.messages, m.seq)
-	q.settle(m.group)
+	q.reorder(m.group)
 	if m.group.members--; m.group.members == 0 {
 		delete(q.groups, m.group.name)
 	}
 }
 
-// move changes where a message of the queue waits.
-func (q *queue) move(m *message, to place) {
-	q.take(m)
-	q.put(m, to)
-}
-
-// put enters a message that is in no list into the list of its place.
-func (q *queue) put(m *message, at place) {
-	m.place = at
-	switch at {
-	case placeReady:
+// enter begins a phase of a message that is in none.
+func (q *queue) enter(m *message, to phase) {
+	m.phase = to
+	switch to {
+	case phaseReady:
 		q.ready++
 		m.group.push(m)
 		q.wake()
-	case placeDelayed:
+	case phaseDelayed:
 		q.delayed++
-		q.hide(m)
-	case placeFlying:
+	case phaseInFlight:
 		q.inFlight++
 		m.group.inFlight++
-		q.hide(m)
 	}
-	q.settle(m.group)
+	if to != phaseReady {
+		heap.Push(&q.invisible, m)
+		// A long poll sleeps until the earliest of these times as it was when it began, so it has to look again when there
+		// is an earlier one.
+		if q.invisible.first() == m {
+			q.wake()
+		}
+	}
+	q.reorder(m.group)
 }
 
-// hide keeps a message out of sight until its time. A long poll sleeps until the earliest of these times as it was when it
-// began, so it has to look again when there is an earlier one.
-func (q *queue) hide(m *message) {
-	heap.Push(&q.hidden, m)
-	if q.hidden.min() == m {
-		q.wake()
-	}
-}
-
-// take removes a message from the list of its place.
-func (q *queue) take(m *message) {
-	switch m.place {
-	case placeReady:
+// leave ends the phase of a message. The caller reorders its group.
+func (q *queue) leave(m *message) {
+	switch m.phase {
+	case phaseReady:
 		q.ready--
 		m.group.remove(m)
-	case placeDelayed:
+	case phaseDelayed:
 		q.delayed--
-		heap.Remove(&q.hidden, m.hiddenSlot)
-	case placeFlying:
+		heap.Remove(&q.invisible, m.invisibleIndex)
+	case phaseInFlight:
 		if q.inFlight == q.maxInFlight {
 			q.wake()
 		}
 		q.inFlight--
 		m.group.inFlight--
-		heap.Remove(&q.hidden, m.hiddenSlot)
+		heap.Remove(&q.invisible, m.invisibleIndex)
 	}
-	m.place = placeNone
+	m.phase = phaseNone
 }
 
-// settle puts a group into the line, moves it within the line or takes it out, after its counts changed.
-func (q *queue) settle(g *group) {
+// changeVisibility puts a message in flight until a time.
+func (q *queue) changeVisibility(m *message, until int64) {
+	q.leave(m)
+	m.visible = until
+	q.enter(m, phaseInFlight)
+}
+
+// reorder puts a group into the line, moves it within the line or takes it out, after its counts changed.
+func (q *queue) reorder(g *group) {
 	switch {
-	case g.ready > 0 && g.slot >= 0:
-		heap.Fix(&q.turns, g.slot)
+	case g.ready > 0 && g.index >= 0:
+		heap.Fix(&q.line, g.index)
 	case g.ready > 0:
-		q.lastTurn++
-		g.turn = q.lastTurn
-		heap.Push(&q.turns, g)
-	case g.slot >= 0:
-		heap.Remove(&q.turns, g.slot)
+		q.lastOrder++
+		g.order = q.lastOrder
+		heap.Push(&q.line, g)
+	case g.index >= 0:
+		heap.Remove(&q.line, g.index)
 	}
 }
 
-// next returns the message whose turn it is, nil when none is ready. It stays where it is: the caller moves it.
+// next returns the message to be received next, nil when none is ready, and sends its group behind the others. The message
+// stays in its phase: the caller moves it.
 func (q *queue) next() *message {
-	if len(q.turns) == 0 {
+	g := q.line.first()
+	if g == nil {
 		return nil
 	}
-	g := q.turns[0]
-	q.lastTurn++
-	g.turn = q.lastTurn
+	q.lastOrder++
+	g.order = q.lastOrder
 	return g.head
 }
 
-// show makes every message visible whose time has come. It is not recorded: it follows from the deadlines.
-func (q *queue) show(now int64) {
-	for m := q.hidden.min(); m != nil && m.visible <= now; m = q.hidden.min() {
-		q.move(m, placeReady)
+// showDue makes every message visible whose time has come. It is not recorded: it follows from the deadlines.
+func (q *queue) showDue(now int64) {
+	for m := q.invisible.first(); m != nil && m.visible <= now; m = q.invisible.first() {
+		q.leave(m)
+		q.enter(m, phaseReady)
 	}
 }
 
 // expired returns a message that is older than the retention period, nil when there is none.
 func (q *queue) expired(now int64) *message {
-	if oldest := q.age.min(); oldest != nil && oldest.sent <= now-q.settings.retention {
+	if oldest := q.age.first(); oldest != nil && oldest.sent <= now-q.settings.retention {
 		return oldest
 	}
 	return nil
-}
-
-// oldest returns how long ago the oldest message was sent that is not deleted; false when there is none.
-func (q *queue) oldest(now int64) (age int64, found bool) {
-	m := q.age.min()
-	if m == nil {
-		return 0, false
-	}
-	return now - m.sent, true
-}
-
-// clear removes every message.
-func (q *queue) clear() {
-	fresh := newQueue(q.id, q.maxInFlight)
-	q.messages, q.hidden, q.age, q.groups = fresh.messages, fresh.hidden, fresh.age, fresh.groups
-	q.turns = nil
-	q.ready, q.delayed, q.inFlight = 0, 0, 0
 }

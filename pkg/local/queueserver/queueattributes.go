@@ -6,17 +6,14 @@ import (
 	"strconv"
 )
 
-// compactAttributes returns the attributes after a change. An empty value takes an attribute away.
-func compactAttributes(old, changes map[string]string) map[string]string {
-	merged := maps.Clone(old)
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	for name, value := range changes {
-		if value == "" && (name == attrRedrive || name == attrRedriveAllow || name == attrPolicy || name == attrKMSKey) {
+// mergeAttributes returns the attributes after a change. An empty value removes a policy or a key.
+func mergeAttributes(old, changes map[string]string) map[string]string {
+	merged := map[string]string{}
+	maps.Copy(merged, old)
+	maps.Copy(merged, changes)
+	for _, name := range []string{attrRedrive, attrRedriveAllow, attrPolicy, attrKMSKey} {
+		if merged[name] == "" {
 			delete(merged, name)
-		} else {
-			merged[name] = value
 		}
 	}
 	return merged
@@ -59,40 +56,35 @@ type attributesOutput struct {
 
 func (s *Server) getQueueAttributes(_ call, in *getQueueAttributesInput) (attributesOutput, error) {
 	out := attributesOutput{Attributes: map[string]string{}}
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
+	return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
 		all := s.queueAttributes(q)
 		for _, name := range in.AttributeNames {
-			if name == "All" {
+			value, present := all[name]
+			switch {
+			case name == "All":
 				maps.Copy(out.Attributes, all)
-				continue
-			}
-			if name == attrOldest {
-				if age, found := q.oldest(c.now); found {
-					out.Attributes[name] = strconv.FormatInt(age/1000, 10)
+			case name == attrOldest:
+				if oldest := q.age.first(); oldest != nil {
+					out.Attributes[name] = strconv.FormatInt((c.now-oldest.sent)/1000, 10)
 				}
-				continue
-			}
-			if !knownAttribute(name) {
-				return errAttributeName(name)
-			}
-			if value, ok := all[name]; ok {
+			case present:
 				out.Attributes[name] = value
+			case !knownAttribute(name):
+				return errAttributeName(name)
 			}
 		}
 		return nil
 	})
 }
 
-// knownAttribute reports whether queues can have an attribute. Those of FIFO queues are known, and never there.
+// knownAttribute reports whether queues can have an attribute. Those of FIFO queues are known, and never present.
 func knownAttribute(name string) bool {
+	if _, numeric := numbers[name]; numeric {
+		return true
+	}
 	switch name {
-	case attrVisibility, attrDelay, attrMaxSize, attrRetention, attrWait, attrRedrive, attrRedriveAllow, attrPolicy,
-		attrKMSKey, attrKMSReuse, attrManagedSSE, attrARN, attrCreated, attrModified, attrReady, attrInFlight, attrDelayed,
-		attrFIFO, "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit":
+	case attrRedrive, attrRedriveAllow, attrPolicy, attrKMSKey, attrManagedSSE, attrFIFO,
+		"ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit":
 		return true
 	}
 	return false
@@ -119,12 +111,8 @@ type setQueueAttributesInput struct {
 }
 
 func (s *Server) setQueueAttributes(_ call, in *setQueueAttributesInput) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		merged := compactAttributes(q.attributes, in.Attributes)
+	return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
+		merged := mergeAttributes(q.attributes, in.Attributes)
 		if err := c.checkAttributes(q.name, merged); err != nil {
 			return err
 		}

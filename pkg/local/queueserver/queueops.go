@@ -13,7 +13,7 @@ const (
 	purgeInterval = 60_000 // milliseconds between purges, and before a deleted queue's name is free
 )
 
-// Output of operations that answer nothing.
+// nothing is the output of operations that answer nothing.
 type nothing struct{}
 
 type queueRef struct {
@@ -78,7 +78,7 @@ func (s *Server) createQueue(req call, in *createQueueInput) (queueURLOutput, er
 			return sameQueue(q, in.Attributes)
 		}
 		// A FIFO attribute of "false" is refused too, as the service does.
-		attributes := compactAttributes(nil, in.Attributes)
+		attributes := mergeAttributes(nil, in.Attributes)
 		if err := c.checkAttributes(in.QueueName, attributes); err != nil {
 			return err
 		}
@@ -190,21 +190,11 @@ func (s *Server) page(req call, names []string, size int, token string) (urls []
 }
 
 func (s *Server) deleteQueue(_ call, in *queueRef) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		return c.write(&queueRemoved{queue: q.id, at: c.now})
-	})
+	return out, s.onQueue(*in, func(c *change, q *queue) error { return c.write(&queueRemoved{queue: q.id, at: c.now}) })
 }
 
 func (s *Server) purgeQueue(_ call, in *queueRef) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
+	return out, s.onQueue(*in, func(c *change, q *queue) error {
 		if q.purged > 0 && c.now < q.purged+purgeInterval {
 			return errPurging(q.name)
 		}

@@ -1,7 +1,6 @@
 package queueserver
 
 import (
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"strconv"
@@ -42,8 +41,8 @@ func (in *receiveMessageInput) check() error {
 	return checkVisibility(in.VisibilityTimeout)
 }
 
-// receiveMessage answers as soon as there is a message, at the latest when the wait is over. Once the client has gone
-// away, nothing is taken for it.
+// receiveMessage answers as soon as there is a message, at the latest when the wait is over. It receives nothing for a
+// client that has gone away.
 func (s *Server) receiveMessage(req call, in *receiveMessageInput) (out receiveMessageOutput, err error) {
 	if err := in.check(); err != nil {
 		return out, err
@@ -52,11 +51,7 @@ func (s *Server) receiveMessage(req call, in *receiveMessageInput) (out receiveM
 	for {
 		var pause time.Duration
 		var wakeup <-chan struct{}
-		err = s.update(func(c *change) error {
-			q, err := c.find(in.QueueURL)
-			if err != nil {
-				return err
-			}
+		err = s.onQueue(in.queueRef, func(c *change, q *queue) (err error) {
 			wait := q.settings.wait
 			if in.WaitTimeSeconds != nil {
 				wait = *in.WaitTimeSeconds * 1000
@@ -81,7 +76,7 @@ func (s *Server) receiveMessage(req call, in *receiveMessageInput) (out receiveM
 
 // pause returns how long a long poll can sleep, and what wakes it before.
 func (c *change) pause(q *queue, until int64) (time.Duration, <-chan struct{}) {
-	if first := q.hidden.min(); first != nil {
+	if first := q.invisible.first(); first != nil {
 		until = min(until, first.visible)
 	}
 	q.waiting = true
@@ -104,8 +99,8 @@ func (s *Server) sleep(req call, pause time.Duration, wakeup <-chan struct{}) bo
 	}
 }
 
-// receive takes messages out of the queue's line, in turn over the groups, and sends those to the dead-letter queue that
-// were received often enough.
+// receive receives the next messages, the groups one after the other, and moves those that were received often enough to
+// the dead-letter queue.
 func (c *change) receive(q *queue, in *receiveMessageInput, wait int64) ([]received, error) {
 	free := q.maxInFlight - q.inFlight
 	if free <= 0 && wait == 0 {
@@ -138,7 +133,7 @@ func (c *change) receive(q *queue, in *receiveMessageInput, wait int64) ([]recei
 		}
 		out = append(out, c.describe(q, m, in))
 	}
-	q.show(c.now)
+	q.showDue(c.now)
 	return out, nil
 }
 
@@ -147,7 +142,7 @@ func (c *change) describe(q *queue, m *message, in *receiveMessageInput) receive
 	r := received{
 		MessageID:     m.id,
 		ReceiptHandle: receipt{queue: q.id, seq: m.seq, count: m.count}.String(),
-		MD5OfBody:     hex.EncodeToString(m.bodyMD5[:]),
+		MD5OfBody:     m.hexMD5(),
 		Body:          m.body,
 		Attributes:    c.systemAttributes(m, in),
 	}
@@ -155,13 +150,13 @@ func (c *change) describe(q *queue, m *message, in *receiveMessageInput) receive
 		r.MD5OfMessageAttributes = attributesMD5(selected)
 		r.MessageAttributes = make(map[string]attributeValue, len(selected))
 		for _, a := range selected {
-			r.MessageAttributes[a.name] = a.wire()
+			r.MessageAttributes[a.name] = a.output()
 		}
 	}
 	return r
 }
 
-// systemAttributes returns those that were asked for, of those that the message has.
+// systemAttributes returns the system attributes of a message that the receiver asked for.
 func (c *change) systemAttributes(m *message, in *receiveMessageInput) map[string]string {
 	if len(in.AttributeNames)+len(in.MessageSystemAttributeNames) == 0 {
 		return nil

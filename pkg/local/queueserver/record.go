@@ -12,34 +12,20 @@ type record interface {
 	apply(s *state) error
 }
 
-// newRecord returns an empty record of a kind, nil when there is no such kind. A kind's number, the first byte of its
-// records, keeps its meaning once it was used.
-func newRecord(kind byte) record {
-	switch kind {
-	case 1:
-		return new(queuePut)
-	case 2:
-		return new(queueRemoved)
-	case 3:
-		return new(queuePurged)
-	case 4:
-		return new(messagePut)
-	case 5:
-		return new(messageReceived)
-	case 6:
-		return new(visibilityChanged)
-	case 7:
-		return new(messageDeleted)
-	case 8:
-		return new(messageMoved)
-	case 9:
-		return new(taskPut)
-	case 10:
-		return new(snapshotEnd)
-	case 11:
-		return new(nameFreed)
-	}
-	return nil
+// newRecords makes an empty record of each kind. A kind's number, the first byte of its records, keeps its meaning once it
+// was used.
+var newRecords = [...]func() record{
+	1:  func() record { return new(queuePut) },
+	2:  func() record { return new(queueRemoved) },
+	3:  func() record { return new(queuePurged) },
+	4:  func() record { return new(messagePut) },
+	5:  func() record { return new(messageReceived) },
+	6:  func() record { return new(visibilityChanged) },
+	7:  func() record { return new(messageDeleted) },
+	8:  func() record { return new(messageMoved) },
+	9:  func() record { return new(taskPut) },
+	10: func() record { return new(snapshotEnd) },
+	11: func() record { return new(nameFreed) },
 }
 
 func (*queuePut) kind() byte          { return 1 }
@@ -66,10 +52,10 @@ func readRecord(b []byte) (record, error) {
 	if len(b) == 0 {
 		return nil, errMalformed
 	}
-	r := newRecord(b[0])
-	if r == nil {
+	if int(b[0]) >= len(newRecords) || newRecords[b[0]] == nil {
 		return nil, fmt.Errorf("%w: unknown kind %d", errMalformed, b[0])
 	}
+	r := newRecords[b[0]]()
 	c := codec{reading: true, b: b[1:]}
 	r.fields(&c)
 	if c.err == nil && len(c.b) > 0 {
@@ -87,7 +73,7 @@ type queuePut struct {
 }
 
 func (r *queuePut) fields(c *codec) {
-	c.uint(&r.queue)
+	c.uints(&r.queue)
 	c.strings(&r.name)
 	c.ints(&r.created, &r.modified, &r.purged)
 	c.stringMap(&r.attributes)
@@ -122,8 +108,8 @@ type queueRemoved struct {
 }
 
 func (r *queueRemoved) fields(c *codec) {
-	c.uint(&r.queue)
-	c.int(&r.at)
+	c.uints(&r.queue)
+	c.ints(&r.at)
 }
 
 func (r *queueRemoved) apply(s *state) error {
@@ -143,7 +129,7 @@ func (r *queueRemoved) apply(s *state) error {
 	return nil
 }
 
-// nameFreed carries over a snapshot when a queue's name became free.
+// nameFreed keeps in a snapshot when a queue's name became free.
 type nameFreed struct {
 	name string
 	at   int64
@@ -151,7 +137,7 @@ type nameFreed struct {
 
 func (r *nameFreed) fields(c *codec) {
 	c.strings(&r.name)
-	c.int(&r.at)
+	c.ints(&r.at)
 }
 
 func (r *nameFreed) apply(s *state) error {
@@ -166,8 +152,8 @@ type queuePurged struct {
 }
 
 func (r *queuePurged) fields(c *codec) {
-	c.uint(&r.queue)
-	c.int(&r.at)
+	c.uints(&r.queue)
+	c.ints(&r.at)
 }
 
 func (r *queuePurged) apply(s *state) error {
@@ -180,8 +166,8 @@ func (r *queuePurged) apply(s *state) error {
 	return nil
 }
 
-// snapshotEnd closes a snapshot: one without it was not finished. It carries the counters, which must not run backwards
-// when the messages that had the highest numbers are gone.
+// snapshotEnd closes a snapshot: one without it was not finished. It holds the counters, which must not run backwards when
+// the messages with the highest numbers are gone.
 type snapshotEnd struct {
 	records, lastSeq, lastQueue uint64
 }

@@ -17,7 +17,7 @@ func (h *harness) fail(queue string, n int) {
 	h.Helper()
 	for range n {
 		for _, m := range h.drain(queue) {
-			if err := h.hide(queue, m, 0); err != nil {
+			if err := h.changeVisibility(queue, m, 0); err != nil {
 				h.Fatal(err)
 			}
 		}

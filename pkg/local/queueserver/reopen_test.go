@@ -21,7 +21,7 @@ func (f *fixture) dump(t *rapid.T) map[string]string {
 			checkQueue(t, q)
 			all[q.name] = fmt.Sprint(q.attributes, q.tags, q.created, q.modified, q.purged)
 			for _, m := range q.messages {
-				put := &messagePut{queue: q.id, group: m.group.name, message: *m, flying: m.place == placeFlying, hidden: m.place == placeDelayed}
+				put := &messagePut{queue: q.id, group: m.group.name, message: *m, inFlight: m.phase == phaseInFlight, delayed: m.phase == phaseDelayed}
 				all[fmt.Sprintf("%s %d", q.name, m.seq)] = fmt.Sprintf("%x", appendRecord(nil, put))
 			}
 		}
@@ -34,21 +34,21 @@ func (f *fixture) dump(t *rapid.T) map[string]string {
 }
 
 func checkQueue(t *rapid.T, q *queue) {
-	ready, flying, members := 0, 0, 0
+	ready, inFlight, members := 0, 0, 0
 	for name, g := range q.groups {
 		line := 0
 		for m := g.head; m != nil; m = m.next {
 			line++
 		}
-		if line != g.ready || g.name != name || (g.ready > 0) != (g.slot >= 0) || g.slot >= 0 && q.turns[g.slot] != g || g.members == 0 {
+		if line != g.ready || g.name != name || (g.ready > 0) != (g.index >= 0) || g.index >= 0 && q.line.items[g.index] != g || g.members == 0 {
 			t.Fatalf("group %q: %d in line, %+v", name, line, g)
 		}
-		ready, flying, members = ready+g.ready, flying+g.inFlight, members+g.members
+		ready, inFlight, members = ready+g.ready, inFlight+g.inFlight, members+g.members
 	}
-	if ready != q.ready || flying != q.inFlight || members != len(q.messages) || q.ready+q.inFlight+q.delayed != len(q.messages) ||
-		q.hidden.Len() != q.inFlight+q.delayed || q.age.Len() != len(q.messages) {
+	if ready != q.ready || inFlight != q.inFlight || members != len(q.messages) || q.ready+q.inFlight+q.delayed != len(q.messages) ||
+		q.invisible.Len() != q.inFlight+q.delayed || q.age.Len() != len(q.messages) {
 		t.Fatalf("queue %s: %d ready, %d in flight, %d delayed, %d messages; groups have %d, %d and %d", q.name,
-			q.ready, q.inFlight, q.delayed, len(q.messages), ready, flying, members)
+			q.ready, q.inFlight, q.delayed, len(q.messages), ready, inFlight, members)
 	}
 }
 
@@ -89,11 +89,11 @@ func (m *machine) receive(t *rapid.T) {
 }
 
 // use answers for a receipt handle, right or wrong queue, right or too late: every answer but a fault of ours is good.
-func (m *machine) use(t *rapid.T, act func(*receiptInput) error) {
+func (m *machine) use(t *rapid.T, act receiptAction) {
 	if len(m.handles) == 0 {
 		t.Skip("nothing was received")
 	}
-	err := act(&receiptInput{m.target(t), receiptEntry{
+	_, err := m.onReceipt(act)(m.call(), &receiptInput{m.target(t), receiptEntry{
 		ReceiptHandle:     rapid.SampledFrom(m.handles).Draw(t, "handle"),
 		VisibilityTimeout: new(rapid.SampledFrom([]int64{0, 3, 40000}).Draw(t, "timeout")),
 	}})
@@ -103,11 +103,11 @@ func (m *machine) use(t *rapid.T, act func(*receiptInput) error) {
 }
 
 func (m *machine) delete(t *rapid.T) {
-	m.use(t, func(in *receiptInput) error { _, err := m.deleteMessage(m.call(), in); return err })
+	m.use(t, (*change).acknowledge)
 }
 
-func (m *machine) hide(t *rapid.T) {
-	m.use(t, func(in *receiptInput) error { _, err := m.changeMessageVisibility(m.call(), in); return err })
+func (m *machine) changeVisibility(t *rapid.T) {
+	m.use(t, (*change).changeVisibility)
 }
 
 func (m *machine) pass(t *rapid.T) {
@@ -164,7 +164,7 @@ func TestReopenedServerHasTheSameState(t *testing.T) {
 				policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, m.arn("dead"))
 				m.queue("source", map[string]string{"VisibilityTimeout": "7", "MessageRetentionPeriod": "60", "RedrivePolicy": policy})
 				rt.Repeat(map[string]func(*rapid.T){
-					"send": m.send, "receive": m.receive, "delete": m.delete, "hide": m.hide, "pass": m.pass, "purge": m.purge,
+					"send": m.send, "receive": m.receive, "delete": m.delete, "change visibility": m.changeVisibility, "pass": m.pass, "purge": m.purge,
 					"tag": m.retag, "move": m.redriveAll, "reopen": m.crash,
 				})
 				m.crash(rt)

@@ -2,7 +2,6 @@ package queueserver
 
 import (
 	"crypto/md5"
-	"encoding/hex"
 	"net/http"
 	"strings"
 
@@ -85,7 +84,7 @@ func checkGroup(name string) error {
 	return nil
 }
 
-// send enters a draft into a queue and returns what the sender is told.
+// send enters a draft into a queue and returns the answer to its sender.
 func (c *change) send(q *queue, d *draft) (sent, error) {
 	if d.size > q.settings.maxSize {
 		return sent{}, errParameter("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.settings.maxSize)
@@ -95,30 +94,26 @@ func (c *change) send(q *queue, d *draft) (sent, error) {
 		delay = *d.entry.DelaySeconds * 1000
 	}
 	m := message{content: d.content, seq: c.lastSeq + 1, id: uuid.NewString(), sent: c.now, visible: c.now + delay}
-	put := &messagePut{queue: q.id, group: d.entry.MessageGroupID, message: m, hidden: delay > 0}
+	put := &messagePut{queue: q.id, group: d.entry.MessageGroupID, message: m, delayed: delay > 0}
 	return sent{
 		ID:                           d.entry.ID,
 		MessageID:                    m.id,
-		MD5OfMessageBody:             hex.EncodeToString(d.content.bodyMD5[:]),
+		MD5OfMessageBody:             d.content.hexMD5(),
 		MD5OfMessageAttributes:       attributesMD5(d.content.attributes),
 		MD5OfMessageSystemAttributes: traceMD5(d.content.trace),
 	}, c.write(put)
 }
 
 func (s *Server) sendMessage(_ call, in *sendMessageInput) (out sent, err error) {
-	d, err := newDraft(&in.sendEntry)
-	failed := s.update(func(c *change) error {
-		q, missing := c.find(in.QueueURL)
-		if missing != nil {
-			return missing
-		}
-		if err != nil {
-			return err
+	d, invalid := newDraft(&in.sendEntry)
+	err = s.onQueue(in.queueRef, func(c *change, q *queue) (err error) {
+		if invalid != nil {
+			return invalid
 		}
 		out, err = c.send(q, d)
 		return err
 	})
-	return out, failed
+	return out, err
 }
 
 type sendMessageBatchInput struct {
@@ -128,34 +123,33 @@ type sendMessageBatchInput struct {
 
 func (s *Server) sendMessageBatch(_ call, in *sendMessageBatchInput) (*batchResult[sent], error) {
 	drafts := make([]*draft, len(in.Entries))
-	errs := make([]error, len(in.Entries))
+	invalid := make([]error, len(in.Entries))
 	total := 0
 	for i := range in.Entries {
 		e := &in.Entries[i]
-		if drafts[i], errs[i] = newDraft(e); errs[i] == nil {
+		if drafts[i], invalid[i] = newDraft(e); invalid[i] == nil {
 			total += drafts[i].size
 		} else {
 			total += len(e.MessageBody)
 		}
 	}
 	out := &batchResult[sent]{}
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
+	return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
 		if err := checkBatch(in.Entries, func(e *sendEntry) string { return e.ID }); err != nil {
 			return err
 		}
 		if total > maxMessage {
 			return modelled("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, total)
 		}
-		return out.each(len(in.Entries), func(i int) (string, sent, error) {
-			if errs[i] != nil {
-				return in.Entries[i].ID, sent{}, errs[i]
+		for i := range in.Entries {
+			ok, err := sent{}, invalid[i]
+			if err == nil {
+				ok, err = c.send(q, drafts[i])
 			}
-			done, err := c.send(q, drafts[i])
-			return in.Entries[i].ID, done, err
-		})
+			if err := out.add(in.Entries[i].ID, ok, err); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -1,6 +1,7 @@
 package queueserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,12 +11,6 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/local/filelock"
-)
-
-const (
-	// defaultMaxInFlight is Amazon's limit for a standard queue.
-	defaultMaxInFlight  = 120_000
-	defaultCompactBytes = 64 << 20
 )
 
 // Config holds what has a usable default. The zero value is one.
@@ -44,21 +39,11 @@ func (c *Config) withDefaults() Config {
 	if d.Clock == nil {
 		d.Clock = time.Now
 	}
-	if d.Region == "" {
-		d.Region = "us-east-1"
-	}
-	if d.AccountID == "" {
-		d.AccountID = "000000000000"
-	}
-	if d.Logger == nil {
-		d.Logger = slog.Default()
-	}
-	if d.MaxInFlight == 0 {
-		d.MaxInFlight = defaultMaxInFlight
-	}
-	if d.CompactBytes == 0 {
-		d.CompactBytes = defaultCompactBytes
-	}
+	d.Region = cmp.Or(d.Region, "us-east-1")
+	d.AccountID = cmp.Or(d.AccountID, "000000000000")
+	d.Logger = cmp.Or(d.Logger, slog.Default())
+	d.MaxInFlight = cmp.Or(d.MaxInFlight, 120_000) // Amazon's limit for a standard queue
+	d.CompactBytes = cmp.Or(d.CompactBytes, 64<<20)
 	return d
 }
 
@@ -115,7 +100,7 @@ func (s *Server) Close() error {
 	return errors.Join(s.store.journal.close(), s.lock.Close())
 }
 
-// change is one operation's hold on the state.
+// change is the state while one operation holds it.
 type change struct {
 	*state
 	server *Server
@@ -142,54 +127,66 @@ func (s *Server) closing() bool {
 
 // update runs f alone and returns when everything that it wrote, or saw, is in the journal.
 func (s *Server) update(f func(c *change) error) error {
-	mark, err := s.hold(f)
-	if failed := s.store.journal.commit(mark); failed != nil {
+	appended, err := s.locked(f)
+	if failed := s.store.journal.commit(appended); failed != nil {
 		return failed
 	}
 	return err
 }
 
-func (s *Server) hold(f func(c *change) error) (uint64, error) {
+// onQueue is update for the queue that a URL names, brought up to the present.
+func (s *Server) onQueue(ref queueRef, f func(c *change, q *queue) error) error {
+	return s.update(func(c *change) error {
+		q, err := c.find(ref.QueueURL)
+		if err != nil {
+			return err
+		}
+		return f(c, q)
+	})
+}
+
+func (s *Server) locked(f func(c *change) error) (appended uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return 0, errClosed()
 	}
-	if err := s.store.journal.failure(); err != nil {
+	if _, _, err := s.store.journal.status(); err != nil {
 		return 0, err
 	}
-	err := f(&change{state: s.state, server: s, now: s.config.Clock().UnixMilli()})
-	s.compact()
-	return s.store.journal.mark(), err
+	err = f(&change{state: s.state, server: s, now: s.config.Clock().UnixMilli()})
+	appended, size, _ := s.store.journal.status()
+	if !s.compacting && size >= max(s.config.CompactBytes, s.store.snapshot) {
+		if failed := s.compact(); failed != nil {
+			s.config.Logger.Error("queue journal was not compacted", "error", failed)
+		}
+		appended, _, _ = s.store.journal.status()
+	}
+	return appended, err
 }
 
-// refresh brings a queue up to the present: what is due becomes visible, what is too old goes.
+// refresh brings a queue up to the present: it deletes the messages that are too old and shows those that are due.
 func (c *change) refresh(q *queue) error {
 	for m := q.expired(c.now); m != nil; m = q.expired(c.now) {
 		if err := c.write(&messageDeleted{queue: q.id, seq: m.seq}); err != nil {
 			return err
 		}
 	}
-	q.show(c.now)
+	q.showDue(c.now)
 	return nil
 }
 
-// compact replaces the journal by a snapshot when it has grown too long. The state is copied at once, the snapshot
-// written meanwhile. A failure is logged and tried again when the journal has grown as much once more.
-func (s *Server) compact() {
-	if s.compacting || s.store.journal.length() < max(s.config.CompactBytes, s.store.snapshot) {
-		return
-	}
+// compact begins to replace the journal, which has grown too long, by a snapshot. The state is copied at once, the snapshot
+// written in the background. Whoever finds the journal too long again tries again after a failure.
+func (s *Server) compact() error {
 	c := &change{state: s.state, server: s, now: s.config.Clock().UnixMilli()}
 	for _, q := range s.state.queues {
 		if err := c.refresh(q); err != nil {
-			s.config.Logger.Error("queue journal was not compacted", "error", err)
-			return
+			return err
 		}
 	}
 	if err := s.store.rotate(); err != nil {
-		s.config.Logger.Error("queue journal was not compacted", "error", err)
-		return
+		return err
 	}
 	number, records := s.store.number, s.state.snapshot(c.now)
 	s.compacting = true
@@ -205,4 +202,22 @@ func (s *Server) compact() {
 			s.store.snapshot = size
 		}
 	})
+	return nil
+}
+
+// Release makes every message visible that a consumer of the queue has received and not deleted, whatever timeout it has
+// left, and returns how many. It is for the start of a consumer when all earlier ones are known to be dead: SQS itself has
+// no such call and lets the timeouts run out.
+func (s *Server) Release(queueURL string) (released int, err error) {
+	err = s.onQueue(queueRef{queueURL}, func(c *change, q *queue) error {
+		inFlight := q.inPhase(phaseInFlight, c.lastSeq)
+		released = len(inFlight)
+		for _, seq := range inFlight {
+			if err := c.write(&visibilityChanged{queue: q.id, seq: seq, visible: c.now}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return released, err
 }

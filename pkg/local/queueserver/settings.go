@@ -33,7 +33,7 @@ const (
 	attrReady    = "ApproximateNumberOfMessages"
 	attrInFlight = "ApproximateNumberOfMessagesNotVisible"
 	attrDelayed  = "ApproximateNumberOfMessagesDelayed"
-	// attrOldest is a metric of CloudWatch and no attribute in Amazon SQS: it is answered to who asks for it by name.
+	// attrOldest is a metric of CloudWatch and no attribute in Amazon SQS: only a request that names it gets it.
 	attrOldest = "ApproximateAgeOfOldestMessage"
 )
 
@@ -48,23 +48,13 @@ type number struct {
 	min, max, fallback int64
 }
 
-// numberOf returns the range of a numeric attribute.
-func numberOf(attribute string) (number, bool) {
-	switch attribute {
-	case attrVisibility:
-		return number{0, maxVisibility, 30}, true
-	case attrDelay:
-		return number{0, 900, 0}, true
-	case attrMaxSize:
-		return number{1024, maxMessage, maxMessage}, true
-	case attrRetention:
-		return number{60, 14 * 24 * 60 * 60, 4 * 24 * 60 * 60}, true
-	case attrWait:
-		return number{0, 20, 0}, true
-	case attrKMSReuse:
-		return number{60, 24 * 60 * 60, 300}, true
-	}
-	return number{}, false
+var numbers = map[string]number{
+	attrVisibility: {0, maxVisibility, 30},
+	attrDelay:      {0, 900, 0},
+	attrMaxSize:    {1024, maxMessage, maxMessage},
+	attrRetention:  {60, 14 * 24 * 60 * 60, 4 * 24 * 60 * 60},
+	attrWait:       {0, 20, 0},
+	attrKMSReuse:   {60, 24 * 60 * 60, 300},
 }
 
 // settings is what a queue's attributes mean.
@@ -75,7 +65,7 @@ type settings struct {
 	allow                              redriveAllowPolicy
 }
 
-// redrivePolicy sends a message that was received maxReceives times and comes up once more to the queue of that ARN.
+// redrivePolicy sends a message that was received maxReceives times, at its next receive, to the queue of that ARN.
 type redrivePolicy struct {
 	target      string
 	maxReceives int
@@ -128,40 +118,30 @@ func numeric(attributes map[string]string, name string) int64 {
 	if v, err := strconv.ParseInt(attributes[name], 10, 64); err == nil {
 		return v
 	}
-	n, _ := numberOf(name)
-	return n.fallback
+	return numbers[name].fallback
 }
 
-// checkAttribute checks what can be said of one attribute alone.
+// checkAttribute checks one attribute by itself.
 func checkAttribute(name, value string) error {
-	if n, ok := numberOf(name); ok {
+	valid := true
+	switch n, numeric := numbers[name]; {
+	case numeric:
 		v, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || v < n.min || v > n.max {
-			return errAttributeValue(name)
-		}
-		return nil
-	}
-	switch name {
-	case attrRedrive, attrRedriveAllow, attrKMSKey:
-		return nil
-	case attrPolicy:
-		if value != "" && !jsontext.Value(value).IsValid() {
-			return errAttributeValue(name)
-		}
-		return nil
-	case attrManagedSSE:
-		if value != "true" && value != "false" {
-			return errAttributeValue(name)
-		}
-		return nil
-	case attrFIFO:
+		valid = err == nil && v >= n.min && v <= n.max
+	case name == attrRedrive, name == attrRedriveAllow, name == attrKMSKey:
+	case name == attrPolicy:
+		valid = value == "" || jsontext.Value(value).IsValid()
+	case name == attrManagedSSE:
+		valid = value == "true" || value == "false"
+	case name == attrFIFO:
 		return errFIFO()
+	default:
+		return errAttributeName(name)
 	}
-	return errAttributeName(name)
-}
-
-func errFIFO() error {
-	return modelled("UnsupportedOperation", "This server has standard queues only: FIFO queues are not supported.")
+	if !valid {
+		return errAttributeValue(name)
+	}
+	return nil
 }
 
 func parseRedrive(value string) (*redrivePolicy, error) {
@@ -213,7 +193,7 @@ func effective(attributes map[string]string, name string) string {
 	if v, ok := attributes[name]; ok {
 		return v
 	}
-	if n, ok := numberOf(name); ok && name != attrKMSReuse {
+	if n, ok := numbers[name]; ok && name != attrKMSReuse {
 		return strconv.FormatInt(n.fallback, 10)
 	}
 	if name == attrManagedSSE {

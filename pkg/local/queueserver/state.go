@@ -28,6 +28,8 @@ func newState(maxInFlight int) *state {
 	}
 }
 
+func (s *state) apply(r record) error { return r.apply(s) }
+
 func (s *state) queue(id uint64) (*queue, error) {
 	if q := s.queues[id]; q != nil {
 		return q, nil
@@ -69,7 +71,7 @@ func (s *state) snapshot(now int64) []record {
 		for _, m := range q.inOrder() {
 			records = append(records, &messagePut{
 				queue: q.id, group: m.group.name, message: *m,
-				flying: m.place == placeFlying, hidden: m.place == placeDelayed,
+				inFlight: m.phase == phaseInFlight, delayed: m.phase == phaseDelayed,
 			})
 		}
 	}
@@ -79,14 +81,14 @@ func (s *state) snapshot(now int64) []record {
 	return append(records, &snapshotEnd{records: uint64(len(records)), lastSeq: s.lastSeq, lastQueue: s.lastQueue})
 }
 
-// inOrder returns the messages so that adding them one by one gives the groups their turns and each its line again.
+// inOrder returns the messages so that adding them one by one gives the groups, and the messages of each, their order again.
 func (q *queue) inOrder() []*message {
 	all := make([]*message, 0, len(q.messages))
-	byTurn := func(a, b *group) int { return cmp.Compare(a.turn, b.turn) }
-	for _, g := range slices.SortedFunc(maps.Values(q.groups), byTurn) {
+	byOrder := func(a, b *group) int { return cmp.Compare(a.order, b.order) }
+	for _, g := range slices.SortedFunc(maps.Values(q.groups), byOrder) {
 		for m := g.head; m != nil; m = m.next {
 			all = append(all, m)
 		}
 	}
-	return append(all, q.hidden.messages...)
+	return append(all, q.invisible.items...)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -29,7 +30,6 @@ func snapshotName(n uint64) string { return fmt.Sprintf("%016d%s", n, snapshotSu
 // store is the directory: the journal in use and what a compaction needs to know.
 type store struct {
 	dir      string
-	log      *slog.Logger
 	journal  *journal
 	number   uint64 // of the journal in use
 	snapshot int64  // size of the newest snapshot in bytes
@@ -41,19 +41,21 @@ func openStore(dir string, fsync bool, log *slog.Logger, s *state) (*store, erro
 	if err != nil {
 		return nil, err
 	}
-	st := &store{dir: dir, log: log, number: 1}
+	st := &store{dir: dir, number: 1}
 	if len(snapshots) > 0 {
 		st.number = slices.Max(snapshots)
 		if st.snapshot, err = loadSnapshot(filepath.Join(dir, snapshotName(st.number)), s); err != nil {
 			return nil, err
 		}
 	}
-	if err := st.check(snapshots, journals); err != nil {
-		return nil, err
+	oldest, newest := st.number, slices.Max(append(journals, st.number))
+	for n := oldest; n <= newest && len(snapshots)+len(journals) > 0; n++ {
+		if !slices.Contains(journals, n) {
+			return nil, fmt.Errorf("%w: %s is missing in %s", ErrCorrupt, journalName(n), dir)
+		}
 	}
-	journals = slices.DeleteFunc(journals, func(n uint64) bool { return n < st.number })
-	for _, n := range journals[:max(len(journals)-1, 0)] {
-		_, err := loadJournal(filepath.Join(dir, journalName(n)), s)
+	for ; st.number < newest; st.number++ {
+		_, err := load(filepath.Join(dir, journalName(st.number)), s.apply)
 		if errors.Is(err, errTorn) {
 			err = fmt.Errorf("%w: %w before the newest journal", ErrCorrupt, err)
 		}
@@ -61,96 +63,61 @@ func openStore(dir string, fsync bool, log *slog.Logger, s *state) (*store, erro
 			return nil, err
 		}
 	}
-	if len(journals) > 0 {
-		st.number = journals[len(journals)-1]
-	}
-	if err := st.resume(fsync, s); err != nil {
+	if err := st.resume(fsync, log, s); err != nil {
 		return nil, err
 	}
-	return st, st.removeLeftovers(snapshots)
-}
-
-// removeLeftovers removes what an interrupted compaction left: a snapshot that was not finished, or files that the newest
-// snapshot has replaced.
-func (st *store) removeLeftovers(snapshots []uint64) error {
-	unfinished, err := filepath.Glob(filepath.Join(st.dir, "*"+snapshotSuffix+temporarySuffix))
-	if err != nil {
-		return fmt.Errorf("find unfinished snapshots: %w", err)
-	}
-	for _, path := range unfinished {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("remove unfinished snapshot: %w", err)
-		}
-	}
-	if len(snapshots) == 0 {
-		return nil
-	}
-	return st.removeBefore(slices.Max(snapshots))
-}
-
-// check reports a journal that is missing: that of the snapshot, or one before another.
-func (st *store) check(snapshots, journals []uint64) error {
-	if len(snapshots) == 0 && len(journals) == 0 {
-		return nil
-	}
-	last := st.number
-	if len(journals) > 0 {
-		last = max(last, journals[len(journals)-1])
-	}
-	for n := st.number; n <= last; n++ {
-		if !slices.Contains(journals, n) {
-			return fmt.Errorf("%w: %s is missing in %s", ErrCorrupt, journalName(n), st.dir)
-		}
-	}
-	return nil
+	return st, st.removeBefore(oldest)
 }
 
 // resume opens the newest journal for appending, after cutting off a torn tail; it makes the first one of a new store.
-func (st *store) resume(fsync bool, s *state) error {
+func (st *store) resume(fsync bool, log *slog.Logger, s *state) error {
 	path := filepath.Join(st.dir, journalName(st.number))
-	intact, err := loadJournal(path, s)
+	intact, err := load(path, s.apply)
 	switch {
+	// A crash between a file's creation and its first bytes leaves it empty.
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, errTorn) && intact == 0:
-		// A crash between the file's creation and its first bytes leaves it empty.
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove empty journal: %w", err)
-		}
-		f, err := createJournal(path)
-		if err != nil {
-			return err
-		}
-		st.journal = newJournal(f, int64(len(fileMagic)), fsync)
-		return syncDir(st.dir)
 	case errors.Is(err, errTorn):
-		st.log.Warn("queue journal ended in an interrupted write, which was never acknowledged; dropped",
+		log.Warn("queue journal ended in an interrupted write, which was never acknowledged; dropped",
 			"file", path, "kept_bytes", intact)
 	case err != nil:
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := openJournal(path, intact)
 	if err != nil {
-		return fmt.Errorf("open journal: %w", err)
+		return err
 	}
-	if err := errors.Join(f.Truncate(intact), seekEnd(f)); err != nil {
-		f.Close()
-		return fmt.Errorf("cut journal to its intact part: %w", err)
-	}
-	st.journal = newJournal(f, intact, fsync)
-	return nil
+	st.journal = newJournal(f, max(intact, int64(len(fileMagic))), fsync)
+	return syncDir(st.dir)
 }
 
-func seekEnd(f *os.File) error {
-	_, err := f.Seek(0, 2)
-	return err
+// openJournal opens a journal file for appending behind its intact bytes. Without any it begins a new journal.
+func openJournal(path string, intact int64) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	if err = f.Truncate(intact); err == nil && intact > 0 {
+		_, err = f.Seek(intact, io.SeekStart)
+	} else if err == nil {
+		_, err = f.WriteString(fileMagic)
+	}
+	if err == nil {
+		return f, nil
+	}
+	err = errors.Join(fmt.Errorf("begin to write journal: %w", err), f.Close())
+	if intact == 0 {
+		err = errors.Join(err, os.Remove(path)) // it would be the newest journal, while the one before is still written
+	}
+	return nil, err
 }
 
-// loadJournal applies the records of one journal and returns the length of its intact part.
-func loadJournal(path string, s *state) (int64, error) {
+// load applies the records of one file and returns the length of its intact part.
+func load(path string, apply func(record) error) (int64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return 0, fmt.Errorf("read journal: %w", err)
+		return 0, fmt.Errorf("read queue state: %w", err)
 	}
-	intact, err := replay(data, func(r record) error { return r.apply(s) })
+	intact, err := replay(data, apply)
 	if err != nil {
 		return intact, fmt.Errorf("%s: %w", path, err)
 	}
@@ -159,39 +126,31 @@ func loadJournal(path string, s *state) (int64, error) {
 
 // loadSnapshot applies a snapshot, all of it or none: it was renamed into place only when it was complete.
 func loadSnapshot(path string, s *state) (int64, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fmt.Errorf("read snapshot: %w", err)
-	}
 	var count uint64
 	var end *snapshotEnd
-	_, err = replay(data, func(r record) error {
+	size, err := load(path, func(r record) error {
 		if end != nil {
 			return errors.New("a record after the end")
 		}
-		if e, ok := r.(*snapshotEnd); ok {
-			end = e
-		} else {
+		var ok bool
+		if end, ok = r.(*snapshotEnd); !ok {
 			count++
 		}
 		return r.apply(s)
 	})
 	if errors.Is(err, errTorn) || err == nil && (end == nil || end.records != count) {
-		err = fmt.Errorf("%w: snapshot is not complete", ErrCorrupt)
+		return 0, fmt.Errorf("%w: snapshot %s is not complete", ErrCorrupt, path)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return int64(len(data)), nil
+	return size, err
 }
 
-// rotate goes on in a new journal, so that a snapshot of the present state can be written beside it.
-// The old one is written to its end first: only the newest journal may have a torn tail.
+// rotate continues in a new journal, so that a snapshot of the present state can be written beside it. The old one is
+// written to its end first: only the newest journal may have a torn tail.
 func (st *store) rotate() error {
 	if err := st.journal.drain(); err != nil {
 		return err
 	}
-	f, err := createJournal(filepath.Join(st.dir, journalName(st.number+1)))
+	f, err := openJournal(filepath.Join(st.dir, journalName(st.number+1)), 0)
 	if err != nil {
 		return err
 	}
@@ -235,11 +194,10 @@ func writeRecords(path string, records []record, stop <-chan struct{}) (int64, e
 		default:
 		}
 		frame = appendFrame(frame[:0], r)
-		n, err := w.Write(frame)
-		if err != nil {
+		size += len(frame)
+		if _, err := w.Write(frame); err != nil {
 			return 0, err
 		}
-		size += n
 	}
 	if err := w.Flush(); err != nil {
 		return 0, err
@@ -247,47 +205,44 @@ func writeRecords(path string, records []record, stop <-chan struct{}) (int64, e
 	return int64(size), f.Sync()
 }
 
-// removeBefore removes the files that snapshot n replaces.
+// removeBefore removes the files that snapshot n replaces, and snapshots that were not finished.
 func (st *store) removeBefore(n uint64) error {
 	snapshots, journals, err := listFiles(st.dir)
-	if err != nil {
-		return err
-	}
-	var errs []error
+	obsolete, globbed := filepath.Glob(filepath.Join(st.dir, "*"+snapshotSuffix+temporarySuffix))
 	for _, old := range snapshots {
 		if old < n {
-			errs = append(errs, os.Remove(filepath.Join(st.dir, snapshotName(old))))
+			obsolete = append(obsolete, filepath.Join(st.dir, snapshotName(old)))
 		}
 	}
 	for _, old := range journals {
 		if old < n {
-			errs = append(errs, os.Remove(filepath.Join(st.dir, journalName(old))))
+			obsolete = append(obsolete, filepath.Join(st.dir, journalName(old)))
 		}
+	}
+	errs := []error{err, globbed}
+	for _, path := range obsolete {
+		errs = append(errs, os.Remove(path))
 	}
 	return errors.Join(errs...)
 }
 
 // listFiles returns the numbers of the snapshots and journals in dir, ascending.
 func listFiles(dir string) (snapshots, journals []uint64, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return nil, nil, fmt.Errorf("list queue state: %w", err)
 	}
 	for _, e := range entries {
 		digits, suffix, _ := strings.Cut(e.Name(), ".")
 		n, err := strconv.ParseUint(digits, 10, 64)
-		if err != nil {
-			continue
-		}
-		switch "." + suffix {
-		case snapshotSuffix:
+		switch {
+		case err != nil:
+		case "."+suffix == snapshotSuffix:
 			snapshots = append(snapshots, n)
-		case journalSuffix:
+		case "."+suffix == journalSuffix:
 			journals = append(journals, n)
 		}
 	}
-	slices.Sort(snapshots)
-	slices.Sort(journals)
 	return snapshots, journals, nil
 }
 

@@ -1,6 +1,9 @@
 package queueserver
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 const maxTags = 50 // of a queue
 
@@ -10,11 +13,7 @@ type tagQueueInput struct {
 }
 
 func (s *Server) tagQueue(_ call, in *tagQueueInput) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
+	return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
 		tags := map[string]string{}
 		maps.Copy(tags, q.tags)
 		maps.Copy(tags, in.Tags)
@@ -31,16 +30,9 @@ type untagQueueInput struct {
 }
 
 func (s *Server) untagQueue(_ call, in *untagQueueInput) (out nothing, err error) {
-	return out, s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err != nil {
-			return err
-		}
-		tags := map[string]string{}
-		maps.Copy(tags, q.tags)
-		for _, key := range in.TagKeys {
-			delete(tags, key)
-		}
+	return out, s.onQueue(in.queueRef, func(c *change, q *queue) error {
+		tags := maps.Clone(q.tags)
+		maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(in.TagKeys, key) })
 		return c.redefine(q, q.attributes, tags)
 	})
 }
@@ -50,12 +42,8 @@ type tagsOutput struct {
 }
 
 func (s *Server) listQueueTags(_ call, in *queueRef) (out tagsOutput, err error) {
-	err = s.update(func(c *change) error {
-		q, err := c.find(in.QueueURL)
-		if err == nil {
-			out.Tags = q.tags
-		}
-		return err
+	return out, s.onQueue(*in, func(_ *change, q *queue) error {
+		out.Tags = q.tags
+		return nil
 	})
-	return out, err
 }

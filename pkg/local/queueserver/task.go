@@ -68,11 +68,11 @@ func (s *state) tasksOf(source string) []*task {
 	return slices.DeleteFunc(of, func(t *task) bool { return t.source != source })
 }
 
-// visibleUpTo returns the sequence numbers of the visible messages that arrived not after last, the oldest first.
-func (q *queue) visibleUpTo(last uint64) []uint64 {
+// inPhase returns the sequence numbers of the messages in a phase that arrived not after last, the oldest first.
+func (q *queue) inPhase(in phase, last uint64) []uint64 {
 	var seqs []uint64
 	for seq, m := range q.messages {
-		if m.place == placeReady && seq <= last {
+		if m.phase == in && seq <= last {
 			seqs = append(seqs, seq)
 		}
 	}
@@ -80,15 +80,15 @@ func (q *queue) visibleUpTo(last uint64) []uint64 {
 	return seqs
 }
 
-// resumeTasks goes on with the tasks that were running when the server last ended.
+// resumeTasks continues the tasks that were running when the server last ended.
 func (s *Server) resumeTasks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.Clock().UnixMilli()
 	for _, t := range s.state.tasks {
 		if q := s.state.names[t.source]; q != nil && t.status == taskRunning {
-			q.show(now)
-			s.run(t.id, t.rate, q.visibleUpTo(t.lastSeq))
+			q.showDue(now)
+			s.run(t.id, t.rate, q.inPhase(phaseReady, t.lastSeq))
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (c *change) step(id uint64, seqs []uint64, last bool) (bool, error) {
 	}
 	for _, seq := range seqs {
 		m := source.messages[seq]
-		if m == nil || m.place != placeReady {
+		if m == nil || m.phase != phaseReady {
 			continue
 		}
 		to, failure := c.destination(t, m)

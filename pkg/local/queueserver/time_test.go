@@ -55,14 +55,14 @@ func TestVisibilityCanBeChangedWhileReceived(t *testing.T) {
 		queue := h.queue("q", "VisibilityTimeout=30")
 		h.send(queue, "", "m")
 		m := h.receive(queue, 1, 0)[0]
-		if err := h.hide(queue, m, 7); err != nil {
+		if err := h.changeVisibility(queue, m, 7); err != nil {
 			t.Fatal(err)
 		}
 		var again []types.Message
 		if d := elapsed(func() { again = h.receive(queue, 1, 20) }); d != 7*time.Second || len(again) != 1 {
 			t.Fatalf("came back after %v (%d messages), want 7s", d, len(again))
 		}
-		if err := h.hide(queue, again[0], 0); err != nil {
+		if err := h.changeVisibility(queue, again[0], 0); err != nil {
 			t.Fatal(err)
 		}
 		h.wantCounts(queue, "1/0/0")
@@ -75,9 +75,9 @@ func TestVisibilityEndsTwelveHoursAfterTheReceive(t *testing.T) {
 		h.send(queue, "", "m")
 		m := h.receive(queue, 1, 0)[0]
 		time.Sleep(time.Hour)
-		wantCode(t, h.hide(queue, m, 43200), "InvalidParameterValue")
-		wantCode(t, h.hide(queue, m, 43201), "InvalidParameterValue")
-		if err := h.hide(queue, m, 11*60*60); err != nil {
+		wantCode(t, h.changeVisibility(queue, m, 43200), "InvalidParameterValue")
+		wantCode(t, h.changeVisibility(queue, m, 43201), "InvalidParameterValue")
+		if err := h.changeVisibility(queue, m, 11*60*60); err != nil {
 			t.Errorf("11 h, one hour after the receive: %v", err)
 		}
 		time.Sleep(11*time.Hour - time.Millisecond)
@@ -94,12 +94,12 @@ func TestOldReceiptHandleDoesNothing(t *testing.T) {
 		first := h.receive(queue, 1, 0)[0]
 		second := h.receive(queue, 1, 2)[0]
 		h.delete(queue, first)
-		wantCode(t, h.hide(queue, first, 10), "InvalidParameterValue")
+		wantCode(t, h.changeVisibility(queue, first, 10), "InvalidParameterValue")
 		h.wantCounts(queue, "0/1/0")
 		h.delete(queue, second)
 		h.delete(queue, second)
 		h.wantCounts(queue, "0/0/0")
-		wantCode(t, h.hide(queue, second, 10), "InvalidParameterValue")
+		wantCode(t, h.changeVisibility(queue, second, 10), "InvalidParameterValue")
 	})
 }
 
@@ -110,7 +110,7 @@ func TestReceiptHandleHoldsAfterTheTimeoutUntilTheNextReceive(t *testing.T) {
 		late := h.receive(queue, 2, 0)
 		time.Sleep(2 * time.Second)
 		h.wantCounts(queue, "2/0/0")
-		if err := h.hide(queue, late[0], 10); err != nil {
+		if err := h.changeVisibility(queue, late[0], 10); err != nil {
 			t.Errorf("change after the timeout: %v", err)
 		}
 		h.delete(queue, late[1])
@@ -140,7 +140,7 @@ func TestDelayedMessageComesOnTime(t *testing.T) {
 func TestMessagesExpireByAge(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, h *harness) {
 		queue := h.queue("q", "MessageRetentionPeriod=60", "VisibilityTimeout=600")
-		h.send(queue, "", "flying", "waiting")
+		h.send(queue, "", "in flight", "waiting")
 		h.receive(queue, 1, 0)
 		time.Sleep(30 * time.Second)
 		h.send(queue, "", "young")
@@ -180,7 +180,7 @@ func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
 			h.send(queue, "", "m")
 			m := h.receive(queue, 1, 0)[0]
 			return func() {
-				if err := h.hide(queue, m, 0); err != nil {
+				if err := h.changeVisibility(queue, m, 0); err != nil {
 					h.Error(err)
 				}
 			}
@@ -191,7 +191,7 @@ func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
 		}},
 		{"hidden again for less than the wait", func(h *harness, queue string) func() {
 			h.send(queue, "", "m")
-			if err := h.hide(queue, h.receive(queue, 1, 0)[0], 1); err != nil {
+			if err := h.changeVisibility(queue, h.receive(queue, 1, 0)[0], 1); err != nil {
 				h.Error(err)
 			}
 			return func() {}
@@ -208,7 +208,7 @@ func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
 			m := h.receive(queue, 1, 0)[0]
 			go func() {
 				time.Sleep(time.Second / 4)
-				if err := h.hide(queue, m, 1); err != nil {
+				if err := h.changeVisibility(queue, m, 1); err != nil {
 					h.Error(err)
 				}
 			}()
@@ -315,7 +315,7 @@ func TestALongPollAtTheLimitIsServedWhenATimeoutFreesAPlace(t *testing.T) {
 		if len(held) != 2 {
 			t.Fatalf("received %d messages, want 2", len(held))
 		}
-		if err := h.hide(queue, held[1], 5); err != nil {
+		if err := h.changeVisibility(queue, held[1], 5); err != nil {
 			t.Fatal(err)
 		}
 		var got []types.Message
