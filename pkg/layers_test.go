@@ -53,7 +53,7 @@ var layers = map[string][]string{
 	"pkg/lists/indexer":      {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/index", "pkg/dynamo"},
 	"pkg/lists/compactor":    {"pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/lists/index"},
 	"pkg/lists/views":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/lists/index"},
-	"pkg/ops":                {"pkg/pause", "pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/lists/index", "pkg/lists/compactor", "pkg/dynamo"},
+	"pkg/ops":                {"pkg/pause", "pkg/value", "pkg/lists/columnar", "pkg/lists/segment", "pkg/lists/index", "pkg/lists/indexer", "pkg/lists/compactor", "pkg/dynamo", "pkg/sqsqueue", "pkg/dispatcher"},
 	"pkg/dispatcher":         {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 	"pkg/worker":             {"pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
 	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists/index", "pkg/dynamo", "pkg/sqsqueue"},
@@ -97,7 +97,7 @@ var layers = map[string][]string{
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/sqsqueue", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "functions/",
+	"pkg/dynamo", "pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
 	"pkg/ingest", "pkg/lists/indexer", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }
@@ -152,7 +152,7 @@ func TestOnlyTheOuterPackagesImportAWS(t *testing.T) {
 func TestOnlyOnePackageSpeaksToEachService(t *testing.T) {
 	owners := map[string][]string{
 		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
-		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/sqsqueue", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
+		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
 	}
 	for name, imported := range imports(t) {
 		for _, path := range imported {

@@ -99,30 +99,3 @@ func TestSourceDoesNotReadAPipeBeforeItsTime(t *testing.T) {
 		t.Errorf("got %d records, want 1", n)
 	}
 }
-
-func TestStateIsReadAsItWasSaved(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", "state.json")
-	if err := (importer.State{Fingerprint: "a", Rows: 7}).Save(path); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		fingerprint string
-		want        int
-	}{{"a", 7}, {"b", 0}} {
-		got, err := importer.LoadState(path, c.fingerprint)
-		if err != nil || got.Rows != c.want || got.Fingerprint != c.fingerprint {
-			t.Errorf("LoadState(%q): got %+v and %v, want row %d", c.fingerprint, got, err, c.want)
-		}
-	}
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := importer.LoadState(path, "a"); err == nil {
-		t.Error("a torn state: got no error, want one")
-	}
-	for range 2 {
-		if err := importer.RemoveState(path); err != nil {
-			t.Errorf("remove the state: %v", err)
-		}
-	}
-}

@@ -2,28 +2,48 @@ package ops
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/lists/compactor"
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
-// rebuildPause lets others have the list's jobs between two of a rebuild.
-const rebuildPause = 10 * time.Millisecond
+const (
+	// rebuildPause gives others a chance at the list's lease between two jobs.
+	rebuildPause = 10 * time.Millisecond
+	// concurrentRebuilds bounds the lists of an organization rebuilt at a time.
+	concurrentRebuilds = 4
+	// maxPositionAge bounds the age of an interrupted run that can be resumed.
+	// What an older run rebuilt is rebuilt again.
+	maxPositionAge = 24 * time.Hour
+)
 
-// Rebuild makes an index again from the table and returns once it is live.
-// Meanwhile lists are answered from the index there is. An interrupted rebuild
-// continues where it was. Progress is counted in shards of the table.
+// Rebuild builds an index again from the table and returns once it is live.
+// Until then lists are answered from the old index. An interrupt takes effect
+// after the current job, within seconds, because an abandoned job would hold
+// the list's lease for a minute; the next Rebuild resumes there. Progress
+// counts shards of the table.
 func Rebuild(ctx context.Context, storage index.Reader, c *compactor.Compactor, key index.Key, progress func(done, of int)) error {
-	if err := c.RequestRebuild(ctx, key); err != nil {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	whole := context.WithoutCancel(ctx)
+	if err := c.RequestRebuild(whole, key); err != nil {
 		return err
 	}
 	for {
-		if _, err := c.Run(ctx, key.Org, key.List.Name); err != nil {
+		if _, err := c.Run(whole, key.Org, key.List.Name); err != nil {
 			return err
 		}
-		stored, err := storage.Manifest(ctx, key.Org, key.List.Name, index.RebuildManifest)
+		stored, err := storage.Manifest(whole, key.Org, key.List.Name, index.RebuildManifest)
 		if err != nil || stored == nil {
 			return err
 		}
@@ -34,4 +54,84 @@ func Rebuild(ctx context.Context, storage index.Reader, c *compactor.Compactor, 
 			return err
 		}
 	}
+}
+
+// Reindex rebuilds the lists of an organization, except those that the
+// position has already. It calls newProgress once for each list.
+func Reindex(ctx context.Context, storage index.Reader, c *compactor.Compactor, org value.ID, lists []*index.List,
+	position *ReindexPosition, newProgress func() (progress func(done, of int)),
+) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrentRebuilds)
+	for _, list := range lists {
+		progress := newProgress()
+		if position.done(org, list.Name) {
+			progress(1, 1)
+			continue
+		}
+		group.Go(func() error {
+			if err := Rebuild(ctx, storage, c, index.Key{Org: org, List: list}, progress); err != nil {
+				return fmt.Errorf("reindex %s of organization %s: %w", list.Name, org, err)
+			}
+			progress(1, 1)
+			return position.Save(org, list.Name)
+		})
+	}
+	return group.Wait()
+}
+
+// ReindexPosition is how far a run has come, by organizations in the order of
+// their IDs. It is safe for concurrent use.
+type ReindexPosition struct {
+	Checkpoint
+
+	mu    sync.Mutex
+	state reindexState
+}
+
+type reindexState struct {
+	Fingerprint    string    `json:"fingerprint"` // of what is reindexed where
+	Started        time.Time `json:"started"`
+	OrganizationID value.ID  `json:"organizationId"` // the last begun; those before it are done
+	Lists          []string  `json:"lists"`          // its lists that are done
+}
+
+// OpenReindexPosition returns the position of an earlier, interrupted run of
+// the same command, or that of a new run.
+func OpenReindexPosition(dataDir, fingerprint string, now time.Time) (*ReindexPosition, error) {
+	p := &ReindexPosition{
+		Checkpoint: Checkpoint(filepath.Join(dataDir, "reindex-"+fingerprint[:16]+".json")),
+		state:      reindexState{Fingerprint: fingerprint, Started: now},
+	}
+	stored := p.state
+	if err := p.Load(&stored); err != nil {
+		return nil, err
+	}
+	if stored.Fingerprint == fingerprint && now.Sub(stored.Started) < maxPositionAge {
+		p.state = stored
+	}
+	return p, nil
+}
+
+// Resumed returns the organization at which an earlier run was interrupted.
+func (p *ReindexPosition) Resumed() (org value.ID, ok bool) {
+	return p.state.OrganizationID, !p.state.OrganizationID.IsZero()
+}
+
+func (p *ReindexPosition) done(org value.ID, list string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	order := slices.Compare(org[:], p.state.OrganizationID[:])
+	return order < 0 || order == 0 && slices.Contains(p.state.Lists, list)
+}
+
+// Save records that a list is done.
+func (p *ReindexPosition) Save(org value.ID, list string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if org != p.state.OrganizationID {
+		p.state.OrganizationID, p.state.Lists = org, nil
+	}
+	p.state.Lists = append(p.state.Lists, list)
+	return p.Checkpoint.Save(p.state)
 }

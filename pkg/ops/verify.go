@@ -1,8 +1,8 @@
-// Package ops is what the operator's commands do, apart from flags and output.
 package ops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,16 +14,15 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Difference is one document that an index and the table do not agree on. A
-// difference may be a change that is still on its way: it counts when it is
-// still there some seconds later.
+// Difference is a document on which an index and the table disagree, or a
+// wrong summary of a partition.
 type Difference struct {
 	ID    value.ID
 	Sub   uint8
-	Index int64 // revision, 0 where there is none
+	Index int64 // revision there, 0 for none
 	Table int64 // likewise; with equal revisions the values differ
-	// Partition is the partition of the list whose count is wrong; the other
-	// fields are zero then.
+	// Partition is the number of the partition whose summary is wrong, with all
+	// other fields zero.
 	Partition int32
 }
 
@@ -42,13 +41,67 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: revision %d in the index, %d in the table", d.ID, d.Index, d.Table)
 }
 
+// Verifier compares indexes with the table, several times: a difference may
+// only be a change on its way to the index.
+type Verifier struct {
+	Waits []time.Duration // before each further comparison
+	Pause func(context.Context, time.Duration) error
+}
+
+// Verify returns the differences of a list that every comparison finds, in the
+// order of their IDs. An index that cannot be read may have changed meanwhile,
+// and is read again too.
+func (v Verifier) Verify(ctx context.Context, storage index.Reader, org value.ID, list *index.List) ([]Difference, error) {
+	differences, err := Verify(ctx, storage, org, list, time.Now())
+	compared := err == nil
+	for _, wait := range v.Waits {
+		if err == nil && len(differences) == 0 {
+			return nil, nil
+		}
+		if err := v.Pause(ctx, wait); err != nil {
+			return nil, err
+		}
+		var now []Difference
+		switch now, err = Verify(ctx, storage, org, list, time.Now()); {
+		case err == nil && compared:
+			differences = persisting(differences, now)
+		case err == nil:
+			differences, compared = now, true
+		}
+	}
+	slices.SortFunc(differences, func(a, b Difference) int {
+		return cmp.Or(bytes.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Sub, b.Sub), cmp.Compare(a.Partition, b.Partition))
+	})
+	return differences, err
+}
+
+// persisting returns the differences of now that were there before, too, and
+// in which the index has not reached the table's revision of that time.
+func persisting(before, now []Difference) (rest []Difference) {
+	type key struct {
+		documentKey
+		partition int32
+	}
+	keyOf := func(d Difference) key { return key{documentKey{d.ID, d.Sub}, d.Partition} }
+	found := make(map[key]Difference, len(now))
+	for _, d := range now {
+		found[keyOf(d)] = d
+	}
+	for _, was := range before {
+		if is, still := found[keyOf(was)]; still && (is.Index == was.Index || is.Index < was.Table) {
+			rest = append(rest, is)
+		}
+	}
+	return rest
+}
+
 type documentKey struct {
 	id  value.ID
 	sub uint8
 }
 
-// Verify compares the index of an organization's list with the table. It holds
-// the whole index in memory, as documents. The differences are in no order.
+// Verify compares the index of an organization's list with the table once. It
+// holds all documents of the index in memory. The differences are unordered.
 func Verify(ctx context.Context, storage index.Reader, org value.ID, list *index.List, now time.Time) ([]Difference, error) {
 	indexed, differences, err := documents(ctx, index.Index{Key: index.Key{Org: org, List: list}, Reader: storage})
 	if err != nil {
@@ -69,14 +122,14 @@ func Verify(ctx context.Context, storage index.Reader, org value.ID, list *index
 		}
 	}
 	for key, d := range indexed {
-		if !list.ExpiredDocument(&d, now) { // those are soon dropped
+		if !list.ExpiredDocument(&d, now) { // the Compactor will drop it
 			differences = append(differences, Difference{ID: key.id, Sub: key.sub, Index: d.Revision})
 		}
 	}
 	return differences, nil
 }
 
-// compare removes the table's document from those indexed.
+// compare removes the table's document from the indexed ones.
 func compare(indexed map[documentKey]columnar.Document, d *columnar.Document) (Difference, bool) {
 	key := documentKey{d.ID, d.Sub}
 	in, ok := indexed[key]
@@ -90,7 +143,8 @@ func compare(indexed map[documentKey]columnar.Document, d *columnar.Document) (D
 	return difference, !same
 }
 
-// documents reads all documents of an index, and which summaries are wrong.
+// documents reads all documents of an index, and checks the summaries of its
+// sealed partitions.
 func documents(ctx context.Context, x index.Index) (found map[documentKey]columnar.Document, wrong []Difference, err error) {
 	m, _, err := x.Load(ctx)
 	if err != nil {
@@ -131,8 +185,7 @@ func equal(a, b columnar.Summary) bool {
 	return a.Count == b.Count && a.Visible == b.Visible && slices.Equal(a.Times, b.Times)
 }
 
-// keepNewest keeps the document that counts, by the rules of
-// [columnar.View.Apply].
+// keepNewest keeps the document that [columnar.View.Apply] would keep.
 func keepNewest(found map[documentKey]columnar.Document, d columnar.Document) {
 	key := documentKey{d.ID, d.Sub}
 	known, ok := found[key]

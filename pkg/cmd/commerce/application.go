@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -18,35 +16,8 @@ func newApplicationCommand() *cobra.Command {
 	return cmd
 }
 
-// ownerTarget says which organization of which table a command is about, by
-// its flags.
-type ownerTarget struct {
-	tableTarget
-	organization string
-}
-
-func (t *ownerTarget) flags(cmd *cobra.Command) {
-	t.tableTarget.flags(cmd)
-	cmd.Flags().StringVar(&t.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
-}
-
-func (t *ownerTarget) open(ctx context.Context) (*dynamo.Table, value.ID, error) {
-	table, file, err := t.connect(ctx)
-	if err != nil {
-		return nil, value.ID{}, err
-	}
-	if t.organization == "" && file != nil {
-		t.organization = file.OrganizationID
-	}
-	org, err := value.ParseID(t.organization)
-	if err != nil {
-		return nil, value.ID{}, fmt.Errorf("--organization %w", err)
-	}
-	return table, org, nil
-}
-
 func newApplicationSetCommand() *cobra.Command {
-	var target ownerTarget
+	var t target
 	var rateLimit int
 	cmd := &cobra.Command{
 		Use: "set ID --rate-limit N", Short: "Set an application's rate limit, requests per 60 s", Args: cobra.ExactArgs(1),
@@ -55,7 +26,7 @@ func newApplicationSetCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("ID %w", err)
 			}
-			table, org, err := target.open(cmd.Context())
+			table, org, err := t.openOrganization(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -72,7 +43,8 @@ func newApplicationSetCommand() *cobra.Command {
 			return nil
 		},
 	}
-	target.flags(cmd)
+	t.tableFlags(cmd)
+	cmd.Flags().StringVar(&t.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
 	cmd.Flags().IntVar(&rateLimit, "rate-limit", 0, fmt.Sprintf("1 to %d (required)", account.MaxRateLimit))
 	if err := cmd.MarkFlagRequired("rate-limit"); err != nil {
 		panic(err) // the flag is declared above

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -65,7 +66,7 @@ func (s *service) sendTo(t *testing.T, queueURL, body string) {
 // messages is how many messages a queue has, those in flight included.
 func (s *service) messages(t *testing.T, queueURL string) int {
 	t.Helper()
-	attributes, err := queueAttributes(t.Context(), s.sqs(t), queueURL)
+	attributes, err := ops.QueueAttributes(t.Context(), s.sqs(t), queueURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 // table is the service's own table.
 func (s *service) table(t *testing.T) (*dynamo.Table, value.ID) {
 	t.Helper()
-	target := ownerTarget{tableTarget: tableTarget{data: s.data}, organization: s.OrganizationID}
-	table, org, err := target.open(t.Context())
+	local := target{data: s.data, organization: s.OrganizationID}
+	table, org, err := local.openOrganization(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

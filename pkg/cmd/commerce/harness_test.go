@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -76,7 +77,7 @@ func (q *queues) create(t testing.TB, name string) string {
 func (q *queues) redriving(t testing.TB, name, dlq string) string {
 	t.Helper()
 	ctx := context.Background()
-	attributes, err := queueAttributes(ctx, q.client, dlq)
+	attributes, err := ops.QueueAttributes(ctx, q.client, dlq)
 	if err != nil {
 		t.Fatal(err)
 	}

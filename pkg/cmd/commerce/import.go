@@ -1,38 +1,32 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
-	"github.com/schollz/progressbar/v3"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // importCommand is one run of commerce import.
 type importCommand struct {
-	target       queueTarget
-	format       string
-	kind         string
-	organization string
-	sites        []string
-	statePath    string
-	events       bool
+	target
+	format, kind, statePath string
+	sites                   []string
+	events                  bool
 
 	organizationID value.ID
 	siteIDs        []value.ID
@@ -51,18 +45,18 @@ func newImportCommand() *cobra.Command {
   northwind  the directory of the Northwind sample database's CSV files
   shopify    Shopify's product export, one product per variant
 
-The path - is the standard input (jsonl, csv). Records are checked before they
-are sent; what is wrong is listed by file and line, the rest is sent, and the
-exit code is 1. An interrupted import goes on after the last batch that the
-queue has taken when the same command is given again. Records are stored
-without events unless --events is given. Give records a version where a file
-holds several states of the same one: the queue does not keep their order.`,
+The path - is the standard input (jsonl, csv). Import checks records before it
+sends them. It lists wrong ones by file and line, sends the others, and exits
+with 1. The same command resumes an interrupted import after the last batch that
+the queue accepted. Records are stored without events unless --events is given.
+If a file holds several states of one record, give them versions: the queue does
+not keep their order.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	c.target.flags(cmd)
+	c.queueFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.format, "format", "", "jsonl, csv, northwind or shopify (default: by the paths)")
 	f.StringVar(&c.kind, "kind", "", "kind of every record: product, category, order, customer or invoice")
@@ -78,35 +72,41 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 	if err != nil {
 		return err
 	}
-	client, err := c.target.resolve(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
+	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {
 		return err
 	}
 	if err := c.parseIDs(); err != nil {
 		return err
 	}
-	position, err := c.position(source)
+	checkpoint, state, err := c.resume(source)
 	if err != nil {
 		return err
 	}
-	if position.state.Rows > 0 {
-		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", position.state.Rows)
+	if state.Rows > 0 {
+		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", state.Rows)
 	}
-	bar := newImportBar(source, errOut)
-	sender := &queueSender{api: client, queueURL: c.target.queueURL, group: c.organizationID.String(), pause: pause.For}
+	bar := newBar(errOut, "importing", cmp.Or(source.Size(), -1), progressbar.OptionShowBytes(true))
+	sender := &batchSender{sqsqueue.New(client, c.queueURL), c.queueURL, c.organizationID.String()}
 	summary, err := importer.Run(ctx, source.Records(), c.organizationID, sender, importer.Config{
-		Events: c.events, Sites: c.siteIDs, Skip: position.state.Rows,
+		Events: c.events, Sites: c.siteIDs, Skip: state.Rows,
 		Acknowledged: func(rows int) error {
-			bar.move(rows)
-			return position.save(rows)
+			bar.Describe(fmt.Sprintf("%d rows", rows))
+			_ = bar.Set64(source.Read())
+			state.Rows = rows
+			return checkpoint.Save(state)
 		},
 	})
-	bar.end()
+	_ = bar.Finish()
 	printSummary(out, summary)
 	if err != nil {
-		return position.explain(err)
+		err = unlessInterrupted(err)
+		if checkpoint == "" || state.Rows == 0 {
+			return err
+		}
+		return fmt.Errorf("%w; give the same command again to go on after row %d", err, state.Rows)
 	}
-	if err := position.remove(); err != nil {
+	if err := checkpoint.Remove(); err != nil {
 		return err
 	}
 	if summary.Refused > 0 {
@@ -150,7 +150,7 @@ func guessFormat(paths []string) (importer.Format, error) {
 
 func (c *importCommand) parseIDs() error {
 	if c.organization == "" {
-		file, err := runner.ReadInfo(c.target.data)
+		file, err := runner.ReadInfo(c.data)
 		if err != nil {
 			return fmt.Errorf("--organization is required: %w", err)
 		}
@@ -171,54 +171,49 @@ func (c *importCommand) parseIDs() error {
 	return nil
 }
 
-// importPosition keeps how far the import has come; without a path it keeps
-// nothing.
-type importPosition struct {
-	path  string
-	state importer.State
+// importState is the checkpoint of an import.
+type importState struct {
+	Fingerprint string `json:"fingerprint"`
+	Rows        int    `json:"rows"` // of the source that are done
 }
 
-// position finds what an earlier run of the same import has done: the same
-// files, for the same owner, into the same queue, in the same way.
-func (c *importCommand) position(source *importer.Source) (*importPosition, error) {
+// resume returns the checkpoint of an interrupted run of the same import: of the
+// same files, for the same owner, into the same queue, in the same way. The
+// standard input has none.
+func (c *importCommand) resume(source *importer.Source) (checkpoint ops.Checkpoint, state importState, err error) {
 	content, err := source.Fingerprint()
 	if err != nil || content == "" {
-		return &importPosition{}, err
+		return "", state, err
 	}
-	h := sha256.New()
-	fmt.Fprintln(h, content, c.organizationID, c.siteIDs, c.events, c.target.queueURL)
-	fingerprint := hex.EncodeToString(h.Sum(nil))
+	fresh := importState{Fingerprint: ops.Fingerprint(content, c.organizationID, c.siteIDs, c.events, c.queueURL)}
 	path := c.statePath
 	if path == "" {
-		path = filepath.Join(c.target.data, "import-"+fingerprint[:16]+".json")
+		path = filepath.Join(c.data, "import-"+fresh.Fingerprint[:16]+".json")
 	}
-	state, err := importer.LoadState(path, fingerprint)
-	return &importPosition{path: path, state: state}, err
+	checkpoint, state = ops.Checkpoint(path), fresh
+	if err := checkpoint.Load(&state); err != nil || state.Fingerprint != fresh.Fingerprint {
+		return checkpoint, fresh, err
+	}
+	return checkpoint, state, nil
 }
 
-func (p *importPosition) save(rows int) error {
-	if p.path == "" {
-		return nil
-	}
-	p.state.Rows = rows
-	return p.state.Save(p.path)
+// batchSender sends batches to one queue, in message groups by organization, so
+// that one tenant's import does not delay another's changes.
+type batchSender struct {
+	queue      *sqsqueue.Queue
+	url, group string
 }
 
-func (p *importPosition) remove() error {
-	if p.path == "" {
-		return nil
+// Send implements [importer.Sender].
+func (s *batchSender) Send(ctx context.Context, batch importer.Batch) error {
+	messages := make([]sqsqueue.Message, len(batch.Messages))
+	for i, body := range batch.Messages {
+		messages[i] = sqsqueue.Message{Body: string(body), Group: s.group}
 	}
-	return importer.RemoveState(p.path)
-}
-
-func (p *importPosition) explain(err error) error {
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+	if err := s.queue.Send(ctx, messages...); err != nil {
+		return fmt.Errorf("queue %s: %w", s.url, err)
 	}
-	if p.path == "" || p.state.Rows == 0 {
-		return err
-	}
-	return fmt.Errorf("%w; give the same command again to go on after row %d", err, p.state.Rows)
+	return nil
 }
 
 func printSummary(out io.Writer, s importer.Summary) {
@@ -235,46 +230,5 @@ func printSummary(out io.Writer, s importer.Summary) {
 	}
 	if more := s.Refused - len(s.Rejected); more > 0 {
 		fmt.Fprintf(out, "  and %d more\n", more)
-	}
-}
-
-// importBar shows how much of the files is read, on a terminal only.
-type importBar struct {
-	bar    *progressbar.ProgressBar
-	source *importer.Source
-}
-
-func newImportBar(source *importer.Source, errOut io.Writer) *importBar {
-	if !isTerminal(errOut) {
-		return &importBar{}
-	}
-	size := source.Size()
-	if size == 0 {
-		size = -1
-	}
-	return &importBar{source: source, bar: progressbar.NewOptions64(size,
-		progressbar.OptionSetWriter(errOut), progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetDescription("importing"))}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// move is called after each batch. A bar that cannot be drawn is no reason to
-// stop an import.
-func (b *importBar) move(rows int) {
-	if b.bar == nil {
-		return
-	}
-	b.bar.Describe(fmt.Sprintf("%d rows", rows))
-	_ = b.bar.Set64(b.source.Read())
-}
-
-func (b *importBar) end() {
-	if b.bar != nil {
-		_ = b.bar.Finish()
 	}
 }

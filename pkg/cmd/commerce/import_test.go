@@ -15,15 +15,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
-	"github.com/google/go-cmp/cmp"
 )
 
 // writeProducts writes n products as JSON Lines, each of about 2 KiB, and
@@ -109,7 +109,7 @@ func TestImportStartsOverWhenTheFileHasChanged(t *testing.T) {
 	q := newQueues(t)
 	path := writeProducts(t, 3)
 	state := filepath.Join(t.TempDir(), "state.json")
-	if err := (importer.State{Fingerprint: "another import", Rows: 2}).Save(state); err != nil {
+	if err := ops.Checkpoint(state).Save(importState{Fingerprint: "another import", Rows: 2}); err != nil {
 		t.Fatal(err)
 	}
 	stdout, _, err := runCommand(t.Context(), "import", "--data", q.data, "--state", state, path)
@@ -155,53 +155,74 @@ func TestImportOfTheSamples(t *testing.T) {
 	}
 }
 
-// scriptedQueue answers batches with what the test says.
+// scriptedQueue is an SQS endpoint whose answers to batches a test writes: of
+// each call, which entry fails and whether by the sender's fault.
 type scriptedQueue struct {
-	answers []*sqs.SendMessageBatchOutput
-	ids     [][]string // of the entries of each call
+	failures []map[string]bool // entry ID to SenderFault
+	ids      [][]string        // of the entries of each call
 }
 
-func (q *scriptedQueue) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+// ServeHTTP implements [http.Handler] with SQS's JSON protocol.
+func (q *scriptedQueue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	type entry struct {
+		ID string `json:"Id"`
+	}
+	var in struct{ Entries []entry }
+	if err := json.UnmarshalRead(r.Body, &in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	var ids []string
 	for _, e := range in.Entries {
-		ids = append(ids, aws.ToString(e.Id))
+		ids = append(ids, e.ID)
 	}
 	q.ids = append(q.ids, ids)
-	if len(q.ids) > len(q.answers) {
-		return &sqs.SendMessageBatchOutput{}, nil
+	type failure struct {
+		ID            string `json:"Id"`
+		SenderFault   bool
+		Code, Message string
 	}
-	return q.answers[len(q.ids)-1], nil
-}
-
-func failedEntry(id string, sender bool) *sqs.SendMessageBatchOutput {
-	return &sqs.SendMessageBatchOutput{Failed: []types.BatchResultErrorEntry{{
-		Id: aws.String(id), SenderFault: sender, Code: aws.String("Code"), Message: aws.String("why"),
-	}}}
+	failed := []failure{}
+	if len(q.ids) <= len(q.failures) {
+		for id, sender := range q.failures[len(q.ids)-1] {
+			failed = append(failed, failure{id, sender, "Code", "why"})
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	json.MarshalWrite(w, map[string]any{"Successful": []entry{}, "Failed": failed})
 }
 
 func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 	t.Parallel()
-	busy := failedEntry("1", false)
-	for _, c := range []struct {
-		name    string
-		answers []*sqs.SendMessageBatchOutput
-		calls   [][]string
-		fails   string
+	busy, refused := map[string]bool{"1": false}, map[string]bool{"0": true}
+	for name, c := range map[string]struct {
+		failures []map[string]bool
+		calls    [][]string
+		fails    string
 	}{
-		{"all taken", nil, [][]string{{"0", "1"}}, ""},
-		{"one too many", []*sqs.SendMessageBatchOutput{busy}, [][]string{{"0", "1"}, {"1"}}, ""},
-		{"one refused", []*sqs.SendMessageBatchOutput{failedEntry("0", true)}, [][]string{{"0", "1"}}, "refused: Code: why"},
-		{"never", []*sqs.SendMessageBatchOutput{busy, busy, busy, busy, busy}, [][]string{{"0", "1"}, {"1"}, {"1"}, {"1"}, {"1"}}, "Code: why"},
+		"all taken":    {nil, [][]string{{"0", "1"}}, ""},
+		"one too many": {[]map[string]bool{busy}, [][]string{{"0", "1"}, {"1"}}, ""},
+		"one refused":  {[]map[string]bool{refused}, [][]string{{"0", "1"}}, "queue q: send messages: Code: why"},
+		"never":        {[]map[string]bool{busy, busy, busy, busy, busy}, [][]string{{"0", "1"}, {"1"}, {"1"}, {"1"}, {"1"}}, "Code"},
 	} {
-		api := &scriptedQueue{answers: c.answers}
-		sender := &queueSender{api: api, queueURL: "q", group: "g", pause: func(context.Context, time.Duration) error { return nil }}
-		err := sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
-		if diff := cmp.Diff(c.calls, api.ids); diff != "" {
-			t.Errorf("%s: entries of each call (-want +got):\n%s", c.name, diff)
-		}
-		if got := fmt.Sprint(err); (c.fails == "") != (err == nil) || !strings.Contains(got, c.fails) {
-			t.Errorf("%s: got error %v, want %q", c.name, err, c.fails)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			queue := &scriptedQueue{failures: c.failures}
+			server := httptest.NewServer(queue)
+			defer server.Close()
+			client, err := newSQSClient(t.Context(), server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sender := &batchSender{sqsqueue.New(client, "q"), "q", "g"}
+			err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
+			if diff := cmp.Diff(c.calls, queue.ids); diff != "" {
+				t.Errorf("entries of each call (-want +got):\n%s", diff)
+			}
+			if got := fmt.Sprint(err); (c.fails == "") != (err == nil) || !strings.Contains(got, c.fails) {
+				t.Errorf("got error %v, want %q", err, c.fails)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,8 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
-// imports records, receives webhooks, makes the index of lists again and
-// compares it with the table, moves messages back from the dead-letter queues,
-// and does again what was parked or refused.
+// imports records, receives webhooks, rebuilds and verifies the index of lists,
+// and shows, redrives and replays what waits in dead letter queues and the park.
+// The work itself is in package ops and the local packages; this one has the
+// flags, the output and the exit codes.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal is not caught any more and ends the process at once.
+	// A second signal is not caught and ends the process at once.
 	context.AfterFunc(ctx, stop)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()
@@ -27,7 +28,13 @@ func main() {
 	}
 }
 
-// exitError is an error with an exit code of its own.
+// Exit codes of the commands that compare or look, as those of diff.
+const (
+	exitFound   = 1
+	exitTrouble = 2
+)
+
+// exitError is an error with its own exit code.
 type exitError struct {
 	code int
 	error
@@ -35,8 +42,32 @@ type exitError struct {
 
 func (e *exitError) Unwrap() error { return e.error }
 
-// exitCode is 1 for an error that names none. The end of a command that runs
-// until it is interrupted is no error.
+// trouble makes an error exit with exitTrouble.
+func trouble(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitTrouble, unlessInterrupted(err)}
+}
+
+// exitTroubleOnUsage makes wrong arguments and flags exit with exitTrouble, of
+// a command without arguments.
+func exitTroubleOnUsage(cmd *cobra.Command) {
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return trouble(cobra.NoArgs(cmd, args)) }
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
+}
+
+// unlessInterrupted replaces the error of an interrupt. For a command that ends
+// by itself an interrupt is a failure.
+func unlessInterrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// exitCode returns 1 for an error without its own code. A command that runs
+// until it is interrupted ends with 0.
 func exitCode(err error) int {
 	if own := (*exitError)(nil); errors.As(err, &own) {
 		return own.code

@@ -22,6 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/compactor"
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -190,8 +191,8 @@ func TestReindexGoesOnWhereItWasInterrupted(t *testing.T) {
 		a, b := twoOrganizations()
 		s.store(t, a, 1)
 		s.store(t, b, 1)
-		target := &listsTarget{tableTarget: tableTarget{data: s.data}, organization: c.organization}
-		interrupted, err := openReindexPosition(target, s.info.OrganizationID, time.Now().Add(-c.age))
+		lists := &listsTarget{target: target{data: s.data, organization: c.organization}}
+		interrupted, err := lists.position(s.info.OrganizationID, time.Now().Add(-c.age))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +200,7 @@ func TestReindexGoesOnWhereItWasInterrupted(t *testing.T) {
 			org  value.ID
 			list string
 		}{{a, "products"}, {b, "orders"}} {
-			if err := interrupted.save(done.org, done.list); err != nil {
+			if err := interrupted.Save(done.org, done.list); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -228,11 +229,11 @@ func TestReindexRefusesAPositionThatItCannotRead(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	s.store(t, value.NewID(), 1)
-	p, err := openReindexPosition(&listsTarget{tableTarget: tableTarget{data: s.data}}, s.info.OrganizationID, time.Now())
+	p, err := (&listsTarget{target: target{data: s.data}}).position(s.info.OrganizationID, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.path, []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(string(p.Checkpoint), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, stderr, err := runCommand(t.Context(), "reindex", "--data", s.data)
@@ -251,7 +252,7 @@ func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.
 	products := lists.Named("products")
 	ctx, interrupt := context.WithCancel(t.Context())
 	told := 0
-	err := rebuild(ctx, s.table, m, org, products, func(int, int) {
+	err := ops.Rebuild(ctx, s.table, m, index.Key{Org: org, List: products}, func(int, int) {
 		told++
 		interrupt()
 	})
@@ -268,13 +269,13 @@ func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.
 	if _, err := s.table.EndJob(t.Context(), job, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := rebuild(t.Context(), s.table, m, org, products, func(int, int) {}); err != nil {
+	if err := ops.Rebuild(t.Context(), s.table, m, index.Key{Org: org, List: products}, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.indexed(t, org); !slices.Equal(got, []string{"products"}) {
 		t.Errorf("indexed %v, want products", got)
 	}
-	if err := rebuild(ctx, s.table, m, org, products, func(int, int) {}); !errors.Is(err, context.Canceled) {
+	if err := ops.Rebuild(ctx, s.table, m, index.Key{Org: org, List: products}, func(int, int) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the interruption: got %v, want no rebuild begun", err)
 	}
 }

@@ -6,63 +6,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/ops"
 )
 
 // rejectsCommand is one run of commerce rejects.
 type rejectsCommand struct {
-	target                     queueTarget
-	dlqURL                     string
-	organization, kind, reason string
-	show, limit                int
-	replay, json               bool
+	target
+	filter       ops.RejectFilter
+	show, limit  int
+	replay, json bool
 }
 
 func newRejectsCommand() *cobra.Command {
 	c := &rejectsCommand{}
 	cmd := &cobra.Command{
 		Use: "rejects", Short: "Count, show and send back refused records", Args: cobra.NoArgs,
-		Long: `Rejects looks into the dead letter queue of the records queue, where each record
-that was refused waits in a message of its own. It counts them by organization,
-kind, reason and field; --show prints some of them, with what is wrong. --replay
-sends them to the records queue once more, where they are applied as if they had
-come now; what is refused again comes back. A record without a version so
-replaces whatever was stored since. Messages that do not hold a single record
-are counted as what they are and never sent; commerce redrive records moves
-everything.
+		Long: `Rejects looks into the dead letter queue of the records queue. Each message there
+holds one refused record. The command counts them by organization, kind, reason
+and field; --show prints some of them, with what is wrong. --replay sends them
+to the records queue again, where they are applied as new records. A record
+without a version therefore replaces anything stored since. Records that are
+refused again come back. Messages that do not hold a single record are counted
+as such and never sent; commerce redrive records moves all messages.
 
-Looking takes nothing out. SQS has no other way to look than to receive, so
-messages are hidden from others meanwhile, and for 5 minutes when the command is
-killed; their receive count rises, from which nothing follows in a queue without
-a redrive policy. A queue with one is refused. The dead letter queue is the one
-of the records queue's redrive policy, unless --dlq-url names another. It keeps
-a record for 14 days.`,
+Counting and showing take nothing out. SQS shows a message only to a receiver,
+so other receivers do not see the messages meanwhile, or for 5 minutes when the
+command is killed. Their receive count rises, which has no effect in a queue
+without a redrive policy; the command refuses a queue that has one. The redrive
+policy of the records queue names the dead letter queue, unless --dlq-url does.
+The queue keeps a record for 14 days.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return unlessInterrupted(c.run(cmd.Context(), cmd.OutOrStdout()))
 		},
 	}
-	c.target.flags(cmd)
+	c.deadLetterFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&c.dlqURL, "dlq-url", "", "URL of the dead letter queue (default: by the redrive policy)")
-	flags.StringVar(&c.organization, "organization", "", "those of one organization, a UUID")
-	flags.StringVar(&c.kind, "kind", "", "those of one kind, such as product")
-	flags.StringVar(&c.reason, "reason", "", "those refused for one reason, such as validation_failed")
+	flags.StringVar(&c.filter.OrganizationID, "organization", "", "those of one organization, a UUID")
+	flags.StringVar(&c.filter.Kind, "kind", "", "those of one kind, such as product")
+	flags.StringVar(&c.filter.Reason, "reason", "", "those refused for one reason, such as validation_failed")
 	flags.IntVar(&c.show, "show", 0, "print so many records")
 	flags.BoolVar(&c.replay, "replay", false, "send the records to the records queue again")
-	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to send (default: all, of %d messages at most)", passMost))
+	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to send (default: all, of %d messages at most)", ops.MaxScan))
 	flags.BoolVar(&c.json, "json", false, "print JSON: one object of counts, or one of each record a line")
 	cmd.MarkFlagsMutuallyExclusive("show", "replay")
 	cmd.MarkFlagsMutuallyExclusive("json", "replay")
@@ -76,153 +68,58 @@ func (c *rejectsCommand) run(ctx context.Context, out io.Writer) error {
 	case c.limit > 0 && !c.replay:
 		return errors.New("--limit goes with --replay")
 	}
-	client, err := c.target.resolve(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
+	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {
 		return err
 	}
-	dead, err := c.deadLetters(ctx, client)
-	if err != nil {
-		return err
+	if c.dlqURL == "" {
+		arn, err := c.deadLetterARN(ctx, client)
+		if err != nil {
+			return err
+		}
+		if c.dlqURL, err = ops.QueueURLOfARN(ctx, client, arn); err != nil {
+			return err
+		}
 	}
-	p := &pass{client: client, queueURL: dead, workers: passWorkers}
+	scan := ops.NewQueueScan(client, c.dlqURL, max(c.limit, c.show))
 	switch {
 	case c.replay:
-		return c.send(ctx, p, out)
+		return c.send(ctx, scan, &ops.Resend{Client: client, QueueURL: c.queueURL, Filter: c.filter}, out)
 	case c.show > 0:
-		return c.print(ctx, p, out)
+		return ops.ShowRejects(ctx, scan, c.filter, func(r *ops.Reject) error { return c.print(out, r) })
 	}
-	return c.count(ctx, p, out)
+	return c.count(ctx, scan, out)
 }
 
-func (c *rejectsCommand) deadLetters(ctx context.Context, client *sqs.Client) (string, error) {
-	if c.dlqURL != "" {
-		return c.dlqURL, nil
-	}
-	arn, _, err := (&redriveCommand{target: c.target}).queues(ctx, client)
+func (c *rejectsCommand) count(ctx context.Context, scan *ops.QueueScan, out io.Writer) error {
+	counts, err := ops.CountRejects(ctx, scan, c.filter)
 	if err != nil {
-		return "", err
-	}
-	return queueOfARN(ctx, client, arn)
-}
-
-// What the message of a dead letter queue holds.
-const (
-	oneRecord   = "record"
-	manyRecords = "many records"
-	noRecord    = "no record"
-	notJSON     = "not JSON"
-)
-
-// reject is a message of the dead letter queue, as far as it tells what it is.
-type reject struct {
-	received
-	sqsqueue.Rejection
-	holds                  string
-	organization, kind, id string // "" where the message does not say
-}
-
-// tooOften is the reason of a message that was not refused: SQS moved it,
-// after the last of its receives had ended without success.
-const tooOften = "received too often"
-
-func newReject(m received) *reject {
-	r := &reject{received: m, Rejection: sqsqueue.RejectionOf(m.attributes), holds: oneRecord}
-	if r.Reason == "" && m.source != "" {
-		r.Reason = tooOften
-	}
-	var envelope struct {
-		OrganizationID jsontext.Value `json:"organizationId"`
-		Kind           jsontext.Value `json:"kind"`
-		Record         jsontext.Value `json:"record"`
-		Records        jsontext.Value `json:"records"`
-	}
-	switch body := []byte(m.body); {
-	case !jsontext.Value(body).IsValid(lenient()...):
-		r.holds = notJSON
-	case json.Unmarshal(body, &envelope, lenient()...) != nil:
-		r.holds = noRecord
-	case envelope.Records != nil:
-		r.holds = manyRecords
-	}
-	r.organization, r.kind = plain(envelope.OrganizationID), plain(envelope.Kind)
-	var record struct {
-		ID jsontext.Value `json:"id"`
-	}
-	if json.Unmarshal(envelope.Record, &record, lenient()...) == nil {
-		r.id = plain(record.ID)
-	}
-	return r
-}
-
-// lenient reads what a strict reader has refused.
-func lenient() []json.Options {
-	return []json.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-}
-
-// plain is the text of a JSON string, and any other value as it is, cut to
-// the length of an identifier.
-func plain(v jsontext.Value) string {
-	const most = 64
-	var text string
-	if v.Kind() != '"' || json.Unmarshal(v, &text, lenient()...) != nil {
-		text = string(v)
-	}
-	return cut(text, most)
-}
-
-// wanted tells whether a message is one of those that were asked for.
-func (c *rejectsCommand) wanted(r *reject) bool {
-	return (c.organization == "" || strings.EqualFold(c.organization, r.organization)) &&
-		(c.kind == "" || c.kind == r.kind) && (c.reason == "" || c.reason == r.Reason)
-}
-
-// rejectGroup is what refused records are counted by.
-type rejectGroup struct{ holds, organization, kind, reason, field string }
-
-func (g rejectGroup) compare(other rejectGroup) int {
-	return cmp.Or(strings.Compare(g.organization, other.organization), strings.Compare(g.kind, other.kind),
-		strings.Compare(g.reason, other.reason), strings.Compare(g.field, other.field), strings.Compare(g.holds, other.holds))
-}
-
-func (c *rejectsCommand) count(ctx context.Context, p *pass, out io.Writer) error {
-	found := tally[rejectGroup]{other: rejectGroup{reason: "others"}}
-	position := regexp.MustCompile(`\[\d+\]`)
-	p.each = func(_ context.Context, batch []received) ([]received, error) {
-		for _, m := range batch {
-			if r := newReject(m); c.wanted(r) {
-				field := position.ReplaceAllLiteralString(firstLine(r.Field), "[]")
-				found.add(rejectGroup{r.holds, r.organization, r.kind, firstLine(r.Reason), field}, r.sent)
-			}
-		}
-		return nil, nil
-	}
-	if err := p.run(ctx); err != nil {
 		return err
 	}
+	groups := counts.Sorted(ops.RejectGroup.Compare)
 	if c.json {
-		return countsJSON(out, &found, !p.full())
+		_, complete := scan.Seen()
+		return writeRejectCounts(out, counts.Messages, complete, groups)
 	}
 	rows := [][]string{{"ORGANIZATION", "KIND", "REASON", "FIELD", "MESSAGES", "OLDEST"}}
-	for _, g := range found.sorted(rejectGroup.compare) {
-		kind := g.kind
-		if g.holds != oneRecord {
-			kind = "(" + g.holds + ")"
+	for _, g := range groups {
+		kind := g.Group.Kind
+		if g.Group.Holds != ops.OneRecord {
+			kind = "(" + g.Group.Holds + ")"
 		}
-		counts := found.groups[g]
-		rows = append(rows, []string{g.organization, kind, g.reason, g.field, fmt.Sprint(counts.n), timeCell(counts.oldest)})
+		rows = append(rows, []string{g.Group.OrganizationID, kind, g.Group.Reason, g.Group.Field, fmt.Sprint(g.Messages), timeCell(g.Oldest)})
 	}
 	if len(rows) > 1 {
 		if err := writeTable(out, rows); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(out, counted(found.all, "message"))
-	tellFull(out, p)
+	fmt.Fprintln(out, counted(counts.Messages, "message"))
+	printIncomplete(out, scan)
 	return nil
 }
 
-// countsJSON writes the counts as one object.
-func countsJSON(out io.Writer, found *tally[rejectGroup], complete bool) error {
+func writeRejectCounts(out io.Writer, messages int, complete bool, counts []ops.GroupCount[ops.RejectGroup]) error {
 	type group struct {
 		Holds          string    `json:"holds"`
 		OrganizationID string    `json:"organizationId"`
@@ -232,75 +129,43 @@ func countsJSON(out io.Writer, found *tally[rejectGroup], complete bool) error {
 		Messages       int       `json:"messages"`
 		Oldest         time.Time `json:"oldest"`
 	}
-	var groups []group
-	for _, g := range found.sorted(rejectGroup.compare) {
-		counts := found.groups[g]
-		groups = append(groups, group{g.holds, g.organization, g.kind, g.reason, g.field, counts.n, counts.oldest})
+	groups := make([]group, len(counts))
+	for i, c := range counts {
+		groups[i] = group{c.Group.Holds, c.Group.OrganizationID, c.Group.Kind, c.Group.Reason, c.Group.Field, c.Messages, c.Oldest}
 	}
 	return writeJSON(out, struct {
 		Messages int     `json:"messages"`
 		Complete bool    `json:"complete"` // false when there may be more
 		Groups   []group `json:"groups"`
-	}{found.all, complete, groups})
+	}{messages, complete, groups})
 }
 
-func writeJSON(out io.Writer, v any) error {
-	text, err := json.Marshal(v, lenient()...)
-	if err != nil {
-		return fmt.Errorf("write JSON: %w", err)
+func (c *rejectsCommand) print(out io.Writer, r *ops.Reject) error {
+	if c.json {
+		return writeReject(out, r)
 	}
-	_, err = out.Write(append(text, '\n'))
-	return err
-}
-
-// print shows the first records that were asked for.
-func (c *rejectsCommand) print(ctx context.Context, p *pass, out io.Writer) error {
-	shown := 0
-	p.workers = 1 // no more are hidden than it takes
-	p.each = func(_ context.Context, batch []received) ([]received, error) {
-		for _, m := range batch {
-			r := newReject(m)
-			if !c.wanted(r) || shown >= c.show {
-				continue
-			}
-			if shown++; shown == c.show {
-				p.end()
-			}
-			if err := r.print(out, c.json); err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
+	const maxBody = 2000
+	orDash := func(text string) string { return cmp.Or(text, "-") }
+	name := strings.Join([]string{orDash(r.OrganizationID), orDash(r.Kind), orDash(r.DocumentID)}, " ")
+	if r.Holds != ops.OneRecord {
+		name = "(" + r.Holds + ") " + name
 	}
-	return p.run(ctx)
-}
-
-func (r *reject) print(out io.Writer, asJSON bool) error {
-	if asJSON {
-		return r.printJSON(out)
-	}
-	const most = 2000
-	what := strings.Join([]string{orDash(r.organization), orDash(r.kind), orDash(r.id)}, " ")
-	if r.holds != oneRecord {
-		what = "(" + r.holds + ") " + what
-	}
-	wrong := r.Reason
+	problem := r.Reason
 	if r.Field != "" {
-		wrong += " " + r.Field
+		problem += " " + r.Field
 	}
-	if r.Message != "" {
-		wrong += ": " + r.Message
+	if r.Rejection.Message != "" {
+		problem += ": " + r.Rejection.Message
 	}
-	_, err := fmt.Fprintf(out, "%s  %s\n  %s\n  %s\n", timeCell(r.sent), visible(what), visible(orDash(wrong)), visible(cut(r.body, most)))
+	_, err := fmt.Fprintf(out, "%s  %s\n  %s\n  %s\n",
+		timeCell(r.SentAt), visible(name), visible(orDash(problem)), visible(ops.Shorten(r.Body, maxBody)))
 	return err
 }
 
-func orDash(text string) string { return cmp.Or(text, "-") }
-
-func (r *reject) printJSON(out io.Writer) error {
-	body := jsontext.Value(r.body)
-	if r.holds == notJSON {
-		text, err := json.Marshal(r.body, lenient()...)
+func writeReject(out io.Writer, r *ops.Reject) error {
+	body := jsontext.Value(r.Body)
+	if r.Holds == ops.NotJSON {
+		text, err := json.Marshal(r.Body, ops.LenientJSON()...)
 		if err != nil {
 			return fmt.Errorf("write JSON: %w", err)
 		}
@@ -318,92 +183,21 @@ func (r *reject) printJSON(out io.Writer) error {
 		Message         string         `json:"message"`
 		SourceMessageID string         `json:"sourceMessageId"`
 		Body            jsontext.Value `json:"body"`
-	}{r.received.id, r.sent, r.holds, r.organization, r.kind, r.id, r.Reason, r.Field, r.Message, r.SourceMessageID, body})
+	}{r.ID, r.SentAt, r.Holds, r.OrganizationID, r.Kind, r.DocumentID, r.Reason, r.Field, r.Rejection.Message, r.SourceMessageID, body})
 }
 
-// sending is one run of --replay. Its pass has one worker, so that all of a
-// batch is sent before anything more is received.
-type sending struct {
-	*rejectsCommand
-	pass *pass
-
-	left  int             // how many more may be sent
-	sent  map[string]bool // ids of the messages that were sent
-	again int             // records among them that were refused again meanwhile
-	other int             // messages that hold no single record
-}
-
-func (c *rejectsCommand) send(ctx context.Context, p *pass, out io.Writer) error {
-	if c.target.queueURL == p.queueURL {
-		return fmt.Errorf("queue %s cannot be both where refused records are and where they are sent", p.queueURL)
+func (c *rejectsCommand) send(ctx context.Context, scan *ops.QueueScan, s *ops.Resend, out io.Writer) error {
+	if s.QueueURL == c.dlqURL {
+		return fmt.Errorf("queue %s cannot be both where refused records are and where they are sent", c.dlqURL)
 	}
-	s := &sending{rejectsCommand: c, pass: p, left: c.limit, sent: map[string]bool{}}
-	if c.limit == 0 {
-		s.left = passMost
+	err := s.Run(ctx, scan)
+	fmt.Fprintf(out, "sent %s to %s\n", counted(s.Sent, "record"), s.QueueURL)
+	if s.RefusedAgain > 0 {
+		fmt.Fprintf(out, "%s came back refused\n", counted(s.RefusedAgain, "record"))
 	}
-	p.workers, p.each = 1, s.each
-	err := p.run(ctx)
-	fmt.Fprintf(out, "sent %s to %s\n", counted(len(s.sent), "record"), c.target.queueURL)
-	if s.again > 0 {
-		fmt.Fprintf(out, "%s came back refused\n", counted(s.again, "record"))
+	if s.WithoutRecord > 0 {
+		fmt.Fprintf(out, "left %s without a single record\n", counted(s.WithoutRecord, "message"))
 	}
-	if s.other > 0 {
-		fmt.Fprintf(out, "left %s without a single record\n", counted(s.other, "message"))
-	}
-	tellFull(out, p)
+	printIncomplete(out, scan)
 	return err
-}
-
-// each sends the records of a batch. What was sent is deleted; a kill between
-// the two sends it twice, which changes nothing the second time.
-func (s *sending) each(ctx context.Context, batch []received) (done []received, err error) {
-	var taken []*reject
-	for _, m := range batch {
-		if r := newReject(m); s.wanted(r) && s.take(r) {
-			taken = append(taken, r)
-		}
-	}
-	ids, errs := make([]string, len(taken)), make([]error, len(taken))
-	var group sync.WaitGroup
-	for i, r := range taken {
-		group.Go(func() { ids[i], errs[i] = s.one(ctx, r) })
-	}
-	group.Wait()
-	for i, r := range taken {
-		if errs[i] == nil {
-			s.sent[ids[i]] = true
-			done = append(done, r.received)
-		}
-	}
-	return done, errors.Join(errs...)
-}
-
-// one sends a record and returns the id of its new message.
-func (s *sending) one(ctx context.Context, r *reject) (string, error) {
-	in := &sqs.SendMessageInput{QueueUrl: &s.target.queueURL, MessageBody: &r.body}
-	if org, err := value.ParseID(r.organization); err == nil {
-		in.MessageGroupId = aws.String(org.String())
-	}
-	out, err := s.pass.client.SendMessage(ctx, in)
-	if err != nil {
-		return "", fmt.Errorf("send the record of message %s to %s: %w", r.received.id, s.target.queueURL, err)
-	}
-	return aws.ToString(out.MessageId), nil
-}
-
-// take tells whether a message is to be sent. One that this run has sent and
-// that was refused again in the meantime is not, or there would be no end.
-func (s *sending) take(r *reject) bool {
-	switch {
-	case r.holds != oneRecord:
-		s.other++
-		return false
-	case s.sent[r.SourceMessageID]:
-		s.again++
-		return false
-	}
-	if s.left--; s.left <= 0 {
-		s.pass.end()
-	}
-	return s.left >= 0
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/lists/indexer"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -57,7 +58,7 @@ func newYard(t *testing.T) *yard {
 // park makes the park as the local runner names it.
 func (q *queues) park(t testing.TB) (url string) {
 	t.Helper()
-	out, err := q.client.CreateQueue(context.Background(), &sqs.CreateQueueInput{QueueName: aws.String(localPark)})
+	out, err := q.client.CreateQueue(context.Background(), &sqs.CreateQueueInput{QueueName: aws.String(ops.ParkQueueName)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func (y *yard) replay(ctx context.Context, args ...string) (stdout string, code 
 // waiting counts the messages of a queue, those in flight apart.
 func (q *queues) waiting(t *testing.T, queueURL string) (visible, hidden int) {
 	t.Helper()
-	attributes, err := queueAttributes(t.Context(), q.client, queueURL)
+	attributes, err := ops.QueueAttributes(t.Context(), q.client, queueURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func (y *yard) parks(t *testing.T, cause string, consumers []string, records ...
 	}
 }
 
-var both = []string{dispatcherConsumer, indexerConsumer}
+var both = []string{ops.Dispatcher, ops.Indexer}
 
 // rows returns the webhook rows by the id of their object.
 func (y *yard) rows(t *testing.T) map[value.ID]*webhook.Delivery {
@@ -362,14 +363,14 @@ func TestAParkedChangeDoesNotBringBackWhatALaterOneRemoved(t *testing.T) {
 				y.change(t, say[0])
 				y.reindex(t)
 				late, last := y.change(t, say[1]), y.change(t, say[2])
-				y.parks(t, "not yet", []string{indexerConsumer}, last)
+				y.parks(t, "not yet", []string{ops.Indexer}, last)
 				if got, code := y.replay(t.Context()); code != 0 {
 					t.Fatalf("the last change: %d, %q", code, got)
 				}
 				if forgotten {
 					y.reindex(t) // which makes the index without what was removed
 				}
-				y.parks(t, "not yet", []string{indexerConsumer}, late)
+				y.parks(t, "not yet", []string{ops.Indexer}, late)
 				if got, code := y.replay(t.Context()); code != 0 || got != "replayed 1 record\n" {
 					t.Errorf("got %d, %q", code, got)
 				}
@@ -467,8 +468,8 @@ func TestReplayInAWSIsToldEverythingByFlags(t *testing.T) {
 		t.Errorf("--dry-run: got %q", got)
 	}
 	for consumer, queue := range map[string]string{
-		dispatcherConsumer: " --deliveries-queue-url " + y.file.DeliveriesQueueURL + " --slow-deliveries-queue-url " + y.file.SlowDeliveriesQueueURL,
-		indexerConsumer:    " --index-jobs-queue-url " + y.file.IndexJobsQueueURL,
+		ops.Dispatcher: " --deliveries-queue-url " + y.file.DeliveriesQueueURL + " --slow-deliveries-queue-url " + y.file.SlowDeliveriesQueueURL,
+		ops.Indexer:    " --index-jobs-queue-url " + y.file.IndexJobsQueueURL,
 	} {
 		if got := replay(park + table + queue + " --consumer " + consumer); got != "replayed 1 record\n" {
 			t.Errorf("%s: got %q", consumer, got)
@@ -489,7 +490,7 @@ func (y *yard) manyParked(t *testing.T, n int) (ids []value.ID) {
 		record.Change.NewImage["SK"] = events.NewStringAttribute(id.String())
 		record.Change.NewImage["doc"] = events.NewStringAttribute(strings.ReplaceAll(doc, was, id.String()))
 		record.Change.Keys = map[string]events.DynamoDBAttributeValue{"PK": record.Change.NewImage["PK"], "SK": record.Change.NewImage["SK"]}
-		y.parks(t, "broken", []string{dispatcherConsumer}, record)
+		y.parks(t, "broken", []string{ops.Dispatcher}, record)
 		ids = append(ids, id)
 	}
 	return ids
@@ -508,7 +509,7 @@ func (y *yard) allArrived(t *testing.T, ids []value.ID) {
 // scriptPark parks an empty stream record: park CONSUMER CAUSE.
 func scriptPark(ts *testscript.TestScript, _ bool, args []string) {
 	q := ts.Value("queues").(*queues)
-	url, err := namedQueue(context.Background(), q.client, localPark, "")
+	url, err := ops.QueueURL(context.Background(), q.client, ops.ParkQueueName)
 	ts.Check(err)
 	record := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "1"}}
 	ts.Check(sqsqueue.NewPark(sqsqueue.New(q.client, url)).Park(context.Background(), args[0], record, errors.New(args[1])))

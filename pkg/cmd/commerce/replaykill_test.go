@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -60,12 +61,12 @@ func TestAParkedChangeIsDeliveredOnceItIsReplayed(t *testing.T) {
 	})
 	after := recordImage(t, table, s.TableName, id)
 	delete(after, "silent")
-	parkURL, err := namedQueue(t.Context(), s.sqs(t), localPark, "")
+	parkURL, err := ops.QueueURL(t.Context(), s.sqs(t), ops.ParkQueueName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	park := sqsqueue.NewPark(sqsqueue.New(s.sqs(t), parkURL))
-	if err := park.Park(t.Context(), dispatcherConsumer, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
+	if err := park.Park(t.Context(), ops.Dispatcher, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
 		SequenceNumber: "1", NewImage: after,
 		Keys: map[string]events.DynamoDBAttributeValue{"PK": after["PK"], "SK": after["SK"]},
 	}}, errors.New("broken")); err != nil {

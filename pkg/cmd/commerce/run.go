@@ -19,9 +19,6 @@ import (
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
-// defaultData is the folder in which the local runner keeps its data.
-const defaultData = ".local"
-
 type runOptions struct {
 	addr, data, template, logLevel  string
 	tableServer                     string

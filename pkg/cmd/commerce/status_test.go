@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -48,7 +49,7 @@ func codeOf(err error) int {
 func TestStatusShowsWhatWaitsAndWhatToRun(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t)
-	made, err := q.client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(localPark)})
+	made, err := q.client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(ops.ParkQueueName)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -24,7 +25,7 @@ import (
 func (s *ownService) bury(t *testing.T) {
 	t.Helper()
 	dlq := strings.Replace(s.DeliveriesQueueURL, "DeliveriesQueue", "DeliveriesDLQ", 1)
-	attributes, err := queueAttributes(t.Context(), s.sqs(t), dlq)
+	attributes, err := ops.QueueAttributes(t.Context(), s.sqs(t), dlq)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,10 @@ import (
 // waiting, and returns what it prints and its exit code.
 func (s *shelf) verify(t *testing.T, meanwhile func(), args ...string) (stdout string, code int) {
 	t.Helper()
-	c := &verifyCommand{waits: []time.Duration{time.Hour, time.Hour}, pause: func(context.Context, time.Duration) error {
+	cmd := verifyCommand(ops.Verifier{Waits: []time.Duration{time.Hour, time.Hour}, Pause: func(context.Context, time.Duration) error {
 		meanwhile()
 		return nil
-	}}
-	cmd := c.command()
+	}})
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
@@ -92,35 +91,6 @@ func TestVerifyDoesNotCountWhatIsOnItsWay(t *testing.T) {
 	})
 	if code != 0 || looks != 2 {
 		t.Errorf("code %d after %d waits, want 0 after 2: %q", code, looks, got)
-	}
-}
-
-func TestADifferencePersistsUntilTheIndexComesToWhatTheTableHeld(t *testing.T) {
-	t.Parallel()
-	id, other := value.NewID(), value.NewID()
-	type d = ops.Difference
-	for name, c := range map[string]struct {
-		before, now d
-		want        bool
-	}{
-		"the same":                    {d{ID: id, Index: 5, Table: 6}, d{ID: id, Index: 5, Table: 6}, true},
-		"the table is further":        {d{ID: id, Index: 5, Table: 6}, d{ID: id, Index: 5, Table: 9}, true},
-		"the index is not far enough": {d{ID: id, Index: 5, Table: 8}, d{ID: id, Index: 6, Table: 9}, true},
-		"the index came there":        {d{ID: id, Index: 5, Table: 6}, d{ID: id, Index: 6, Table: 9}, false},
-		"never indexed":               {d{ID: id, Table: 6}, d{ID: id, Table: 7}, true},
-		"indexed, and changed again":  {d{ID: id, Table: 6}, d{ID: id, Index: 6, Table: 7}, false},
-		"not in the table":            {d{ID: id, Index: 5}, d{ID: id, Index: 5}, true},
-		"made again meanwhile":        {d{ID: id, Index: 5}, d{ID: id, Index: 6, Table: 7}, false},
-		"other values":                {d{ID: id, Index: 5, Table: 5}, d{ID: id, Index: 5, Table: 5}, true},
-		"another document":            {d{ID: id, Index: 5, Table: 6}, d{ID: other, Index: 5, Table: 6}, false},
-		"another half of it":          {d{ID: id, Index: 5, Table: 6}, d{ID: id, Sub: 1, Index: 5, Table: 6}, false},
-		"a part":                      {d{Partition: 3}, d{Partition: 3}, true},
-		"another part":                {d{Partition: 3}, d{Partition: 4}, false},
-	} {
-		got := persisting([]d{c.before}, []d{c.now})
-		if c.want != (len(got) == 1) || c.want && got[0] != c.now {
-			t.Errorf("%s: of %v found again as %v got %v, want it: %t", name, c.before, c.now, got, c.want)
-		}
 	}
 }
 

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// defaultData is the folder in which the local runner keeps its data.
+const defaultData = ".local"
+
+// target says, by flags, which table, queue and organization a command works
+// on: by default those of the local runner, otherwise those in AWS, whose
+// region and credentials come from the environment. A command declares only
+// the flags that it needs.
+type target struct {
+	data                       string
+	table                      string
+	endpoint, queueURL, dlqURL string
+	organization               string
+}
+
+func (t *target) tableFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.data, "data", defaultData, "data folder of the local runner")
+	cmd.Flags().StringVar(&t.table, "table", "", "name of a table in AWS, instead of the local runner's")
+}
+
+func (t *target) queueFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.data, "data", defaultData, "data folder of the local runner")
+	cmd.Flags().StringVar(&t.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
+	cmd.Flags().StringVar(&t.queueURL, "queue-url", "", "URL of the queue (default: the local runner's)")
+}
+
+func (t *target) deadLetterFlags(cmd *cobra.Command) {
+	t.queueFlags(cmd)
+	cmd.Flags().StringVar(&t.dlqURL, "dlq-url", "", "URL of the dead letter queue (default: by the redrive policy)")
+}
+
+// openTable returns the table, and the local runner's description of itself
+// unless the table is in AWS. There a busy table gets more retries than within
+// a request.
+func (t *target) openTable(ctx context.Context) (*dynamo.Table, *runner.Info, error) {
+	if t.table != "" {
+		const attempts = 10
+		cfg, err := awsConfig(ctx, config.WithRetryMaxAttempts(attempts))
+		if err != nil {
+			return nil, nil, err
+		}
+		return dynamo.New(dynamodb.NewFromConfig(cfg), t.table, time.Now), nil, nil
+	}
+	info, err := runner.ReadInfo(t.data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w, or name a table with --table", err)
+	}
+	client := dynamodb.NewFromConfig(runner.AWSConfig(), func(o *dynamodb.Options) { o.BaseEndpoint = &info.DynamoDBEndpoint })
+	return dynamo.New(client, info.TableName, time.Now), info, nil
+}
+
+// openOrganization returns the table and the named organization, or the local
+// runner's.
+func (t *target) openOrganization(ctx context.Context) (*dynamo.Table, value.ID, error) {
+	table, info, err := t.openTable(ctx)
+	if err != nil {
+		return nil, value.ID{}, err
+	}
+	if t.organization == "" && info != nil {
+		t.organization = info.OrganizationID
+	}
+	org, err := value.ParseID(t.organization)
+	if err != nil {
+		return nil, value.ID{}, fmt.Errorf("--organization %w", err)
+	}
+	return table, org, nil
+}
+
+// openQueue returns a client for the queue that --queue-url names, or for the
+// local runner's queue, whose URL it fills in. A URL on another host than the
+// local runner's means AWS.
+func (t *target) openQueue(ctx context.Context, local func(*runner.Info) string) (*sqs.Client, error) {
+	client, info, err := t.openSQS(ctx, "name a queue with --queue-url")
+	if err == nil && t.queueURL == "" {
+		t.queueURL = local(info)
+	}
+	return client, err
+}
+
+// openSQS returns the local runner's description of itself, too, which is there
+// unless --queue-url names a queue. Advice says how to do without a runner.
+func (t *target) openSQS(ctx context.Context, advice string) (*sqs.Client, *runner.Info, error) {
+	info, err := runner.ReadInfo(t.data)
+	if err != nil && (t.queueURL == "" || !errors.Is(err, runner.ErrNotRunning)) {
+		return nil, nil, fmt.Errorf("%w, or %s", err, advice)
+	}
+	if info != nil && t.endpoint == "" && (t.queueURL == "" || sameHost(t.queueURL, info.SQSEndpoint)) {
+		t.endpoint = info.SQSEndpoint
+	}
+	client, err := newSQSClient(ctx, t.endpoint)
+	return client, info, err
+}
+
+// deadLetterARN returns the ARN of the dead letter queue that --dlq-url names,
+// or of the one in the queue's redrive policy.
+func (t *target) deadLetterARN(ctx context.Context, client *sqs.Client) (string, error) {
+	if t.dlqURL != "" {
+		return ops.QueueARN(ctx, client, t.dlqURL)
+	}
+	arn, err := ops.DeadLetterARN(ctx, client, t.queueURL)
+	if err == nil && arn == "" {
+		err = fmt.Errorf("queue %s has no redrive policy; name its dead letter queue with --dlq-url", t.queueURL)
+	}
+	return arn, err
+}
+
+func sameHost(a, b string) bool {
+	ua, erra := url.Parse(a)
+	ub, errb := url.Parse(b)
+	return erra == nil && errb == nil && ua.Host == ub.Host
+}
+
+// newSQSClient uses made-up credentials, which nobody checks, for an endpoint
+// on this machine, and those of the environment for any other.
+func newSQSClient(ctx context.Context, endpoint string) (client *sqs.Client, err error) {
+	cfg := runner.AWSConfig()
+	if !isLoopback(endpoint) {
+		if cfg, err = awsConfig(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
+		if endpoint != "" {
+			o.BaseEndpoint = &endpoint
+		}
+	}), nil
+}
+
+func awsConfig(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
+	cfg, err := config.LoadDefaultConfig(ctx, append(options, config.WithHTTPClient(awshttp.NewBuildableClient()))...)
+	if err != nil {
+		return cfg, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	cfg.HTTPClient = sdkhttp.New(cfg.HTTPClient)
+	return cfg, nil
+}
+
+func isLoopback(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+}

@@ -1,0 +1,33 @@
+package ops
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestACheckpointIsReadAsItWasSaved(t *testing.T) {
+	type state struct{ Rows int }
+	c := Checkpoint(filepath.Join(t.TempDir(), "new", "state.json"))
+	got := state{1}
+	if err := c.Load(&got); err != nil || got.Rows != 1 {
+		t.Errorf("without a file: got %+v and %v, want the state as it was", got, err)
+	}
+	if err := c.Save(state{7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Load(&got); err != nil || got.Rows != 7 {
+		t.Errorf("got %+v and %v, want row 7", got, err)
+	}
+	if err := os.WriteFile(string(c), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Load(&got); err == nil {
+		t.Error("a torn file: got no error, want one")
+	}
+	for range 2 {
+		if err := c.Remove(); err != nil {
+			t.Errorf("remove: %v", err)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// What a message of the rejects queue holds.
+const (
+	OneRecord   = "record"
+	ManyRecords = "many records"
+	NoRecord    = "no record"
+	NotJSON     = "not JSON"
+)
+
+// Reject is a message of the dead letter queue of records, as far as it can be
+// read.
+type Reject struct {
+	Message
+	sqsqueue.Rejection
+	Holds                            string
+	OrganizationID, Kind, DocumentID string // "" where the message does not say
+}
+
+// receivedTooOften is the reason of a message that ingest did not refuse: SQS
+// moved it because none of its receives ended in success.
+const receivedTooOften = "received too often"
+
+func newReject(m Message) *Reject {
+	r := &Reject{Message: m, Rejection: sqsqueue.RejectionOf(m.Attributes), Holds: OneRecord}
+	if r.Reason == "" && m.SourceARN != "" {
+		r.Reason = receivedTooOften
+	}
+	var envelope struct {
+		OrganizationID jsontext.Value `json:"organizationId"`
+		Kind           jsontext.Value `json:"kind"`
+		Record         jsontext.Value `json:"record"`
+		Records        jsontext.Value `json:"records"`
+	}
+	switch body := []byte(m.Body); {
+	case !jsontext.Value(body).IsValid(LenientJSON()...):
+		r.Holds = NotJSON
+	case json.Unmarshal(body, &envelope, LenientJSON()...) != nil:
+		r.Holds = NoRecord
+	case envelope.Records != nil:
+		r.Holds = ManyRecords
+	}
+	r.OrganizationID, r.Kind = plainText(envelope.OrganizationID), plainText(envelope.Kind)
+	var record struct {
+		ID jsontext.Value `json:"id"`
+	}
+	if json.Unmarshal(envelope.Record, &record, LenientJSON()...) == nil {
+		r.DocumentID = plainText(record.ID)
+	}
+	return r
+}
+
+// LenientJSON accepts what a strict reader refuses.
+func LenientJSON() []json.Options {
+	return []json.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+}
+
+// plainText returns the text of a JSON string and any other value as it is,
+// shortened to the length of an identifier.
+func plainText(v jsontext.Value) string {
+	const maxCharacters = 64
+	var text string
+	if v.Kind() != '"' || json.Unmarshal(v, &text, LenientJSON()...) != nil {
+		text = string(v)
+	}
+	return Shorten(text, maxCharacters)
+}
+
+// RejectFilter selects rejects; an empty field accepts all.
+type RejectFilter struct{ OrganizationID, Kind, Reason string }
+
+// accepted returns the rejects among messages that the filter accepts.
+func (f *RejectFilter) accepted(messages []Message) (accepted []*Reject) {
+	for _, m := range messages {
+		r := newReject(m)
+		if (f.OrganizationID == "" || strings.EqualFold(f.OrganizationID, r.OrganizationID)) &&
+			(f.Kind == "" || f.Kind == r.Kind) && (f.Reason == "" || f.Reason == r.Reason) {
+			accepted = append(accepted, r)
+		}
+	}
+	return accepted
+}
+
+// RejectGroup is what CountRejects counts by.
+type RejectGroup struct{ Holds, OrganizationID, Kind, Reason, Field string }
+
+// Compare orders groups of equal counts.
+func (g RejectGroup) Compare(other RejectGroup) int {
+	return cmp.Or(strings.Compare(g.OrganizationID, other.OrganizationID), strings.Compare(g.Kind, other.Kind),
+		strings.Compare(g.Reason, other.Reason), strings.Compare(g.Field, other.Field), strings.Compare(g.Holds, other.Holds))
+}
+
+// CountRejects counts rejects by what is wrong. Positions in arrays do not
+// count.
+func CountRejects(ctx context.Context, scan *QueueScan, filter RejectFilter) (*GroupCounts[RejectGroup], error) {
+	counts := newGroupCounts(RejectGroup{Reason: "others"})
+	position := regexp.MustCompile(`\[\d+\]`)
+	return counts, scan.Run(ctx, scanWorkers, func(_ context.Context, batch []Message) ([]Message, error) {
+		for _, r := range filter.accepted(batch) {
+			field := position.ReplaceAllLiteralString(FirstLine(r.Field), "[]")
+			counts.add(RejectGroup{r.Holds, r.OrganizationID, r.Kind, FirstLine(r.Reason), field}, r.SentAt)
+		}
+		return nil, nil
+	})
+}
+
+// ShowRejects calls show for each reject that the scan's limit allows, one at
+// a time.
+func ShowRejects(ctx context.Context, scan *QueueScan, filter RejectFilter, show func(*Reject) error) error {
+	// One worker, so that no more messages are in flight than needed.
+	return scan.Run(ctx, 1, func(_ context.Context, batch []Message) ([]Message, error) {
+		for _, r := range filter.accepted(batch) {
+			if !scan.Take() {
+				break
+			}
+			if err := show(r); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+}
+
+// Resend sends rejects to the records queue again.
+type Resend struct {
+	Client   *sqs.Client
+	QueueURL string
+	Filter   RejectFilter
+
+	// What Run did, in messages.
+	Sent          int
+	RefusedAgain  int // sent, and refused again meanwhile
+	WithoutRecord int // left, because they do not hold a single record
+
+	sent map[string]bool // message IDs
+}
+
+// Run sends what the scan finds and takes. The scan must be of another queue.
+func (s *Resend) Run(ctx context.Context, scan *QueueScan) error {
+	s.sent = map[string]bool{}
+	// One worker sends all of a batch before it receives more. Otherwise it
+	// could receive a record that was sent and refused again before it knows
+	// that it has sent it.
+	return scan.Run(ctx, 1, func(ctx context.Context, batch []Message) ([]Message, error) {
+		return s.sendBatch(ctx, scan, batch)
+	})
+}
+
+// sendBatch returns the messages that it sent. After a crash before their
+// deletion they are sent twice, which has no effect the second time.
+func (s *Resend) sendBatch(ctx context.Context, scan *QueueScan, batch []Message) (done []Message, err error) {
+	var taken []*Reject
+	for _, r := range s.Filter.accepted(batch) {
+		switch {
+		case r.Holds != OneRecord:
+			s.WithoutRecord++
+		case s.sent[r.SourceMessageID]: // or there would be no end
+			s.RefusedAgain++
+		case scan.Take():
+			taken = append(taken, r)
+		}
+	}
+	ids, errs := make([]string, len(taken)), make([]error, len(taken))
+	var group sync.WaitGroup
+	for i, r := range taken {
+		group.Go(func() { ids[i], errs[i] = s.send(ctx, r) })
+	}
+	group.Wait()
+	for i, r := range taken {
+		if errs[i] == nil {
+			s.sent[ids[i]] = true
+			done = append(done, r.Message)
+		}
+	}
+	s.Sent += len(done)
+	return done, errors.Join(errs...)
+}
+
+// send returns the ID of the new message.
+func (s *Resend) send(ctx context.Context, r *Reject) (string, error) {
+	in := &sqs.SendMessageInput{QueueUrl: &s.QueueURL, MessageBody: &r.Body}
+	if org, err := value.ParseID(r.OrganizationID); err == nil {
+		in.MessageGroupId = aws.String(org.String())
+	}
+	out, err := s.Client.SendMessage(ctx, in)
+	if err != nil {
+		return "", fmt.Errorf("send the record of message %s to %s: %w", r.ID, s.QueueURL, err)
+	}
+	return aws.ToString(out.MessageId), nil
+}
