@@ -6,39 +6,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/strictjson"
-	"github.com/commerce-integration/service/pkg/value"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxLine bounds a line, and so the memory that one line may take; no record
 // that the service accepts comes near it.
 const maxLine = 1 << 20
 
-// lines reads JSON Lines: one ingestion record per line, or one plain record
-// per line when kind is given. Blank lines count and hold nothing.
-func lines(name string, r io.Reader, kind commerce.Kind) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		in := bufio.NewReaderSize(r, 64<<10)
-		for number := 1; ; number++ {
-			text, err := readLine(in)
-			place := Place{File: name, Line: number}
-			if err != nil && !errors.Is(err, errLongLine) {
-				if !errors.Is(err, io.EOF) {
-					yield(Record{}, fmt.Errorf("read %s: %w", place, err))
-				}
-				return
-			}
-			if err == nil && len(bytes.TrimSpace(text)) == 0 {
-				continue
-			}
-			if !yield(parseLine(place, text, err, kind)) {
-				return
-			}
+// readLines reads JSON Lines: one ingestion record per line, or one plain
+// record per line when kind is given. Blank lines count and hold nothing.
+func readLines(name string, r io.Reader, kind commerce.Kind, emit emitter) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for number := 1; ; number++ {
+		place := Place{File: name, Line: number}
+		text, err := readLine(in)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, errLongLine):
+			err = emit(Record{}, &Rejection{Place: place, Reason: "too_large", Message: err.Error()})
+		case err != nil:
+			return fmt.Errorf("read %s: %w", place, err)
+		case len(bytes.TrimSpace(text)) > 0:
+			err = emit(parseLine(place, text, kind))
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -67,50 +62,26 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// line is an ingestion record as a line of a file gives it. An absent op is a
-// put; it may have an organizationId, as a single-record message does.
-type line struct {
-	Kind           commerce.Kind  `json:"kind"`
-	Op             commerce.Op    `json:"op"`
-	OrganizationID *value.ID      `json:"organizationId"`
-	Record         jsontext.Value `json:"record"`
-	SiteIDs        jsontext.Value `json:"siteIds"`
-	Version        *int64         `json:"version"`
-	Silent         bool           `json:"silent"`
-}
-
-func parseLine(place Place, text []byte, err error, kind commerce.Kind) (Record, error) {
-	if err != nil {
-		return Record{}, &Rejection{Place: place, Reason: "too_large", Message: err.Error()}
-	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+// parseLine reads an ingestion record. An absent op is a put; the record may
+// have an organizationId, as a message of one record does.
+func parseLine(place Place, text []byte, kind commerce.Kind) (Record, error) {
+	r := Record{Kind: kind}
+	into := any(&r)
 	if kind != "" {
-		var body jsontext.Value
-		if err := strictjson.Unmarshal(text, &body); err != nil {
-			return Record{}, reject(place, err)
-		}
-		return checked(Record{Kind: kind, Body: body, Place: place})
+		into = &r.Body
 	}
-	var l line
-	if err := strictjson.Unmarshal(text, &l); err != nil {
+	if err := strictjson.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), into); err != nil {
 		return Record{}, reject(place, err)
 	}
-	return checked(Record{
-		Kind: l.Kind, Op: l.Op, Body: l.Record, SiteIDs: l.SiteIDs, Version: l.Version, Silent: l.Silent,
-		OrganizationID: l.OrganizationID, Place: place,
-	})
-}
-
-// checked refuses what no ingestion record can be, whatever its kind.
-func checked(r Record) (Record, error) {
+	r.Place = place
 	if r.Op == "" {
 		r.Op = commerce.OpPut
 	}
 	switch {
 	case r.Kind == "":
-		return Record{}, &Rejection{Place: r.Place, Reason: fault.CodeValidation, Field: "kind", Message: "is required"}
+		return Record{}, rejectField(place, "kind", "is required")
 	case r.Body.Kind() != '{':
-		return Record{}, &Rejection{Place: r.Place, Reason: fault.CodeValidation, Field: "record", Message: "must be an object"}
+		return Record{}, rejectField(place, "record", "must be an object")
 	}
 	return r, nil
 }

@@ -46,25 +46,28 @@ func (n *node) appendJSON(b []byte) (_ []byte, err error) {
 	if n.leaf != nil {
 		return append(b, n.leaf...), nil
 	}
-	array := n.names[0][0] == '['
-	b = append(b, map[bool]byte{true: '[', false: '{'}[array])
+	open, array := byte('{'), n.names[0][0] == '['
+	if array {
+		open = '['
+	}
 	for i, name := range n.names {
-		if i > 0 {
-			b = append(b, ',')
+		b = append(b, open)
+		open = ','
+		child := n.children[name]
+		if !array {
+			b = append(append(b, encode(name)...), ':')
+		} else if child = n.children[positionStep(i)]; child == nil {
+			return nil, fmt.Errorf("[%d] is empty, but a later entry is not", i)
 		}
-		if array {
-			entry := n.children[positionStep(i)]
-			if entry == nil {
-				return nil, fmt.Errorf("[%d] is empty, but a later entry is not", i)
+		if b, err = child.appendJSON(b); err != nil {
+			if !array {
+				err = fmt.Errorf("%s%w", name, err)
 			}
-			if b, err = entry.appendJSON(b); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if b, err = n.children[name].appendJSON(append(appendJSON(b, name), ':')); err != nil {
-			return nil, fmt.Errorf("%s%w", name, err)
+			return nil, err
 		}
 	}
-	return append(b, map[bool]byte{true: ']', false: '}'}[array]), nil
+	if array {
+		return append(b, ']'), nil
+	}
+	return append(b, '}'), nil
 }

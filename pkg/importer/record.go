@@ -32,8 +32,8 @@ type Record struct {
 	Silent  bool           `json:"silent,omitzero"`
 
 	// OrganizationID is what the source itself says of the owner; nil when it
-	// says nothing.
-	OrganizationID *value.ID `json:"-"`
+	// says nothing. An envelope says it once for its records.
+	OrganizationID *value.ID `json:"organizationId,omitzero"`
 	Place          Place     `json:"-"`
 }
 

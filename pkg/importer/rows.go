@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"reflect"
 	"strconv"
 	"strings"
@@ -12,38 +11,31 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// rows reads CSV in the GET shape of a kind. A column is a field, or a path
-// into one: billingAddress.city, items[0].sku, attributes.colour. Three
+// readRows reads CSV in the GET shape of a kind. A column is a field, or a
+// path into one: billingAddress.city, items[0].sku, attributes.colour. Three
 // columns are the envelope's: op, siteIds and version. An empty cell leaves
 // the field out. A cell of an array is JSON or texts separated by semicolons,
 // of an object JSON; numbers and true and false are taken where the shape has
 // them, so that a sku of 00123 stays text.
-func rows(name string, r io.Reader, kind commerce.Kind) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		sh, err := openSheet(name, r)
-		if err != nil {
-			yield(Record{}, err)
-			return
-		}
-		columns, err := planColumns(name, sh.header, kind)
-		if err != nil {
-			yield(Record{}, err)
-			return
-		}
-		for err := range sh.rows() {
-			var record Record
-			if err == nil {
-				record, err = readRow(sh, columns, kind)
-			}
-			if !yield(record, err) {
-				return
-			}
-		}
+func readRows(name string, r io.Reader, kind commerce.Kind, emit emitter) error {
+	sh, err := openSheet(name, r)
+	if err != nil {
+		return err
 	}
+	columns, err := planColumns(name, sh.header, kind)
+	if err != nil {
+		return err
+	}
+	return sh.each(emit, func() {
+		record, err := readRow(sh, columns, kind)
+		if err == nil {
+			err = emit(record, nil)
+		}
+		sh.err = err
+	})
 }
 
 // column is a header cell understood: where its values go and what they are.
@@ -126,25 +118,25 @@ func bare(t reflect.Type) reflect.Type {
 	return t
 }
 
-// form is how a cell of a type is written.
-type form uint8
-
+// The forms of a cell, by the first character of their JSON. The members of a
+// free-form object are not known.
 const (
-	formText form = iota
-	formNumber
-	formBoolean
-	formList
-	formObject
-	formFree
+	formText    = '"'
+	formNumber  = '0'
+	formBoolean = 't'
+	formList    = '['
+	formObject  = '{'
+	formFree    = '*'
 )
 
-func formOf(t reflect.Type) form {
-	switch {
-	case t == reflect.TypeFor[jsontext.Value]():
+// formOf says how a cell of a type is written.
+func formOf(t reflect.Type) rune {
+	switch t {
+	case reflect.TypeFor[jsontext.Value]():
 		return formFree
-	case t == reflect.TypeFor[value.Amount]():
+	case reflect.TypeFor[value.Amount]():
 		return formNumber
-	case t == reflect.TypeFor[value.Time](), t == reflect.TypeFor[value.ID]():
+	case reflect.TypeFor[value.Time](), reflect.TypeFor[value.ID]():
 		return formText
 	}
 	switch t.Kind() {
@@ -158,9 +150,8 @@ func formOf(t reflect.Type) form {
 		return formObject
 	case reflect.Map:
 		return formFree
-	default:
-		return formText
 	}
+	return formText
 }
 
 func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
@@ -216,28 +207,23 @@ func cellValue(t reflect.Type, cell string) (jsontext.Value, error) {
 		}
 		return a.MarshalJSON()
 	case form == formBoolean:
-		switch strings.ToLower(cell) {
-		case "true", "false":
-			return jsontext.Value(strings.ToLower(cell)), nil
+		if cell = strings.ToLower(cell); cell != "true" && cell != "false" {
+			return nil, errors.New("must be true or false")
 		}
-		return nil, fmt.Errorf("must be true or false")
+		return jsontext.Value(cell), nil
 	case form == formText:
 		return jsontext.AppendQuote(nil, cell)
-	case form == formList && !strings.HasPrefix(cell, "["):
-		return listValue(t.Elem(), cell)
-	case form != formList && !strings.HasPrefix(cell, "{"):
-		return nil, fmt.Errorf("must be a JSON object, or have a column for each of its fields")
+	case form == formList && cell[0] != '[':
+		if formOf(bare(t.Elem())) != formText {
+			return nil, errors.New("must be a JSON array, or have a column for each entry's fields")
+		}
+		return encode(splitList(cell, ";")), nil
+	case form != formList && cell[0] != '{':
+		return nil, errors.New("must be a JSON object, or have a column for each of its fields")
 	}
 	var v jsontext.Value
 	if err := strictjson.Unmarshal([]byte(cell), &v); err != nil {
-		return nil, fmt.Errorf("must be valid JSON")
+		return nil, errors.New("must be valid JSON")
 	}
 	return v, nil
-}
-
-func listValue(element reflect.Type, cell string) (jsontext.Value, error) {
-	if formOf(bare(element)) != formText {
-		return nil, fmt.Errorf("must be a JSON array, or have a column for each entry's fields")
-	}
-	return json.Marshal(splitList(cell, ";"))
 }

@@ -62,8 +62,12 @@ func Run(ctx context.Context, records iter.Seq2[Record, error], organizationID v
 		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID),
 		summary: Summary{Reasons: map[string]int{}},
 	}
-	err := r.all(ctx, records)
-	return r.summary, err
+	for record, err := range records {
+		if err := r.next(ctx, record, err); err != nil {
+			return r.summary, err
+		}
+	}
+	return r.summary, r.flush(ctx)
 }
 
 type run struct {
@@ -74,46 +78,34 @@ type run struct {
 	summary        Summary
 }
 
-func (r *run) all(ctx context.Context, records iter.Seq2[Record, error]) error {
-	for record, err := range records {
-		if ends(err) {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("import interrupted after row %d: %w", r.summary.Rows, err)
-		}
-		r.summary.Rows++
-		var encoded []byte
-		if err == nil {
-			encoded, err = r.prepare(record)
-		}
-		var bad *Rejection
-		switch {
-		case errors.As(err, &bad):
-			r.refuse(bad)
-		case err != nil:
-			return err
-		case r.summary.Rows <= r.cfg.Skip:
-			r.summary.AlreadySent++
-		default:
-			if err := r.queue(ctx, encoded); err != nil {
-				return err
-			}
-		}
+// next takes one row of the source: a record, or why there is none.
+func (r *run) next(ctx context.Context, record Record, err error) error {
+	if ends(err) {
+		return err
 	}
-	return r.flush(ctx)
-}
-
-func (r *run) refuse(bad *Rejection) {
-	r.summary.Refused++
-	r.summary.Reasons[bad.Reason]++
-	if len(r.summary.Rejected) < maxKeptRejections {
-		r.summary.Rejected = append(r.summary.Rejected, bad)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("import interrupted after row %d: %w", r.summary.Rows, err)
 	}
-}
-
-func (r *run) queue(ctx context.Context, encoded []byte) error {
-	if !r.packer.fits(len(encoded)) {
+	r.summary.Rows++
+	var encoded []byte
+	if err == nil {
+		encoded, err = r.prepare(record)
+	}
+	var bad *Rejection
+	switch {
+	case errors.As(err, &bad):
+		r.summary.Refused++
+		r.summary.Reasons[bad.Reason]++
+		if len(r.summary.Rejected) < maxKeptRejections {
+			r.summary.Rejected = append(r.summary.Rejected, bad)
+		}
+		return nil
+	case err != nil:
+		return err
+	case r.summary.Rows <= r.cfg.Skip:
+		r.summary.AlreadySent++
+		return nil
+	case !r.packer.fits(len(encoded)):
 		if err := r.flush(ctx); err != nil {
 			return err
 		}
@@ -143,6 +135,7 @@ func (r *run) prepare(record Record) ([]byte, error) {
 	if record.OrganizationID != nil && *record.OrganizationID != r.organizationID {
 		return nil, rejectField(record.Place, "organizationId", "is %s, not the organization of this import", record.OrganizationID)
 	}
+	record.OrganizationID = nil
 	record.Silent = record.Silent || !r.cfg.Events
 	if err := r.assignSites(&record); err != nil {
 		return nil, reject(record.Place, err)
@@ -180,37 +173,29 @@ func (r *run) check(place Place, message []byte) error {
 	return nil
 }
 
-func (r *run) assignSites(record *Record) error {
-	if len(r.cfg.Sites) == 0 || record.Op == commerce.OpDelete {
-		return nil
-	}
-	if record.Kind == commerce.KindProduct {
-		if record.SiteIDs != nil {
-			return nil
+func (r *run) assignSites(record *Record) (err error) {
+	switch {
+	case len(r.cfg.Sites) == 0 || record.Op == commerce.OpDelete:
+	case record.Kind == commerce.KindProduct:
+		if record.SiteIDs == nil {
+			record.SiteIDs, err = json.Marshal(r.cfg.Sites)
 		}
-		var err error
-		record.SiteIDs, err = json.Marshal(r.cfg.Sites)
-		return err
+	case len(r.cfg.Sites) == 1:
+		var named struct {
+			SiteID jsontext.Value `json:"siteId"`
+		}
+		if err = json.Unmarshal(record.Body, &named); err == nil && named.SiteID == nil {
+			record.Body = withMember(record.Body, "siteId", r.cfg.Sites[0].String())
+		}
 	}
-	if len(r.cfg.Sites) > 1 {
-		return nil
-	}
-	var named struct {
-		SiteID jsontext.Value `json:"siteId"`
-	}
-	if err := json.Unmarshal(record.Body, &named); err != nil || named.SiteID != nil {
-		return err
-	}
-	record.Body = withMember(record.Body, "siteId", r.cfg.Sites[0].String())
-	return nil
+	return err
 }
 
 // withMember puts a member that is not there in front of an object's others.
 func withMember(object jsontext.Value, name, text string) jsontext.Value {
-	first := object[1:]
 	separator := ","
-	if first[0] == '}' {
+	if object[1] == '}' {
 		separator = ""
 	}
-	return append([]byte(`{"`+name+`":"`+text+`"`+separator), first...)
+	return append([]byte(`{"`+name+`":"`+text+`"`+separator), object[1:]...)
 }

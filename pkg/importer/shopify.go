@@ -2,7 +2,6 @@ package importer
 
 import (
 	"io"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -11,152 +10,131 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// shopifyProducts reads Shopify's product export, one product per variant.
-// The rows of a handle are consecutive: the first holds the fields that the
+// readShopify reads Shopify's product export, one product per variant. The
+// rows of a handle are consecutive: the first holds the fields that the
 // variants share, and a row without a price only adds an image.
-func shopifyProducts(name string, r io.Reader) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		sh, err := openSheet(name, r, "Handle", "Title", "Option1 Name", "Option1 Value", "Variant Price")
-		if err != nil {
-			yield(Record{}, err)
-			return
-		}
-		var group *listing
-		for err := range sh.rows() {
-			if err == nil && (group == nil || sh.get("Handle") != group.handle) {
-				if !group.emit(yield) {
-					return
-				}
-				group = newListing(sh)
-			}
-			if err == nil {
-				err = group.add(sh)
-			}
-			if err != nil && !yield(Record{}, err) || ends(err) {
-				return
-			}
-		}
-		group.emit(yield)
+func readShopify(name string, r io.Reader, emit emitter) error {
+	sh, err := openSheet(name, r, "Handle", "Title", "Option1 Name", "Option1 Value", "Variant Price")
+	if err != nil {
+		return err
 	}
+	var group *listing
+	err = sh.each(emit, func() {
+		if group == nil || sh.get("Handle") != group.handle {
+			sh.err = group.emit(emit)
+			group = newListing(sh)
+		}
+		if sh.err == nil {
+			group.add(sh)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return group.emit(emit)
 }
 
 // listing is one handle: what its variants share, and the variants.
 type listing struct {
-	handle      string
-	title       string
-	description *string
-	kind        string
-	active      bool
-	tags        []string
-	attributes  map[string]string
-	options     []string // names of the options
-	images      []string
-	variants    []variant
+	handle, title string
+	options       []string // names of the options
+	images        []string
+	attributes    map[string]any
+	shared        []any // names and values of the fields that are equal in all variants
+	variants      []variant
 }
 
 type variant struct {
-	place        Place
-	id           value.ID
-	name         string
-	sku, barcode *string
-	image        string
-	cost, price  *value.Amount
-	tracked      bool
-	attributes   map[string]any
+	place  Place
+	image  string
+	fields []any // names and values of its own fields
 }
 
 func newListing(sh *sheet) *listing {
-	return &listing{
-		handle: sh.get("Handle"), title: sh.get("Title"), description: sh.text("Body (HTML)"), kind: shopifyType(sh),
-		active: isTrue(sh.get("Published")), tags: splitList(sh.get("Tags"), ","),
-		attributes: map[string]string{"handle": sh.get("Handle"), "vendor": sh.get("Vendor"), "productType": sh.get("Type")},
-		options:    []string{sh.get("Option1 Name"), sh.get("Option2 Name"), sh.get("Option3 Name")},
-	}
-}
-
-func shopifyType(sh *sheet) string {
+	kind := commerce.ProductPhysical
 	switch {
 	case isTrue(sh.get("Gift Card")):
-		return string(commerce.ProductGiftCard)
+		kind = commerce.ProductGiftCard
 	case strings.EqualFold(sh.get("Variant Requires Shipping"), "false"):
-		return string(commerce.ProductDigital)
-	default:
-		return string(commerce.ProductPhysical)
+		kind = commerce.ProductDigital
+	}
+	return &listing{
+		handle: sh.get("Handle"), title: sh.get("Title"),
+		options:    []string{sh.get("Option1 Name"), sh.get("Option2 Name"), sh.get("Option3 Name")},
+		attributes: sh.texts(map[string]string{"handle": "Handle", "vendor": "Vendor", "productType": "Type"}),
+		shared: []any{
+			"description", sh.text("Body (HTML)"), "type", kind, "unit", "PIECE",
+			"isActive", isTrue(sh.get("Published")), "tags", splitList(sh.get("Tags"), ","),
+		},
 	}
 }
 
 func isTrue(cell string) bool { return strings.EqualFold(cell, "true") }
 
-// splitList parts a cell, trims the parts and drops empty and repeated ones.
+// splitList divides a cell, trims the texts and drops empty and repeated ones.
 func splitList(cell, separator string) []string {
-	parts := []string{}
-	for part := range strings.SplitSeq(cell, separator) {
-		if part = strings.TrimSpace(part); part != "" && !slices.Contains(parts, part) {
-			parts = append(parts, part)
+	texts := []string{}
+	for text := range strings.SplitSeq(cell, separator) {
+		if text = strings.TrimSpace(text); text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
-	return parts
+	return texts
 }
 
-func (l *listing) add(sh *sheet) (err error) {
+func (l *listing) add(sh *sheet) {
 	if image := sh.get("Image Src"); image != "" {
 		l.images = append(l.images, image)
 	}
 	if sh.get("Variant Price") == "" {
-		return nil
+		return
 	}
 	if l.handle == "" {
-		return rejectField(sh.place(), "Handle", "is required")
+		sh.reject("Handle", "is required")
 	}
-	v := variant{
-		place: sh.place(), sku: sh.text("Variant SKU"), barcode: sh.text("Variant Barcode"), image: sh.get("Variant Image"),
-		tracked: sh.get("Variant Inventory Tracker") != "",
+	id, name, attributes := l.describe(sh)
+	fields := []any{
+		"id", id, "name", name, "sku", sh.text("Variant SKU"), "barcode", sh.text("Variant Barcode"),
+		"sellingPrice", sh.amount("Variant Price"), "purchasePrice", sh.amount("Cost per item"),
+		"trackInventory", sh.get("Variant Inventory Tracker") != "", "attributes", attributes,
 	}
-	if v.price, err = sh.amount("Variant Price"); err != nil {
-		return err
+	if sh.err == nil {
+		l.variants = append(l.variants, variant{sh.place(), sh.get("Variant Image"), fields})
 	}
-	if v.cost, err = sh.amount("Cost per item"); err != nil {
-		return err
-	}
-	l.describe(&v, sh)
-	l.variants = append(l.variants, v)
-	return nil
 }
 
 // describe gives the variant its identifier, name and attributes. The
 // identifier comes from the handle and the options' values: it outlives a new
 // order of the rows, a renamed title and a changed price.
-func (l *listing) describe(v *variant, sh *sheet) {
+func (l *listing) describe(sh *sheet) (id value.ID, name string, attributes map[string]any) {
 	key, options := "shopify/"+l.handle, map[string]any{}
-	v.name = l.title
+	name = l.title
 	for i, column := range []string{"Option1 Value", "Option2 Value", "Option3 Value"} {
 		chosen := sh.get(column)
 		if chosen == "" || l.options[i] == "Title" && chosen == "Default Title" {
 			continue
 		}
 		key += "\x1f" + chosen
-		v.name += " - " + chosen
+		name += " - " + chosen
 		if l.options[i] != "" {
 			options[l.options[i]] = chosen
 		}
 	}
-	v.id = value.DeriveID(namespace, key)
-	texts := map[string]string{
-		"compareAtPrice": sh.get("Variant Compare At Price"), "grams": sh.get("Variant Grams"),
-		"weightUnit": sh.get("Variant Weight Unit"), "inventoryQuantity": sh.get("Variant Inventory Qty"),
-		"taxCode": sh.get("Variant Tax Code"),
-	}
-	maps.Copy(texts, l.attributes)
-	v.attributes = present(texts)
+	attributes = sh.texts(map[string]string{
+		"compareAtPrice": "Variant Compare At Price", "grams": "Variant Grams", "weightUnit": "Variant Weight Unit",
+		"inventoryQuantity": "Variant Inventory Qty", "taxCode": "Variant Tax Code",
+	})
+	maps.Copy(attributes, l.attributes)
 	if len(options) > 0 {
-		v.attributes["options"] = options
+		attributes["options"] = options
 	}
+	return value.DeriveID(namespace, key), name, attributes
 }
 
-// emit yields the variants, each with its own image before the listing's.
-func (l *listing) emit(yield func(Record, error) bool) bool {
+// emit emits the variants, each with its own image before the listing's.
+func (l *listing) emit(emit emitter) error {
 	if l == nil {
-		return true
+		return nil
 	}
 	for _, v := range l.variants {
 		images := []string{}
@@ -165,13 +143,10 @@ func (l *listing) emit(yield func(Record, error) bool) bool {
 				images = append(images, image)
 			}
 		}
-		if !yield(put(commerce.KindProduct, v.place, object(
-			"id", v.id, "name", v.name, "description", l.description, "type", l.kind, "sku", v.sku, "barcode", v.barcode,
-			"unit", "PIECE", "images", images, "purchasePrice", v.cost, "sellingPrice", v.price, "isActive", l.active,
-			"trackInventory", v.tracked, "attributes", v.attributes, "tags", l.tags,
-		)), nil) {
-			return false
+		fields := slices.Concat(v.fields, l.shared, []any{"images", images})
+		if err := emit(put(commerce.KindProduct, v.place, object(fields...)), nil); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }

@@ -25,9 +25,6 @@ const (
 	Shopify   Format = "shopify"
 )
 
-// Formats returns all formats.
-func Formats() []Format { return []Format{JSONLines, CSV, Northwind, Shopify} }
-
 // Stdin is the path that means the standard input.
 const Stdin = "-"
 
@@ -74,7 +71,7 @@ func Open(format Format, kind commerce.Kind, paths []string, input io.Reader) (*
 
 func (s *Source) checkArguments() error {
 	switch {
-	case !slices.Contains(Formats(), s.Format):
+	case !slices.Contains([]Format{JSONLines, CSV, Northwind, Shopify}, s.Format):
 		return fmt.Errorf("format %q is none of jsonl, csv, northwind, shopify", s.Format)
 	case len(s.paths) == 0:
 		return fmt.Errorf("format %s needs a path", s.Format)
@@ -126,38 +123,49 @@ func (s *Source) Fingerprint() (string, error) {
 // [*Rejection] is of one row and the next follows it; any other ends the
 // sequence.
 func (s *Source) Records() iter.Seq2[Record, error] {
-	s.read = 0
-	if s.Format == Northwind {
-		return s.northwind
-	}
 	return func(yield func(Record, error) bool) {
-		for _, path := range s.paths {
-			file, err := s.open(path)
-			if err != nil {
-				yield(Record{}, err)
-				return
+		s.read = 0
+		err := s.readAll(func(r Record, err error) error {
+			if ends(err) {
+				return err
 			}
-			for record, err := range s.records(filepath.Base(path), file) {
-				if !yield(record, err) || ends(err) {
-					file.Close()
-					return
-				}
+			if !yield(r, err) {
+				return errStopped
 			}
-			file.Close()
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(Record{}, err)
 		}
 	}
 }
 
-// records yields the records of one file.
-func (s *Source) records(name string, r io.Reader) iter.Seq2[Record, error] {
-	switch s.Format {
-	case Shopify:
-		return shopifyProducts(name, r)
-	case CSV:
-		return rows(name, r, s.Kind)
-	default:
-		return lines(name, r, s.Kind)
+// emitter takes a record or the rejection of a row. A reader returns an error
+// of its emitter at once.
+type emitter func(Record, error) error
+
+// errStopped means that nobody wants more records.
+var errStopped = errors.New("importer: stopped")
+
+func (s *Source) readAll(emit emitter) error {
+	if s.Format == Northwind {
+		return s.readNorthwind(emit)
 	}
+	for _, path := range s.paths {
+		if err := s.readFile(path, func(name string, r io.Reader) error {
+			switch s.Format {
+			case Shopify:
+				return readShopify(name, r, emit)
+			case CSV:
+				return readRows(name, r, s.Kind, emit)
+			default:
+				return readLines(name, r, s.Kind, emit)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ends reports whether err ends a source, as a rejection does not.
@@ -166,18 +174,18 @@ func ends(err error) bool {
 	return err != nil && !errors.As(err, &rejected)
 }
 
-func (s *Source) open(path string) (io.ReadCloser, error) {
-	if path == Stdin {
-		return io.NopCloser(countingReader{s.Input, &s.read}), nil
+// readFile opens the file for read and counts the bytes that it takes.
+func (s *Source) readFile(path string, read func(name string, r io.Reader) error) error {
+	in := s.Input
+	if path != Stdin {
+		file, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("open source: %w", err)
+		}
+		defer file.Close()
+		in = file
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open source: %w", err)
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{countingReader{file, &s.read}, file}, nil
+	return read(filepath.Base(path), countingReader{in, &s.read})
 }
 
 type countingReader struct {
