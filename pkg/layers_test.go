@@ -82,6 +82,7 @@ var layers = map[string][]string{
 	"pkg/app":               {"..."},
 	"pkg/local/runner":      {"..."},
 	"pkg/dynamo/dynamotest": {"..."},
+	"pkg/servicetest":       {"..."},
 	"pkg/cmd/commerce":      {"..."},
 	"pkg/cmd/lab":           {"..."},
 	"functions/authorizer":  {"pkg/app"},
@@ -97,7 +98,7 @@ var layers = map[string][]string{
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "functions/",
+	"pkg/dynamo", "pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
 	"pkg/ingest", "pkg/lists/indexer", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }
@@ -151,7 +152,7 @@ func TestOnlyTheOuterPackagesImportAWS(t *testing.T) {
 
 func TestOnlyOnePackageSpeaksToEachService(t *testing.T) {
 	owners := map[string][]string{
-		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
+		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest"},
 		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
 	}
 	for name, imported := range imports(t) {

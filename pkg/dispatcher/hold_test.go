@@ -6,22 +6,21 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/dispatcher"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// lifting is a store in which something happens just before rows are created,
-// and which fails the first writes of rows that are there.
+// lifting is a store in which something happens just before deliveries are created,
+// and which fails the first writes of deliveries that are there.
 type lifting struct {
 	dispatcher.Store
 	do    func()
 	fails int
 }
 
-func (l *lifting) CreateDeliveries(ctx context.Context, rows []*webhook.Delivery) ([]*webhook.Delivery, error) {
+func (l *lifting) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) ([]*webhook.Delivery, error) {
 	l.do()
-	return l.Store.CreateDeliveries(ctx, rows)
+	return l.Store.CreateDeliveries(ctx, deliveries)
 }
 
 func (l *lifting) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {
@@ -36,30 +35,30 @@ func (l *lifting) PutDelivery(ctx context.Context, previous, next *webhook.Deliv
 // endpoint and recovered what it held, is sent.
 func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
 	for name, fails := range map[string]int{"at once": 0, "when the stream brings the batch again": 1} {
-		b := newBench(t)
-		e, other := dynamotest.Endpoint(t, b.table, b.org, b.app, "*"), dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
-		dynamotest.SetStatus(t, b.table, e, webhook.Paused)
-		dynamotest.SetStatus(t, b.table, other, webhook.Paused)
-		store := &lifting{Store: b.table, fails: fails, do: func() { dynamotest.SetStatus(t, b.table, e, webhook.Active) }}
-		d, record := b.dispatcher(store, b.queue()), b.created(t)
+		h := newHarness(t)
+		e, other := h.Endpoint(t, "*"), h.Endpoint(t, "*")
+		h.SetStatus(t, e.ID, webhook.Paused)
+		h.SetStatus(t, other.ID, webhook.Paused)
+		store := &lifting{Store: h.Table, fails: fails, do: func() { h.SetStatus(t, e.ID, webhook.Active) }}
+		d, record := h.dispatcher(store, h.Queues().Deliveries()), h.created(t)
 		for range fails {
-			if failed := b.handle(t, d, record).BatchItemFailures; len(failed) != 1 {
+			if failed := h.handle(t, d, record).BatchItemFailures; len(failed) != 1 {
 				t.Errorf("%s: failures %+v, want the record", name, failed)
 			}
 		}
-		if failed := b.handle(t, d, record).BatchItemFailures; len(failed) > 0 {
+		if failed := h.handle(t, d, record).BatchItemFailures; len(failed) > 0 {
 			t.Errorf("%s: failures %+v", name, failed)
 		}
 		found := map[webhook.DeliveryStatus]int{}
-		messages := b.messages(t)
-		for _, row := range b.rows(t) {
-			found[row.Status]++
-			if sent := len(messages[row.ID]) == 1; sent != (row.EndpointID == e.ID) || row.Pending() != sent || sent != (row.DueAt != nil) {
-				t.Errorf("%s: %d messages of row %+v", name, len(messages[row.ID]), row)
+		messages := h.messages(t)
+		for _, delivery := range h.AllDeliveries(t) {
+			found[delivery.Status]++
+			if sent := len(messages[delivery.ID]) == 1; sent != (delivery.EndpointID == e.ID) || delivery.Pending() != sent || sent != (delivery.DueAt != nil) {
+				t.Errorf("%s: %d messages of delivery %+v", name, len(messages[delivery.ID]), delivery)
 			}
 		}
 		if found[webhook.DeliveryPending] != 1 || found[webhook.DeliveryHeld] != 1 {
-			t.Errorf("%s: rows %v, want one PENDING and one HELD", name, found)
+			t.Errorf("%s: deliveries %v, want one PENDING and one HELD", name, found)
 		}
 	}
 }

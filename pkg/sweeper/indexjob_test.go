@@ -82,22 +82,22 @@ const (
 )
 
 func TestIndexJobGoesOnInAnotherMessageUntilNothingIsLeft(t *testing.T) {
-	b := newBench(t)
-	b.index.left = 3
+	h := newHarness(t)
+	h.index.left = 3
 	want := []sqsqueue.IndexJob{{OrganizationID: value.MustID(someOrganization), List: "products"}}
 	for runs, started := range [][]sqsqueue.IndexJob{want, want, nil} {
-		answer, err := b.Handle(t.Context(), indexJobs(someJob))
+		answer, err := h.Handle(t.Context(), indexJobs(someJob))
 		if diff := cmp.Diff(failures(), answer); diff != "" || err != nil {
 			t.Errorf("run %d: error %v, answer (-want +got):\n%s", runs+1, err, diff)
 		}
-		if diff := cmp.Diff(started, b.index.reset()); diff != "" {
+		if diff := cmp.Diff(started, h.index.reset()); diff != "" {
 			t.Errorf("run %d: started (-want +got):\n%s", runs+1, diff)
 		}
 	}
-	if diff := cmp.Diff(slices.Repeat(want, 3), b.index.run); diff != "" {
+	if diff := cmp.Diff(slices.Repeat(want, 3), h.index.run); diff != "" {
 		t.Errorf("worked on (-want +got):\n%s", diff)
 	}
-	if sent := b.sent.reset(); len(sent) != 0 {
+	if sent := h.sent.reset(); len(sent) != 0 {
 		t.Errorf("a message made the run of a minute, too: %v", sent)
 	}
 }
@@ -122,24 +122,24 @@ func TestIndexJobThatFailsComesAgain(t *testing.T) {
 }
 
 func TestDueIndexJobsAreStartedUntilSomebodyTakesThem(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	var want []sqsqueue.IndexJob
 	for range 20 {
 		job := sqsqueue.IndexJob{OrganizationID: value.NewID(), List: "orders"}
 		want = append(want, job)
-		if err := b.table.RequestJob(t.Context(), job.OrganizationID, job.List, value.TimeOf(b.now)); err != nil {
+		if err := h.Table.RequestJob(t.Context(), job.OrganizationID, job.List, h.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	later := sqsqueue.IndexJob{OrganizationID: b.org, List: "products"}
-	if err := b.table.RequestJob(t.Context(), later.OrganizationID, later.List, value.TimeOf(b.now.Add(3*time.Minute))); err != nil {
+	later := sqsqueue.IndexJob{OrganizationID: h.Org, List: "products"}
+	if err := h.Table.RequestJob(t.Context(), later.OrganizationID, later.List, h.At(3*time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	started := func(minute int, want ...sqsqueue.IndexJob) {
 		t.Helper()
-		b.sweep(t)
+		h.sweep(t)
 		order := func(a, b sqsqueue.IndexJob) int { return slices.Compare(a.OrganizationID[:], b.OrganizationID[:]) }
-		got := b.index.reset()
+		got := h.index.reset()
 		slices.SortFunc(got, order)
 		slices.SortFunc(want, order)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -147,62 +147,62 @@ func TestDueIndexJobsAreStartedUntilSomebodyTakesThem(t *testing.T) {
 		}
 	}
 	started(0, want...)
-	b.pass(time.Minute)
+	h.Pass(time.Minute)
 	started(1, want...) // their messages were lost
 	for _, job := range want {
-		taken, err := b.table.TakeJob(t.Context(), job.OrganizationID, job.List, value.TimeOf(b.now.Add(time.Minute)))
+		taken, err := h.Table.TakeJob(t.Context(), job.OrganizationID, job.List, h.At(time.Minute))
 		if err != nil || taken == nil {
 			t.Fatalf("TakeJob: %v, %v", taken, err)
 		}
-		if _, err := b.table.EndJob(t.Context(), taken, nil); err != nil {
+		if _, err := h.Table.EndJob(t.Context(), taken, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.pass(time.Minute)
+	h.Pass(time.Minute)
 	started(2)
-	b.pass(2 * time.Minute)
+	h.Pass(2 * time.Minute)
 	started(4, later)
 }
 
 func TestIndexJobsThatCannotBeStartedDoNotStopTheRest(t *testing.T) {
-	b := newBench(t)
-	row := b.waiting(t, 0)
-	if err := b.table.RequestJob(t.Context(), b.org, "orders", value.TimeOf(b.now)); err != nil {
+	h := newHarness(t)
+	delivery := h.waiting(t, 0)
+	if err := h.Table.RequestJob(t.Context(), h.Org, "orders", h.Now()); err != nil {
 		t.Fatal(err)
 	}
-	b.index.sendErr = fault.Busy(errors.New("the queue is down"))
-	if _, err := b.Handle(t.Context(), sweeper.Event{}); err == nil {
+	h.index.sendErr = fault.Busy(errors.New("the queue is down"))
+	if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
 		t.Error("no error although a job was not started")
 	}
-	if got := b.sent.reset(); len(got) != 1 {
-		t.Errorf("sent %v, want %s", got, row.ID)
+	if got := h.sent.reset(); len(got) != 1 {
+		t.Errorf("sent %v, want %s", got, delivery.ID)
 	}
-	b.index.sendErr = nil
-	b.pass(time.Minute)
-	b.sweep(t)
-	if got := b.index.reset(); len(got) != 1 {
+	h.index.sendErr = nil
+	h.Pass(time.Minute)
+	h.sweep(t)
+	if got := h.index.reset(); len(got) != 1 {
 		t.Errorf("a minute later: started %v, want the job", got)
 	}
 }
 
 // Both samples of events go through the JSON that Lambda hands over.
 func TestOneHandlerTakesTheScheduleAndTheMessages(t *testing.T) {
-	b := newBench(t)
-	handler := lambda.NewHandler(b.Handle)
+	h := newHarness(t)
+	handler := lambda.NewHandler(h.Handle)
 	for name, want := range map[string]string{"sweeper": "null", "sweeper-index-job": `{"batchItemFailures":null}`} {
 		event, err := os.ReadFile(filepath.Join("..", "..", "events", name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		row := b.waiting(t, 0)
+		delivery := h.waiting(t, 0)
 		answer, err := handler.Invoke(t.Context(), event)
 		if string(answer) != want || err != nil {
 			t.Errorf("%s: got %s, %v; want %s", name, answer, err, want)
 		}
-		_, swept := b.sent.reset()[row.ID]
-		if swept != (name == "sweeper") || len(b.index.run) != 0 == swept {
-			t.Errorf("%s: swept %t, worked on %v", name, swept, b.index.run)
+		_, swept := h.sent.reset()[delivery.ID]
+		if swept != (name == "sweeper") || len(h.index.run) != 0 == swept {
+			t.Errorf("%s: swept %t, worked on %v", name, swept, h.index.run)
 		}
-		b.index.run = nil
+		h.index.run = nil
 	}
 }

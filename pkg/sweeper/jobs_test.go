@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/sweeper"
@@ -18,7 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// crowded is a store with one recovery for each of many endpoints. The rows of
+// crowded is a store with one recovery for each of many endpoints. The deliveries of
 // some never end; they are gone when they are read, so that only the order of
 // the work is left to be seen.
 type crowded struct {
@@ -142,45 +141,44 @@ func TestRecoveriesWithoutEndDoNotStandBeforeTheOthers(t *testing.T) {
 		}
 	}
 	if least < most/2 {
-		t.Errorf("endless recoveries got between %d and %d rows, want about as many each", least, most)
+		t.Errorf("endless recoveries got between %d and %d deliveries, want about as many each", least, most)
 	}
 }
 
 func TestDeliveriesAreSentBeforeAnythingThatTakesLong(t *testing.T) {
-	b := newBench(t)
-	rows := b.held(t, 600)
-	b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
-	waiting := b.waiting(t, 0)
-	b.pass(time.Second)
-	b.sweep(t)
-	b.sent.mu.Lock()
-	defer b.sent.mu.Unlock()
-	if first := b.sent.everything[0]; first != waiting.ID || len(b.sent.everything) != 601 {
-		t.Errorf("the first of %d sent is %s, want %s, whose attempt is due, before the %d rows of a recovery",
-			len(b.sent.everything), first, waiting.ID, len(rows))
+	h := newHarness(t)
+	deliveries := h.held(t, 600)
+	h.recovery(t, -time.Hour, time.Hour)
+	waiting := h.waiting(t, 0)
+	h.Pass(time.Second)
+	h.sweep(t)
+	h.sent.mu.Lock()
+	defer h.sent.mu.Unlock()
+	if first := h.sent.everything[0]; first != waiting.ID || len(h.sent.everything) != 601 {
+		t.Errorf("the first of %d sent is %s, want %s, whose attempt is due, before the %d deliveries of a recovery",
+			len(h.sent.everything), first, waiting.ID, len(deliveries))
 	}
 }
 
 // A thousand deliveries of one organization that were due earlier do not stand
 // before the single one of another.
 func TestOrganizationsTakeTurns(t *testing.T) {
-	b := newBench(t)
-	b.rows(t, 1000, func(_ int, r *webhook.Delivery) {
-		at := b.at(-time.Minute)
+	h := newHarness(t)
+	h.deliveries(t, 1000, func(_ int, r *webhook.Delivery) {
+		at := h.At(-time.Minute)
 		r.NextAttemptAt, r.DueAt, r.AttemptCount = &at, &at, 4
 	})
-	other := *b
-	other.org = value.NewID()
-	other.endpoint = dynamotest.Endpoint(t, b.table, other.org, dynamotest.Application(t, b.table, other.org), "*")
+	other := &harness{Service: h.Organization(t)}
+	other.endpoint = other.Endpoint(t, "*")
 	single := other.waiting(t, 0)
-	b.sweep(t)
-	place := slices.Index(b.sent.everything, single.ID)
-	if len(b.sent.everything) != 1001 || place < 0 || place >= 400 { // four pages of a hundred at a time
-		t.Errorf("the single delivery is the %dth of %d, want it among the first 400", place+1, len(b.sent.everything))
+	h.sweep(t)
+	place := slices.Index(h.sent.everything, single.ID)
+	if len(h.sent.everything) != 1001 || place < 0 || place >= 400 { // four pages of a hundred at a time
+		t.Errorf("the single delivery is the %dth of %d, want it among the first 400", place+1, len(h.sent.everything))
 	}
 }
 
-// failing refuses some writes of rows, as a table does that throttles.
+// failing refuses some writes of deliveries, as a table does that throttles.
 type failing struct {
 	sweeper.BacklogStore
 	mu    sync.Mutex
@@ -199,12 +197,12 @@ func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.Deliver
 	return f.BacklogStore.RecordOutcomes(ctx, outcomes, tallies)
 }
 
-func TestRecoveryCountsEveryRowOnceHoweverOftenTheTableRefuses(t *testing.T) {
-	b := newBench(t)
-	rows := b.held(t, 1200)
-	r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
-	f := &failing{BacklogStore: b.table, fails: func(call int) bool { return call%3 == 0 }}
-	backlog := sweeper.NewBacklog(f, b.sent, func() time.Time { return b.now })
+func TestRecoveryCountsEveryDeliveryOnceHoweverOftenTheTableRefuses(t *testing.T) {
+	h := newHarness(t)
+	deliveries := h.held(t, 1200)
+	r := h.recovery(t, -time.Hour, time.Hour)
+	f := &failing{BacklogStore: h.Table, fails: func(call int) bool { return call%3 == 0 }}
+	backlog := sweeper.NewBacklog(f, h.sent, h.Time)
 	for tries := 0; r.Status == webhook.RecoveryRunning; tries++ {
 		if tries > 100 {
 			t.Fatalf("after %d tries: %+v", tries, r)
@@ -213,44 +211,44 @@ func TestRecoveryCountsEveryRowOnceHoweverOftenTheTableRefuses(t *testing.T) {
 		if err != nil && !fault.Is(err, fault.Unavailable) {
 			t.Fatal(err)
 		}
-		if r, err = b.table.Recovery(t.Context(), b.org, b.endpoint.ID, r.ID); err != nil {
+		if r, err = h.Table.Recovery(t.Context(), h.Org, h.endpoint.ID, r.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if r.Status != webhook.RecoveryCompleted || r.MatchedCount != 1200 || r.RequeuedCount != 1200 {
-		t.Errorf("the recovery: %+v, want 1,200 rows", r)
+		t.Errorf("the recovery: %+v, want 1,200 deliveries", r)
 	}
-	sent := slices.Clone(b.sent.everything)
+	sent := slices.Clone(h.sent.everything)
 	slices.SortFunc(sent, value.ID.Compare)
-	if sent = slices.Compact(sent); len(sent) != 1200 || len(b.sent.everything) != 1200 {
-		t.Errorf("%d messages for %d rows, want one for each of %d", len(b.sent.everything), len(sent), len(rows))
+	if sent = slices.Compact(sent); len(sent) != 1200 || len(h.sent.everything) != 1200 {
+		t.Errorf("%d messages for %d deliveries, want one for each of %d", len(h.sent.everything), len(sent), len(deliveries))
 	}
 }
 
 // What somebody else changes while a recovery is at it stays as they made it.
-func TestRecoveryLeavesRowsThatOthersChange(t *testing.T) {
-	b := newBench(t)
-	rows := b.held(t, 120)
-	r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
-	f := &failing{BacklogStore: b.table, fails: func(call int) bool {
+func TestRecoveryLeavesDeliveriesThatOthersChange(t *testing.T) {
+	h := newHarness(t)
+	deliveries := h.held(t, 120)
+	r := h.recovery(t, -time.Hour, time.Hour)
+	f := &failing{BacklogStore: h.Table, fails: func(call int) bool {
 		if call == 1 {
-			for _, row := range rows[:30] {
-				if _, err := b.table.PutDelivery(t.Context(), row, row.Cancel(b.at(time.Second))); err != nil {
+			for _, delivery := range deliveries[:30] {
+				if _, err := h.Table.PutDelivery(t.Context(), delivery, delivery.Cancel(h.At(time.Second))); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 		return false
 	}}
-	done, err := sweeper.NewBacklog(f, b.sent, func() time.Time { return b.now }).Recover(t.Context(), r, 1000)
+	done, err := sweeper.NewBacklog(f, h.sent, h.Time).Recover(t.Context(), r, 1000)
 	if err != nil || done.Status != webhook.RecoveryCompleted || done.MatchedCount != 120 || done.RequeuedCount != 90 {
-		t.Errorf("the recovery: %+v, %v; want 90 of 120 rows requeued", done, err)
+		t.Errorf("the recovery: %+v, %v; want 90 of 120 deliveries requeued", done, err)
 	}
-	for i, row := range rows {
+	for i, delivery := range deliveries {
 		want := webhook.DeliveryPending
 		if i < 30 {
 			want = webhook.DeliveryCancelled
 		}
-		b.check(t, row, want)
+		h.check(t, delivery, want)
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -29,14 +28,14 @@ type sent struct {
 	err        error
 }
 
-func (s *sent) Send(_ context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Delivery) error {
+func (s *sent) Send(_ context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	if s.err != nil {
 		return s.err
 	}
-	for _, r := range rows {
+	for _, r := range deliveries {
 		s.delay[r.ID] = r.NextAttemptAt.Std().Sub(now.Std())
 		s.lanes[r.ID] = lane
 		s.order, s.everything = append(s.order, r.ID), append(s.everything, r.ID)
@@ -52,168 +51,150 @@ func (s *sent) reset() map[value.ID]time.Duration {
 	return got
 }
 
-// bench is a sweeper on a real table, with a clock that the test moves.
-type bench struct {
+// harness is a sweeper over the shared fixture, with one endpoint. What it
+// would send is collected.
+type harness struct {
+	*servicetest.Service
 	*sweeper.Sweeper
-	table    *dynamo.Table
 	sent     *sent
 	index    *maintained
 	backlog  *sweeper.Backlog
-	org      value.ID
-	app      value.ID
 	endpoint *webhook.Endpoint
-	now      time.Time
 }
 
-func newBench(t testing.TB) *bench {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
-	client, name := dynamotest.Client(t)
-	b := &bench{org: value.NewID(), now: time.Now(), sent: &sent{delay: map[value.ID]time.Duration{}, lanes: map[value.ID]webhook.Lane{}}, index: &maintained{}}
-	clock := func() time.Time { return b.now }
-	b.table = dynamo.New(client, name, clock)
-	b.app = dynamotest.Application(t, b.table, b.org)
-	b.endpoint = dynamotest.Endpoint(t, b.table, b.org, b.app, "*")
-	b.Sweeper = sweeper.New(b.table, b.sent, sweeper.IndexCompaction{IndexQueue: b.index, Compactor: b.index}, sweeper.Config{
-		Clock: clock, Logger: slog.New(slog.DiscardHandler),
+	s := servicetest.New(t)
+	h := &harness{
+		Service: s, sent: &sent{delay: map[value.ID]time.Duration{}, lanes: map[value.ID]webhook.Lane{}},
+		index: &maintained{}, endpoint: s.Endpoint(t, "*"),
+	}
+	h.Sweeper = sweeper.New(s.Table, h.sent, sweeper.IndexCompaction{IndexQueue: h.index, Compactor: h.index}, sweeper.Config{
+		Clock: s.Time, Logger: slog.New(slog.DiscardHandler),
 	})
-	b.backlog = sweeper.NewBacklog(b.table, b.sent, clock)
-	return b
+	h.backlog = sweeper.NewBacklog(s.Table, h.sent, s.Time)
+	return h
 }
 
-func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
-
-func (b *bench) sweep(t *testing.T) map[value.ID]time.Duration {
+func (h *harness) sweep(t *testing.T) map[value.ID]time.Duration {
 	t.Helper()
-	if answer, err := b.Handle(t.Context(), sweeper.Event{}); answer != nil || err != nil {
+	if answer, err := h.Handle(t.Context(), sweeper.Event{}); answer != nil || err != nil {
 		t.Fatalf("a run of the schedule: %+v, %v; want no answer and no error", answer, err)
 	}
-	return b.sent.reset()
+	return h.sent.reset()
 }
 
-func (b *bench) row(t *testing.T, change func(*webhook.Delivery)) *webhook.Delivery {
+// deliveries are deliveries of the harness's endpoint.
+func (h *harness) deliveries(t testing.TB, n int, change func(i int, r *webhook.Delivery)) []*webhook.Delivery {
 	t.Helper()
-	r := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, b.endpoint, "", value.TimeOf(b.now))
-	change(r)
-	if existing, err := b.table.CreateDelivery(t.Context(), r); existing != nil || err != nil {
-		t.Fatalf("CreateRow: %+v, %v", existing, err)
-	}
-	return r
+	return h.Deliveries(t, h.endpoint, n, change)
 }
 
-// waiting is a row whose next attempt lies ahead by a due mark.
-func (b *bench) waiting(t *testing.T, d time.Duration) *webhook.Delivery {
+func (h *harness) delivery(t *testing.T, change func(*webhook.Delivery)) *webhook.Delivery {
 	t.Helper()
-	return b.row(t, func(r *webhook.Delivery) {
-		at := value.TimeOf(b.now.Add(d))
+	return h.deliveries(t, 1, func(_ int, r *webhook.Delivery) { change(r) })[0]
+}
+
+// waiting is a delivery whose next attempt lies ahead by a due mark.
+func (h *harness) waiting(t *testing.T, d time.Duration) *webhook.Delivery {
+	t.Helper()
+	return h.delivery(t, func(r *webhook.Delivery) {
+		at := h.At(d)
 		r.NextAttemptAt, r.DueAt, r.AttemptCount = &at, &at, 4
 	})
 }
 
-// rows are rows of the bench's endpoint, written together.
-func (b *bench) rows(t testing.TB, n int, change func(i int, r *webhook.Delivery)) []*webhook.Delivery {
+func (h *harness) held(t testing.TB, n int) []*webhook.Delivery {
 	t.Helper()
-	rows := make([]*webhook.Delivery, n)
-	for i := range rows {
-		rows[i] = webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, b.endpoint, "", value.TimeOf(b.now))
-		change(i, rows[i])
-	}
-	if _, err := b.table.CreateDeliveries(t.Context(), rows); err != nil {
-		t.Fatalf("CreateRows: %v", err)
-	}
-	return rows
-}
-
-func (b *bench) held(t testing.TB, n int) []*webhook.Delivery {
-	t.Helper()
-	return b.rows(t, n, func(i int, r *webhook.Delivery) {
+	return h.deliveries(t, n, func(i int, r *webhook.Delivery) {
 		r.Status, r.HeldReason, r.NextAttemptAt = webhook.DeliveryHeld, webhook.HeldPaused, nil
 		r.CreatedAt += value.Time(i)
 	})
 }
 
-func (b *bench) check(t *testing.T, r *webhook.Delivery, want webhook.DeliveryStatus) *webhook.Delivery {
+func (h *harness) check(t *testing.T, r *webhook.Delivery, want webhook.DeliveryStatus) *webhook.Delivery {
 	t.Helper()
-	got, err := b.table.Delivery(t.Context(), b.org, r.ID)
-	if err != nil || got.Status != want {
-		t.Errorf("row %s: %+v, %v; want %s", r.ID, got, err, want)
+	got := h.StoredDelivery(t, r.ID)
+	if got.Status != want {
+		t.Errorf("delivery %s: %+v; want %s", r.ID, got, want)
 	}
 	return got
 }
 
-func TestDueRowsAreSentForTheirTime(t *testing.T) {
-	b := newBench(t)
-	past, soon, later := b.waiting(t, -time.Hour), b.waiting(t, 40*time.Second), b.waiting(t, 90*time.Second)
-	got := b.sweep(t)
+func TestDueDeliveriesAreSentForTheirTime(t *testing.T) {
+	h := newHarness(t)
+	past, soon, later := h.waiting(t, -time.Hour), h.waiting(t, 40*time.Second), h.waiting(t, 90*time.Second)
+	got := h.sweep(t)
 	if len(got) != 2 || got[past.ID] != -time.Hour || got[soon.ID].Round(time.Second) != 40*time.Second {
 		t.Errorf("sent %v, want %s at once and %s in 40s", got, past.ID, soon.ID)
 	}
-	b.pass(time.Minute)
-	if got := b.sweep(t); len(got) != 1 || got[later.ID].Round(time.Second) != 30*time.Second {
+	h.Pass(time.Minute)
+	if got := h.sweep(t); len(got) != 1 || got[later.ID].Round(time.Second) != 30*time.Second {
 		t.Errorf("a minute later: sent %v, want %s in 30s", got, later.ID)
 	}
-	b.pass(time.Minute)
-	if got := b.sweep(t); len(got) != 0 {
+	h.Pass(time.Minute)
+	if got := h.sweep(t); len(got) != 0 {
 		t.Errorf("sent twice: %v", got)
 	}
 }
 
-func TestRowWhoseMessageIsLostIsSentAgain(t *testing.T) {
-	b := newBench(t)
-	r := b.waiting(t, 0)
-	b.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := b.Handle(t.Context(), sweeper.Event{}); err == nil {
+func TestDeliveryWhoseMessageIsLostIsSentAgain(t *testing.T) {
+	h := newHarness(t)
+	r := h.waiting(t, 0)
+	h.sent.err = fault.Busy(errors.New("the queue is down"))
+	if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
 		t.Error("no error although nothing was sent")
 	}
-	b.sent.err = nil
+	h.sent.err = nil
 	for range 2 {
-		b.pass(8 * time.Minute)
-		if got := b.sweep(t); len(got) != 0 {
+		h.Pass(8 * time.Minute)
+		if got := h.sweep(t); len(got) != 0 {
 			t.Errorf("within the lease: sent %v", got)
 		}
-		b.pass(2 * time.Minute)
-		if got := b.sweep(t); len(got) != 1 {
+		h.Pass(2 * time.Minute)
+		if got := h.sweep(t); len(got) != 1 {
 			t.Errorf("after the lease: sent %v, want %s again", got, r.ID)
 		}
 	}
-	stored := b.check(t, r, webhook.DeliveryPending)
-	if _, err := b.table.PutDelivery(t.Context(), stored, stored.Cancel(value.TimeOf(b.now))); err != nil {
+	stored := h.check(t, r, webhook.DeliveryPending)
+	if _, err := h.Table.PutDelivery(t.Context(), stored, stored.Cancel(h.Now())); err != nil {
 		t.Fatal(err)
 	}
-	b.pass(time.Hour)
-	if got := b.sweep(t); len(got) != 0 {
-		t.Errorf("a finished row was sent: %v", got)
+	h.Pass(time.Hour)
+	if got := h.sweep(t); len(got) != 0 {
+		t.Errorf("a finished delivery was sent: %v", got)
 	}
 }
 
-// After hours without a run, one send that fails does not cost a row as many
+// After hours without a run, one send that fails does not cost a delivery as many
 // hours again.
-func TestALateRowIsSentSoonAfterASendThatFailed(t *testing.T) {
-	b := newBench(t)
-	b.waiting(t, 0)
-	b.pass(10 * time.Hour)
-	b.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := b.Handle(t.Context(), sweeper.Event{}); err == nil {
+func TestALateDeliveryIsSentSoonAfterASendThatFailed(t *testing.T) {
+	h := newHarness(t)
+	h.waiting(t, 0)
+	h.Pass(10 * time.Hour)
+	h.sent.err = fault.Busy(errors.New("the queue is down"))
+	if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
 		t.Error("no error although nothing was sent")
 	}
-	b.sent.err = nil
-	b.pass(webhook.Lease)
-	if got := b.sweep(t); len(got) != 1 {
-		t.Errorf("sent %v after the lease, want the row", got)
+	h.sent.err = nil
+	h.Pass(webhook.Lease)
+	if got := h.sweep(t); len(got) != 1 {
+		t.Errorf("sent %v after the lease, want the delivery", got)
 	}
-	b.pass(9 * time.Hour)
-	if got := b.sweep(t); len(got) != 0 {
+	h.Pass(9 * time.Hour)
+	if got := h.sweep(t); len(got) != 0 {
 		t.Errorf("sent %v, though it was sent as late as it was", got)
 	}
 }
 
 // Rows that wait in a long queue are sent again ever more rarely.
 func TestLeaseGrowsWithLateness(t *testing.T) {
-	b := newBench(t)
-	b.waiting(t, 0)
+	h := newHarness(t)
+	h.waiting(t, 0)
 	sends := 0
 	for range 8 * 12 {
-		sends += len(b.sweep(t))
-		b.pass(5 * time.Minute)
+		sends += len(h.sweep(t))
+		h.Pass(5 * time.Minute)
 	}
 	if sends < 3 || sends > 8 {
 		t.Errorf("sent %d times in eight hours, want a handful", sends)
@@ -221,166 +202,162 @@ func TestLeaseGrowsWithLateness(t *testing.T) {
 }
 
 func TestOverlappingRunsSendOnce(t *testing.T) {
-	b := newBench(t)
+	h := newHarness(t)
 	for range 150 {
-		b.waiting(t, 0)
+		h.waiting(t, 0)
 	}
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
-			if _, err := b.Handle(t.Context(), sweeper.Event{}); err != nil {
+			if _, err := h.Handle(t.Context(), sweeper.Event{}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
-	if len(b.sent.order) != 150 || len(b.sent.delay) != 150 {
-		t.Errorf("%d messages for %d rows, want 150 for 150", len(b.sent.order), len(b.sent.delay))
+	if len(h.sent.order) != 150 || len(h.sent.delay) != 150 {
+		t.Errorf("%d messages for %d deliveries, want 150 for 150", len(h.sent.order), len(h.sent.delay))
 	}
 }
 
-func (b *bench) recovery(t testing.TB, since, until time.Time) *webhook.Recovery {
+func (h *harness) recovery(t testing.TB, since, until time.Duration) *webhook.Recovery {
 	t.Helper()
-	now := value.TimeOf(b.now)
+	now := h.Now()
 	r := &webhook.Recovery{
-		ID: value.NewID(), EndpointID: b.endpoint.ID, OrganizationID: b.org, Status: webhook.RecoveryRunning,
-		Since: value.TimeOf(since), Until: value.TimeOf(until), CreatedAt: now, UpdatedAt: now,
+		ID: value.NewID(), EndpointID: h.endpoint.ID, OrganizationID: h.Org, Status: webhook.RecoveryRunning,
+		Since: h.At(since), Until: h.At(until), CreatedAt: now, UpdatedAt: now,
 	}
-	if err := b.table.CreateRecovery(t.Context(), r, now); err != nil {
+	if err := h.Table.CreateRecovery(t.Context(), r, now); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
 func TestRecoverySendsEverythingOldestFirst(t *testing.T) {
-	b := newBench(t)
-	rows := b.held(t, 450)
-	failed := b.row(t, func(r *webhook.Delivery) { r.Status, r.NextAttemptAt, r.AttemptCount = webhook.DeliveryFailed, nil, 9 })
-	b.pass(time.Minute)
-	outside := b.held(t, 1)[0]
-	r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(-30*time.Second))
-	first, err := b.backlog.Recover(t.Context(), r, 200)
+	h := newHarness(t)
+	deliveries := h.held(t, 450)
+	failed := h.delivery(t, func(r *webhook.Delivery) { r.Status, r.NextAttemptAt, r.AttemptCount = webhook.DeliveryFailed, nil, 9 })
+	h.Pass(time.Minute)
+	outside := h.held(t, 1)[0]
+	r := h.recovery(t, -time.Hour, -30*time.Second)
+	first, err := h.backlog.Recover(t.Context(), r, 200)
 	if err != nil || first.Status != webhook.RecoveryRunning || first.RequeuedCount != 200 {
 		t.Fatalf("the first step: %+v, %v", first, err)
 	}
-	if want := rows[:199]; len(b.sent.order) != 200 || b.sent.order[199] != want[198].ID && b.sent.order[199] != rows[199].ID {
-		t.Errorf("%d sent first, the last of them %s", len(b.sent.order), b.sent.order[len(b.sent.order)-1])
+	if want := deliveries[:199]; len(h.sent.order) != 200 || h.sent.order[199] != want[198].ID && h.sent.order[199] != deliveries[199].ID {
+		t.Errorf("%d sent first, the last of them %s", len(h.sent.order), h.sent.order[len(h.sent.order)-1])
 	}
-	b.pass(time.Minute)
-	b.sweep(t)
-	done, err := b.table.Recovery(t.Context(), b.org, b.endpoint.ID, r.ID)
+	h.Pass(time.Minute)
+	h.sweep(t)
+	done, err := h.Table.Recovery(t.Context(), h.Org, h.endpoint.ID, r.ID)
 	if err != nil || done.Status != webhook.RecoveryCompleted || done.MatchedCount != 451 || done.RequeuedCount != 451 || done.CompletedAt == nil {
 		t.Errorf("the end: %+v, %v", done, err)
 	}
-	for _, row := range append(slices.Clone(rows), failed) {
-		got := b.check(t, row, webhook.DeliveryPending)
+	for _, delivery := range append(slices.Clone(deliveries), failed) {
+		got := h.check(t, delivery, webhook.DeliveryPending)
 		if got.DueAt == nil || got.HeldReason != "" || got.ScheduleStart != got.AttemptCount {
-			t.Errorf("row: %+v", got)
+			t.Errorf("delivery: %+v", got)
 		}
 	}
-	b.check(t, outside, webhook.DeliveryHeld)
+	h.check(t, outside, webhook.DeliveryHeld)
 }
 
-// A recovery whose rows fail again at once must end, and send each once.
+// A recovery whose deliveries fail again at once must end, and send each once.
 func TestRecoveryDoesNotChaseItsOwnFailures(t *testing.T) {
-	b := newBench(t)
-	rows := b.held(t, 250)
-	r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
-	first, err := b.backlog.Recover(t.Context(), r, 200)
+	h := newHarness(t)
+	deliveries := h.held(t, 250)
+	r := h.recovery(t, -time.Hour, time.Hour)
+	first, err := h.backlog.Recover(t.Context(), r, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range rows[:200] {
-		pending := b.check(t, row, webhook.DeliveryPending)
+	for _, delivery := range deliveries[:200] {
+		pending := h.check(t, delivery, webhook.DeliveryPending)
 		reason := "no"
-		failed := pending.Record(webhook.Outcome{Attempt: webhook.Attempt{At: value.TimeOf(b.now), Error: &reason}, Result: webhook.AttemptRefused}, "m", 0, 0, value.TimeOf(b.now))
-		if _, err := b.table.PutDelivery(t.Context(), pending, failed); err != nil {
+		failed := pending.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now(), Error: &reason}, Result: webhook.AttemptRefused}, "m", 0, 0, h.Now())
+		if _, err := h.Table.PutDelivery(t.Context(), pending, failed); err != nil {
 			t.Fatal(err)
 		}
 	}
-	done, err := b.backlog.Recover(t.Context(), first, 10_000)
+	done, err := h.backlog.Recover(t.Context(), first, 10_000)
 	if err != nil || done.Status != webhook.RecoveryCompleted || done.RequeuedCount != 250 {
 		t.Errorf("the end: %+v, %v", done, err)
 	}
 }
 
 func TestRecoveryOfAnEndpointThatIsNoLongerActiveIsCancelled(t *testing.T) {
-	for name, stop := range map[string]func(*testing.T, *bench){
-		"paused": func(t *testing.T, b *bench) { dynamotest.SetStatus(t, b.table, b.endpoint, webhook.Paused) },
-		"deleted": func(t *testing.T, b *bench) {
-			if _, err := b.table.DeleteEndpoint(t.Context(), b.org, b.endpoint.ID, func(*webhook.Endpoint) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-		},
+	for name, stop := range map[string]func(*testing.T, *harness){
+		"paused":  func(t *testing.T, h *harness) { h.SetStatus(t, h.endpoint.ID, webhook.Paused) },
+		"deleted": func(t *testing.T, h *harness) { h.DeleteEndpoint(t, h.endpoint.ID) },
 	} {
-		b := newBench(t)
-		rows := b.held(t, 3)
-		r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
-		stop(t, b)
-		if got := b.sweep(t); len(got) > 0 {
-			t.Errorf("%s: sent %v", name, got)
-		}
-		done, err := b.table.Recovery(t.Context(), b.org, b.endpoint.ID, r.ID)
-		if err != nil || done.Status != webhook.RecoveryCancelled || done.CompletedAt == nil {
-			t.Errorf("%s: %+v, %v", name, done, err)
-		}
-		b.check(t, rows[0], webhook.DeliveryHeld)
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			deliveries := h.held(t, 3)
+			r := h.recovery(t, -time.Hour, time.Hour)
+			stop(t, h)
+			if got := h.sweep(t); len(got) > 0 {
+				t.Errorf("sent %v", got)
+			}
+			done, err := h.Table.Recovery(t.Context(), h.Org, h.endpoint.ID, r.ID)
+			if err != nil || done.Status != webhook.RecoveryCancelled || done.CompletedAt == nil {
+				t.Errorf("%+v, %v", done, err)
+			}
+			h.check(t, deliveries[0], webhook.DeliveryHeld)
+		})
 	}
 }
 
-func TestRowsRequeuedByADyingRecoveryAreSent(t *testing.T) {
-	b := newBench(t)
-	rows := b.held(t, 3)
-	r := b.recovery(t, b.now.Add(-time.Hour), b.now.Add(time.Hour))
-	b.sent.err = fault.Busy(errors.New("the queue is down"))
-	if _, err := b.backlog.Recover(t.Context(), r, 100); err == nil {
+func TestDeliveriesRequeuedByADyingRecoveryAreSent(t *testing.T) {
+	h := newHarness(t)
+	deliveries := h.held(t, 3)
+	r := h.recovery(t, -time.Hour, time.Hour)
+	h.sent.err = fault.Busy(errors.New("the queue is down"))
+	if _, err := h.backlog.Recover(t.Context(), r, 100); err == nil {
 		t.Error("no error although nothing was sent")
 	}
-	b.sent.err = nil
-	b.pass(webhook.Lease)
-	got := b.sweep(t)
-	for _, row := range rows {
-		if _, ok := got[row.ID]; !ok {
-			t.Errorf("row %s was not sent", row.ID)
+	h.sent.err = nil
+	h.Pass(webhook.Lease)
+	got := h.sweep(t)
+	for _, delivery := range deliveries {
+		if _, ok := got[delivery.ID]; !ok {
+			t.Errorf("delivery %s was not sent", delivery.ID)
 		}
 	}
-	if done, err := b.table.Recovery(t.Context(), b.org, b.endpoint.ID, r.ID); err != nil || done.Status != webhook.RecoveryCompleted {
+	if done, err := h.Table.Recovery(t.Context(), h.Org, h.endpoint.ID, r.ID); err != nil || done.Status != webhook.RecoveryCompleted {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
 
-func TestRowsOfADeletedEndpointAreCancelled(t *testing.T) {
-	b := newBench(t)
-	rows := b.held(t, 250)
-	failed := b.row(t, func(r *webhook.Delivery) { r.Status, r.NextAttemptAt = webhook.DeliveryFailed, nil })
-	if _, err := b.table.DeleteEndpoint(t.Context(), b.org, b.endpoint.ID, func(*webhook.Endpoint) error { return nil }); err != nil {
-		t.Fatal(err)
+func TestDeliveriesOfADeletedEndpointAreCancelled(t *testing.T) {
+	h := newHarness(t)
+	deliveries := h.held(t, 250)
+	failed := h.delivery(t, func(r *webhook.Delivery) { r.Status, r.NextAttemptAt = webhook.DeliveryFailed, nil })
+	h.DeleteEndpoint(t, h.endpoint.ID)
+	h.Pass(2 * time.Minute)
+	h.sweep(t)
+	for _, delivery := range deliveries {
+		h.check(t, delivery, webhook.DeliveryCancelled)
 	}
-	b.pass(2 * time.Minute)
-	b.sweep(t)
-	for _, row := range rows {
-		b.check(t, row, webhook.DeliveryCancelled)
-	}
-	b.check(t, failed, webhook.DeliveryFailed)
+	h.check(t, failed, webhook.DeliveryFailed)
 	for shard := range dynamo.DueShards {
-		if due, err := b.table.Due(t.Context(), shard, "", 1<<50, 10); len(due) > 0 || err != nil {
+		if due, err := h.Table.Due(t.Context(), shard, "", 1<<50, 10); len(due) > 0 || err != nil {
 			t.Errorf("due marks left: %+v, %v", due, err)
 		}
 	}
 }
 
 func TestRunEndsWithItsTime(t *testing.T) {
-	b := newBench(t)
-	b.waiting(t, 0)
+	h := newHarness(t)
+	h.waiting(t, 0)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(4*time.Second)) // less than is spared
 	defer cancel()
-	if _, err := b.Handle(ctx, sweeper.Event{}); err != nil {
+	if _, err := h.Handle(ctx, sweeper.Event{}); err != nil {
 		t.Errorf("a run without time: %v, want it to leave the rest to the next", err)
 	}
-	if got := b.sent.reset(); len(got) > 0 {
+	if got := h.sent.reset(); len(got) > 0 {
 		t.Errorf("sent %v", got)
 	}
-	if got := b.sweep(t); len(got) != 1 {
+	if got := h.sweep(t); len(got) != 1 {
 		t.Errorf("the next run sent %v", got)
 	}
 }

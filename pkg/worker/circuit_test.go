@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -23,12 +23,12 @@ func (h *harness) deliver(t *testing.T, e *webhook.Endpoint) (*webhook.Delivery,
 	delivery := h.event(t, e)
 	left := h.handle(t, h.Worker, h.receive(t)...)
 	if h.routing(t, e).Lane == webhook.LaneSlow && len(left) == 0 {
-		if moved := h.queues.Receive(t, slowQueue); len(moved) > 0 {
+		if moved := h.Queues().Receive(t, servicetest.SlowQueue); len(moved) > 0 {
 			left = h.handle(t, h.Worker, moved...)
 		}
 	}
 	for _, m := range left {
-		h.queues.Delete(t, queueOf(&m), m)
+		h.Queues().Delete(t, queueOf(&m), m)
 	}
 	return delivery, left
 }
@@ -48,7 +48,7 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 		if c := h.routing(t, e).Circuit; c.Open() != (i >= 10) {
 			t.Fatalf("after %d failures in %s: circuit %+v", i+1, 6*time.Duration(i)*time.Second, c)
 		}
-		h.pass(6 * time.Second)
+		h.Pass(6 * time.Second)
 	}
 	rcv.requests(t, 11)
 	c := h.routing(t, e)
@@ -63,7 +63,7 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 	// failing endpoints even to be held.
 	h.crash(t, h.Worker, retry...)
 	h.delivery(t, first, webhook.DeliveryPending, 1)
-	h.handle(t, h.Worker, h.queues.Receive(t, slowQueue)...)
+	h.handle(t, h.Worker, h.Queues().Receive(t, servicetest.SlowQueue)...)
 	if got := h.delivery(t, first, webhook.DeliveryHeld, 1); got.HeldReason != webhook.HeldCircuitOpen {
 		t.Errorf("delivery %+v, want it held for the circuit", got)
 	}
@@ -103,11 +103,11 @@ func (h *harness) drain(t *testing.T) {
 	t.Helper()
 	for found := true; found; {
 		found = false
-		for _, q := range []string{mainQueue, slowQueue} {
-			messages := h.queues.Receive(t, q)
+		for _, q := range []string{servicetest.MainQueue, servicetest.SlowQueue} {
+			messages := h.Queues().Receive(t, q)
 			found = found || len(messages) > 0
 			if len(messages) > 0 {
-				h.queues.Delete(t, q, h.handle(t, h.Worker, messages...)...)
+				h.Queues().Delete(t, q, h.handle(t, h.Worker, messages...)...)
 			}
 		}
 	}
@@ -116,26 +116,26 @@ func (h *harness) drain(t *testing.T) {
 // probe sends the delivery as the probe of its endpoint.
 func (h *harness) probe(t *testing.T, r *webhook.Delivery) []events.SQSMessage {
 	t.Helper()
-	current, err := h.table.Delivery(t.Context(), h.org, r.ID)
+	current, err := h.Table.Delivery(t.Context(), h.Org, r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := value.TimeOf(h.clock())
+	now := h.Now()
 	probe := current.ResumeAsProbe(now, now)
-	if _, err := h.table.PutDelivery(t.Context(), current, probe); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), current, probe); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.deliveries.Send(t.Context(), webhook.LaneSlow, now, probe); err != nil {
 		t.Fatal(err)
 	}
-	return h.handle(t, h.Worker, h.queues.Await(t, slowQueue)...)
+	return h.handle(t, h.Worker, h.Queues().Await(t, servicetest.SlowQueue)...)
 }
 
 // open opens the endpoint's circuit and returns a delivery that it holds.
 func (h *harness) open(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	t.Helper()
-	now := value.TimeOf(h.clock())
-	h.setRouting(t, e, func(c *webhook.Routing) {
+	now := h.Now()
+	h.SetRouting(t, e.ID, func(c *webhook.Routing) {
 		c.Circuit = &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
 	})
 	delivery := h.event(t, e)
@@ -151,7 +151,7 @@ func TestFailedProbeHoldsItsRowAgainAndDoublesTheWait(t *testing.T) {
 	delivery := h.open(t, e)
 	for i, minutes := range []int{2, 4, 8, 16, 32, 60, 60} {
 		want := time.Duration(minutes) * time.Minute
-		h.pass(time.Hour)
+		h.Pass(time.Hour)
 		if left := h.probe(t, delivery); len(left) > 0 {
 			t.Fatalf("messages left: %+v", left)
 		}
@@ -159,7 +159,7 @@ func TestFailedProbeHoldsItsRowAgainAndDoublesTheWait(t *testing.T) {
 			t.Errorf("delivery %+v", got)
 		}
 		c := h.routing(t, e).Circuit
-		if wait := c.ProbeAt.Std().Sub(h.clock()).Round(time.Second); c.Interval() != want || wait != want {
+		if wait := c.ProbeAt.Std().Sub(h.Time()).Round(time.Second); c.Interval() != want || wait != want {
 			t.Errorf("after probe %d: %+v, the next in %s; want %s", i+1, c, wait, want)
 		}
 	}
@@ -184,11 +184,11 @@ func TestSuccessfulProbeClosesTheCircuit(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	delivery := h.open(t, e)
-	h.pass(time.Minute)
+	h.Pass(time.Minute)
 	h.probe(t, delivery)
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
 	c := h.routing(t, e).Circuit
-	if c == nil || c.State != webhook.CircuitDraining || c.ClosedAt == nil || *c.ClosedAt != value.TimeOf(h.clock()) {
+	if c == nil || c.State != webhook.CircuitDraining || c.ClosedAt == nil || *c.ClosedAt != h.Now() {
 		t.Errorf("circuit %+v, want it draining", c)
 	}
 	next, _ := h.deliver(t, e)
@@ -201,7 +201,7 @@ func TestProbeOfAnEndpointThatMustNotBeAskedIsHeld(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	delivery := h.open(t, e)
-	dynamotest.SetStatus(t, h.table, e, webhook.Paused)
+	h.SetStatus(t, e.ID, webhook.Paused)
 	h.probe(t, delivery)
 	if got := h.delivery(t, delivery, webhook.DeliveryHeld, 0); got.HeldReason != webhook.HeldPaused {
 		t.Errorf("delivery %+v, want it held for the pause", got)
@@ -217,14 +217,14 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 	const step = 5 * 24 * time.Hour / 20
 	for i := range 21 {
 		if i > 0 {
-			h.pass(step)
+			h.Pass(step)
 		}
 		if i%7 == 6 { // its retries end before
-			now := value.TimeOf(h.clock())
+			now := h.Now()
 			delivery = h.requeued(t, delivery, now)
 		}
 		h.probe(t, delivery)
-		after, err := h.table.Endpoint(t.Context(), h.org, e.ID)
+		after, err := h.Table.Endpoint(t.Context(), h.Org, e.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 // requeued gives a delivery that is HELD or FAILED a new schedule and holds it.
 func (h *harness) requeued(t *testing.T, r *webhook.Delivery, now value.Time) *webhook.Delivery {
 	t.Helper()
-	delivery, err := h.table.ChangeDelivery(t.Context(), h.org, r.ID, func(r *webhook.Delivery) (*webhook.Delivery, error) {
+	delivery, err := h.Table.ChangeDelivery(t.Context(), h.Org, r.ID, func(r *webhook.Delivery) (*webhook.Delivery, error) {
 		return r.Requeue(now).Hold(webhook.HeldCircuitOpen, now), nil
 	})
 	if err != nil {
@@ -260,12 +260,12 @@ func TestTestsAreOutsideOfCountersAndCircuit(t *testing.T) {
 		stored := h.delivery(t, delivery, webhook.DeliveryPending, 0)
 		test := *stored
 		test.Test, test.UpdatedAt = true, stored.UpdatedAt+1
-		if _, err := h.table.PutDelivery(t.Context(), stored, &test); err != nil {
+		if _, err := h.Table.PutDelivery(t.Context(), stored, &test); err != nil {
 			t.Fatal(err)
 		}
 		if i%10 == 9 {
 			h.drain(t)
-			h.pass(time.Minute)
+			h.Pass(time.Minute)
 		}
 	}
 	rcv.requests(t, 60)
@@ -281,7 +281,7 @@ func TestSlowEndpointsAreAskedInTheSlowLaneUntilTheyAreFast(t *testing.T) {
 	slow.Store(true)
 	rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
 		if slow.Load() {
-			h.pass(2100 * time.Millisecond)
+			h.Pass(2100 * time.Millisecond)
 		}
 		_, _ = io.WriteString(w, "ok")
 	})
@@ -302,9 +302,9 @@ func TestSlowEndpointsAreAskedInTheSlowLaneUntilTheyAreFast(t *testing.T) {
 		t.Errorf("messages left: %+v", left)
 	}
 	h.delivery(t, delivery, webhook.DeliveryPending, 0)
-	h.handle(t, h.Worker, h.queues.Await(t, slowQueue)...)
+	h.handle(t, h.Worker, h.Queues().Await(t, servicetest.SlowQueue)...)
 	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
-	h.pass(5 * time.Minute)
+	h.Pass(5 * time.Minute)
 	h.deliver(t, e)
 	if got := h.routing(t, e).Lane; got != webhook.LaneMain {
 		t.Errorf("after a fast attempt in five minutes: lane %q", got)
@@ -317,13 +317,13 @@ func TestFailuresBeforeAnotherURLDoNotCountAgainstIt(t *testing.T) {
 	e, _ := h.endpoint(t, rcv.url, 0)
 	for i := range 12 {
 		if i == 9 {
-			h.pass(time.Second)
-			dynamotest.ChangeEndpoint(t, h.table, e, func(e *webhook.Endpoint) {
-				e.URL, e.HealthSince = fmt.Sprintf("%s/%d", rcv.url, i), value.TimeOf(h.clock())
+			h.Pass(time.Second)
+			h.ChangeEndpoint(t, e.ID, func(e *webhook.Endpoint) {
+				e.URL, e.HealthSince = fmt.Sprintf("%s/%d", rcv.url, i), h.Now()
 			})
 		}
 		h.deliver(t, e)
-		h.pass(10 * time.Second)
+		h.Pass(10 * time.Second)
 	}
 	if c := h.routing(t, e).Circuit; c != nil {
 		t.Errorf("circuit %+v after 9 failures and 3 at another url", c)

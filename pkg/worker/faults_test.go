@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -35,22 +36,22 @@ func (f *faulty) try(call string, do func() error) error {
 }
 
 func (f *faulty) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) (found []webhook.DeliveryInput, err error) {
-	err = f.try("Deliveries", func() (err error) { found, err = f.Store.DeliveryInputs(ctx, refs); return err })
+	err = f.try("DeliveryInputs", func() (err error) { found, err = f.Store.DeliveryInputs(ctx, refs); return err })
 	return found, err
 }
 
 func (f *faulty) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
-	err = f.try("PutRow", func() (err error) { current, err = f.Store.PutDelivery(ctx, previous, next); return err })
+	err = f.try("PutDelivery", func() (err error) { current, err = f.Store.PutDelivery(ctx, previous, next); return err })
 	return current, err
 }
 
-func (f *faulty) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (clash *webhook.WriteConflict, err error) {
-	err = f.try("RecordOutcomes", func() (err error) { clash, err = f.Store.RecordOutcomes(ctx, outcomes, tallies); return err })
-	return clash, err
+func (f *faulty) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (conflict *webhook.WriteConflict, err error) {
+	err = f.try("RecordOutcomes", func() (err error) { conflict, err = f.Store.RecordOutcomes(ctx, outcomes, shards); return err })
+	return conflict, err
 }
 
 func (f *faulty) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (stored webhook.StoredCounterShard, err error) {
-	err = f.try("Tally", func() (err error) { stored, err = f.Store.CounterShard(ctx, org, endpoint, shard); return err })
+	err = f.try("CounterShard", func() (err error) { stored, err = f.Store.CounterShard(ctx, org, endpoint, shard); return err })
 	return stored, err
 }
 
@@ -63,7 +64,7 @@ func (f *faulty) TakePermit(ctx context.Context, org, endpoint value.ID, holder 
 }
 
 func (f *faulty) ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
-	return f.try("Hide", func() error { return f.Queue.ChangeVisibility(ctx, in, changes...) })
+	return f.try("ChangeVisibility", func() error { return f.Queue.ChangeVisibility(ctx, in, changes...) })
 }
 
 func (f *faulty) Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
@@ -73,7 +74,7 @@ func (f *faulty) Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Mo
 // failing is a worker of which a call fails, the first times.
 func (h *harness) failing(call string, times int, before, after error) *worker.Worker {
 	var calls atomic.Int64
-	f := &faulty{Store: h.table, Queue: h.deliveries, fail: func(c string) (error, error) {
+	f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(c string) (error, error) {
 		if c == call && calls.Add(1) <= int64(times) {
 			return before, after
 		}
@@ -98,19 +99,19 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 		after    bool // dies after the call instead of before it
 		requests int  // until the first attempt is recorded, and the next
 	}{
-		{"Deliveries", false, 2},
-		{"Tally", false, 3},
+		{"DeliveryInputs", false, 2},
+		{"CounterShard", false, 3},
 		{"RecordOutcomes", false, 3},
 		{"RecordOutcomes", true, 2},
-		{"Hide", false, 2},
-		{"Hide", true, 2},
+		{"ChangeVisibility", false, 2},
+		{"ChangeVisibility", true, 2},
 	} {
 		rcv := newReceiver(t, always(http.StatusInternalServerError))
 		e, _ := h.endpoint(t, rcv.url, 3)
 		delivery := h.event(t, e)
 		m := h.receive(t)
 		var dead atomic.Bool
-		f := &faulty{Store: h.table, Queue: h.deliveries, fail: func(call string) (before, after error) {
+		f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
 			switch {
 			case dead.Load():
 				return errWrong, nil
@@ -124,20 +125,20 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 			return nil, nil
 		}}
 		h.crash(t, h.worker(f, f, true), m...)
-		h.pass(6 * time.Minute) // the queue's own timeout
+		h.Pass(6 * time.Minute) // the queue's own timeout
 		for range 2 {
 			if left := h.handle(t, h.Worker, m...); len(left) != 1 {
 				t.Fatalf("%s, after %t: the message that carries the retry is done", tt.step, tt.after)
 			}
-			if got, err := h.table.Delivery(t.Context(), h.org, delivery.ID); err != nil || got.AttemptCount == 2 {
+			if got, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID); err != nil || got.AttemptCount == 2 {
 				break
 			}
-			h.pass(5 * time.Second)
+			h.Pass(5 * time.Second)
 		}
 		h.delivery(t, delivery, webhook.DeliveryPending, 2)
 		h.counters(t, e, 0, 2)
 		rcv.requests(t, tt.requests)
-		h.queues.Delete(t, mainQueue, m...)
+		h.Queues().Delete(t, servicetest.MainQueue, m...)
 	}
 }
 
@@ -151,7 +152,7 @@ func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
 	if left := h.crash(t, h.Worker, old); len(left) > 0 {
 		t.Fatalf("left %+v, want the message moved", left)
 	}
-	moved := h.queues.Await(t, slowQueue)[0]
+	moved := h.Queues().Await(t, servicetest.SlowQueue)[0]
 	rcv.requests(t, 0)
 	if left := h.handle(t, h.Worker, moved); len(left) != 1 {
 		t.Errorf("left %+v, want the moved message to carry the retry", left)
@@ -161,7 +162,7 @@ func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
 		if left := h.crash(t, h.Worker, old); len(left) != 1 {
 			t.Errorf("left %+v, want the old message to wait for its turn to take over", left)
 		}
-		h.pass(5 * time.Second)
+		h.Pass(5 * time.Second)
 	}
 	rcv.requests(t, 1)
 	h.counters(t, e, 0, 1)
@@ -174,7 +175,7 @@ func (crowded) TooManyInFlight(context.Context, webhook.Lane) bool { return true
 
 func TestRetriesAreDelayedMessagesWhenTooManyAreInFlight(t *testing.T) {
 	h := newHarness(t)
-	w := h.worker(h.table, crowded{h.deliveries}, true)
+	w := h.worker(h.Table, crowded{h.deliveries}, true)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 5)
 	delivery := h.event(t, e)
@@ -188,7 +189,7 @@ func TestRetriesAreDelayedMessagesWhenTooManyAreInFlight(t *testing.T) {
 	if waited := time.Since(sent); waited < 3*time.Second || next.MessageId == old.MessageId {
 		t.Errorf("message %s after %s, want another than %s after 4s", next.MessageId, waited, old.MessageId)
 	}
-	h.pass(5 * time.Second)
+	h.Pass(5 * time.Second)
 	// The old one was not deleted, and comes first: it may carry the delivery as
 	// well, but only until either makes the attempt.
 	if left := h.crash(t, h.Worker, old); len(left) != 1 {
@@ -201,7 +202,7 @@ func TestRetriesAreDelayedMessagesWhenTooManyAreInFlight(t *testing.T) {
 		if left := h.crash(t, h.Worker, next); len(left) != 1 {
 			t.Errorf("left %+v, want the other message to wait for its turn to take over", left)
 		}
-		h.pass(50 * time.Second)
+		h.Pass(50 * time.Second)
 	}
 	if left := h.handle(t, w, old); len(left) > 0 {
 		t.Errorf("left %+v, want another message in its place", left)
@@ -219,11 +220,11 @@ func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
 		attempts int // that the delivery knows of
 		requests int
 	}{
-		{"Deliveries", errBusy, 0, 0},
-		{"Deliveries", errWrong, 0, 0},
-		{"Tally", errWrong, 0, 1},
+		{"DeliveryInputs", errBusy, 0, 0},
+		{"DeliveryInputs", errWrong, 0, 0},
+		{"CounterShard", errWrong, 0, 1},
 		{"RecordOutcomes", errWrong, 0, 1},
-		{"Hide", errBusy, 1, 1},
+		{"ChangeVisibility", errBusy, 1, 1},
 	} {
 		failing := true
 		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
@@ -254,8 +255,8 @@ func TestFaultsOfOursBackOffLongerEachTime(t *testing.T) {
 		"": 2 * time.Second, "1": 2 * time.Second, "2": 4 * time.Second, "8": 256 * time.Second, "9": 5 * time.Minute, "49": 5 * time.Minute,
 	} {
 		q := &hidden{Queue: h.deliveries}
-		w := h.worker(&faulty{Store: h.table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
-		ref := webhook.DeliveryRef{OrganizationID: h.org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.app}
+		w := h.worker(&faulty{Store: h.Table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
+		ref := webhook.DeliveryRef{OrganizationID: h.Org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.App}
 		m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
 		h.crash(t, w, m)
 		if len(q.changes) != 1 || q.changes[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
@@ -277,7 +278,7 @@ func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, changes ...
 
 func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
 	h := newHarness(t)
-	for _, call := range []string{"Tally", "RecordOutcomes"} {
+	for _, call := range []string{"CounterShard", "RecordOutcomes"} {
 		for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
 			rcv := newReceiver(t, always(http.StatusInternalServerError))
 			e, _ := h.endpoint(t, rcv.url, 3)
@@ -293,7 +294,7 @@ func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
 			h.delivery(t, delivery, webhook.DeliveryPending, 1)
 			h.counters(t, e, 0, 1)
 			rcv.requests(t, 1)
-			h.queues.Delete(t, mainQueue, m...)
+			h.Queues().Delete(t, servicetest.MainQueue, m...)
 		}
 	}
 }
@@ -303,7 +304,7 @@ func TestWhatCannotBeWrittenDoesNotStopItsNeighbours(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	good, bad := h.event(t, e), h.event(t, e)
-	f := &refusing{Store: h.table, delivery: bad.ID}
+	f := &refusing{Store: h.Table, delivery: bad.ID}
 	var messages []events.SQSMessage
 	for len(messages) < 2 {
 		messages = append(messages, h.receive(t)...)
@@ -322,13 +323,13 @@ type refusing struct {
 	delivery value.ID
 }
 
-func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	for _, o := range outcomes {
 		if o.Next.ID == r.delivery {
 			return nil, errWrong
 		}
 	}
-	return r.Store.RecordOutcomes(ctx, outcomes, tallies)
+	return r.Store.RecordOutcomes(ctx, outcomes, shards)
 }
 
 func TestFailedMoveKeepsTheMessage(t *testing.T) {
@@ -343,7 +344,7 @@ func TestFailedMoveKeepsTheMessage(t *testing.T) {
 	h.delivery(t, delivery, webhook.DeliveryPending, 0)
 	h.setLane(t, e, webhook.LaneMain)
 	next := h.event(t, e)
-	f := &faulty{Store: h.table, Queue: crowded{h.deliveries}, fail: func(call string) (error, error) {
+	f := &faulty{Store: h.Table, Queue: crowded{h.deliveries}, fail: func(call string) (error, error) {
 		if call == "Move" {
 			return errBusy, nil
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -32,8 +31,8 @@ func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusOK))
 	e, _ := h.endpoint(t, rcv.url, 3)
 	delivery := h.event(t, e)
-	dynamotest.SetStatus(t, h.table, e, webhook.Paused)
-	store := &lifting{Table: h.table, do: func() { dynamotest.SetStatus(t, h.table, e, webhook.Active) }}
+	h.SetStatus(t, e.ID, webhook.Paused)
+	store := &lifting{Table: h.Table, do: func() { h.SetStatus(t, e.ID, webhook.Active) }}
 	messages := h.receive(t)
 	if left := h.handle(t, h.worker(store, h.deliveries, true), messages...); len(left) != 1 {
 		t.Errorf("messages left: %+v, want the one of the delivery", left)
@@ -41,7 +40,7 @@ func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
 	if got := h.delivery(t, delivery, webhook.DeliveryPending, 0); got.DueAt == nil {
 		t.Error("no due mark stands for the message")
 	}
-	h.pass(5 * time.Second)
+	h.Pass(5 * time.Second)
 	if left := h.handle(t, h.Worker, messages...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
@@ -64,18 +63,18 @@ func TestAHoldIsLookedAtAgainByAMessageThatComesAgain(t *testing.T) {
 	} {
 		e, _ := h.endpoint(t, rcv.url, 3)
 		delivery := h.event(t, e)
-		dynamotest.SetStatus(t, h.table, e, webhook.Paused)
+		h.SetStatus(t, e.ID, webhook.Paused)
 		messages := h.receive(t)
 		h.crash(t, h.Worker, messages...) // its messages are not deleted
 		h.delivery(t, delivery, webhook.DeliveryHeld, 0)
-		dynamotest.SetStatus(t, h.table, e, c.next)
-		h.pass(c.later)
+		h.SetStatus(t, e.ID, c.next)
+		h.Pass(c.later)
 		if left := h.handle(t, h.Worker, messages...); len(left) != c.left {
 			t.Errorf("%s: messages left: %+v, want %d", name, left, c.left)
 		}
 		h.delivery(t, delivery, c.want, 0)
 		for _, m := range messages {
-			h.queues.Delete(t, queueOf(&m), m)
+			h.Queues().Delete(t, queueOf(&m), m)
 		}
 	}
 	rcv.requests(t, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 	"github.com/commerce-integration/service/pkg/worker"
 )
@@ -39,8 +40,8 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 	var handled, retries atomic.Int64
 	var group sync.WaitGroup
 	for range 4 {
-		f := &faulty{Store: h.table, Queue: h.deliveries, fail: func(call string) (before, after error) {
-			if call != "RecordOutcomes" && call != "Tally" && call != "Deliveries" {
+		f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
+			if call != "RecordOutcomes" && call != "CounterShard" && call != "DeliveryInputs" {
 				return nil, nil
 			}
 			switch rand.N(10) {
@@ -59,7 +60,7 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 	group.Wait()
 	want := map[bool]int64{}
 	for _, r := range deliveries {
-		got, err := h.table.Delivery(t.Context(), h.org, r.ID)
+		got, err := h.Table.Delivery(t.Context(), h.Org, r.ID)
 		if err != nil || got.Pending() {
 			t.Errorf("delivery %+v, %v; want it at its end or held", got, err)
 			continue
@@ -70,7 +71,7 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 	}
 	var got webhook.Counters
 	for _, e := range endpoints {
-		found, err := h.table.Counters(t.Context(), h.org, e.ID)
+		found, err := h.Table.Counters(t.Context(), h.Org, e.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,8 +89,8 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 func (h *harness) storm(t *testing.T, w *worker.Worker, handled, kept *atomic.Int64) {
 	for quiet := 0; quiet < 3; {
 		quiet++
-		for _, q := range []string{mainQueue, slowQueue} {
-			messages := h.queues.Receive(t, q)
+		for _, q := range []string{servicetest.MainQueue, servicetest.SlowQueue} {
+			messages := h.Queues().Receive(t, q)
 			if len(messages) == 0 {
 				continue
 			}
@@ -104,7 +105,7 @@ func (h *harness) storm(t *testing.T, w *worker.Worker, handled, kept *atomic.In
 			kept.Add(int64(len(left)))
 			// What stays comes again at once instead of after its wait.
 			for try := 0; len(left) > 0 && try < 20; try++ {
-				h.pass(time.Minute)
+				h.Pass(time.Minute)
 				left = h.handle(t, w, left...)
 			}
 		}
@@ -145,7 +146,7 @@ func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
 	}
 	moved := 0
 	for deadline := time.Now().Add(patience); moved < 30 && time.Now().Before(deadline); {
-		moved += len(h.queues.Receive(t, slowQueue))
+		moved += len(h.Queues().Receive(t, servicetest.SlowQueue))
 	}
 	close(release)
 	group.Wait()

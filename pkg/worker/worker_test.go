@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -62,7 +62,7 @@ func TestDeliveryIsSignedAndRecorded(t *testing.T) {
 	if agent := request.header.Get("User-Agent"); agent != "commerce-integration-webhooks/1" {
 		t.Errorf("User-Agent %q", agent)
 	}
-	payload, err := h.table.Payload(t.Context(), h.org, delivery.EventID)
+	payload, err := h.Table.Payload(t.Context(), h.Org, delivery.EventID)
 	if err != nil || !bytes.Equal(payload, request.body) {
 		t.Errorf("body %s, want %s, %v", request.body, payload, err)
 	}
@@ -74,8 +74,8 @@ func TestDeliveryIsSignedWithEverySecretThatIsValid(t *testing.T) {
 	e, first := h.endpoint(t, rcv.url, 3)
 	secrets := []string{first}
 	rotate := func() {
-		if _, err := h.table.ChangeEndpoint(t.Context(), h.org, e.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-			next, text, err := e.Rotate(h.box.Seal, value.TimeOf(h.clock()))
+		if _, err := h.Table.ChangeEndpoint(t.Context(), h.Org, e.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+			next, text, err := e.Rotate(h.Box.Seal, h.Now())
 			secrets = append(secrets, text)
 			return next, err
 		}); err != nil {
@@ -96,7 +96,7 @@ func TestDeliveryIsSignedWithEverySecretThatIsValid(t *testing.T) {
 		if step.rotate {
 			rotate()
 		}
-		h.pass(step.pass)
+		h.Pass(step.pass)
 		delivery := h.event(t, e)
 		h.handle(t, h.Worker, h.receive(t)...)
 		h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
@@ -106,7 +106,7 @@ func TestDeliveryIsSignedWithEverySecretThatIsValid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			signature := webhook.Sign(delivery.EventID.String(), h.clock(), request.body, key)
+			signature := webhook.Sign(delivery.EventID.String(), h.Time(), request.body, key)
 			if got := slices.Contains(strings.Fields(request.header.Get(webhook.HeaderSignature)), signature); got != step.valid[n] {
 				t.Errorf("step %d: signed with secret %d: %t, want %t", i, n+1, got, step.valid[n])
 			}
@@ -128,7 +128,7 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 		t.Fatalf("%d messages left, want the one that carries the retry", len(left))
 	}
 	pending := h.delivery(t, delivery, webhook.DeliveryPending, 1)
-	if wait := pending.NextAttemptAt.Std().Sub(h.clock()); pending.MessageID != left[0].MessageId+"/1" || wait < 3900*time.Millisecond || wait > 4*time.Second {
+	if wait := pending.NextAttemptAt.Std().Sub(h.Time()); pending.MessageID != left[0].MessageId+"/1" || wait < 3900*time.Millisecond || wait > 4*time.Second {
 		t.Errorf("next attempt in %s by %q, want 4s by %q", wait, pending.MessageID, left[0].MessageId+"/1")
 	}
 	if reason := *pending.Attempts[0].Error; reason != "answered 500 Internal Server Error" {
@@ -139,7 +139,7 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 	if waited := time.Since(hidden); waited < 3*time.Second || again[0].MessageId != left[0].MessageId {
 		t.Errorf("message %s came again after %s", again[0].MessageId, waited)
 	}
-	h.pass(5 * time.Second)
+	h.Pass(5 * time.Second)
 	if left := h.handle(t, h.Worker, again...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
@@ -161,7 +161,7 @@ func TestFailedAttemptIsRetriedByItsOwnMessage(t *testing.T) {
 // time has come.
 func (h *harness) at(t *testing.T, m events.SQSMessage, d time.Duration) []events.SQSMessage {
 	t.Helper()
-	h.pass(d)
+	h.Pass(d)
 	return h.handle(t, h.Worker, m)
 }
 
@@ -176,20 +176,20 @@ func TestScheduleGoesFromTheQueueToTheSweeperToItsEnd(t *testing.T) {
 			t.Fatalf("attempt %d: the message is done", attempt+1)
 		}
 		got := h.delivery(t, delivery, webhook.DeliveryPending, attempt+1)
-		if wait := got.NextAttemptAt.Std().Sub(h.clock()).Round(time.Second); wait != step*8/10 || got.DueAt != nil {
+		if wait := got.NextAttemptAt.Std().Sub(h.Time()).Round(time.Second); wait != step*8/10 || got.DueAt != nil {
 			t.Errorf("attempt %d: next in %s, due at %v; want %s by its message", attempt+1, wait, got.DueAt, step*8/10)
 		}
-		h.pass(step)
+		h.Pass(step)
 	}
 	if left := h.handle(t, h.Worker, m); len(left) != 0 {
 		t.Error("a long wait keeps its message")
 	}
 	got := h.delivery(t, delivery, webhook.DeliveryPending, 4)
-	if wait := got.NextAttemptAt.Std().Sub(h.clock()).Round(time.Second); wait != 24*time.Minute || got.DueAt == nil || *got.DueAt != *got.NextAttemptAt || got.MessageID != "" {
+	if wait := got.NextAttemptAt.Std().Sub(h.Time()).Round(time.Second); wait != 24*time.Minute || got.DueAt == nil || *got.DueAt != *got.NextAttemptAt || got.MessageID != "" {
 		t.Errorf("after 4 attempts: next in %s, %+v; want 24m by a due mark", wait, got)
 	}
-	h.pass(24 * time.Minute)
-	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, value.TimeOf(h.clock()), got); err != nil {
+	h.Pass(24 * time.Minute)
+	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, h.Now(), got); err != nil {
 		t.Fatal(err)
 	}
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) != 0 {
@@ -198,7 +198,7 @@ func TestScheduleGoesFromTheQueueToTheSweeperToItsEnd(t *testing.T) {
 	h.delivery(t, delivery, webhook.DeliveryFailed, 5)
 	h.counters(t, e, 0, 5)
 	rcv.requests(t, 5)
-	unsent, err := h.table.Unsent(t.Context(), h.org, e.ID, 0, 1<<50, "", 10)
+	unsent, err := h.Table.Unsent(t.Context(), h.Org, e.ID, 0, 1<<50, "", 10)
 	if err != nil || len(unsent) != 1 || unsent[0].DeliveryID != delivery.ID {
 		t.Errorf("unsent: %+v, %v", unsent, err)
 	}
@@ -212,7 +212,7 @@ func TestReplayedMessageOfAnEndedDeliveryDoesNothing(t *testing.T) {
 	messages := h.receive(t)
 	h.handle(t, h.Worker, messages...)
 	want := h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
-	h.pass(time.Hour)
+	h.Pass(time.Hour)
 	if left := h.handle(t, h.Worker, messages...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
@@ -248,15 +248,15 @@ func TestConcurrentAttemptsOfADeliveryCountOnce(t *testing.T) {
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := h.table.Delivery(t.Context(), h.org, delivery.ID)
+		got, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID)
 		if err != nil || got.AttemptCount != 1 || len(got.Attempts) != 1 {
 			t.Errorf("%s: delivery %+v, %v; want one attempt", name, got, err)
 		}
-		found, err := h.table.Counters(t.Context(), h.org, e.ID)
+		found, err := h.Table.Counters(t.Context(), h.Org, e.ID)
 		if c := found[e.ID]; err != nil || c.SuccessCount+c.FailureCount != 1 {
 			t.Errorf("%s: counters %+v, %v; want one attempt", name, c, err)
 		}
-		h.queues.Delete(t, mainQueue, message)
+		h.Queues().Delete(t, servicetest.MainQueue, message)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestOnlyTheNamedMessageRetriesUnlessItIsLost(t *testing.T) {
 		{"the late carrier waits", carrier, 50 * time.Second, 2},
 		{"the new carrier brings the retry", duplicate, 10 * time.Second, 3},
 	} {
-		h.pass(step.after)
+		h.Pass(step.after)
 		response, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{step.message}})
 		if err != nil || len(response.BatchItemFailures) != 1 {
 			t.Errorf("%s: %+v, %v; want it kept", step.name, response, err)
@@ -315,7 +315,7 @@ func TestTheNamedMessageOfABatchStays(t *testing.T) {
 		if diff := cmp.Diff(want, response.BatchItemFailures); err != nil || diff != "" {
 			t.Errorf("carrier first %t: error %v, -want +got of what stays:\n%s", carrierFirst, err, diff)
 		}
-		h.pass(10 * time.Second)
+		h.Pass(10 * time.Second)
 		h.handle(t, h.Worker, carrier)
 		h.delivery(t, delivery, webhook.DeliveryPending, 2)
 	}
@@ -328,19 +328,19 @@ func TestEarlyMessageOfALongWaitIsDropped(t *testing.T) {
 	delivery := h.event(t, e)
 	m := h.receive(t)[0]
 	long := *delivery
-	at := value.TimeOf(h.clock().Add(2 * time.Hour))
+	at := value.TimeOf(h.Time().Add(2 * time.Hour))
 	long.NextAttemptAt, long.DueAt, long.UpdatedAt = &at, &at, delivery.UpdatedAt+1
-	if _, err := h.table.PutDelivery(t.Context(), delivery, &long); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), delivery, &long); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
 		after time.Duration
 		kept  bool
 	}{{0, false}, {time.Hour, false}, {59 * time.Minute, true}} {
-		h.pass(step.after)
+		h.Pass(step.after)
 		response, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
 		if err != nil || (len(response.BatchItemFailures) == 1) != step.kept {
-			t.Errorf("at %s: %+v, %v; want kept %t", h.clock(), response, err, step.kept)
+			t.Errorf("at %s: %+v, %v; want kept %t", h.Time(), response, err, step.kept)
 		}
 	}
 	rcv.requests(t, 0)
@@ -373,10 +373,10 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		m := h.receive(t)
 		h.handle(t, h.Worker, m...)
 		got := h.delivery(t, delivery, webhook.DeliveryPending, 1)
-		if wait := got.NextAttemptAt.Std().Sub(h.clock()).Round(time.Second); wait != tt.want || (got.DueAt != nil) != (wait > 15*time.Minute) {
+		if wait := got.NextAttemptAt.Std().Sub(h.Time()).Round(time.Second); wait != tt.want || (got.DueAt != nil) != (wait > 15*time.Minute) {
 			t.Errorf("%d with Retry-After %s: next in %s, due %v; want %s", tt.status, tt.header, wait, got.DueAt, tt.want)
 		}
-		h.queues.Delete(t, mainQueue, m...)
+		h.Queues().Delete(t, servicetest.MainQueue, m...)
 	}
 }
 
@@ -389,7 +389,7 @@ func TestGoneDisablesTheEndpointAtOnce(t *testing.T) {
 		t.Errorf("messages left: %+v", left)
 	}
 	got := h.delivery(t, delivery, webhook.DeliveryHeld, 1)
-	after, err := h.table.Endpoint(t.Context(), h.org, e.ID)
+	after, err := h.Table.Endpoint(t.Context(), h.Org, e.ID)
 	if err != nil || after.Status != webhook.Disabled || after.UpdatedAt <= e.UpdatedAt || got.HeldReason != webhook.HeldDisabled {
 		t.Errorf("endpoint %+v, delivery held %s, %v", after, got.HeldReason, err)
 	}
@@ -405,7 +405,7 @@ func TestGoneAnswerOfAFormerURLDisablesNothing(t *testing.T) {
 	var e *webhook.Endpoint
 	moved := newReceiver(t, always(http.StatusOK))
 	rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-		dynamotest.ChangeEndpoint(t, h.table, e, func(e *webhook.Endpoint) { e.URL = moved.url })
+		h.ChangeEndpoint(t, e.ID, func(e *webhook.Endpoint) { e.URL = moved.url })
 		w.WriteHeader(http.StatusGone)
 	})
 	e, _ = h.endpoint(t, rcv.url, 3)
@@ -426,9 +426,9 @@ func TestEventsOfAnEndpointThatMustNotBeAskedAreHeld(t *testing.T) {
 		reason webhook.HeldReason
 		change func(*webhook.Endpoint)
 	}{
-		{webhook.HeldPaused, func(e *webhook.Endpoint) { dynamotest.SetStatus(t, h.table, e, webhook.Paused) }},
-		{webhook.HeldDisabled, func(e *webhook.Endpoint) { dynamotest.SetStatus(t, h.table, e, webhook.Disabled) }},
-		{webhook.HeldSuspended, func(e *webhook.Endpoint) { dynamotest.Suspend(t, h.table, h.org, e.ApplicationID) }},
+		{webhook.HeldPaused, func(e *webhook.Endpoint) { h.SetStatus(t, e.ID, webhook.Paused) }},
+		{webhook.HeldDisabled, func(e *webhook.Endpoint) { h.SetStatus(t, e.ID, webhook.Disabled) }},
+		{webhook.HeldSuspended, func(e *webhook.Endpoint) { h.Suspend(t, e.ApplicationID) }},
 	} {
 		e, _ := h.endpoint(t, rcv.url, 3)
 		delivery := h.event(t, e)
@@ -448,12 +448,12 @@ func TestTestIsAttemptedOnceWhateverTheStatus(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusGone))
 	e, _ := h.endpoint(t, rcv.url, 3)
-	dynamotest.SetStatus(t, h.table, e, webhook.Paused)
+	h.SetStatus(t, e.ID, webhook.Paused)
 	delivery := h.event(t, e)
 	stored := h.delivery(t, delivery, webhook.DeliveryPending, 0)
 	test := *stored
 	test.Test, test.UpdatedAt = true, stored.UpdatedAt+1
-	if _, err := h.table.PutDelivery(t.Context(), stored, &test); err != nil {
+	if _, err := h.Table.PutDelivery(t.Context(), stored, &test); err != nil {
 		t.Fatal(err)
 	}
 	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
@@ -461,10 +461,10 @@ func TestTestIsAttemptedOnceWhateverTheStatus(t *testing.T) {
 	}
 	h.delivery(t, delivery, webhook.DeliveryFailed, 1)
 	h.counters(t, e, 0, 0)
-	if after, err := h.table.Endpoint(t.Context(), h.org, e.ID); err != nil || after.Status != webhook.Paused {
+	if after, err := h.Table.Endpoint(t.Context(), h.Org, e.ID); err != nil || after.Status != webhook.Paused {
 		t.Errorf("endpoint: %+v, %v", after, err)
 	}
-	if unsent, err := h.table.Unsent(t.Context(), h.org, e.ID, 0, 1<<50, "", 10); len(unsent) > 0 || err != nil {
+	if unsent, err := h.Table.Unsent(t.Context(), h.Org, e.ID, 0, 1<<50, "", 10); len(unsent) > 0 || err != nil {
 		t.Errorf("a recovery would send the test: %+v, %v", unsent, err)
 	}
 }
@@ -474,15 +474,15 @@ func TestEventsOfWhatWasDeletedAreCancelled(t *testing.T) {
 	rcv := newReceiver(t, always(http.StatusOK))
 	for name, remove := range map[string]func(*webhook.Endpoint) error{
 		"endpoint": func(e *webhook.Endpoint) error {
-			_, err := h.table.DeleteEndpoint(t.Context(), h.org, e.ID, func(*webhook.Endpoint) error { return nil })
+			_, err := h.Table.DeleteEndpoint(t.Context(), h.Org, e.ID, func(*webhook.Endpoint) error { return nil })
 			return err
 		},
 		"application": func(e *webhook.Endpoint) error {
-			_, err := h.table.DeleteApplication(t.Context(), h.org, e.ApplicationID, func(*account.Application) error { return nil })
+			_, err := h.Table.DeleteApplication(t.Context(), h.Org, e.ApplicationID, func(*account.Application) error { return nil })
 			return err
 		},
 	} {
-		h.app = dynamotest.Application(t, h.table, h.org)
+		h.App = h.Application(t)
 		e, _ := h.endpoint(t, rcv.url, 3)
 		delivery := h.event(t, e)
 		if err := remove(e); err != nil {
@@ -500,7 +500,7 @@ func TestForbiddenTargetFailsForGood(t *testing.T) {
 	h := newHarness(t)
 	e, _ := h.endpoint(t, "https://127.0.0.1/hook", 3)
 	delivery := h.event(t, e)
-	if left := h.handle(t, h.worker(h.table, h.deliveries, false), h.receive(t)...); len(left) > 0 {
+	if left := h.handle(t, h.worker(h.Table, h.deliveries, false), h.receive(t)...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
 	got := h.delivery(t, delivery, webhook.DeliveryFailed, 1)
@@ -516,7 +516,7 @@ func TestExpiredDeliveryIsForgotten(t *testing.T) {
 	e, _ := h.endpoint(t, rcv.url, 3)
 	h.event(t, e)
 	m := h.receive(t)
-	h.pass(31 * 24 * time.Hour)
+	h.Pass(31 * 24 * time.Hour)
 	if left := h.handle(t, h.Worker, m...); len(left) > 0 {
 		t.Errorf("messages left: %+v", left)
 	}
@@ -529,11 +529,11 @@ func TestOneBadMessageDoesNotStopItsNeighbours(t *testing.T) {
 	e, _ := h.endpoint(t, rcv.url, 3)
 	good := h.event(t, e)
 	broken, _ := h.endpoint(t, rcv.url, 3)
-	dynamotest.ChangeEndpoint(t, h.table, broken, func(e *webhook.Endpoint) { e.Secret.Sealed = "rubbish" })
+	h.ChangeEndpoint(t, broken.ID, func(e *webhook.Endpoint) { e.Secret.Sealed = "rubbish" })
 	unsignable := h.event(t, broken)
 	wrong := good.Ref()
 	wrong.EventID = value.NewID()
-	q := h.queues.Queue("DeliveriesQueue")
+	q := h.Queues().Queue(servicetest.MainQueue)
 	for _, body := range []string{"not json", "{}", wrong.Body()} {
 		if err := q.Send(t.Context(), sqsqueue.Message{Body: body}); err != nil {
 			t.Fatal(err)
@@ -572,7 +572,7 @@ func TestOutcomeIsWrittenOverAConcurrentHold(t *testing.T) {
 	h := newHarness(t)
 	var delivery *webhook.Delivery
 	rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-		if _, err := h.table.PutDelivery(t.Context(), delivery, delivery.Hold(webhook.HeldPaused, value.TimeOf(h.clock()))); err != nil && !errors.Is(err, fault.ErrChanged) {
+		if _, err := h.Table.PutDelivery(t.Context(), delivery, delivery.Hold(webhook.HeldPaused, h.Now())); err != nil && !errors.Is(err, fault.ErrChanged) {
 			t.Error(err)
 		}
 	})

@@ -1,0 +1,134 @@
+// Package servicetest is the fixture that the service's tests share: a fresh
+// table with its stream, fresh queues, a clock that the test moves, and one
+// organization with one application. Its methods create what deliveries need,
+// through the table's own code, so that no test types a key or an attribute
+// name again. A package adds what it tests in a harness of its own:
+//
+//	type harness struct {
+//		*servicetest.Service
+//		*sweeper.Sweeper
+//	}
+//
+// A test that needs only a table, or only queues, takes dynamotest or
+// queuetest. With -short tests that use this package are skipped.
+package servicetest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Logical ids of the template's queues.
+const (
+	MainQueue = "DeliveriesQueue"
+	SlowQueue = "SlowDeliveriesQueue"
+	ParkQueue = "ParkQueue"
+)
+
+// Service is the state that the functions work on, seen by one organization.
+type Service struct {
+	*Clock
+	Table  *dynamo.Table
+	Queues func() *queuetest.Queues // the first call starts them
+	Box    *sealed.Box              // seals the endpoints' secrets
+	Org    value.ID
+	App    value.ID // an active application of the organization
+
+	stream *stream
+}
+
+// New returns a service whose clock starts at the system's time.
+func New(t testing.TB) *Service {
+	t.Helper()
+	client, name := dynamotest.Client(t)
+	box, err := sealed.NewBox(make([]byte, sealed.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Service{
+		Clock: &Clock{now: time.Now()}, Box: box, stream: &stream{table: client, name: name},
+		Queues: sync.OnceValue(func() *queuetest.Queues { return queuetest.Start(t) }),
+	}
+	s.Table = dynamo.New(client, name, s.Time)
+	return s.Organization(t)
+}
+
+// Organization returns the same service as another organization sees it, with
+// an application of its own.
+func (s *Service) Organization(t testing.TB) *Service {
+	t.Helper()
+	other := *s
+	other.Org = value.NewID()
+	other.App = other.Application(t)
+	return &other
+}
+
+// OfApplication returns the same service with another application of the
+// organization as the one that endpoints are created for.
+func (s *Service) OfApplication(app value.ID) *Service {
+	other := *s
+	other.App = app
+	return &other
+}
+
+// Application stores another application of the organization.
+func (s *Service) Application(t testing.TB) value.ID {
+	t.Helper()
+	name := "app"
+	app := account.NewApplication(s.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, s.Now())
+	if err := s.Table.CreateApplication(t.Context(), s.Org, app); err != nil {
+		t.Fatal(err)
+	}
+	return app.ID
+}
+
+// Suspend suspends an application of the organization.
+func (s *Service) Suspend(t testing.TB, app value.ID) {
+	t.Helper()
+	if _, err := s.Table.ChangeApplication(t.Context(), s.Org, app, func(a *account.Application) (bool, error) {
+		return a.SetStatus(account.Suspended, s.Now()), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Clock is a clock that stands still until the test moves it.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// Time is the clock's time, as what is tested takes it.
+func (c *Clock) Time() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Set moves the clock to a time.
+func (c *Clock) Set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+}
+
+// Pass moves the clock on.
+func (c *Clock) Pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Now is the clock's time as the service stores it.
+func (c *Clock) Now() value.Time { return value.TimeOf(c.Time()) }
+
+// At is the time that lies so far ahead of the clock's, or behind.
+func (c *Clock) At(ahead time.Duration) value.Time { return value.TimeOf(c.Time().Add(ahead)) }
