@@ -35,7 +35,7 @@ const punctual = time.Second
 
 // Endpoints that are well but for one event, on whose every retry they fail.
 func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
-	w := newWorld(t, 0, 0.5, 0.999999, 0.25)
+	w := newHarness(t, 0, 0.5, 0.999999, 0.25)
 	names := []string{"a", "b", "c"}
 	var endpoints []*webhook.Endpoint
 	for _, name := range names {
@@ -67,9 +67,9 @@ func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
 				shortest, longest = min(shortest, wait.Seconds()/step.Seconds()), max(longest, wait.Seconds()/step.Seconds())
 			}
 		}
-		row := w.rows(endpoints[i])[0]
-		if row.Status != webhook.DeliveryFailed || row.AttemptCount != 11 {
-			t.Errorf("%s: %s after %d attempts, want FAILED after 11", name, row.Status, row.AttemptCount)
+		delivery := w.deliveries(endpoints[i])[0]
+		if delivery.Status != webhook.DeliveryFailed || delivery.AttemptCount != 11 {
+			t.Errorf("%s: %s after %d attempts, want FAILED after 11", name, delivery.Status, delivery.AttemptCount)
 		}
 		if e := w.stored(endpoints[i]); e.Circuit != nil || e.Lane != webhook.LaneMain {
 			t.Errorf("%s: circuit %+v, lane %q of an endpoint that is well", name, e.Circuit, e.Lane)
@@ -83,7 +83,7 @@ func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
 }
 
 func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
-	w := newWorld(t, 0.5)
+	w := newHarness(t, 0.5)
 	// The first attempt and the one after the first wait are refused.
 	asking := func(status int, retryAfter ...string) func(call) (int, http.Header) {
 		return func(c call) (int, http.Header) {
@@ -116,8 +116,8 @@ func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
 					t.Errorf("%s: wait %d was %s, want %s", name, i+1, wait, want)
 				}
 			}
-			if row := w.rows(e)[0]; row.Status != webhook.DeliveryDelivered {
-				t.Errorf("%s: %s", name, row.Status)
+			if delivery := w.deliveries(e)[0]; delivery.Status != webhook.DeliveryDelivered {
+				t.Errorf("%s: %s", name, delivery.Status)
 			}
 		}()
 	}
@@ -127,7 +127,7 @@ func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
 
 func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 	const outage = 4 * time.Hour
-	w := newWorld(t, 0.5)
+	w := newHarness(t, 0.5)
 	e := w.endpoint("r", 10, func(c call) (int, http.Header) {
 		if c.at < outage {
 			return http.StatusBadGateway, nil
@@ -152,9 +152,9 @@ func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 		w.until(at)
 		w.order("held")
 	}
-	for i, row := range w.rows(e) {
-		if row.Status != webhook.DeliveryHeld || row.HeldReason != webhook.HeldCircuitOpen {
-			t.Errorf("during the outage row %d is %s %s, want HELD CIRCUIT_OPEN", i, row.Status, row.HeldReason)
+	for i, delivery := range w.deliveries(e) {
+		if delivery.Status != webhook.DeliveryHeld || delivery.HeldReason != webhook.HeldCircuitOpen {
+			t.Errorf("during the outage delivery %d is %s %s, want HELD CIRCUIT_OPEN", i, delivery.Status, delivery.HeldReason)
 		}
 	}
 	sent := len(w.mail.sentSince(0))
@@ -176,14 +176,14 @@ func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 			break
 		}
 	}
-	rows := w.rows(e)
+	deliveries := w.deliveries(e)
 	if closed := last + time.Minute; calls[probe-1].code != http.StatusOK || calls[probe].at > closed+punctual || calls[len(calls)-2].at > closed+punctual {
 		t.Errorf("closed by a probe at %s, what it held came from %s to %s, want within a minute", last, calls[probe].at, calls[len(calls)-2].at)
 	}
-	checkOldestFirst(t, held, rows)
-	for _, row := range rows {
-		if row.Status != webhook.DeliveryDelivered {
-			t.Errorf("row of %s is %s", row.CreatedAt, row.Status)
+	checkOldestFirst(t, held, deliveries)
+	for _, delivery := range deliveries {
+		if delivery.Status != webhook.DeliveryDelivered {
+			t.Errorf("delivery of %s is %s", delivery.CreatedAt, delivery.Status)
 		}
 	}
 	if c := w.stored(e).Circuit; c != nil {
@@ -193,24 +193,24 @@ func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 	w.mail.checkNoneIsDead(t)
 }
 
-// checkOldestFirst compares the order in which rows were sent, the probe
+// checkOldestFirst compares the order in which deliveries were sent, the probe
 // first, with their age.
-func checkOldestFirst(t *testing.T, sent []value.ID, rows []*webhook.Delivery) {
+func checkOldestFirst(t *testing.T, sent []value.ID, deliveries []*webhook.Delivery) {
 	t.Helper()
 	age := func(id value.ID) int {
-		return slices.IndexFunc(rows, func(r *webhook.Delivery) bool { return r.ID == id })
+		return slices.IndexFunc(deliveries, func(r *webhook.Delivery) bool { return r.ID == id })
 	}
-	if len(sent) != len(rows)-1 || !slices.IsSortedFunc(sent, func(a, b value.ID) int { return age(a) - age(b) }) {
+	if len(sent) != len(deliveries)-1 || !slices.IsSortedFunc(sent, func(a, b value.ID) int { return age(a) - age(b) }) {
 		ages := make([]int, len(sent))
 		for i, id := range sent {
 			ages[i] = age(id)
 		}
-		t.Errorf("of %d rows were sent, by age: %v; want all but the last, the oldest first", len(rows), ages)
+		t.Errorf("of %d deliveries were sent, by age: %v; want all but the last, the oldest first", len(deliveries), ages)
 	}
 }
 
 func TestManyFailuresAtOnceOpenTheCircuitAndFewerDoNot(t *testing.T) {
-	w := newWorld(t, 0.5)
+	w := newHarness(t, 0.5)
 	e := w.endpoint("r", 0, func(c call) (int, http.Header) {
 		if c.at < 30*time.Second || strings.HasPrefix(c.order, "bad") {
 			return http.StatusBadGateway, nil
@@ -250,7 +250,7 @@ func TestManyFailuresAtOnceOpenTheCircuitAndFewerDoNot(t *testing.T) {
 func TestEndpointThatFailsForFiveDaysIsDisabledAndRecovered(t *testing.T) {
 	const day = 24 * time.Hour
 	const outage = 6 * day
-	w := newWorld(t, 0.5)
+	w := newHarness(t, 0.5)
 	refused := map[string]bool{} // events, once after the outage
 	e := w.endpoint("r", 10, func(c call) (int, http.Header) {
 		if c.at < outage || !refused[c.event] {
@@ -281,23 +281,23 @@ func TestEndpointThatFailsForFiveDaysIsDisabledAndRecovered(t *testing.T) {
 	if e := w.stored(e); e.Status != webhook.Active || e.Circuit != nil {
 		t.Errorf("a failure after the activation makes the endpoint %s with circuit %+v", e.Status, e.Circuit)
 	}
-	now := value.TimeOf(w.clock())
+	now := w.Now()
 	recovery := &webhook.Recovery{
-		ID: value.NewID(), EndpointID: e.ID, OrganizationID: w.org, Status: webhook.RecoveryRunning,
+		ID: value.NewID(), EndpointID: e.ID, OrganizationID: w.Org, Status: webhook.RecoveryRunning,
 		Since: value.TimeOf(w.start), Until: now, CreatedAt: now, UpdatedAt: now,
 	}
-	if err := w.table.CreateRecovery(t.Context(), recovery, now); err != nil {
+	if err := w.Table.CreateRecovery(t.Context(), recovery, now); err != nil {
 		t.Fatal(err)
 	}
 	w.until(outage + time.Hour + 5*time.Minute)
-	rows := w.rows(e)
-	for _, row := range rows {
-		if row.Status != webhook.DeliveryDelivered {
-			t.Errorf("after the recovery the row of %s is %s %s", row.CreatedAt, row.Status, row.HeldReason)
+	deliveries := w.deliveries(e)
+	for _, delivery := range deliveries {
+		if delivery.Status != webhook.DeliveryDelivered {
+			t.Errorf("after the recovery the delivery of %s is %s %s", delivery.CreatedAt, delivery.Status, delivery.HeldReason)
 		}
 	}
-	got, err := w.table.Recovery(t.Context(), w.org, e.ID, recovery.ID)
-	if want := int64(len(rows) - 1); err != nil || got.Status != webhook.RecoveryCompleted || got.MatchedCount != want || got.RequeuedCount != want {
+	got, err := w.Table.Recovery(t.Context(), w.Org, e.ID, recovery.ID)
+	if want := int64(len(deliveries) - 1); err != nil || got.Status != webhook.RecoveryCompleted || got.MatchedCount != want || got.RequeuedCount != want {
 		t.Errorf("recovery %+v, %v; want %d events", got, err, want)
 	}
 	w.checkCounters("r", e)
@@ -305,7 +305,7 @@ func TestEndpointThatFailsForFiveDaysIsDisabledAndRecovered(t *testing.T) {
 }
 
 // checkDisabled looks at an endpoint that has failed for five days.
-func checkDisabled(t *testing.T, w *world, e, sibling *webhook.Endpoint) {
+func checkDisabled(t *testing.T, w *harness, e, sibling *webhook.Endpoint) {
 	t.Helper()
 	const five = 5 * 24 * time.Hour
 	disabled := w.stored(e)
@@ -321,14 +321,14 @@ func checkDisabled(t *testing.T, w *world, e, sibling *webhook.Endpoint) {
 		t.Errorf("asked at %s, disabled at %s", last, at)
 	}
 	reasons := map[webhook.HeldReason]int{}
-	for _, row := range w.rows(e) {
-		if row.Status != webhook.DeliveryHeld && row.Status != webhook.DeliveryFailed || row.Type != "order.created" {
-			t.Errorf("the row of %s, %s, is %s", row.CreatedAt, row.Type, row.Status)
+	for _, delivery := range w.deliveries(e) {
+		if delivery.Status != webhook.DeliveryHeld && delivery.Status != webhook.DeliveryFailed || delivery.Type != "order.created" {
+			t.Errorf("the delivery of %s, %s, is %s", delivery.CreatedAt, delivery.Type, delivery.Status)
 		}
-		if row.CreatedAt >= disabled.UpdatedAt && row.HeldReason != webhook.HeldDisabled {
-			t.Errorf("the row of %s is held for %q, want DISABLED", row.CreatedAt, row.HeldReason)
+		if delivery.CreatedAt >= disabled.UpdatedAt && delivery.HeldReason != webhook.HeldDisabled {
+			t.Errorf("the delivery of %s is held for %q, want DISABLED", delivery.CreatedAt, delivery.HeldReason)
 		}
-		reasons[row.HeldReason]++
+		reasons[delivery.HeldReason]++
 	}
 	if reasons[webhook.HeldDisabled] == 0 || reasons[""] == 0 || reasons[webhook.HeldCircuitOpen] == 0 {
 		t.Errorf("held for %v, want some of each kind and some that FAILED", reasons)

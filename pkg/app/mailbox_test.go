@@ -27,7 +27,7 @@ type mailbox struct {
 	mu       sync.Mutex
 	messages []*letter // in the order in which they were sent
 	dead     []*letter
-	sent     []value.ID // rows, in the order in which they were sent
+	sent     []value.ID // deliveries, in the order in which they were sent
 	n        int
 }
 
@@ -64,10 +64,10 @@ func (m *mailbox) post(lane webhook.Lane, ref webhook.DeliveryRef, delay time.Du
 }
 
 // SendTo is what the dispatcher and the sweeper send by.
-func (m *mailbox) Send(_ context.Context, lane webhook.Lane, now value.Time, rows ...*webhook.Delivery) error {
+func (m *mailbox) Send(_ context.Context, lane webhook.Lane, now value.Time, deliveries ...*webhook.Delivery) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range rows {
+	for _, r := range deliveries {
 		if err := m.post(lane, r.Ref(), r.NextAttemptAt.Std().Sub(now.Std())); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (m *mailbox) next() (time.Time, bool) {
 	return slices.MinFunc(m.messages, func(a, b *letter) int { return a.visible.Compare(b.visible) }).visible, true
 }
 
-// sentSince returns the rows that were sent after the first so many.
+// sentSince returns the deliveries that were sent after the first so many.
 func (m *mailbox) sentSince(n int) []value.ID {
 	m.mu.Lock()
 	defer m.mu.Unlock()

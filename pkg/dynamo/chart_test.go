@@ -15,6 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -29,21 +30,21 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 			t.Fatal(err)
 		}
 	}
-	app := dynamotest.Application(t, table, org)
-	stored, err := table.Application(ctx, org, app)
+	s := servicetest.OnTable(t, table, org)
+	stored, err := table.Application(ctx, org, s.App)
 	must(err)
 	name, scopes := "till", []string{"orders:read"}
 	key, credential := account.NewKey(stored, value.NewID(), account.CreateApiKeyDto{Name: &name, Scopes: &scopes}, now)
 	must(table.CreateKey(ctx, org, key.APIKey, credential))
 
-	e, gone := dynamotest.Endpoint(t, table, org, app, "*"), dynamotest.Endpoint(t, table, org, app, "*")
+	e, gone := s.Endpoint(t, "*"), s.Endpoint(t, "*")
 	must(table.CreateRecovery(ctx, makeRecovery(e), now))
 	_, err = table.SetRouting(ctx, org, e.ID, e.Routing(), webhook.Routing{Circuit: &webhook.Circuit{OpenedAt: now, ProbeAt: now}})
 	must(err)
 	_, err = table.DeleteEndpoint(ctx, org, gone.ID, func(*webhook.Endpoint) error { return nil })
 	must(err)
-	dynamotest.Count(t, table, org, e.ID, now, webhook.Attempt{})
-	dynamotest.Count(t, table, org, e.ID, now.Add(2*time.Hour), webhook.Attempt{})
+	s.Count(t, e.ID, now, webhook.Attempt{})
+	s.Count(t, e.ID, now.Add(2*time.Hour), webhook.Attempt{})
 	_, err = table.TakePermit(ctx, org, e.ID, "worker", now, now.Add(time.Minute))
 	must(err)
 	for _, d := range []webhook.Delivery{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -55,6 +56,7 @@ func TestCountersOfManyEndpointsAreReadTogether(t *testing.T) {
 	table := dynamotest.NewTable(t)
 	first := newRecorded(t, table, 0)
 	org, now := first.e.OrganizationID, first.now
+	service := servicetest.OnTable(t, table, org)
 	want := map[value.ID]webhook.Counters{}
 	var ids []value.ID
 	at, reason := now, "answered 500"
@@ -69,14 +71,14 @@ func TestCountersOfManyEndpointsAreReadTogether(t *testing.T) {
 			attempts[j] = webhook.Attempt{At: now}
 		}
 		attempts[0].Error = &reason
-		dynamotest.Count(t, table, org, e, now, attempts...)
+		service.Count(t, e, now, attempts...)
 		c := webhook.Counters{SuccessCount: int64(i), FailureCount: 1, LastFailureAt: &at, LastFailureReason: &reason}
 		if i > 0 {
 			c.LastSuccessAt = &at
 		}
 		want[e] = c
 	}
-	dynamotest.Count(t, table, org, first.e.ID, now, webhook.Attempt{At: now})
+	service.Count(t, first.e.ID, now, webhook.Attempt{At: now})
 	slices.Reverse(ids)
 	for _, n := range []int{0, 1, 4, 5, 9} {
 		asked := map[value.ID]webhook.Counters{}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -47,7 +48,7 @@ func TestOrganizationsAreThoseRegisteredInOrder(t *testing.T) {
 		t.Errorf("of an empty table: got %v, %v", got, err)
 	}
 	unregistered := value.NewID()
-	dynamotest.Application(t, table, unregistered)
+	servicetest.OnTable(t, table, unregistered)
 	appendTail(t, table, unregistered, "x")
 	var want []value.ID
 	for range 15 {

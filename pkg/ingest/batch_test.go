@@ -76,14 +76,14 @@ func (w *watched) PutRecord(ctx context.Context, previous, next *commerce.Stored
 }
 
 // watch lets the fixture's ingester write through a watched table.
-func (f *fixture) watch() *watched {
+func (f *harness) watch() *watched {
 	w := &watched{Table: f.table.Table, broken: map[value.ID]bool{}, unread: map[value.ID]bool{}}
 	f.ingester = ingest.New(w, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))
 	return w
 }
 
 func TestNewRecordsOfABatchTakeOneReadAndOneCreation(t *testing.T) {
-	f := newFixture(t)
+	f := newHarness(t)
 	w := f.watch()
 	var bodies []string
 	ids := make([]value.ID, 10)
@@ -105,7 +105,7 @@ func TestNewRecordsOfABatchTakeOneReadAndOneCreation(t *testing.T) {
 }
 
 func TestOrganizationsOfOneBatchStayApart(t *testing.T) {
-	f, other, id := newFixture(t), value.NewID(), value.NewID()
+	f, other, id := newHarness(t), value.NewID(), value.NewID()
 	w := f.watch()
 	bodies := func(version int) []string {
 		mine := f.one(id, fmt.Sprint("mine ", version), version)
@@ -132,7 +132,7 @@ func TestOrganizationsOfOneBatchStayApart(t *testing.T) {
 }
 
 func TestChangesToARecordAreMadeInTheOrderOfTheBatch(t *testing.T) {
-	f, id := newFixture(t), value.NewID()
+	f, id := newHarness(t), value.NewID()
 	put := func(name string) string {
 		return fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":%q}}`, f.org, id, name)
 	}
@@ -164,7 +164,7 @@ func TestChangesToARecordAreMadeInTheOrderOfTheBatch(t *testing.T) {
 // which was not made.
 func TestFaultOfARecordFailsOnlyItsMessages(t *testing.T) {
 	for _, stored := range []bool{false, true} {
-		f := newFixture(t)
+		f := newHarness(t)
 		w := f.watch()
 		a, b, c := value.NewID(), value.NewID(), value.NewID()
 		if stored {
@@ -200,7 +200,7 @@ func TestFaultOfARecordFailsOnlyItsMessages(t *testing.T) {
 }
 
 func TestRefusalsAreHandedOverWithTheirMessage(t *testing.T) {
-	f, id := newFixture(t), value.NewID()
+	f, id := newHarness(t), value.NewID()
 	bad := func(field string) string {
 		return fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"x",%q:-1.00001}}`, f.org, id, field)
 	}
@@ -234,7 +234,7 @@ func TestBatchesAreAppliedWhateverFails(t *testing.T) {
 		o.BaseEndpoint = &endpoint
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	}), name, time.Now)
-	f := &fixture{table: &faulty{Table: table}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
+	f := &harness{table: &faulty{Table: table}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
 	f.ingester = ingest.New(table, f.rejects, f.imports, time.Now, slog.New(slog.DiscardHandler))
 
 	const versions = 4

@@ -56,7 +56,7 @@ func (*imports) Arrived(m *events.SQSMessage) value.Time {
 }
 
 // load is a message of many records, some 60 KB.
-func (f *fixture) load(records int) (body string, ids []value.ID) {
+func (f *harness) load(records int) (body string, ids []value.ID) {
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"organizationId":%q,"records":[`, f.org)
 	for i := range records {
@@ -71,7 +71,7 @@ func (f *fixture) load(records int) (body string, ids []value.ID) {
 }
 
 // invoke handles the messages and returns those that stay in the queue.
-func (f *fixture) invoke(t *testing.T, messages ...events.SQSMessage) (stay []string) {
+func (f *harness) invoke(t *testing.T, messages ...events.SQSMessage) (stay []string) {
 	t.Helper()
 	response, err := f.ingester.Handle(t.Context(), events.SQSEvent{Records: messages})
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *fixture) invoke(t *testing.T, messages ...events.SQSMessage) (stay []st
 }
 
 func TestMessageOfManyRecordsIsMovedAndAppliedWhereItComesThen(t *testing.T) {
-	f := newFixture(t)
+	f := newHarness(t)
 	body, ids := f.load(20)
 	single := value.NewID()
 	message := events.SQSMessage{MessageId: "load", Body: body}
@@ -106,7 +106,7 @@ func TestMessageOfManyRecordsIsMovedAndAppliedWhereItComesThen(t *testing.T) {
 }
 
 func TestMessageThatCannotBeMovedStaysInTheQueue(t *testing.T) {
-	f := newFixture(t)
+	f := newHarness(t)
 	f.imports.fail = true
 	body, _ := f.load(20)
 	single := value.NewID()
@@ -121,7 +121,7 @@ func TestMessageThatCannotBeMovedStaysInTheQueue(t *testing.T) {
 
 // An import is overtaken by what is sent after it, and must not undo that.
 func TestChangeThatWasSentEarlierDoesNotUndoALaterOne(t *testing.T) {
-	f, id := newFixture(t), value.NewID()
+	f, id := newHarness(t), value.NewID()
 	put := func(name string, sent int) events.SQSMessage {
 		body := fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":%q}}`, f.org, id, name)
 		return events.SQSMessage{MessageId: name, Body: body, Attributes: map[string]string{"SentTimestamp": fmt.Sprint(1_795_000_000_000 + sent)}}

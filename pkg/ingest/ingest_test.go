@@ -94,7 +94,7 @@ func (f *faulty) CreateRecords(ctx context.Context, records []*commerce.Stored) 
 	return errs
 }
 
-type fixture struct {
+type harness struct {
 	table    *faulty
 	rejects  *rejects
 	imports  *imports
@@ -102,15 +102,15 @@ type fixture struct {
 	org      value.ID
 }
 
-func newFixture(t *testing.T) *fixture {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	f := &fixture{table: &faulty{Table: dynamotest.NewTable(t)}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
+	f := &harness{table: &faulty{Table: dynamotest.NewTable(t)}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
 	f.ingester = ingest.New(f.table, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))
 	return f
 }
 
 // handle sends bodies as one batch and returns the ids of failed messages.
-func (f *fixture) handle(t *testing.T, bodies ...string) []string {
+func (f *harness) handle(t *testing.T, bodies ...string) []string {
 	t.Helper()
 	var batch events.SQSEvent
 	for i, body := range bodies {
@@ -127,7 +127,7 @@ func (f *fixture) handle(t *testing.T, bodies ...string) []string {
 	return failed
 }
 
-func (f *fixture) product(t *testing.T, id value.ID) *commerce.Product {
+func (f *harness) product(t *testing.T, id value.ID) *commerce.Product {
 	t.Helper()
 	stored, err := f.table.Record(t.Context(), f.org, commerce.KindProduct, id)
 	if err != nil {
@@ -143,12 +143,12 @@ func (f *fixture) product(t *testing.T, id value.ID) *commerce.Product {
 	return record.(*commerce.Product)
 }
 
-func (f *fixture) one(id value.ID, name string, version int) string {
+func (f *harness) one(id value.ID, name string, version int) string {
 	return fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","version":%d,"record":{"id":%q,"name":%q}}`, f.org, version, id, name)
 }
 
 func TestAMessageOfManyIsAppliedInOrder(t *testing.T) {
-	f, id := newFixture(t), value.NewID()
+	f, id := newHarness(t), value.NewID()
 	body := fmt.Sprintf(`{"organizationId":%q,"records":[
 		{"kind":"product","op":"put","record":{"id":%q,"name":"first"}},
 		{"kind":"product","op":"put","record":{"id":%q,"name":"second"}},
@@ -167,7 +167,7 @@ func TestAMessageOfManyIsAppliedInOrder(t *testing.T) {
 }
 
 func TestABatchIsAnsweredForBeforeItsTimeIsUp(t *testing.T) {
-	f, stored := newFixture(t), value.NewID()
+	f, stored := newHarness(t), value.NewID()
 	if failed := f.handle(t, f.one(stored, "first", 1)); failed != nil {
 		t.Fatalf("failed messages: got %v, want none", failed)
 	}
@@ -188,7 +188,7 @@ func TestABatchIsAnsweredForBeforeItsTimeIsUp(t *testing.T) {
 }
 
 func TestARefusedRecordDoesNotHoldUpItsNeighbours(t *testing.T) {
-	f := newFixture(t)
+	f := newHarness(t)
 	good, bad := value.NewID(), value.NewID()
 	body := fmt.Sprintf(`{"organizationId":%q,"records":[
 		{"kind":"product","op":"put","record":{"id":%q,"name":"x","sellingPrice":1.00001}},
@@ -218,7 +218,7 @@ func TestARefusedRecordDoesNotHoldUpItsNeighbours(t *testing.T) {
 }
 
 func TestAMessageThatComesTwiceChangesNothing(t *testing.T) {
-	f, id := newFixture(t), value.NewID()
+	f, id := newHarness(t), value.NewID()
 	body := f.one(id, "once", 1)
 	f.handle(t, body)
 	first := f.product(t, id)
@@ -231,7 +231,7 @@ func TestAMessageThatComesTwiceChangesNothing(t *testing.T) {
 
 func TestAnOlderVersionLosesInWhicheverOrderMessagesArrive(t *testing.T) {
 	for _, order := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}} {
-		f, id := newFixture(t), value.NewID()
+		f, id := newHarness(t), value.NewID()
 		for _, version := range order {
 			f.handle(t, f.one(id, fmt.Sprint("v", version), version))
 		}
@@ -242,7 +242,7 @@ func TestAnOlderVersionLosesInWhicheverOrderMessagesArrive(t *testing.T) {
 }
 
 func TestConcurrentWritersOfOneRecordEndWithTheHighestVersion(t *testing.T) {
-	f, id := newFixture(t), value.NewID()
+	f, id := newHarness(t), value.NewID()
 	var wg sync.WaitGroup
 	for version := range 12 {
 		wg.Go(func() {
@@ -262,7 +262,7 @@ func TestConcurrentWritersOfOneRecordEndWithTheHighestVersion(t *testing.T) {
 }
 
 func TestAThrottledTableFailsTheMessageAndARetryCompletesIt(t *testing.T) {
-	f := newFixture(t)
+	f := newHarness(t)
 	f.table.every = 3
 	var records []string
 	ids := make([]value.ID, 20)
@@ -293,7 +293,7 @@ func TestAThrottledTableFailsTheMessageAndARetryCompletesIt(t *testing.T) {
 }
 
 func TestAMessageWaitsForItsRefusalsToBeTaken(t *testing.T) {
-	f := newFixture(t)
+	f := newHarness(t)
 	f.rejects.fail = true
 	if failed := f.handle(t, "no JSON"); len(failed) != 1 {
 		t.Errorf("failed messages: got %v, want the one whose refusal is nowhere", failed)

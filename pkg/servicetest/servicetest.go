@@ -49,16 +49,30 @@ type Service struct {
 func New(t testing.TB) *Service {
 	t.Helper()
 	client, name := dynamotest.Client(t)
+	clock := &Clock{now: time.Now()}
+	s := onTable(t, dynamo.New(client, name, clock.Time), clock)
+	s.stream = &stream{table: client, name: name}
+	s.Queues = sync.OnceValue(func() *queuetest.Queues { return queuetest.Start(t) })
+	return s.Organization(t)
+}
+
+// OnTable returns a service on a table of the test's own, without queues and
+// stream, as the given organization sees it. An application is created for it.
+func OnTable(t testing.TB, table *dynamo.Table, org value.ID) *Service {
+	t.Helper()
+	s := onTable(t, table, &Clock{now: time.Now()})
+	s.Org = org
+	s.App = s.Application(t)
+	return s
+}
+
+func onTable(t testing.TB, table *dynamo.Table, clock *Clock) *Service {
+	t.Helper()
 	box, err := sealed.NewBox(make([]byte, sealed.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Service{
-		Clock: &Clock{now: time.Now()}, Box: box, stream: &stream{table: client, name: name},
-		Queues: sync.OnceValue(func() *queuetest.Queues { return queuetest.Start(t) }),
-	}
-	s.Table = dynamo.New(client, name, s.Time)
-	return s.Organization(t)
+	return &Service{Clock: clock, Table: table, Box: box}
 }
 
 // Organization returns the same service as another organization sees it, with

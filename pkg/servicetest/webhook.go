@@ -92,12 +92,13 @@ func (s *Service) Count(t testing.TB, endpoint value.ID, now value.Time, attempt
 	}
 }
 
-// Event stores the payload of a new order.created event.
-func (s *Service) Event(t testing.TB) *commerce.WebhookPayload {
+// Event stores the payload of a new order.created event about the object, which
+// is JSON.
+func (s *Service) Event(t testing.TB, object string) *commerce.WebhookPayload {
 	t.Helper()
 	payload := &commerce.WebhookPayload{
 		ID: value.NewID(), Type: "order.created", Timestamp: s.Now(), OrganizationID: s.Org,
-		Data: commerce.WebhookData{Object: []byte(`{"total":12.5,"name":"caf\u00e9 ☕"}`), PreviousAttributes: []byte("null")},
+		Data: commerce.WebhookData{Object: []byte(object), PreviousAttributes: []byte("null")},
 	}
 	body, err := payload.Encode()
 	if err != nil {

@@ -55,7 +55,7 @@ func (h *harness) endpoint(t *testing.T, url string, retries int) (*webhook.Endp
 // event stores a delivery of a fresh event for the endpoint and sends it.
 func (h *harness) event(t *testing.T, e *webhook.Endpoint) *webhook.Delivery {
 	t.Helper()
-	delivery := webhook.NewDelivery(h.Event(t), e, "", h.Now())
+	delivery := webhook.NewDelivery(h.Event(t, `{"total":12.5,"name":"caf\u00e9 ☕"}`), e, "", h.Now())
 	h.store(t, delivery)
 	return delivery
 }

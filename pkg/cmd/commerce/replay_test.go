@@ -23,11 +23,11 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/lists/indexer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -204,7 +204,7 @@ func (y *yard) rows(t *testing.T) map[value.ID]*webhook.Delivery {
 // subscribed makes an endpoint that takes every event.
 func (y *yard) subscribed(t *testing.T) {
 	t.Helper()
-	dynamotest.Endpoint(t, y.table, y.org, dynamotest.Application(t, y.table, y.org), "*")
+	servicetest.OnTable(t, y.table, y.org).Endpoint(t, "*")
 }
 
 // agree fails unless index and table do, about records.

@@ -9,18 +9,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/ratelimit"
-	"github.com/commerce-integration/service/pkg/sealed"
-	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -28,19 +25,14 @@ import (
 
 const base = "https://x.test/prod"
 
-// harness serves the operations over a real table and real queues, to users of
-// any organization.
+// harness serves the operations over the shared fixture, to users of any
+// organization.
 type harness struct {
+	*servicetest.Service
 	server *httpapi.Server
-	table  *dynamo.Table
-	queues *queuetest.Queues
-	box    *sealed.Box
-	org    value.ID
-	app    value.ID
-	now    time.Time
 }
 
-// history fills a view with every row of the organization.
+// history fills a view with every delivery of the organization.
 type history struct{ table *dynamo.Table }
 
 func (h history) Query(ctx context.Context, org value.ID, q columnar.Query) (columnar.Result, error) {
@@ -62,24 +54,15 @@ func (open) Admit(context.Context, string, int) (ratelimit.Decision, error) {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	client, name := dynamotest.Client(t)
-	b := &harness{queues: queuetest.Start(t), org: value.NewID(), now: time.Now()}
-	clock := func() time.Time { return b.now }
-	b.table = dynamo.New(client, name, clock)
-	var err error
-	if b.box, err = sealed.NewBox(make([]byte, sealed.KeySize)); err != nil {
-		t.Fatal(err)
-	}
-	deliveries := b.queues.Deliveries()
-	operations := webhooks.Operations(b.table, webhooks.Config{
-		Clock: clock, History: history{b.table}, Sender: deliveries, Seal: b.box.Seal,
-		Backlog: sweeper.NewBacklog(b.table, deliveries, clock), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal},
+	s := servicetest.New(t)
+	deliveries := s.Queues().Deliveries()
+	operations := webhooks.Operations(s.Table, webhooks.Config{
+		Clock: s.Time, History: history{s.Table}, Sender: deliveries, Seal: s.Box.Seal,
+		Backlog: sweeper.NewBacklog(s.Table, deliveries, s.Time), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal},
 	})
-	b.server = httpapi.NewServer(operations, httpapi.Config{
-		Caller: caller, Limiter: open{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),
-	})
-	b.app = dynamotest.Application(t, b.table, b.org)
-	return b
+	return &harness{s, httpapi.NewServer(operations, httpapi.Config{
+		Caller: caller, Limiter: open{}, Clock: s.Time, Logger: slog.New(slog.DiscardHandler),
+	})}
 }
 
 // caller is a user with every scope of the organization that a header names.
@@ -126,7 +109,7 @@ func (a answer) ids() []string {
 	return ids
 }
 
-func (b *harness) as(t *testing.T, org value.ID, method, path, body string, headers ...string) answer {
+func (h *harness) as(t *testing.T, org value.ID, method, path, body string, headers ...string) answer {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	r.Header.Set("Organization", org.String())
@@ -137,19 +120,19 @@ func (b *harness) as(t *testing.T, org value.ID, method, path, body string, head
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	b.server.ServeHTTP(w, r)
+	h.server.ServeHTTP(w, r)
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 
-func (b *harness) do(t *testing.T, method, path, body string, headers ...string) answer {
+func (h *harness) do(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
-	return b.as(t, b.org, method, path, body, headers...)
+	return h.as(t, h.Org, method, path, body, headers...)
 }
 
 // must fails the test unless the answer has the status.
-func (b *harness) must(t *testing.T, status int, method, path, body string, headers ...string) answer {
+func (h *harness) must(t *testing.T, status int, method, path, body string, headers ...string) answer {
 	t.Helper()
-	a := b.do(t, method, path, body, headers...)
+	a := h.do(t, method, path, body, headers...)
 	if a.status != status {
 		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, a.status, a.body, status)
 	}
@@ -157,9 +140,9 @@ func (b *harness) must(t *testing.T, status int, method, path, body string, head
 }
 
 // endpoint creates an endpoint and returns its path.
-func (b *harness) endpoint(t *testing.T, body string) string {
+func (h *harness) endpoint(t *testing.T, body string) string {
 	t.Helper()
-	a := b.must(t, http.StatusCreated, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+b.app.String(), body)
+	a := h.must(t, http.StatusCreated, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+h.App.String(), body)
 	return "/developers/webhooks/endpoints/" + a.text("id")
 }
 

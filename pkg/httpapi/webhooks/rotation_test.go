@@ -8,18 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // secrets are the texts of the secrets that sign at present, opened.
-func (b *harness) secrets(t *testing.T, item string) []string {
+func (h *harness) secrets(t *testing.T, item string) []string {
 	t.Helper()
-	e := b.stored(t, item)
+	e := h.stored(t, item)
 	var texts []string
-	for _, s := range e.Secrets(value.TimeOf(b.now)) {
-		text, err := b.box.Open(s.Sealed, webhook.SecretPurpose(e.ID))
+	for _, s := range e.Secrets(h.Now()) {
+		text, err := h.Box.Open(s.Sealed, webhook.SecretPurpose(e.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,115 +27,113 @@ func (b *harness) secrets(t *testing.T, item string) []string {
 }
 
 func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
-	b := newHarness(t)
-	created := b.must(t, http.StatusCreated, "POST", endpoints+"?applicationId="+b.app.String(), minimal)
+	h := newHarness(t)
+	created := h.must(t, http.StatusCreated, "POST", endpoints+"?applicationId="+h.App.String(), minimal)
 	item, first := endpoints+"/"+created.text("id"), created.text("secret")
-	at := value.TimeOf(b.now)
-	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, at, webhook.Attempt{At: at})
-	b.now = b.now.Add(time.Hour)
-	rotated := b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
+	at := h.Now()
+	h.Count(t, h.stored(t, item).ID, at, webhook.Attempt{At: at})
+	h.Pass(time.Hour)
+	rotated := h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
 	second := rotated.text("secret")
 	if second == first || len(second) != len(first) || !strings.HasPrefix(second, "whsec_") {
 		t.Fatalf("the new secret is %q, the old one %q", second, first)
 	}
-	if diff := cmp.Diff([]string{second, first}, b.secrets(t, item)); diff != "" {
+	if diff := cmp.Diff([]string{second, first}, h.secrets(t, item)); diff != "" {
 		t.Errorf("secrets after the rotation (-want +got):\n%s", diff)
 	}
 
-	read := b.must(t, http.StatusOK, "GET", item, "")
+	read := h.must(t, http.StatusOK, "GET", item, "")
 	want := strings.Replace(rotated.body, second, "whsec_****"+second[len(second)-4:], 1)
 	if diff := cmp.Diff(want, read.body); diff != "" || read.header.Get("ETag") != rotated.header.Get("ETag") {
 		t.Errorf("read after the rotation, ETag %s and %s (-want +got):\n%s", rotated.header.Get("ETag"), read.header.Get("ETag"), diff)
 	}
-	if rotated.field("successCount") != 1.0 || rotated.text("updatedAt") != value.TimeOf(b.now).String() {
+	if rotated.field("successCount") != 1.0 || rotated.text("updatedAt") != h.Now().String() {
 		t.Errorf("the answer shows %s", rotated.body)
 	}
-	list := b.must(t, http.StatusOK, "GET", endpoints, "")
+	list := h.must(t, http.StatusOK, "GET", endpoints, "")
 	for _, secret := range []string{first, second} {
 		if strings.Contains(list.body+read.body, secret) {
 			t.Errorf("the secret %s is shown again", secret)
 		}
 	}
 
-	b.now = b.now.Add(24*time.Hour - time.Millisecond)
-	if got := b.secrets(t, item); len(got) != 2 {
+	h.Pass(24*time.Hour - time.Millisecond)
+	if got := h.secrets(t, item); len(got) != 2 {
 		t.Errorf("a millisecond before the day is over: %d secrets, want 2", len(got))
 	}
-	b.now = b.now.Add(time.Millisecond)
-	if diff := cmp.Diff([]string{second}, b.secrets(t, item)); diff != "" {
+	h.Pass(time.Millisecond)
+	if diff := cmp.Diff([]string{second}, h.secrets(t, item)); diff != "" {
 		t.Errorf("secrets after a day (-want +got):\n%s", diff)
 	}
 }
 
 func TestAtMostFiveSecretsAreValidAtATime(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
 	for range 4 {
-		b.now = b.now.Add(time.Hour)
-		b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
+		h.Pass(time.Hour)
+		h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
 	}
-	before := b.secrets(t, item)
-	a := b.must(t, http.StatusConflict, "POST", item+"/rotate-secret", "")
-	oldest := value.TimeOf(b.now.Add(21 * time.Hour)) // replaced three hours ago
+	before := h.secrets(t, item)
+	a := h.must(t, http.StatusConflict, "POST", item+"/rotate-secret", "")
+	oldest := h.At(21 * time.Hour) // replaced three hours ago
 	if a.text("code") != "limit_reached" || !strings.Contains(a.text("message"), oldest.String()) {
 		t.Errorf("past the limit: %s, want limit_reached until %s", a.body, oldest)
 	}
-	if diff := cmp.Diff(before, b.secrets(t, item)); diff != "" || len(before) != 5 {
+	if diff := cmp.Diff(before, h.secrets(t, item)); diff != "" || len(before) != 5 {
 		t.Errorf("%d secrets, changed by a refusal (-before +after):\n%s", len(before), diff)
 	}
-	b.now = oldest.Std()
-	b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
-	b.must(t, http.StatusConflict, "POST", item+"/rotate-secret", "")
+	h.Set(oldest.Std())
+	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "")
+	h.must(t, http.StatusConflict, "POST", item+"/rotate-secret", "")
 }
 
 func TestARotationAppliesToTheStateThatIfMatchNames(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	before := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
-	at := value.TimeOf(b.now)
-	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, at, webhook.Attempt{At: at}) // a delivery disturbs nothing
-	rotated := b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", before)
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	before := h.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
+	at := h.Now()
+	h.Count(t, h.stored(t, item).ID, at, webhook.Attempt{At: at}) // a delivery disturbs nothing
+	rotated := h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", before)
 	for _, stale := range []string{before, `"x"`, "W/" + rotated.header.Get("ETag")} {
-		if a := b.must(t, http.StatusPreconditionFailed, "POST", item+"/rotate-secret", "", "If-Match", stale); a.text("code") != "precondition_failed" {
+		if a := h.must(t, http.StatusPreconditionFailed, "POST", item+"/rotate-secret", "", "If-Match", stale); a.text("code") != "precondition_failed" {
 			t.Errorf("If-Match %s: %s", stale, a.body)
 		}
 	}
-	if got := b.secrets(t, item); len(got) != 2 || got[0] != rotated.text("secret") {
+	if got := h.secrets(t, item); len(got) != 2 || got[0] != rotated.text("secret") {
 		t.Errorf("secrets %v, want the rotated one and the first", got)
 	}
-	b.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"x"}`, "If-Match", before)
-	b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "{}", "If-Match", `"x", `+rotated.header.Get("ETag"))
-	b.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", "*")
+	h.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"x"}`, "If-Match", before)
+	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "{}", "If-Match", `"x", `+rotated.header.Get("ETag"))
+	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", "*")
 }
 
 func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	e, now := b.stored(t, item), value.TimeOf(b.now)
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	e, now := h.stored(t, item), h.Now()
 	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
 		State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds(),
 	}}
-	if ok, err := b.table.SetRouting(t.Context(), b.org, e.ID, e.Routing(), condition); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
-	if a := b.must(t, http.StatusOK, "POST", item+"/rotate-secret", ""); a.text("status") != "PAUSED" {
+	h.SetRouting(t, e.ID, func(r *webhook.Routing) { *r = condition })
+	h.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
+	if a := h.must(t, http.StatusOK, "POST", item+"/rotate-secret", ""); a.text("status") != "PAUSED" {
 		t.Errorf("status after a rotation: %s", a.body)
 	}
-	after := b.stored(t, item)
+	after := h.stored(t, item)
 	if !after.Routing().Equal(condition) || after.HealthSince != e.HealthSince {
 		t.Errorf("condition %+v and health since %s; want %+v and %s", after.Routing(), after.HealthSince, condition, e.HealthSince)
 	}
 }
 
 func TestEveryRotationAnswersASecretThatSigns(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	first := b.secrets(t, item)[0]
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	first := h.secrets(t, item)[0]
 	const users = 8
 	answers := make(chan answer, users)
 	for range users {
-		go func() { answers <- b.do(t, "POST", item+"/rotate-secret", "") }()
+		go func() { answers <- h.do(t, "POST", item+"/rotate-secret", "") }()
 	}
 	want := map[string]bool{first: true}
 	for range users {
@@ -150,7 +146,7 @@ func TestEveryRotationAnswersASecretThatSigns(t *testing.T) {
 		}
 	}
 	got := map[string]bool{}
-	for _, secret := range b.secrets(t, item) {
+	for _, secret := range h.secrets(t, item) {
 		got[secret] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(got) < 2 || len(got) > webhook.MaxSecrets {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -25,7 +24,7 @@ func point(at string, numbers ...any) string {
 
 // count records that attempts ended at the time, one for each duration in
 // milliseconds; a negative one is that of a failure.
-func (b *harness) count(t *testing.T, item, at string, tooks ...int64) {
+func (h *harness) count(t *testing.T, item, at string, tooks ...int64) {
 	t.Helper()
 	when, err := value.ParseTime(at)
 	if err != nil {
@@ -39,25 +38,25 @@ func (b *harness) count(t *testing.T, item, at string, tooks ...int64) {
 			attempts[i].Error = &reason
 		}
 	}
-	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, when, attempts...)
+	h.Count(t, h.stored(t, item).ID, when, attempts...)
 }
 
 // busy is a harness at noon whose endpoint has counted on three days.
-func busy(t *testing.T) (b *harness, item string) {
-	b = newHarness(t)
-	b.now = time.Date(2026, 11, 21, 12, 20, 0, 0, time.UTC)
-	item = b.endpoint(t, minimal)
-	b.count(t, item, "2026-10-21T00:00:00Z", 3)
-	b.count(t, item, "2026-11-19T23:59:59.999Z", 5, 5, -7)
-	b.count(t, item, "2026-11-20T12:15:00Z", 1)
-	b.count(t, item, "2026-11-20T12:45:00Z", 2)
-	b.count(t, item, "2026-11-21T10:00:00Z", 10, 11, 12, 13, -14)
-	b.count(t, item, "2026-11-21T12:10:00Z", 9)
-	return b, item
+func busy(t *testing.T) (h *harness, item string) {
+	h = newHarness(t)
+	h.Set(time.Date(2026, 11, 21, 12, 20, 0, 0, time.UTC))
+	item = h.endpoint(t, minimal)
+	h.count(t, item, "2026-10-21T00:00:00Z", 3)
+	h.count(t, item, "2026-11-19T23:59:59.999Z", 5, 5, -7)
+	h.count(t, item, "2026-11-20T12:15:00Z", 1)
+	h.count(t, item, "2026-11-20T12:45:00Z", 2)
+	h.count(t, item, "2026-11-21T10:00:00Z", 10, 11, 12, 13, -14)
+	h.count(t, item, "2026-11-21T12:10:00Z", 9)
+	return h, item
 }
 
 func TestStatsShowEveryIntervalOfTheSpan(t *testing.T) {
-	b, item := busy(t)
+	h, item := busy(t)
 	for _, test := range []struct {
 		query string
 		want  []string
@@ -80,7 +79,7 @@ func TestStatsShowEveryIntervalOfTheSpan(t *testing.T) {
 		{"?from=2026-11-22&to=2026-11-23&interval=day", []string{point("2026-11-22T00:00:00.000Z")}}, // yet to come
 		{"?from=2026-10-21&to=2026-10-22&interval=day", []string{point("2026-10-21T00:00:00.000Z", 1, 0, 3, 3)}},
 	} {
-		a := b.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
+		a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
 		if diff := cmp.Diff(`{"data":[`+strings.Join(test.want, ",")+`]}`, a.body); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.query, diff)
 		}
@@ -88,7 +87,7 @@ func TestStatsShowEveryIntervalOfTheSpan(t *testing.T) {
 }
 
 func TestStatsWithoutASpanAreOfTheLastDayOrMonth(t *testing.T) {
-	b, item := busy(t)
+	h, item := busy(t)
 	for _, test := range []struct {
 		query       string
 		points      int
@@ -105,7 +104,7 @@ func TestStatsWithoutASpanAreOfTheLastDayOrMonth(t *testing.T) {
 		{"?from=2026-10-21", 757, "2026-10-21T00:00:00.000Z", "2026-11-21T12:00:00.000Z"},
 		{"?from=2026-10-21T12:20:00Z&to=2026-11-21T12:20:00Z&interval=day", 32, "2026-10-21T00:00:00.000Z", "2026-11-21T00:00:00.000Z"},
 	} {
-		a := b.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
+		a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
 		data, _ := a.field("data").([]any)
 		if len(data) != test.points {
 			t.Errorf("%s: %d entries, want %d", test.query, len(data), test.points)
@@ -116,17 +115,17 @@ func TestStatsWithoutASpanAreOfTheLastDayOrMonth(t *testing.T) {
 			t.Errorf("%s: from %v to %v, want %s to %s", test.query, at(0), at(len(data)-1), test.first, test.last)
 		}
 	}
-	a := b.must(t, http.StatusOK, "GET", item+"/stats", "")
+	a := h.must(t, http.StatusOK, "GET", item+"/stats", "")
 	if got := strings.Count(a.body, `"p50Ms":null`); got != 22 {
 		t.Errorf("of the last day %d hours are empty, want 22: %s", got, a.body)
 	}
-	b.must(t, http.StatusNotModified, "GET", item+"/stats", "", "If-None-Match", a.header.Get("ETag"))
-	b.count(t, item, "2026-11-21T12:19:00Z", 9)
-	b.must(t, http.StatusOK, "GET", item+"/stats", "", "If-None-Match", a.header.Get("ETag"))
+	h.must(t, http.StatusNotModified, "GET", item+"/stats", "", "If-None-Match", a.header.Get("ETag"))
+	h.count(t, item, "2026-11-21T12:19:00Z", 9)
+	h.must(t, http.StatusOK, "GET", item+"/stats", "", "If-None-Match", a.header.Get("ETag"))
 }
 
 func TestParametersOfStatsAreChecked(t *testing.T) {
-	b, item := busy(t)
+	h, item := busy(t)
 	for _, test := range []struct{ query, field, code, message string }{
 		{"interval=week", "interval", "invalid_format", "must be one of hour, day"},
 		{"interval=HOUR", "interval", "invalid_format", "must be one of hour, day"},
@@ -150,7 +149,7 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 		{"status=ACTIVE", "status", "unknown", "is not a parameter"},
 		{"applicationId=x", "applicationId", "invalid_format", "UUID"},
 	} {
-		a := b.do(t, "GET", item+"/stats?"+test.query, "")
+		a := h.do(t, "GET", item+"/stats?"+test.query, "")
 		details, _ := a.field("details").([]any)
 		if a.status != http.StatusBadRequest || len(details) != 1 {
 			t.Errorf("%s: %d %s, want 400 for %s alone", test.query, a.status, a.body, test.field)
@@ -161,24 +160,24 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v, want %s %s %q", test.query, d, test.field, test.code, test.message)
 		}
 	}
-	if a := b.do(t, "GET", item+"/stats?from=x&to=y&interval=z", ""); strings.Count(a.body, `"field"`) != 3 {
+	if a := h.do(t, "GET", item+"/stats?from=x&to=y&interval=z", ""); strings.Count(a.body, `"field"`) != 3 {
 		t.Errorf("three wrong parameters: %d %s", a.status, a.body)
 	}
-	b.must(t, http.StatusOK, "GET", item+"/stats?from=2026-11-21&to=2026-12-22", "")
+	h.must(t, http.StatusOK, "GET", item+"/stats?from=2026-11-21&to=2026-12-22", "")
 	for _, query := range []string{
 		"to=9999-12-31T23:59:59.999Z", "to=9999-12-31T23:59:59.999Z&interval=day", "from=9999-12-31T23:00:00Z&to=9999-12-31T23:30:00Z",
 	} {
-		a := b.must(t, http.StatusOK, "GET", item+"/stats?"+query, "")
+		a := h.must(t, http.StatusOK, "GET", item+"/stats?"+query, "")
 		entries, _ := a.field("data").([]any)
 		if len(entries) == 0 || strings.Count(a.body, `"successCount":0,"failureCount":0`) != len(entries) {
 			t.Errorf("%s: %s, want entries in which nothing is counted", query, a.body)
 		}
 	}
-	b.must(t, http.StatusOK, "GET", item+"/stats?applicationId="+b.app.String(), "")
+	h.must(t, http.StatusOK, "GET", item+"/stats?applicationId="+h.App.String(), "")
 }
 
 func TestStatsOfDeletedEndpointsAreGone(t *testing.T) {
-	b, item := busy(t)
-	b.must(t, http.StatusNoContent, "DELETE", item, "")
-	b.must(t, http.StatusNotFound, "GET", item+"/stats", "")
+	h, item := busy(t)
+	h.must(t, http.StatusNoContent, "DELETE", item, "")
+	h.must(t, http.StatusNotFound, "GET", item+"/stats", "")
 }

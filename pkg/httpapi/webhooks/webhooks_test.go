@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -20,17 +20,17 @@ import (
 const endpoints = "/developers/webhooks/endpoints"
 
 func TestCreatedEndpointShowsItsSecretOnce(t *testing.T) {
-	b := newHarness(t)
-	a := b.must(t, http.StatusCreated, http.MethodPost, endpoints+"?applicationId="+b.app.String(),
+	h := newHarness(t)
+	a := h.must(t, http.StatusCreated, http.MethodPost, endpoints+"?applicationId="+h.App.String(),
 		`{"url":" https://example.com/hook ","description":null,"events":["order.created","payment.*"]}`)
 	secret := a.text("secret")
 	if !regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{43}=$`).MatchString(secret) {
 		t.Errorf("secret %q", secret)
 	}
-	at := value.TimeOf(b.now)
+	at := h.Now()
 	want := fmt.Sprintf(`{"id":%q,"applicationId":%q,"organizationId":%q,"url":"https://example.com/hook","description":null,"status":"ACTIVE",
 		"subscribedEvents":["order.created","payment.*"],"retryCount":8,"timeoutSeconds":15,"successCount":0,"failureCount":0,"lastSuccessAt":null,
-		"lastFailureAt":null,"lastFailureReason":null,"secret":%q,"createdAt":%q,"updatedAt":%q}`, a.text("id"), b.app, b.org, secret, at, at)
+		"lastFailureAt":null,"lastFailureReason":null,"secret":%q,"createdAt":%q,"updatedAt":%q}`, a.text("id"), h.App, h.Org, secret, at, at)
 	if diff := cmp.Diff(compact(t, want), a.body); diff != "" {
 		t.Error(diff)
 	}
@@ -40,29 +40,29 @@ func TestCreatedEndpointShowsItsSecretOnce(t *testing.T) {
 	masked := "whsec_****" + secret[len(secret)-4:]
 	path := endpoints + "/" + a.text("id")
 	for name, later := range map[string]answer{
-		"read":   b.must(t, http.StatusOK, http.MethodGet, path, ""),
-		"change": b.must(t, http.StatusOK, http.MethodPatch, path, `{"description":"x"}`),
+		"read":   h.must(t, http.StatusOK, http.MethodGet, path, ""),
+		"change": h.must(t, http.StatusOK, http.MethodPatch, path, `{"description":"x"}`),
 	} {
 		if got := later.text("secret"); got != masked {
 			t.Errorf("%s: secret %q, want %q", name, got, masked)
 		}
 	}
-	if list := b.must(t, http.StatusOK, http.MethodGet, endpoints, ""); strings.Contains(list.body, secret) || !strings.Contains(list.body, masked) {
+	if list := h.must(t, http.StatusOK, http.MethodGet, endpoints, ""); strings.Contains(list.body, secret) || !strings.Contains(list.body, masked) {
 		t.Errorf("list: %s", list.body)
 	}
-	stored, err := b.table.Endpoint(t.Context(), b.org, value.MustID(a.text("id")))
+	stored, err := h.Table.Endpoint(t.Context(), h.Org, value.MustID(a.text("id")))
 	if err != nil || strings.Contains(stored.Secret.Sealed, secret) {
 		t.Errorf("stored secret %+v, %v", stored.Secret, err)
 	}
-	if opened, err := b.box.Open(stored.Secret.Sealed, webhook.SecretPurpose(stored.ID)); err != nil || string(opened) != secret {
+	if opened, err := h.Box.Open(stored.Secret.Sealed, webhook.SecretPurpose(stored.ID)); err != nil || string(opened) != secret {
 		t.Errorf("opened %q, %v", opened, err)
 	}
 }
 
 func TestBadInputIsNamed(t *testing.T) {
-	b := newHarness(t)
-	create := endpoints + "?applicationId=" + b.app.String()
-	item := b.endpoint(t, minimal)
+	h := newHarness(t)
+	create := endpoints + "?applicationId=" + h.App.String()
+	item := h.endpoint(t, minimal)
 	many := strings.Repeat(`"order.created",`, 51)
 	for _, tt := range []struct{ method, path, body, field, code string }{
 		{"POST", endpoints, minimal, "applicationId", "required"},
@@ -116,7 +116,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"GET", "/developers/webhooks/events/x", "", "id", "invalid_format"},
 		{"GET", "/developers/webhooks/event-types?search=x", "", "search", "unknown"},
 	} {
-		a := b.do(t, tt.method, tt.path, tt.body)
+		a := h.do(t, tt.method, tt.path, tt.body)
 		details, _ := a.field("details").([]any)
 		if a.status != http.StatusBadRequest || len(details) != 1 {
 			t.Errorf("%s %s %.80s: %d %s", tt.method, tt.path, tt.body, a.status, a.body)
@@ -130,15 +130,15 @@ func TestBadInputIsNamed(t *testing.T) {
 }
 
 func TestAnotherOrganizationsIDsAreAbsent(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	row := b.event(t, item, "")
-	event := "/developers/webhooks/events/" + row.ID.String()
-	recovery := b.must(t, http.StatusAccepted, http.MethodPost, item+"/recover", `{"since":"2020-01-01"}`).text("id")
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	delivery := h.event(t, item, "")
+	event := "/developers/webhooks/events/" + delivery.ID.String()
+	recovery := h.must(t, http.StatusAccepted, http.MethodPost, item+"/recover", `{"since":"2020-01-01"}`).text("id")
 	other := value.NewID()
 	since := `{"since":"2020-01-01"}`
 	for _, tt := range []struct{ method, path, body string }{
-		{"POST", endpoints + "?applicationId=" + b.app.String(), minimal},
+		{"POST", endpoints + "?applicationId=" + h.App.String(), minimal},
 		{"GET", item, ""},
 		{"PATCH", item, `{"description":"x"}`},
 		{"DELETE", item, ""},
@@ -150,30 +150,30 @@ func TestAnotherOrganizationsIDsAreAbsent(t *testing.T) {
 		{"GET", event, ""},
 		{"POST", event + "/redeliver", ""},
 	} {
-		foreign := b.as(t, other, tt.method, tt.path, tt.body)
+		foreign := h.as(t, other, tt.method, tt.path, tt.body)
 		absent := value.NewID().String()
 		path := tt.path
-		for _, known := range []string{b.app.String(), strings.TrimPrefix(item, endpoints+"/"), row.ID.String()} {
+		for _, known := range []string{h.App.String(), strings.TrimPrefix(item, endpoints+"/"), delivery.ID.String()} {
 			path = strings.ReplaceAll(path, known, absent)
 		}
-		unknown := b.do(t, tt.method, path, tt.body)
+		unknown := h.do(t, tt.method, path, tt.body)
 		if foreign.status != http.StatusNotFound || cmp.Diff(foreign.body, unknown.body) != "" {
 			t.Errorf("%s %s: %d %s; an absent one is %d %s", tt.method, tt.path, foreign.status, foreign.body, unknown.status, unknown.body)
 		}
 	}
-	for _, path := range []string{endpoints, endpoints + "?applicationId=" + b.app.String(), "/developers/webhooks/events"} {
-		if a := b.as(t, other, "GET", path, ""); a.status != http.StatusOK || a.field("meta.total") != 0.0 {
+	for _, path := range []string{endpoints, endpoints + "?applicationId=" + h.App.String(), "/developers/webhooks/events"} {
+		if a := h.as(t, other, "GET", path, ""); a.status != http.StatusOK || a.field("meta.total") != 0.0 {
 			t.Errorf("GET %s: %d %s", path, a.status, a.body)
 		}
 	}
-	if a := b.must(t, http.StatusOK, "GET", item, ""); a.field("description") != nil {
+	if a := h.must(t, http.StatusOK, "GET", item, ""); a.field("description") != nil {
 		t.Errorf("the endpoint has changed: %s", a.body)
 	}
 }
 
 func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
 	for _, tt := range []struct{ method, path, body string }{
 		{"GET", item, ""},
 		{"PATCH", item, `{"description":"x"}`},
@@ -184,24 +184,24 @@ func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
 		{"GET", item + "/stats", ""},
 		{"GET", item + "/recoveries/" + value.NewID().String(), ""},
 	} {
-		if a := b.do(t, tt.method, tt.path+"?applicationId="+value.NewID().String(), tt.body); a.status != http.StatusNotFound {
+		if a := h.do(t, tt.method, tt.path+"?applicationId="+value.NewID().String(), tt.body); a.status != http.StatusNotFound {
 			t.Errorf("%s %s: %d %s, want 404", tt.method, tt.path, a.status, a.body)
 		}
 	}
-	b.must(t, http.StatusOK, "PATCH", item+"?applicationId="+strings.ToUpper(b.app.String()), `{"description":"x"}`)
+	h.must(t, http.StatusOK, "PATCH", item+"?applicationId="+strings.ToUpper(h.App.String()), `{"description":"x"}`)
 }
 
 func TestEndpointIsChangedFieldByField(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, `{"url":"https://example.com/hook","description":"a","events":["order.created"]}`)
-	created := b.must(t, http.StatusOK, "GET", item, "")
-	if a := b.must(t, http.StatusOK, "PATCH", item, `{}`); a.body != created.body {
+	h := newHarness(t)
+	item := h.endpoint(t, `{"url":"https://example.com/hook","description":"a","events":["order.created"]}`)
+	created := h.must(t, http.StatusOK, "GET", item, "")
+	if a := h.must(t, http.StatusOK, "PATCH", item, `{}`); a.body != created.body {
 		t.Errorf("{} changes:\n%s\n%s", created.body, a.body)
 	}
-	if a := b.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE","description":"a"}`); a.text("updatedAt") != created.text("updatedAt") {
+	if a := h.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE","description":"a"}`); a.text("updatedAt") != created.text("updatedAt") {
 		t.Errorf("the same values move updatedAt: %s", a.body)
 	}
-	a := b.must(t, http.StatusOK, "PATCH", item, `{"description":null,"events":["*"],"url":"https://example.com/other","status":"PAUSED"}`)
+	a := h.must(t, http.StatusOK, "PATCH", item, `{"description":null,"events":["*"],"url":"https://example.com/other","status":"PAUSED"}`)
 	if a.field("description") != nil || a.text("url") != "https://example.com/other" || a.text("status") != "PAUSED" || a.text("updatedAt") <= created.text("updatedAt") {
 		t.Errorf("changed: %s", a.body)
 	}
@@ -211,80 +211,65 @@ func TestEndpointIsChangedFieldByField(t *testing.T) {
 }
 
 func TestDisabledEndpointIsActivatedByItsOwner(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	e := b.stored(t, item)
-	dynamotest.SetStatus(t, b.table, e, webhook.Disabled)
-	if a := b.must(t, http.StatusOK, "PATCH", item, `{"status":"DISABLED","description":"d"}`); a.text("status") != "DISABLED" {
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	e := h.stored(t, item)
+	h.SetStatus(t, e.ID, webhook.Disabled)
+	if a := h.must(t, http.StatusOK, "PATCH", item, `{"status":"DISABLED","description":"d"}`); a.text("status") != "DISABLED" {
 		t.Errorf("unchanged DISABLED: %s", a.body)
 	}
-	if a := b.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`); a.text("status") != "ACTIVE" {
+	if a := h.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`); a.text("status") != "ACTIVE" {
 		t.Errorf("activated: %s", a.body)
 	}
 }
 
 func TestPreconditionComparesTheConfigurationOnly(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	before := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
-	at := value.TimeOf(b.now)
-	dynamotest.Count(t, b.table, b.org, b.stored(t, item).ID, at, webhook.Attempt{At: at})
-	counted := b.must(t, http.StatusOK, "GET", item, "")
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	before := h.must(t, http.StatusOK, "GET", item, "").header.Get("ETag")
+	at := h.Now()
+	h.Count(t, h.stored(t, item).ID, at, webhook.Attempt{At: at})
+	counted := h.must(t, http.StatusOK, "GET", item, "")
 	after := counted.header.Get("ETag")
 	if before == after || strings.Split(before, ".")[0] != strings.Split(after, ".")[0] || counted.field("successCount") != 1.0 {
 		t.Errorf("ETag %s, after a delivery %s", before, after)
 	}
-	b.must(t, http.StatusNotModified, "GET", item, "", "If-None-Match", after)
-	b.must(t, http.StatusOK, "GET", item, "", "If-None-Match", before)
-	changed := b.must(t, http.StatusOK, "PATCH", item, `{"description":"x"}`, "If-Match", before)
-	if got := b.must(t, http.StatusOK, "GET", item, "").header.Get("ETag"); got != changed.header.Get("ETag") {
+	h.must(t, http.StatusNotModified, "GET", item, "", "If-None-Match", after)
+	h.must(t, http.StatusOK, "GET", item, "", "If-None-Match", before)
+	changed := h.must(t, http.StatusOK, "PATCH", item, `{"description":"x"}`, "If-Match", before)
+	if got := h.must(t, http.StatusOK, "GET", item, "").header.Get("ETag"); got != changed.header.Get("ETag") {
 		t.Errorf("ETag of the change %s, of the read %s", changed.header.Get("ETag"), got)
 	}
-	b.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"y"}`, "If-Match", after)
-	b.must(t, http.StatusPreconditionFailed, "DELETE", item, "", "If-Match", after)
-	b.must(t, http.StatusNotFound, "PATCH", endpoints+"/"+value.NewID().String(), `{}`, "If-Match", after)
-	b.must(t, http.StatusNoContent, "DELETE", item, "", "If-Match", "*")
-	b.must(t, http.StatusNotFound, "GET", item, "")
+	h.must(t, http.StatusPreconditionFailed, "PATCH", item, `{"description":"y"}`, "If-Match", after)
+	h.must(t, http.StatusPreconditionFailed, "DELETE", item, "", "If-Match", after)
+	h.must(t, http.StatusNotFound, "PATCH", endpoints+"/"+value.NewID().String(), `{}`, "If-Match", after)
+	h.must(t, http.StatusNoContent, "DELETE", item, "", "If-Match", "*")
+	h.must(t, http.StatusNotFound, "GET", item, "")
 }
 
-func (b *harness) stored(t *testing.T, item string) *webhook.Endpoint {
+func (h *harness) stored(t *testing.T, item string) *webhook.Endpoint {
 	t.Helper()
-	e, err := b.table.Endpoint(t.Context(), b.org, value.MustID(strings.TrimPrefix(item, endpoints+"/")))
-	if err != nil || e == nil {
-		t.Fatalf("endpoint %s: %v, %v", item, e, err)
-	}
-	return e
+	return h.StoredEndpoint(t, value.MustID(strings.TrimPrefix(item, endpoints+"/")))
 }
 
-// event stores a row of the endpoint, HELD for a reason unless that is "".
-func (b *harness) event(t *testing.T, item string, hold webhook.HeldReason) *webhook.Delivery {
+// event stores a delivery of the endpoint, HELD for a reason unless that is "".
+func (h *harness) event(t *testing.T, item string, hold webhook.HeldReason) *webhook.Delivery {
 	t.Helper()
-	p := &commerce.WebhookPayload{
-		ID: value.NewID(), Type: "order.created", Timestamp: value.TimeOf(b.now), OrganizationID: b.org,
-		Data: commerce.WebhookData{Object: []byte(`{"total":12.50,"name":"é"}`), PreviousAttributes: []byte("null")},
-	}
-	body, err := p.Encode()
-	if err != nil {
+	d := webhook.NewDelivery(h.Event(t, `{"total":12.50,"name":"é"}`), h.stored(t, item), hold, h.Now())
+	if _, err := h.Table.CreateDelivery(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.table.PutPayload(t.Context(), b.org, p.ID, body); err != nil {
-		t.Fatal(err)
-	}
-	r := webhook.NewDelivery(p, b.stored(t, item), hold, value.TimeOf(b.now))
-	if _, err := b.table.CreateDelivery(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return d
 }
 
 func TestEndpointsAreListed(t *testing.T) {
-	b := newHarness(t)
+	h := newHarness(t)
 	var items []string
 	for i := range 3 {
-		items = append(items, strings.TrimPrefix(b.endpoint(t, fmt.Sprintf(`{"url":"https://example.com/%d","description":"Café %d","events":["*"]}`, i, i)), endpoints+"/"))
-		b.now = b.now.Add(time.Second)
+		items = append(items, strings.TrimPrefix(h.endpoint(t, fmt.Sprintf(`{"url":"https://example.com/%d","description":"Café %d","events":["*"]}`, i, i)), endpoints+"/"))
+		h.Pass(time.Second)
 	}
-	b.must(t, http.StatusOK, "PATCH", endpoints+"/"+items[1], `{"status":"PAUSED"}`)
+	h.must(t, http.StatusOK, "PATCH", endpoints+"/"+items[1], `{"status":"PAUSED"}`)
 	newest := slices.Clone(items)
 	slices.Reverse(newest)
 	for query, want := range map[string][]string{
@@ -295,32 +280,32 @@ func TestEndpointsAreListed(t *testing.T) {
 		"?status=PAUSED":                        items[1:2],
 		"?search=CAFE":                          newest,
 		"?search=example.com/2":                 items[2:],
-		"?applicationId=" + b.app.String():      newest,
+		"?applicationId=" + h.App.String():      newest,
 		"?applicationId=" + value.ID{}.String(): {},
-		"?createdFrom=" + value.TimeOf(b.now.Add(-time.Second)).String(): items[2:],
-		"?afterId=" + items[0]: items[1:],
+		"?createdFrom=" + h.At(-time.Second).String(): items[2:],
+		"?afterId=" + items[0]:                        items[1:],
 	} {
-		a := b.must(t, http.StatusOK, "GET", endpoints+query, "")
+		a := h.must(t, http.StatusOK, "GET", endpoints+query, "")
 		if diff := cmp.Diff(want, a.ids()); diff != "" {
 			t.Errorf("%s: %s", query, diff)
 		}
 	}
-	if link := b.must(t, http.StatusOK, "GET", endpoints+"?limit=2", "").header.Get("Link"); !strings.Contains(link, `<`+base+endpoints+`?limit=2&page=2>; rel="next"`) {
+	if link := h.must(t, http.StatusOK, "GET", endpoints+"?limit=2", "").header.Get("Link"); !strings.Contains(link, `<`+base+endpoints+`?limit=2&page=2>; rel="next"`) {
 		t.Errorf("Link: %s", link)
 	}
 }
 
 func TestHistoryIsListedAndRead(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	held := b.event(t, item, webhook.HeldPaused)
-	b.now = b.now.Add(time.Second)
-	pending := b.event(t, item, "")
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	held := h.event(t, item, webhook.HeldPaused)
+	h.Pass(time.Second)
+	pending := h.event(t, item, "")
 	status, body, reason := 500, "oops", "answered 500 Internal Server Error"
 	failed := pending.Record(webhook.Outcome{Result: webhook.AttemptRefused, Attempt: webhook.Attempt{
-		At: value.TimeOf(b.now), DurationMs: 12, ResponseStatus: &status, ResponseBody: &body, Error: &reason,
-	}}, "m", 0, 0, value.TimeOf(b.now))
-	if _, err := b.table.PutDelivery(t.Context(), pending, failed); err != nil {
+		At: h.Now(), DurationMs: 12, ResponseStatus: &status, ResponseBody: &body, Error: &reason,
+	}}, "m", 0, 0, h.Now())
+	if _, err := h.Table.PutDelivery(t.Context(), pending, failed); err != nil {
 		t.Fatal(err)
 	}
 	const events = "/developers/webhooks/events"
@@ -330,13 +315,13 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 		"?type=order.created,order.updated": {failed.ID.String(), held.ID.String()},
 		"?type=order.updated":               {},
 		"?eventId=" + held.EventID.String(): {held.ID.String()},
-		"?endpointId=" + held.EndpointID.String():    {failed.ID.String(), held.ID.String()},
-		"?endpointId=" + b.app.String():              {},
-		"?applicationId=" + b.app.String():           {failed.ID.String(), held.ID.String()},
-		"?createdTo=" + value.TimeOf(b.now).String(): {held.ID.String()},
-		"?limit=1&page=2":                            {held.ID.String()},
+		"?endpointId=" + held.EndpointID.String(): {failed.ID.String(), held.ID.String()},
+		"?endpointId=" + h.App.String():           {},
+		"?applicationId=" + h.App.String():        {failed.ID.String(), held.ID.String()},
+		"?createdTo=" + h.Now().String():          {held.ID.String()},
+		"?limit=1&page=2":                         {held.ID.String()},
 	} {
-		a := b.must(t, http.StatusOK, "GET", events+query, "")
+		a := h.must(t, http.StatusOK, "GET", events+query, "")
 		if diff := cmp.Diff(want, a.ids()); diff != "" {
 			t.Errorf("%s: %s", query, diff)
 		}
@@ -344,40 +329,40 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 			t.Errorf("%s shows bodies: %s", query, a.body)
 		}
 	}
-	at := value.TimeOf(b.now)
+	at := h.Now()
 	want := fmt.Sprintf(`{"id":%q,"eventId":%q,"endpointId":%q,"applicationId":%q,"organizationId":%q,"siteId":null,"type":"order.created","status":"FAILED",
 		"heldReason":null,"attemptCount":1,"nextAttemptAt":null,"lastAttemptAt":%q,"deliveredAt":null,
 		"attempts":[{"at":%q,"durationMs":12,"responseStatus":500,"responseBody":"oops","error":%q}],
 		"payload":{"id":%q,"type":"order.created","timestamp":%q,"organizationId":%q,"siteId":null,"data":{"object":{"total":12.50,"name":"é"},"previousAttributes":null}},
-		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, b.app, b.org, at, at, reason,
-		failed.EventID, at, b.org, failed.CreatedAt, failed.UpdatedAt)
-	if diff := cmp.Diff(compact(t, want), b.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").body); diff != "" {
+		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, h.App, h.Org, at, at, reason,
+		failed.EventID, at, h.Org, failed.CreatedAt, failed.UpdatedAt)
+	if diff := cmp.Diff(compact(t, want), h.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").body); diff != "" {
 		t.Error(diff)
 	}
-	if a := b.must(t, http.StatusOK, "GET", events+"/"+held.ID.String(), ""); a.text("heldReason") != "PAUSED" || a.text("status") != "HELD" {
+	if a := h.must(t, http.StatusOK, "GET", events+"/"+held.ID.String(), ""); a.text("heldReason") != "PAUSED" || a.text("status") != "HELD" {
 		t.Errorf("held: %s", a.body)
 	}
 }
 
 // refs are the messages that were sent to the worker.
-func (b *harness) refs(t *testing.T) []webhook.DeliveryRef {
+func (h *harness) refs(t *testing.T) []webhook.DeliveryRef {
 	t.Helper()
 	var refs []webhook.DeliveryRef
-	for _, m := range b.queues.Receive(t, "DeliveriesQueue") {
+	for _, m := range h.Queues().Receive(t, servicetest.MainQueue) {
 		ref, err := webhook.ParseDeliveryRef(m.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		refs = append(refs, ref)
-		b.queues.Delete(t, "DeliveriesQueue", m)
+		h.Queues().Delete(t, servicetest.MainQueue, m)
 	}
 	return refs
 }
 
 func TestTestSendsAnExampleOnce(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	h.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
 	for _, tt := range []struct{ body, eventType, object string }{
 		{``, "webhook.test", `"object":{"message":`},
 		{`{}`, "webhook.test", `"object":{"message":`},
@@ -385,118 +370,118 @@ func TestTestSendsAnExampleOnce(t *testing.T) {
 		{`{"type":"invoice.paid"}`, "invoice.paid", `"status":"PAID"`},
 		{`{"type":"endpoint.disabled"}`, "endpoint.disabled", `"status":"DISABLED"`},
 	} {
-		a := b.must(t, http.StatusAccepted, "POST", item+"/test", tt.body)
-		if a.text("type") != tt.eventType || a.text("status") != "PENDING" || !strings.Contains(a.body, tt.object) || a.text("payload.organizationId") != b.org.String() ||
+		a := h.must(t, http.StatusAccepted, "POST", item+"/test", tt.body)
+		if a.text("type") != tt.eventType || a.text("status") != "PENDING" || !strings.Contains(a.body, tt.object) || a.text("payload.organizationId") != h.Org.String() ||
 			a.text("payload.id") != a.text("eventId") {
 			t.Errorf("%s: %s", tt.body, a.body)
 		}
 		if got, want := a.header.Get("Location"), base+"/developers/webhooks/events/"+a.text("id"); got != want {
 			t.Errorf("Location %s, want %s", got, want)
 		}
-		row, err := b.table.Delivery(t.Context(), b.org, value.MustID(a.text("id")))
-		if err != nil || !row.Test || row.DueAt == nil {
-			t.Errorf("row %+v, %v", row, err)
+		delivery, err := h.Table.Delivery(t.Context(), h.Org, value.MustID(a.text("id")))
+		if err != nil || !delivery.Test || delivery.DueAt == nil {
+			t.Errorf("delivery %+v, %v", delivery, err)
 		}
-		if refs := b.refs(t); len(refs) != 1 || refs[0] != row.Ref() {
-			t.Errorf("sent %+v, want %+v", refs, row.Ref())
+		if refs := h.refs(t); len(refs) != 1 || refs[0] != delivery.Ref() {
+			t.Errorf("sent %+v, want %+v", refs, delivery.Ref())
 		}
 	}
-	dynamotest.Suspend(t, b.table, b.org, b.app)
-	b.must(t, http.StatusConflict, "POST", item+"/test", `{}`)
+	h.Suspend(t, h.App)
+	h.must(t, http.StatusConflict, "POST", item+"/test", `{}`)
 }
 
 func TestRedeliveryStartsANewScheduleOfTheSameEvent(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	row := b.event(t, item, "")
-	path := "/developers/webhooks/events/" + row.ID.String() + "/redeliver"
-	b.must(t, http.StatusConflict, "POST", path, "")
-	delivered := row.Record(webhook.Outcome{Attempt: webhook.Attempt{At: value.TimeOf(b.now)}}, "m", 0, 0, value.TimeOf(b.now))
-	if _, err := b.table.PutDelivery(t.Context(), row, delivered); err != nil {
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	delivery := h.event(t, item, "")
+	path := "/developers/webhooks/events/" + delivery.ID.String() + "/redeliver"
+	h.must(t, http.StatusConflict, "POST", path, "")
+	delivered := delivery.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now()}}, "m", 0, 0, h.Now())
+	if _, err := h.Table.PutDelivery(t.Context(), delivery, delivered); err != nil {
 		t.Fatal(err)
 	}
-	b.refs(t)
-	a := b.must(t, http.StatusAccepted, "POST", path, "")
-	if a.text("id") != row.ID.String() || a.text("eventId") != row.EventID.String() || a.text("status") != "PENDING" || a.field("attemptCount") != 1.0 || a.field("deliveredAt") != nil {
+	h.refs(t)
+	a := h.must(t, http.StatusAccepted, "POST", path, "")
+	if a.text("id") != delivery.ID.String() || a.text("eventId") != delivery.EventID.String() || a.text("status") != "PENDING" || a.field("attemptCount") != 1.0 || a.field("deliveredAt") != nil {
 		t.Errorf("redelivered: %s", a.body)
 	}
-	again, err := b.table.Delivery(t.Context(), b.org, row.ID)
+	again, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID)
 	if err != nil || again.ScheduleStart != 1 || again.DueAt == nil {
-		t.Errorf("row %+v, %v", again, err)
+		t.Errorf("delivery %+v, %v", again, err)
 	}
-	if refs := b.refs(t); len(refs) != 1 || refs[0] != row.Ref() {
+	if refs := h.refs(t); len(refs) != 1 || refs[0] != delivery.Ref() {
 		t.Errorf("sent %+v", refs)
 	}
-	b.must(t, http.StatusConflict, "POST", path, "")
+	h.must(t, http.StatusConflict, "POST", path, "")
 
-	bare := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, b.stored(t, item), webhook.HeldPaused, value.TimeOf(b.now))
-	if _, err := b.table.CreateDelivery(t.Context(), bare); err != nil {
+	bare := webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, h.stored(t, item), webhook.HeldPaused, h.Now())
+	if _, err := h.Table.CreateDelivery(t.Context(), bare); err != nil {
 		t.Fatal(err)
 	}
-	if a := b.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+bare.ID.String()+"/redeliver", ""); !strings.Contains(a.body, "payload is no longer kept") {
-		t.Errorf("a row without a payload: %s", a.body)
+	if a := h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+bare.ID.String()+"/redeliver", ""); !strings.Contains(a.body, "payload is no longer kept") {
+		t.Errorf("a delivery without a payload: %s", a.body)
 	}
 
 	for _, status := range []webhook.Status{webhook.Paused, webhook.Disabled} {
-		dynamotest.SetStatus(t, b.table, b.stored(t, item), status)
-		held := b.event(t, item, webhook.HeldPaused)
-		b.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
+		h.SetStatus(t, h.stored(t, item).ID, status)
+		held := h.event(t, item, webhook.HeldPaused)
+		h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
 	}
-	held := b.event(t, item, webhook.HeldPaused)
-	b.must(t, http.StatusNoContent, "DELETE", item, "")
-	b.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
+	held := h.event(t, item, webhook.HeldPaused)
+	h.must(t, http.StatusNoContent, "DELETE", item, "")
+	h.must(t, http.StatusConflict, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
 }
 
 func TestRecoverySendsWhatWasHeld(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	since := value.TimeOf(b.now)
-	b.now = b.now.Add(time.Second)
-	first := b.event(t, item, webhook.HeldPaused)
-	b.now = b.now.Add(time.Second)
-	second := b.event(t, item, webhook.HeldPaused)
-	b.now = b.now.Add(time.Second)
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	since := h.Now()
+	h.Pass(time.Second)
+	first := h.event(t, item, webhook.HeldPaused)
+	h.Pass(time.Second)
+	second := h.event(t, item, webhook.HeldPaused)
+	h.Pass(time.Second)
 	body := fmt.Sprintf(`{"since":%q,"until":%q}`, since, second.CreatedAt)
-	a := b.must(t, http.StatusAccepted, "POST", item+"/recover", body)
+	a := h.must(t, http.StatusAccepted, "POST", item+"/recover", body)
 	if a.text("status") != "COMPLETED" || a.field("matchedCount") != 1.0 || a.field("requeuedCount") != 1.0 || a.text("until") != second.CreatedAt.String() {
 		t.Errorf("recovery: %s", a.body)
 	}
 	location := strings.TrimPrefix(a.header.Get("Location"), base)
-	if got := b.must(t, http.StatusOK, "GET", location, ""); cmp.Diff(got.body, a.body) != "" {
+	if got := h.must(t, http.StatusOK, "GET", location, ""); cmp.Diff(got.body, a.body) != "" {
 		t.Errorf("read again: %s, want %s", got.body, a.body)
 	}
-	if refs := b.refs(t); len(refs) != 1 || refs[0] != first.Ref() {
+	if refs := h.refs(t); len(refs) != 1 || refs[0] != first.Ref() {
 		t.Errorf("sent %+v, want %+v", refs, first.Ref())
 	}
-	if a := b.must(t, http.StatusAccepted, "POST", item+"/recover", fmt.Sprintf(`{"since":%q}`, since)); a.field("requeuedCount") != 1.0 || a.text("until") != value.TimeOf(b.now).String() {
+	if a := h.must(t, http.StatusAccepted, "POST", item+"/recover", fmt.Sprintf(`{"since":%q}`, since)); a.field("requeuedCount") != 1.0 || a.text("until") != h.Now().String() {
 		t.Errorf("the rest: %s", a.body)
 	}
-	b.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
-	b.must(t, http.StatusConflict, "POST", item+"/recover", body)
-	b.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`)
-	e, now := b.stored(t, item), value.TimeOf(b.now)
-	running := &webhook.Recovery{ID: value.NewID(), EndpointID: e.ID, OrganizationID: b.org, Status: webhook.RecoveryRunning, CreatedAt: now, UpdatedAt: now}
-	if err := b.table.CreateRecovery(t.Context(), running, now); err != nil {
+	h.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
+	h.must(t, http.StatusConflict, "POST", item+"/recover", body)
+	h.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`)
+	e, now := h.stored(t, item), h.Now()
+	running := &webhook.Recovery{ID: value.NewID(), EndpointID: e.ID, OrganizationID: h.Org, Status: webhook.RecoveryRunning, CreatedAt: now, UpdatedAt: now}
+	if err := h.Table.CreateRecovery(t.Context(), running, now); err != nil {
 		t.Fatal(err)
 	}
-	b.must(t, http.StatusConflict, "POST", item+"/recover", body)
+	h.must(t, http.StatusConflict, "POST", item+"/recover", body)
 }
 
 func TestDeletionCancelsWhatIsHeldAtOnce(t *testing.T) {
-	b := newHarness(t)
-	item := b.endpoint(t, minimal)
-	held := b.event(t, item, webhook.HeldPaused)
-	b.must(t, http.StatusNoContent, "DELETE", item, "")
-	b.must(t, http.StatusNotFound, "DELETE", item, "")
-	if a := b.must(t, http.StatusOK, "GET", "/developers/webhooks/events/"+held.ID.String(), ""); a.text("status") != "CANCELLED" {
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	held := h.event(t, item, webhook.HeldPaused)
+	h.must(t, http.StatusNoContent, "DELETE", item, "")
+	h.must(t, http.StatusNotFound, "DELETE", item, "")
+	if a := h.must(t, http.StatusOK, "GET", "/developers/webhooks/events/"+held.ID.String(), ""); a.text("status") != "CANCELLED" {
 		t.Errorf("held event: %s", a.body)
 	}
 }
 
 func TestCatalogueHasEveryTypeWithItsSchemaAndExample(t *testing.T) {
-	b := newHarness(t)
+	h := newHarness(t)
 	const path = "/developers/webhooks/event-types"
-	a := b.must(t, http.StatusOK, "GET", path+"?limit=100", "")
+	a := h.must(t, http.StatusOK, "GET", path+"?limit=100", "")
 	list, _ := a.field("data").([]any)
 	var names []string
 	for _, e := range list {
@@ -515,7 +500,7 @@ func TestCatalogueHasEveryTypeWithItsSchemaAndExample(t *testing.T) {
 	if want := slices.Sorted(slices.Values(commerce.EventNames())); cmp.Diff(want, names) != "" {
 		t.Error(cmp.Diff(want, names))
 	}
-	second := b.must(t, http.StatusOK, "GET", path+"?limit=10&page=2&orderDirection=desc", "")
+	second := h.must(t, http.StatusOK, "GET", path+"?limit=10&page=2&orderDirection=desc", "")
 	if got, _ := second.field("data").([]any); len(got) != 10 || second.field("meta.total") != float64(len(names)) {
 		t.Errorf("second page: %d entries, %v", len(got), second.field("meta"))
 	}
@@ -589,19 +574,19 @@ func membersConform(schema, v map[string]any, at string) error {
 }
 
 func TestARefusedTargetIsExplained(t *testing.T) {
-	b := newHarness(t)
-	create := endpoints + "?applicationId=" + b.app.String()
+	h := newHarness(t)
+	create := endpoints + "?applicationId=" + h.App.String()
 	for url, want := range map[string]string{
 		"https://example.com:25/":       "url must be one that deliveries can reach: port 25 is not allowed",
 		"https://192.168.0.7/hook":      "url must be one that deliveries can reach: the address 192.168.0.7 is private",
 		"https://[64:ff9b::7f00:1]/":    "url must be one that deliveries can reach: the address 64:ff9b::7f00:1 stands for 127.0.0.1, which is loopback",
 		"https://hooks.localhost:8443/": "url must be one that deliveries can reach: the name hooks.localhost stands for the sender itself",
 	} {
-		if a := b.must(t, http.StatusBadRequest, "POST", create, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url)); a.text("message") != want {
+		if a := h.must(t, http.StatusBadRequest, "POST", create, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url)); a.text("message") != want {
 			t.Errorf("%s: %q, want %q", url, a.text("message"), want)
 		}
 	}
 	for _, url := range []string{"https://8.8.8.8/hook", "https://[2001:4860:4860::8888]:8443/", "https://intranet/"} {
-		b.endpoint(t, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url))
+		h.endpoint(t, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url))
 	}
 }
