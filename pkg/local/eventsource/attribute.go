@@ -1,6 +1,7 @@
 package eventsource
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// convertMap keeps nil, which leaves the image out of the event.
+// convertMap converts an image. It keeps nil, which leaves the image out of the event.
 func convertMap(from map[string]types.AttributeValue) (map[string]events.DynamoDBAttributeValue, error) {
 	if from == nil {
 		return nil, nil
@@ -59,7 +60,7 @@ func convertValue(from types.AttributeValue) (events.DynamoDBAttributeValue, err
 	return events.DynamoDBAttributeValue{}, fmt.Errorf("unknown attribute type %T", from)
 }
 
-// weigh is about how many bytes attributes are as JSON, in which quotes are escaped.
+// weigh estimates the bytes of attributes as JSON, in which quotes are escaped.
 func weigh(attributes map[string]types.AttributeValue) int {
 	sum := 0
 	for name, value := range attributes {
@@ -78,17 +79,11 @@ func weighValue(of types.AttributeValue) int {
 	case *types.AttributeValueMemberB:
 		sum = len(value.Value) * 4 / 3
 	case *types.AttributeValueMemberSS:
-		for _, one := range value.Value {
-			sum += len(one) + len(`"",`)
-		}
+		sum = len(strings.Join(value.Value, `"",`))
 	case *types.AttributeValueMemberNS:
-		for _, one := range value.Value {
-			sum += len(one) + len(`"",`)
-		}
+		sum = len(strings.Join(value.Value, `"",`))
 	case *types.AttributeValueMemberBS:
-		for _, one := range value.Value {
-			sum += len(one)*4/3 + len(`"",`)
-		}
+		sum = len(bytes.Join(value.Value, []byte(`"",`))) * 4 / 3
 	case *types.AttributeValueMemberM:
 		sum = weigh(value.Value)
 	case *types.AttributeValueMemberL:

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A delivery hands batches of a stream to a function until they are dealt with, as a stream's mapping says.
-type delivery struct {
+// A batchProcessor invokes a function with batches of a stream until every record succeeded or was given up.
+type batchProcessor struct {
 	function    Function
 	host        Host
 	partial     bool          // ReportBatchItemFailures
@@ -18,25 +18,25 @@ type delivery struct {
 	maxAge      time.Duration // MaximumRecordAgeInSeconds, not positive: endless
 	retryMin    time.Duration
 	retryMax    time.Duration
-	// past is told the last record that is dealt with, in order.
-	past func(record) error
+	// checkpoint is called, in order, with the last record that succeeded or was given up.
+	checkpoint func(record) error
 }
 
-// errNotFinished says that the end came before a batch was dealt with; its rest comes again with the next run.
-var errNotFinished = errors.New("the batch is not dealt with")
+// errNotFinished means that the end came before a batch was processed; its rest comes again with the next run.
+var errNotFinished = errors.New("the batch is not finished")
 
-// A portion is a piece of a batch on its way.
-type portion struct {
+// A subBatch is a part of a batch that is still to be processed.
+type subBatch struct {
 	records []record
 	retries int // failed attempts that count against maxAttempts
 }
 
-// deliver returns when every record succeeded or was given up, in order. It returns errNotFinished when ctx ends first.
-func (d *delivery) deliver(ctx context.Context, batch []record) error {
-	todo := []portion{{records: batch}}
+// process returns when every record succeeded or was given up, in order. It returns errNotFinished when ctx ends first.
+func (p *batchProcessor) process(ctx context.Context, batch []record) error {
+	todo := []subBatch{{records: batch}}
 	for failures := 0; len(todo) > 0; {
 		head := todo[0]
-		fresh, err := d.dropOld(head.records)
+		fresh, err := p.dropOld(head.records)
 		if err != nil {
 			return err
 		}
@@ -48,10 +48,10 @@ func (d *delivery) deliver(ctx context.Context, batch []record) error {
 			return errNotFinished
 		}
 		head.records = fresh
-		done, cause := d.attempt(ctx, head.records)
+		done, cause := p.attempt(ctx, head.records)
 		if done > 0 {
 			failures = 0
-			if err := d.past(head.records[done-1]); err != nil {
+			if err := p.checkpoint(head.records[done-1]); err != nil {
 				return err
 			}
 		}
@@ -60,68 +60,63 @@ func (d *delivery) deliver(ctx context.Context, batch []record) error {
 			continue
 		}
 		failures++
-		rest, err := d.afterFailure(ctx, head, done, cause)
+		rest, err := p.afterFailure(ctx, head, done, cause)
 		if err != nil {
 			return err
 		}
 		todo = slices.Concat(rest, todo[1:])
-		if ctx.Err() != nil || len(rest) > 0 && d.host.Wait(ctx, backoff(failures, d.retryMin, d.retryMax)) != nil {
+		if ctx.Err() != nil || len(rest) > 0 && p.host.Wait(ctx, backoff(failures, p.retryMin, p.retryMax)) != nil {
 			return errNotFinished
 		}
 	}
 	return nil
 }
 
-// functionError marks that the invocation failed as a whole, which is what bisection looks at.
+// functionError is the failure of an invocation as a whole, after which a batch may be bisected.
 type functionError struct{ error }
 
 func (e functionError) Unwrap() error { return e.error }
 
 // attempt invokes the function once. It returns how many records from the first succeeded, and why the next did not.
-func (d *delivery) attempt(ctx context.Context, records []record) (done int, cause error) {
-	failed, err := d.function.handle(ctx, d.host, records, d.partial)
+func (p *batchProcessor) attempt(ctx context.Context, records []record) (done int, cause error) {
+	failed, err := p.function.handle(ctx, p.host, records, p.partial)
 	if err != nil {
 		return 0, functionError{err}
 	}
 	if len(failed) == 0 {
 		return len(records), nil
 	}
-	for _, id := range failed {
-		if !slices.ContainsFunc(records, func(r record) bool { return r.id == id }) {
-			return 0, functionError{fmt.Errorf("the function %s reports %q, which is not in its batch, as failed", d.function.Name, id)}
-		}
-	}
 	lowest := slices.IndexFunc(records, func(r record) bool { return slices.Contains(failed, r.id) })
-	return lowest, fmt.Errorf("the function %s reports %d of %d records as failed, the first is %s", d.function.Name, len(failed), len(records), records[lowest].id)
+	return lowest, fmt.Errorf("the function %s reports %d of %d records as failed, the first is %s", p.function.Name, len(failed), len(records), records[lowest].id)
 }
 
-// afterFailure returns what of a failed portion is still to be delivered.
-func (d *delivery) afterFailure(ctx context.Context, failed portion, done int, cause error) ([]portion, error) {
-	rest := portion{records: failed.records[done:], retries: failed.retries}
+// afterFailure returns the parts of a failed sub-batch that are still to be processed.
+func (p *batchProcessor) afterFailure(ctx context.Context, failed subBatch, done int, cause error) ([]subBatch, error) {
+	rest := subBatch{records: failed.records[done:], retries: failed.retries}
 	if done > 0 {
 		rest.retries = 0
 	}
-	log := d.host.Logger.With("function", d.function.Name, "records", len(rest.records), "first", rest.records[0].id, "error", cause)
-	if whole := (functionError{}); d.bisect && errors.As(cause, &whole) && len(rest.records) > 1 {
+	log := p.host.Logger.With("function", p.function.Name, "records", len(rest.records), "first", rest.records[0].id, "error", cause)
+	if whole := (functionError{}); p.bisect && errors.As(cause, &whole) && len(rest.records) > 1 {
 		log.WarnContext(ctx, "batch failed, retrying its halves")
 		middle := len(rest.records) / 2
-		return []portion{{rest.records[:middle], rest.retries}, {rest.records[middle:], rest.retries}}, nil
+		return []subBatch{{rest.records[:middle], rest.retries}, {rest.records[middle:], rest.retries}}, nil
 	}
 	rest.retries++
-	if d.maxAttempts >= 0 && rest.retries > d.maxAttempts {
+	if p.maxAttempts >= 0 && rest.retries > p.maxAttempts {
 		log.ErrorContext(ctx, "batch discarded after its last retry")
-		return nil, d.past(rest.records[len(rest.records)-1])
+		return nil, p.checkpoint(rest.records[len(rest.records)-1])
 	}
 	log.WarnContext(ctx, "batch failed, retrying")
-	return []portion{rest}, nil
+	return []subBatch{rest}, nil
 }
 
 // dropOld gives up the records that are older than the mapping allows.
-func (d *delivery) dropOld(records []record) ([]record, error) {
-	if d.maxAge <= 0 {
+func (p *batchProcessor) dropOld(records []record) ([]record, error) {
+	if p.maxAge <= 0 {
 		return records, nil
 	}
-	oldest := d.host.Now().Add(-d.maxAge)
+	oldest := p.host.Now().Add(-p.maxAge)
 	old := 0
 	for old < len(records) && records[old].created.Before(oldest) {
 		old++
@@ -129,6 +124,6 @@ func (d *delivery) dropOld(records []record) ([]record, error) {
 	if old == 0 {
 		return records, nil
 	}
-	d.host.Logger.Error("records discarded for their age", "function", d.function.Name, "records", old, "first", records[0].id)
-	return records[old:], d.past(records[old-1])
+	p.host.Logger.Error("records discarded for their age", "function", p.function.Name, "records", old, "first", records[0].id)
+	return records[old:], p.checkpoint(records[old-1])
 }

@@ -20,12 +20,12 @@ import (
 // shardEnd is the checkpoint of a closed shard that was read to its end.
 const shardEnd = "SHARD_END"
 
-// passEvery bounds how often the file is written for records that no filter let through.
-const passEvery = time.Second
+// filteredWriteInterval bounds how often the file is written for records that no filter let through.
+const filteredWriteInterval = time.Second
 
-// checkpoints are the sequence numbers that a stream source is past, by shard or lane of one, kept in a file that is
-// replaced in one step. A file of another stream, or one that a power failure spoiled, counts as none: reading begins at
-// the horizon again, which at-least-once delivery allows.
+// checkpoints are the sequence numbers up to which a stream source has processed each shard, or each worker's share of
+// one, in a file that is replaced in one step. A file of another stream, or one that a power failure damaged, counts as
+// none: reading begins at the horizon again, which at-least-once delivery allows.
 type checkpoints struct {
 	path string
 	now  func() time.Time
@@ -35,8 +35,8 @@ type checkpoints struct {
 		StreamARN string            `json:"streamArn"`
 		Shards    map[string]string `json:"shards"`
 	}
-	ahead   bool // of the file
-	written time.Time
+	unwritten bool // the file lacks a change of held
+	written   time.Time
 }
 
 func openCheckpoints(path, streamARN string, now func() time.Time) (*checkpoints, error) {
@@ -54,85 +54,82 @@ func openCheckpoints(path, streamARN string, now func() time.Time) (*checkpoints
 	return c, nil
 }
 
-// laneKey names lane i of n of a shard, a shard of one lane by its own id.
-func laneKey(shard string, i, n int) string {
+// workerKey names worker i of n of a shard; a single worker has the shard's own id.
+func workerKey(shard string, i, n int) string {
 	if n == 1 {
 		return shard
 	}
 	return fmt.Sprintf("%s/%d of %d", shard, i, n)
 }
 
-// begin returns what each of a shard's n lanes is past. One that was read in another number of lanes goes on behind the
-// hindmost of those.
+// begin returns the checkpoints of a shard's n workers. When the shard had another number of workers before, all of them
+// begin at the lowest checkpoint of those.
 func (c *checkpoints) begin(shard string, n int) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	positions := make([]string, n)
 	for i := range positions {
-		positions[i] = c.held.Shards[laneKey(shard, i, n)]
+		positions[i] = c.held.Shards[workerKey(shard, i, n)]
 	}
 	if slices.ContainsFunc(positions, func(at string) bool { return at != "" }) {
 		return positions
 	}
-	at := c.hindmost(shard)
+	at := c.lowest(shard)
 	c.forget(shard)
 	for i := range positions {
 		if at != "" {
-			positions[i], c.held.Shards[laneKey(shard, i, n)] = at, at
+			positions[i], c.held.Shards[workerKey(shard, i, n)] = at, at
 		}
 	}
 	return positions
 }
 
-// hindmost returns what all lanes of a shard are past, however many they are, "" when one of them has no checkpoint. The
+// lowest returns the lowest checkpoint of a shard's workers, however many they are, "" when one of them has none. The
 // caller holds the lock.
-func (c *checkpoints) hindmost(shard string) string {
+func (c *checkpoints) lowest(shard string) string {
 	var positions []string
-	lanes := 0
+	workers := 0
 	for key, at := range c.held.Shards {
 		if key == shard {
 			return at
 		}
-		if lane, ok := strings.CutPrefix(key, shard+"/"); ok {
-			_, of, _ := strings.Cut(lane, " of ")
-			lanes, _ = strconv.Atoi(of) // what is no number is of no use
+		if worker, ok := strings.CutPrefix(key, shard+"/"); ok {
+			_, of, _ := strings.Cut(worker, " of ")
+			workers, _ = strconv.Atoi(of) // a key that is not ours gives 0, which matches no number of positions
 			positions = append(positions, at)
 		}
 	}
-	if len(positions) != lanes {
+	if len(positions) != workers {
 		return ""
 	}
 	return Lowest(positions...)
 }
 
-// at returns the checkpoint of a shard or lane, "" when there is none.
+// at returns the checkpoint of a shard or worker, "" when there is none.
 func (c *checkpoints) at(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.held.Shards[key]
 }
 
-// set stores the checkpoint of a shard or lane; it returns when the file holds it.
-func (c *checkpoints) set(key, sequence string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held.Shards[key] == sequence {
-		return nil
-	}
-	c.held.Shards[key] = sequence
-	return c.write()
+// set stores the checkpoint of a shard or worker; it returns when the file holds it.
+func (c *checkpoints) set(key, sequence string) error { return c.move(key, sequence, 0) }
+
+// setFiltered is set for records that the function never gets. The file may hold it later, or never: they would be
+// filtered out again.
+func (c *checkpoints) setFiltered(key, sequence string) error {
+	return c.move(key, sequence, filteredWriteInterval)
 }
 
-// pass is set for records that the function never gets. The file may hold it later, or never: they would be filtered out
-// again.
-func (c *checkpoints) pass(key, sequence string) error {
+// move changes a checkpoint, and writes the file unless that was done within the interval.
+func (c *checkpoints) move(key, sequence string, interval time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held.Shards[key] == sequence {
 		return nil
 	}
-	c.held.Shards[key], c.ahead = sequence, true
-	if c.now().Sub(c.written) < passEvery {
+	c.held.Shards[key], c.unwritten = sequence, true
+	if interval > 0 && c.now().Sub(c.written) < interval {
 		return nil
 	}
 	return c.write()
@@ -142,7 +139,7 @@ func (c *checkpoints) pass(key, sequence string) error {
 func (c *checkpoints) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ahead {
+	if !c.unwritten {
 		return nil
 	}
 	return c.write()
@@ -157,27 +154,27 @@ func (c *checkpoints) end(shard string) error {
 	return c.write()
 }
 
-// keep forgets the shards that the stream no longer has.
-func (c *checkpoints) keep(shards map[string]bool) error {
+// retain forgets the shards that the stream no longer has.
+func (c *checkpoints) retain(shards map[string]bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := len(c.held.Shards)
-	for key := range c.held.Shards {
-		if shard, _, _ := strings.Cut(key, "/"); !shards[shard] {
-			delete(c.held.Shards, key)
-		}
-	}
+	maps.DeleteFunc(c.held.Shards, func(key, _ string) bool {
+		shard, _, _ := strings.Cut(key, "/")
+		return !shards[shard]
+	})
 	if len(c.held.Shards) == before {
 		return nil
 	}
 	return c.write()
 }
 
-// forget removes a shard and all its lanes. The caller holds the lock.
+// forget removes a shard and all its workers. The caller holds the lock.
 func (c *checkpoints) forget(shard string) {
 	maps.DeleteFunc(c.held.Shards, func(key, _ string) bool { return key == shard || strings.HasPrefix(key, shard+"/") })
 }
 
+// write replaces the file. The caller holds the lock.
 func (c *checkpoints) write() error {
 	data, err := json.Marshal(c.held, json.Deterministic(true))
 	if err != nil {
@@ -190,12 +187,12 @@ func (c *checkpoints) write() error {
 	if err := os.Rename(fresh, c.path); err != nil {
 		return fmt.Errorf("replacing the checkpoints: %w", err)
 	}
-	c.ahead, c.written = false, c.now()
+	c.unwritten, c.written = false, c.now()
 	return nil
 }
 
-// Lowest returns the lowest of several positions in one stream, and "" when one of them has none yet: what every source
-// is past, and so may be trimmed.
+// Lowest returns the lowest of several positions in one stream, "" when one of them has none yet: the stream may be
+// trimmed up to the lowest position of its sources.
 func Lowest(positions ...string) string {
 	lowest := ""
 	for i, position := range positions {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,36 +21,36 @@ type StreamClient interface {
 }
 
 const (
-	keepMost  = 8 << 20
-	aheadMost = 64 << 20
+	defaultMaxCached  = 8 << 20
+	defaultMaxBacklog = 64 << 20
 )
 
-// FeedConfig says what a feed reads.
+// FeedConfig names the stream that a feed reads.
 type FeedConfig struct {
 	Host
 	StreamARN string // required
-	// PartitionKey names the table's, by whose hash records fall to the lanes of a source; required for sources with more
-	// than one.
+	// PartitionKey names the table's, by whose hash the records of a shard are divided among a source's workers; required
+	// for sources with more than one worker.
 	PartitionKey string
-	// TTLAttribute names the table's TTL attribute. Deletions of items that it says were expired get the userIdentity
-	// of DynamoDB's own deletions, which the local table's sweep cannot give them.
+	// TTLAttribute names the table's TTL attribute. Deletions of items that had expired by it get the userIdentity of
+	// DynamoDB's own deletions, which the local table's sweep cannot give them.
 	TTLAttribute string
 	IdlePoll     time.Duration // longest pause between polls of a quiet stream, default 250 ms, as Lambda's
 }
 
-// A Feed reads the stream of a table for all sources of it. They get the same changes, which nobody may alter, but are
-// independent of one another: who cannot follow is left behind and reads by itself.
+// A Feed reads the stream of a table for all sources of it. They get the same changes, which none may alter, but are
+// independent of one another: a source that cannot keep up falls behind and reads by itself.
 type Feed struct {
 	client StreamClient
 	cfg    FeedConfig
 	format recordFormat
 
-	keepMost  int // about how many bytes of a shard's newest changes are kept
-	aheadMost int // about how many are read ahead of a source's lanes
+	maxCached  int // about how many bytes of a shard's newest changes are kept
+	maxBacklog int // about how many are read and not yet processed by a source's workers
 
 	mu      sync.Mutex
-	tapes   map[string]*tape // by shard
-	filters []filter         // of the sources that wait for every change
+	caches  map[string]*shardCache // by shard
+	filters []filter               // of the sources that wait for every change
 }
 
 // NewFeed checks the configuration.
@@ -60,33 +61,33 @@ func NewFeed(client StreamClient, cfg FeedConfig) (*Feed, error) {
 	cfg.Host = cfg.Host.withDefaults()
 	cfg.IdlePoll = cmp.Or(cfg.IdlePoll, 250*time.Millisecond)
 	format := recordFormat{streamARN: cfg.StreamARN, region: cfg.Region, ttlAttribute: cfg.TTLAttribute, partitionKey: cfg.PartitionKey}
-	return &Feed{client: client, cfg: cfg, format: format, keepMost: keepMost, aheadMost: aheadMost, tapes: map[string]*tape{}}, nil
+	return &Feed{client: client, cfg: cfg, format: format, maxCached: defaultMaxCached, maxBacklog: defaultMaxBacklog, caches: map[string]*shardCache{}}, nil
 }
 
 // Nudge makes the feed poll at once instead of after its pause. It never blocks.
 func (f *Feed) Nudge() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range f.tapes {
-		t.nudge()
+	for _, s := range f.caches {
+		s.nudge()
 	}
 }
 
-// tape returns the shard's.
-func (f *Feed) tape(shard string) *tape {
+// cache returns the shard's.
+func (f *Feed) cache(shard string) *shardCache {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.tapes[shard] == nil {
-		f.tapes[shard] = newTape(f, shard)
+	if f.caches[shard] == nil {
+		f.caches[shard] = newShardCache(f, shard)
 	}
-	return f.tapes[shard]
+	return f.caches[shard]
 }
 
-// forget lets go of a shard that a source has read to its end. Another that has not yet holds the tape.
+// forget releases the cache of a shard that a source has read to its end. A source that is still reading has the cache.
 func (f *Feed) forget(shard string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.tapes, shard)
+	delete(f.caches, shard)
 }
 
 // await makes changes that pass the filter count as waited for.
@@ -96,19 +97,14 @@ func (f *Feed) await(wanted filter) {
 	f.filters = append(f.filters, wanted)
 }
 
-// awaits says whether a source waits for the change, and does not gather more first.
+// awaits reports whether a source waits for the change, rather than for a full batch.
 func (f *Feed) awaits(c *change) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, wanted := range f.filters {
-		if wanted.passes(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.filters, func(wanted filter) bool { return wanted.passes(c) })
 }
 
-// shards lists the stream's.
+// shards lists the stream's shards.
 func (f *Feed) shards(ctx context.Context) ([]types.Shard, error) {
 	var listed []types.Shard
 	var after *string

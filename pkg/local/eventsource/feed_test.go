@@ -73,7 +73,7 @@ func TestSourcesOfAFeedShareWhatItReads(t *testing.T) {
 func TestASourceThatFailsHoldsUpNoOther(t *testing.T) {
 	b := newTable(t)
 	feed := b.feed(t, FeedConfig{})
-	feed.keepMost, feed.aheadMost = 1<<20, 2<<20
+	feed.maxCached, feed.maxBacklog = 1<<20, 2<<20
 	var mended atomic.Bool
 	failing := &handler{answer: func(int, []string) (string, error) {
 		if !mended.Load() {
@@ -103,7 +103,7 @@ func TestASourceThatFailsHoldsUpNoOther(t *testing.T) {
 func TestASourceThatIsBehindCatchesUp(t *testing.T) {
 	b := newTable(t)
 	feed, client := b.counted(t)
-	feed.keepMost = 1 << 20
+	feed.maxCached = 1 << 20
 	early := &handler{}
 	source, _ := run(t, feed, early.function(), StreamConfig{})
 	const n = 12
@@ -230,7 +230,7 @@ func TestANudgePollsAtOnceAndManyDoNotPollMoreThanNeeded(t *testing.T) {
 			time.Sleep(100 * time.Microsecond)
 		}
 		if polls := client.polls.Load() - before; polls < 30 || polls > 35 {
-			t.Errorf("%d polls for 1000 nudges within 100 ms, want one in %v", polls, spacing)
+			t.Errorf("%d polls for 1000 nudges within 100 ms, want one in %v", polls, minPollInterval)
 		}
 	}, StreamConfig{})
 }

@@ -1,6 +1,7 @@
 package eventsource
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,11 +15,12 @@ const maxFilters = 10
 // A filter is a parsed FilterCriteria: a record passes when one of its patterns matches. Without patterns all pass.
 type filter []pattern
 
-// A pattern matches a value of decoded JSON, whose objects may be an [object]. What is absent is present == false: an object where a leaf is expected and
-// an empty array are absent too, since only leaves count.
-type pattern interface {
-	match(value any, present bool) bool
-}
+// A pattern matches a value of decoded JSON, or of the types that [memberOf] reads as JSON.
+type pattern func(value any) bool
+
+// absent is the value of a member that an object does not have. Only scalars count where a rule expects one: objects and
+// empty arrays are absent too.
+type absent struct{}
 
 // parseFilter parses patterns in Lambda's filter rule syntax.
 func parseFilter(sources []string) (filter, error) {
@@ -28,14 +30,11 @@ func parseFilter(sources []string) (filter, error) {
 	var parsed filter
 	for _, source := range sources {
 		var tree any
-		if err := json.Unmarshal([]byte(source), &tree); err != nil {
-			return nil, fmt.Errorf("parsing filter pattern %s: %w", source, err)
+		err := json.Unmarshal([]byte(source), &tree)
+		var p pattern
+		if err == nil {
+			p, err = parseObject(tree)
 		}
-		object, ok := tree.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("parsing filter pattern %s: it is no object", source)
-		}
-		p, err := parseObject(object)
 		if err != nil {
 			return nil, fmt.Errorf("parsing filter pattern %s: %w", source, err)
 		}
@@ -44,270 +43,194 @@ func parseFilter(sources []string) (filter, error) {
 	return parsed, nil
 }
 
-func (f filter) passes(record any) bool {
-	return len(f) == 0 || slices.ContainsFunc(f, func(p pattern) bool { return p.match(record, true) })
+func (f filter) passes(record any) bool { return len(f) == 0 || anyOf(f, record) }
+
+func anyOf(patterns []pattern, value any) bool {
+	return slices.ContainsFunc(patterns, func(p pattern) bool { return p(value) })
 }
 
-// fields is a conjunction over the members of an object.
-type fields map[string]pattern
-
-func (f fields) match(value any, present bool) bool {
-	if elements, ok := value.([]any); ok && len(elements) > 0 {
-		return slices.ContainsFunc(elements, func(element any) bool { return f.match(element, true) })
+// parseAll parses every element of a list with one parser.
+func parseAll(elements []any, parse func(any) (pattern, error)) ([]pattern, error) {
+	parsed := make([]pattern, len(elements))
+	var err error
+	for i, element := range elements {
+		if parsed[i], err = parse(element); err != nil {
+			return nil, err
+		}
 	}
-	for name, p := range f {
-		if name == "$or" {
-			if !p.match(value, present) {
+	return parsed, nil
+}
+
+// parseObject parses an object, all of whose members must match. An array matches when one of its elements does.
+func parseObject(source any) (pattern, error) {
+	object, ok := source.(map[string]any)
+	if !ok || len(object) == 0 {
+		return nil, errors.New("it must be an object with a member")
+	}
+	members := make(map[string]pattern, len(object))
+	for name, value := range object {
+		var err error
+		if members[name], err = parseMember(name, value); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	var match pattern
+	match = func(value any) bool {
+		if elements, ok := value.([]any); ok && len(elements) > 0 {
+			return slices.ContainsFunc(elements, match)
+		}
+		for name, p := range members {
+			member := value
+			if name != "$or" {
+				member = memberOf(value, name)
+			}
+			if !p(member) {
 				return false
 			}
-			continue
 		}
-		member, there := memberOf(value, name)
-		if !p.match(member, there) {
-			return false
+		return true
+	}
+	return match, nil
+}
+
+func parseMember(name string, value any) (pattern, error) {
+	elements, ok := value.([]any)
+	switch {
+	case !ok:
+		return parseObject(value)
+	case len(elements) == 0:
+		return nil, errors.New("an array must have an element")
+	case name == "$or":
+		if len(elements) < 2 {
+			return nil, errors.New("it needs at least two alternatives")
 		}
+		alternatives, err := parseAll(elements, parseObject)
+		return func(value any) bool { return anyOf(alternatives, value) }, err
 	}
-	return true
+	rules, err := parseAll(elements, parseRule)
+	return func(value any) bool {
+		return slices.ContainsFunc(scalarsOf(value), func(scalar any) bool { return anyOf(rules, scalar) })
+	}, err
 }
 
-func memberOf(value any, name string) (member any, present bool) {
-	switch value := value.(type) {
-	case map[string]any:
-		member, present = value[name]
-	case object:
-		member, present = value.member(name)
-	}
-	if !present {
-		return nil, false
-	}
-	return member, true
-}
-
-// alternatives is the disjunction that $or spells.
-type alternatives []pattern
-
-func (a alternatives) match(value any, present bool) bool {
-	return slices.ContainsFunc(a, func(p pattern) bool { return p.match(value, present) })
-}
-
-// rules is the disjunction that an array in leaf position spells.
-type rules []rule
-
-func (r rules) match(value any, present bool) bool {
-	leaves := leavesOf(value, present)
-	return slices.ContainsFunc(r, func(one rule) bool { return one(leaves) })
-}
-
-// leavesOf returns the scalars at a place: none when nothing, an object or an empty array is there.
-func leavesOf(value any, present bool) []any {
-	if !present {
-		return nil
-	}
+// scalarsOf returns the scalars of a value: itself, the elements of an array, or absent.
+func scalarsOf(value any) []any {
 	elements, ok := value.([]any)
 	if !ok {
 		elements = []any{value}
 	}
-	var leaves []any
+	var scalars []any
 	for _, element := range elements {
-		if isLeaf(element) {
-			leaves = append(leaves, element)
+		if isScalar(element) {
+			scalars = append(scalars, element)
 		}
 	}
-	return leaves
+	if len(scalars) == 0 {
+		return []any{absent{}}
+	}
+	return scalars
 }
 
-func isLeaf(value any) bool {
-	switch value.(type) {
-	case map[string]any, []any, object:
-		return false
+// parseRule parses a rule for one scalar: a scalar that it must equal, or an operator with its operand.
+func parseRule(source any) (pattern, error) {
+	if isScalar(source) {
+		return equals(source)
 	}
-	return true
-}
-
-func parseObject(object map[string]any) (pattern, error) {
-	if len(object) == 0 {
-		return nil, fmt.Errorf("an object must name something")
-	}
-	parsed := make(fields, len(object))
-	for name, value := range object {
-		p, err := parseMember(name, value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		parsed[name] = p
-	}
-	return parsed, nil
-}
-
-func parseMember(name string, value any) (pattern, error) {
-	switch value := value.(type) {
-	case map[string]any:
-		return parseObject(value)
-	case []any:
-		if len(value) == 0 {
-			return nil, fmt.Errorf("an array must name something")
-		}
-		if name == "$or" {
-			return parseAlternatives(value)
-		}
-		parsed := make(rules, 0, len(value))
-		for _, element := range value {
-			one, err := parseRule(element)
-			if err != nil {
-				return nil, err
-			}
-			parsed = append(parsed, one)
-		}
-		return parsed, nil
-	}
-	return nil, fmt.Errorf("it must be an object or an array")
-}
-
-func parseAlternatives(value []any) (pattern, error) {
-	if len(value) < 2 {
-		return nil, fmt.Errorf("it needs at least two alternatives")
-	}
-	parsed := make(alternatives, 0, len(value))
-	for _, element := range value {
-		object, ok := element.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("an alternative must be an object")
-		}
-		p, err := parseObject(object)
-		if err != nil {
-			return nil, err
-		}
-		parsed = append(parsed, p)
-	}
-	return parsed, nil
-}
-
-// A rule looks at the leaves at one place.
-type rule func(leaves []any) bool
-
-// anyLeaf is the rule that one leaf has the property.
-func anyLeaf(has func(leaf any) bool) rule {
-	return func(leaves []any) bool { return slices.ContainsFunc(leaves, has) }
-}
-
-func parseRule(element any) (rule, error) {
-	if isLeaf(element) {
-		return anyLeaf(func(leaf any) bool { return leaf == element }), nil
-	}
-	object, ok := element.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("an array cannot be a rule")
-	}
-	operator, operand, err := onlyMember(object)
+	operator, operand, err := onlyMember(source)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parseOperator(operator, operand)
+	parse := func(operand any) (pattern, error) { return parseText(operator, operand) }
+	switch operator {
+	case "exists":
+		parse = parseExists
+	case "numeric":
+		parse = parseNumeric
+	case "anything-but":
+		parse = parseAnythingBut
+	}
+	parsed, err := parse(operand)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operator, err)
 	}
 	return parsed, nil
 }
 
-func onlyMember(object map[string]any) (name string, value any, err error) {
+func equals(want any) (pattern, error) {
+	if !isScalar(want) {
+		return nil, errors.New("it takes scalars or one operator")
+	}
+	return func(scalar any) bool { return scalar == want }, nil
+}
+
+func onlyMember(source any) (name string, value any, err error) {
+	object, _ := source.(map[string]any)
 	if len(object) != 1 {
-		return "", nil, fmt.Errorf("a rule must have exactly one operator")
+		return "", nil, errors.New("a rule must be a scalar or an object with exactly one operator")
 	}
 	for name, value = range object {
 	}
 	return name, value, nil
 }
 
-func parseOperator(operator string, operand any) (rule, error) {
-	switch operator {
-	case "exists":
-		want, ok := operand.(bool)
-		if !ok {
-			return nil, fmt.Errorf("it takes true or false")
-		}
-		return func(leaves []any) bool { return (len(leaves) > 0) == want }, nil
-	case "numeric":
-		return parseNumeric(operand)
-	case "anything-but":
-		return parseAnythingBut(operand)
+func parseExists(operand any) (pattern, error) {
+	want, ok := operand.(bool)
+	if !ok {
+		return nil, errors.New("it takes true or false")
 	}
-	has, err := parseText(operator, operand)
-	if err != nil {
-		return nil, err
-	}
-	return anyLeaf(has), nil
+	return func(scalar any) bool { return (scalar != absent{}) == want }, nil
 }
 
 // parseText parses the operators on strings.
-func parseText(operator string, operand any) (func(leaf any) bool, error) {
+func parseText(operator string, operand any) (pattern, error) {
 	compare, ok := map[string]func(text, operand string) bool{
 		"prefix":             strings.HasPrefix,
 		"suffix":             strings.HasSuffix,
 		"equals-ignore-case": strings.EqualFold,
 	}[operator]
 	if !ok {
-		return nil, fmt.Errorf("unknown operator")
+		return nil, errors.New("unknown operator")
 	}
-	if nested, isObject := operand.(map[string]any); isObject && operator != "equals-ignore-case" {
-		folded, there := nested["equals-ignore-case"].(string)
-		if !there || len(nested) != 1 {
-			return nil, fmt.Errorf("it takes a string or {\"equals-ignore-case\": string}")
-		}
+	if nested, ok := operand.(map[string]any); ok && operator != "equals-ignore-case" && len(nested) == 1 {
 		exact := compare
-		operand, compare = folded, func(text, operand string) bool {
-			return exact(strings.ToLower(text), strings.ToLower(operand))
-		}
+		operand = nested["equals-ignore-case"]
+		compare = func(text, operand string) bool { return exact(strings.ToLower(text), strings.ToLower(operand)) }
 	}
 	want, ok := operand.(string)
 	if !ok {
-		return nil, fmt.Errorf("it takes a string")
+		return nil, errors.New("it takes a string, prefix and suffix also {\"equals-ignore-case\": string}")
 	}
-	return func(leaf any) bool {
-		text, isText := leaf.(string)
+	return func(scalar any) bool {
+		text, isText := scalar.(string)
 		return isText && compare(text, want)
 	}, nil
 }
 
-// parseAnythingBut parses the negation: a leaf must be there and none of what is named.
-func parseAnythingBut(operand any) (rule, error) {
-	unwanted := func(one any) (func(leaf any) bool, error) {
-		if !isLeaf(one) {
-			return nil, fmt.Errorf("it takes scalars or one operator")
-		}
-		return func(leaf any) bool { return leaf == one }, nil
-	}
-	if object, ok := operand.(map[string]any); ok {
-		operator, operands, err := onlyMember(object)
+// parseAnythingBut parses the negation: there must be a scalar, and it must match none of the operands.
+func parseAnythingBut(operand any) (pattern, error) {
+	parse := equals
+	if _, ok := operand.(map[string]any); ok {
+		operator, operands, err := onlyMember(operand)
 		if err != nil {
 			return nil, err
 		}
-		operand = operands
-		unwanted = func(one any) (func(leaf any) bool, error) { return parseText(operator, one) }
+		operand, parse = operands, func(one any) (pattern, error) { return parseText(operator, one) }
 	}
-	list, ok := operand.([]any)
+	operands, ok := operand.([]any)
 	if !ok {
-		list = []any{operand}
+		operands = []any{operand}
 	}
-	var named []func(leaf any) bool
-	for _, one := range list {
-		has, err := unwanted(one)
-		if err != nil {
-			return nil, err
-		}
-		named = append(named, has)
-	}
-	return anyLeaf(func(leaf any) bool {
-		return !slices.ContainsFunc(named, func(has func(any) bool) bool { return has(leaf) })
-	}), nil
+	unwanted, err := parseAll(operands, parse)
+	return func(scalar any) bool { return scalar != absent{} && !anyOf(unwanted, scalar) }, err
 }
 
 // parseNumeric parses one or two comparisons: ["=", 5] or [">", 0, "<=", 5]. Numbers compare as binary doubles.
-func parseNumeric(operand any) (rule, error) {
+func parseNumeric(operand any) (pattern, error) {
 	list, ok := operand.([]any)
 	if !ok || len(list) != 2 && len(list) != 4 {
-		return nil, fmt.Errorf("it takes [operator, number] once or twice")
+		return nil, errors.New("it takes [operator, number] once or twice")
 	}
-	var holds []func(float64) bool
+	var comparisons []func(float64) bool
 	for i := 0; i < len(list); i += 2 {
 		bound, ok := list[i+1].(float64)
 		if !ok {
@@ -324,10 +247,10 @@ func parseNumeric(operand any) (rule, error) {
 		if !ok {
 			return nil, fmt.Errorf("%v is no comparison", list[i])
 		}
-		holds = append(holds, compare)
+		comparisons = append(comparisons, compare)
 	}
-	return anyLeaf(func(leaf any) bool {
-		x, isNumber := leaf.(float64)
-		return isNumber && !slices.ContainsFunc(holds, func(hold func(float64) bool) bool { return !hold(x) })
-	}), nil
+	return func(scalar any) bool {
+		x, isNumber := scalar.(float64)
+		return isNumber && !slices.ContainsFunc(comparisons, func(holds func(float64) bool) bool { return !holds(x) })
+	}, nil
 }

@@ -1,18 +1,22 @@
 // Package eventsource invokes functions as Lambda's event source mappings and EventBridge's schedules do: from a
-// DynamoDB stream, from an SQS queue and by the clock, over the wire with the real SDK clients.
-// It promises Lambda's batches, filters, partial failures, retries, checkpoints and event JSON, so that a handler cannot
-// tell the difference, and that no record is lost when the runner is killed: what was not finished comes again.
-// Reading the template, running the functions and trimming the stream are left to the caller.
+// DynamoDB stream, from an SQS queue and by the clock, over the network with the real SDK clients.
+//
+// Batches, filters, partial failures, retries, checkpoints and event JSON are Lambda's, so that a handler cannot tell the
+// difference. No record is lost when the runner is killed: a batch that was not finished comes again. Callers read the
+// template, run the functions and trim the stream.
 package eventsource
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/pause"
 )
@@ -20,7 +24,7 @@ import (
 // maxPayload is the size of an event at which Lambda closes a batch, in bytes.
 const maxPayload = 6 << 20
 
-// unwind is how long a function whose time is over may take to return before it is left to itself.
+// unwind is how long a function whose time is over may take to return before it is abandoned.
 const unwind = time.Second
 
 // Invoke calls a function with an event and returns its answer, both as Lambda's invoke JSON. An error is a function
@@ -34,15 +38,15 @@ type Function struct {
 	Invoke  Invoke
 
 	// Changes and Messages are Invoke without the JSON text, for functions of this process that take the event's type: nil
-	// for others. What is in an event may be in another function's as well, and is to be read only.
+	// for others. Functions share what an event points to, and must only read it.
 	Changes  func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
 	Messages func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 }
 
-// Host is what the runner lends to its event sources. Its zero value is usable.
+// Host is what all event sources of a runner have in common. Its zero value is usable.
 type Host struct {
-	Region string        // awsRegion of the events; default: what the record says, else "local"
-	Grace  time.Duration // how long an invocation may go on after the end was asked for, default 10 s
+	Region string        // awsRegion of the events; default: the record's, else "local"
+	Grace  time.Duration // how long an invocation may continue once the source was told to end, default 10 s
 	Logger *slog.Logger  // default: nothing is logged
 	Now    func() time.Time
 	// Wait returns after d, or with the context's error. The default uses the real clock.
@@ -80,35 +84,66 @@ func (f Function) call(ctx context.Context, host Host, payload []byte) ([]byte, 
 	return within(ctx, f, host, func(ctx context.Context) ([]byte, error) { return f.Invoke(ctx, payload) })
 }
 
-// handle invokes the function with the event of a batch, and returns which of it the answer says failed, if anybody looks.
-func (f Function) handle(ctx context.Context, host Host, batch []record, look bool) (failed []string, err error) {
+// handle invokes the function with the event of a batch and returns the ids of the records that it reports as failed, if
+// it may report them (ReportBatchItemFailures). As in Lambda, an answer that names an empty or unknown id is an error.
+func (f Function) handle(ctx context.Context, host Host, batch []record, partial bool) (failed []string, err error) {
 	switch {
 	case batch[0].change != nil:
-		answer, err := within(ctx, f, host, func(ctx context.Context) (events.DynamoDBEventResponse, error) {
-			return f.Changes(ctx, changesOf(batch))
+		failed, err = within(ctx, f, host, func(ctx context.Context) ([]string, error) {
+			answer, err := f.Changes(ctx, changesOf(batch))
+			return identifiers(answer.BatchItemFailures), err
 		})
-		if err != nil || !look {
-			return nil, err
-		}
-		return identifiers(answer.BatchItemFailures, func(one events.DynamoDBBatchItemFailure) string { return one.ItemIdentifier })
 	case batch[0].message != nil:
-		answer, err := within(ctx, f, host, func(ctx context.Context) (events.SQSEventResponse, error) {
-			return f.Messages(ctx, messagesOf(batch))
+		failed, err = within(ctx, f, host, func(ctx context.Context) ([]string, error) {
+			answer, err := f.Messages(ctx, messagesOf(batch))
+			return identifiers(answer.BatchItemFailures), err
 		})
-		if err != nil || !look {
-			return nil, err
+	default:
+		var answer []byte
+		if answer, err = f.call(ctx, host, envelope(batch)); err == nil && partial {
+			failed, err = failedItems(answer)
 		}
-		return identifiers(answer.BatchItemFailures, func(one events.SQSBatchItemFailure) string { return one.ItemIdentifier })
 	}
-	answer, err := f.call(ctx, host, envelope(batch))
-	if err != nil || !look {
+	if err != nil || !partial {
 		return nil, err
 	}
-	return failedItems(answer)
+	for _, id := range failed {
+		if id == "" || !slices.ContainsFunc(batch, func(r record) bool { return r.id == id }) {
+			return nil, fmt.Errorf("the function %s reports %q, which is not in its batch, as failed", f.Name, id)
+		}
+	}
+	return failed, nil
+}
+
+type failure struct {
+	ItemIdentifier string `json:"itemIdentifier"`
+}
+
+// failedItems reads the identifiers in a function's partial batch response. An empty answer, null, {} and a null or empty
+// list mean that nothing failed.
+func failedItems(answer []byte) ([]string, error) {
+	if answer = bytes.TrimSpace(answer); len(answer) == 0 {
+		return nil, nil
+	}
+	var response struct {
+		BatchItemFailures []failure `json:"batchItemFailures"`
+	}
+	if err := json.Unmarshal(answer, &response); err != nil {
+		return nil, fmt.Errorf("reading the batch item failures of the answer: %w", err)
+	}
+	return identifiers(response.BatchItemFailures), nil
+}
+
+func identifiers[F failure | events.DynamoDBBatchItemFailure | events.SQSBatchItemFailure](failures []F) []string {
+	ids := make([]string, len(failures))
+	for i, one := range failures {
+		ids[i] = failure(one).ItemIdentifier
+	}
+	return ids
 }
 
 // within runs an invocation within the function's timeout. The end of ctx does not end it, but bounds it to the host's
-// grace. A function that ignores its context is left behind shortly after its time, as its sandbox would be.
+// grace. A function that ignores its context is abandoned shortly after its time, as its sandbox would be.
 func within[A any](ctx context.Context, f Function, host Host, invoke func(ctx context.Context) (A, error)) (answer A, err error) {
 	run, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), f.Timeout,
 		fmt.Errorf("task timed out after %.2f seconds", f.Timeout.Seconds()))

@@ -1,6 +1,7 @@
 package eventsource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,8 @@ type QueueClient interface {
 }
 
 const (
-	receiveMost = 10 // messages in one request to SQS
-	deleteTries = 3
+	maxRequestMessages = 10 // in one request to SQS
+	maxDeleteAttempts  = 3
 )
 
 // QueueConfig is an event source mapping on a queue.
@@ -33,7 +34,7 @@ type QueueConfig struct {
 	BatchSize               int           // 1 to 10,000, more than 10 only with a window; default 10
 	MaximumBatchingWindow   time.Duration // how long to wait for a full batch, in whole seconds, default not at all, at most 5 min
 	MaximumConcurrency      int           // invocations at a time, default 10
-	Filters                 []string      // patterns in Lambda's syntax, of which one must match; what does not is deleted
+	Filters                 []string      // patterns in Lambda's syntax; a message that matches none is deleted
 	ReportBatchItemFailures bool
 
 	LongPoll time.Duration // of a receive, in whole seconds, default 20 s
@@ -41,8 +42,8 @@ type QueueConfig struct {
 	RetryMax time.Duration // to which the pause doubles, default 5 s
 }
 
-// A Queue invokes a function with the messages of a queue. What succeeded is deleted; what failed keeps its visibility
-// timeout, or the one that the function gave it, and is received again after it.
+// A Queue invokes a function with the messages of a queue. It deletes those that succeeded; one that failed keeps its
+// visibility timeout, or the one that the function gave it, and is received again after it.
 type Queue struct {
 	client   QueueClient
 	function Function
@@ -59,10 +60,8 @@ func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, e
 	if cfg.QueueURL == "" {
 		return nil, fmt.Errorf("the queue source of %s needs a QueueURL", function.Name)
 	}
-	if cfg.BatchSize == 0 {
-		cfg.BatchSize = receiveMost
-	}
-	if cfg.BatchSize < 0 || cfg.BatchSize > 10_000 || cfg.BatchSize > receiveMost && cfg.MaximumBatchingWindow < time.Second {
+	cfg.BatchSize = cmp.Or(cfg.BatchSize, maxRequestMessages)
+	if cfg.BatchSize < 0 || cfg.BatchSize > 10_000 || cfg.BatchSize > maxRequestMessages && cfg.MaximumBatchingWindow < time.Second {
 		return nil, fmt.Errorf("the queue source of %s has BatchSize %d and a window of %v: 1 to 10000 are allowed, more than 10 only with a window of at least 1s",
 			function.Name, cfg.BatchSize, cfg.MaximumBatchingWindow)
 	}
@@ -77,9 +76,7 @@ func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, e
 		cfg.MaximumConcurrency = 10
 	}
 	cfg.Host = cfg.Host.withDefaults()
-	if cfg.Region == "" {
-		cfg.Region = "local"
-	}
+	cfg.Region = cmp.Or(cfg.Region, "local")
 	setDefault(&cfg.LongPoll, 20*time.Second)
 	setDefault(&cfg.RetryMin, 100*time.Millisecond)
 	setDefault(&cfg.RetryMax, 5*time.Second)
@@ -92,14 +89,14 @@ func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, e
 func (q *Queue) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	slots := make(chan struct{}, q.cfg.MaximumConcurrency)
+	invocations := make(chan struct{}, q.cfg.MaximumConcurrency)
 	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case slots <- struct{}{}:
+		case invocations <- struct{}{}:
 		}
-		received, err := q.gather(ctx)
+		received, err := q.receiveBatch(ctx)
 		if err != nil && ctx.Err() == nil {
 			failures++
 			q.cfg.Logger.WarnContext(ctx, "queue not read, trying again", "function", q.function.Name, "queue", q.cfg.QueueURL, "error", err)
@@ -108,27 +105,27 @@ func (q *Queue) Run(ctx context.Context) {
 			failures = 0
 		}
 		if len(received) == 0 {
-			<-slots
+			<-invocations
 			continue
 		}
 		running.Go(func() {
-			defer func() { <-slots }()
+			defer func() { <-invocations }()
 			q.process(ctx, received)
 		})
 	}
 }
 
-// gather receives one batch: what a long poll brings, and with a window what comes until it is over or the batch full.
-// What was received before an error is returned beside it.
-func (q *Queue) gather(ctx context.Context) ([]types.Message, error) {
-	received, err := q.receive(ctx, min(receiveMost, q.cfg.BatchSize), q.cfg.LongPoll)
+// receiveBatch receives one batch: the messages of one long poll, and with a window those that come until the window is
+// over or the batch full. It returns the messages that it received before an error as well as the error.
+func (q *Queue) receiveBatch(ctx context.Context) ([]types.Message, error) {
+	received, err := q.receive(ctx, min(maxRequestMessages, q.cfg.BatchSize), q.cfg.LongPoll)
 	if err != nil || len(received) == 0 || q.cfg.MaximumBatchingWindow < time.Second {
 		return received, err
 	}
 	end := q.cfg.Now().Add(q.cfg.MaximumBatchingWindow)
 	for len(received) < q.cfg.BatchSize && sizeOf(received) < maxPayload && ctx.Err() == nil {
 		left := end.Sub(q.cfg.Now())
-		more, err := q.receive(ctx, min(receiveMost, q.cfg.BatchSize-len(received)), max(0, left))
+		more, err := q.receive(ctx, min(maxRequestMessages, q.cfg.BatchSize-len(received)), max(0, left))
 		received = append(received, more...)
 		if err != nil || left < time.Second && len(more) == 0 || left <= 0 {
 			return received, err
@@ -162,7 +159,7 @@ func sizeOf(messages []types.Message) int {
 // process filters a batch, invokes the function with the rest, in pieces that fit an event, and deletes what is done.
 func (q *Queue) process(ctx context.Context, received []types.Message) {
 	log := q.cfg.Logger.With("function", q.function.Name, "queue", q.cfg.QueueURL)
-	var wanted, unwanted []message
+	var wanted, unwanted []record
 	for _, from := range received {
 		converted, passes, err := q.format.convert(from)
 		switch {
@@ -178,53 +175,30 @@ func (q *Queue) process(ctx context.Context, received []types.Message) {
 		log.WarnContext(ctx, "messages that no filter wants not deleted, they come again", "error", err)
 	}
 	for len(wanted) > 0 {
-		records := make([]record, len(wanted))
-		for i := range wanted {
-			records[i] = wanted[i].record
-		}
-		n := fitting(records, len(records))
-		done, err := q.invoke(ctx, wanted[:n])
-		switch {
-		case err != nil:
+		n := fitting(wanted, len(wanted))
+		batch := wanted[:n:n]
+		wanted = wanted[n:]
+		failed, err := q.function.handle(ctx, q.cfg.Host, batch, q.cfg.ReportBatchItemFailures)
+		if err != nil {
 			log.WarnContext(ctx, "messages failed, they come again", "messages", n, "error", err)
-		case len(done) < n:
+			continue
+		}
+		done := slices.DeleteFunc(batch, func(r record) bool { return slices.Contains(failed, r.id) })
+		if len(done) < n {
 			log.DebugContext(ctx, "messages come again as the function asks", "messages", n-len(done), "of", n)
 		}
 		if err := q.remove(ctx, done); err != nil {
 			log.WarnContext(ctx, "messages done but not deleted, they come again", "error", err)
 		}
-		wanted = wanted[n:]
 	}
 }
 
-// invoke returns the messages that are done. The others come again: those that the function reports as failed, or, with an
-// error, all.
-func (q *Queue) invoke(ctx context.Context, batch []message) (done []message, err error) {
-	records := make([]record, len(batch))
-	for i := range batch {
-		records[i] = batch[i].record
-	}
-	failed, err := q.function.handle(ctx, q.cfg.Host, records, q.cfg.ReportBatchItemFailures)
-	if err != nil {
-		return nil, err
-	}
-	if len(failed) == 0 {
-		return batch, nil
-	}
-	for _, id := range failed {
-		if !slices.ContainsFunc(batch, func(m message) bool { return m.id == id }) {
-			return nil, fmt.Errorf("the function %s reports %q, which is not in its batch, as failed", q.function.Name, id)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(batch), func(m message) bool { return slices.Contains(failed, m.id) }), nil
-}
-
-// remove deletes messages, also when ctx has ended meanwhile.
-func (q *Queue) remove(ctx context.Context, messages []message) error {
+// remove deletes messages, even if ctx has ended meanwhile.
+func (q *Queue) remove(ctx context.Context, messages []record) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	var failed []error
-	for chunk := range slices.Chunk(messages, receiveMost) {
+	for chunk := range slices.Chunk(messages, maxRequestMessages) {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(chunk))
 		for i := range chunk {
 			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(chunk[i].receipt)}
@@ -246,7 +220,7 @@ func (q *Queue) removeEntries(ctx context.Context, entries []types.DeleteMessage
 			})
 			err = fmt.Errorf("%s: %s", aws.ToString(out.Failed[0].Code), aws.ToString(out.Failed[0].Message))
 		}
-		if try == deleteTries || q.cfg.Wait(ctx, backoff(try, q.cfg.RetryMin, q.cfg.RetryMax)) != nil {
+		if try == maxDeleteAttempts || q.cfg.Wait(ctx, backoff(try, q.cfg.RetryMin, q.cfg.RetryMax)) != nil {
 			return fmt.Errorf("deleting %d messages from %s: %w", len(entries), q.cfg.QueueURL, err)
 		}
 	}

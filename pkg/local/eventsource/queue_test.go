@@ -493,9 +493,9 @@ func TestATimeoutFailsTheBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received, err := source.gather(t.Context())
+	received, err := source.receiveBatch(t.Context())
 	if err != nil || len(received) != 1 {
-		t.Fatalf("gather = %d messages, %v; want one", len(received), err)
+		t.Fatalf("receiveBatch = %d messages, %v; want one", len(received), err)
 	}
 	source.process(t.Context(), received)
 	if visible, inFlight := q.counts(t); visible != 0 || inFlight != 1 {
@@ -532,7 +532,7 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received, err := source.gather(t.Context())
+	received, err := source.receiveBatch(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A message is one received message as the function will get it.
-type message struct {
-	record
-	receipt string
-}
-
-// A messageFormat turns what the queue gives into what Lambda gives.
+// A messageFormat converts the queue's messages into the records of Lambda's events.
 type messageFormat struct {
 	queueARN string
 	region   string
@@ -26,7 +20,7 @@ type messageFormat struct {
 }
 
 // convert returns the message and whether it passes the filter.
-func (f messageFormat) convert(from types.Message) (message, bool, error) {
+func (f messageFormat) convert(from types.Message) (record, bool, error) {
 	event := &events.SQSMessage{
 		MessageId:              aws.ToString(from.MessageId),
 		ReceiptHandle:          aws.ToString(from.ReceiptHandle),
@@ -45,33 +39,33 @@ func (f messageFormat) convert(from types.Message) (message, bool, error) {
 			StringListValues: attribute.StringListValues, BinaryListValues: attribute.BinaryListValues,
 		}
 	}
-	converted := message{record: record{id: event.MessageId, message: event, size: frame + len(event.Body)}, receipt: event.ReceiptHandle}
+	r := record{id: event.MessageId, receipt: event.ReceiptHandle, message: event, size: recordOverhead + len(event.Body)}
 	if !f.asJSON && len(f.filter) == 0 {
-		return converted, true, nil
+		return r, true, nil
 	}
 	encoded, err := json.Marshal(event)
 	if err != nil {
-		return message{}, false, fmt.Errorf("encoding message %s: %w", event.MessageId, err)
+		return record{}, false, fmt.Errorf("encoding message %s: %w", event.MessageId, err)
 	}
 	if f.asJSON {
-		converted.record = record{id: event.MessageId, event: encoded, size: len(encoded)}
+		r.event, r.message, r.size = encoded, nil, len(encoded)
 	}
 	if len(f.filter) == 0 {
-		return converted, true, nil
+		return r, true, nil
 	}
 	var tree map[string]any
 	if err := json.Unmarshal(encoded, &tree); err != nil {
-		return message{}, false, fmt.Errorf("filtering message %s: %w", event.MessageId, err)
+		return record{}, false, fmt.Errorf("filtering message %s: %w", event.MessageId, err)
 	}
 	tree["body"] = filterBody(event.Body)
-	return converted, f.filter.passes(tree), nil
+	return r, f.filter.passes(tree), nil
 }
 
-// filterBody is the body as a filter sees it: the tree when it is a JSON object or array, else the text. A pattern for
+// filterBody returns the body as a filter sees it: a JSON object or array decoded, anything else as text. A pattern for
 // the one never matches the other.
 func filterBody(body string) any {
 	var tree any
-	if !utf8.ValidString(body) || json.Unmarshal([]byte(body), &tree, jsontext.AllowDuplicateNames(true)) != nil || isLeaf(tree) {
+	if !utf8.ValidString(body) || json.Unmarshal([]byte(body), &tree, jsontext.AllowDuplicateNames(true)) != nil || isScalar(tree) {
 		return body
 	}
 	return tree

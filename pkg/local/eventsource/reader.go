@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// pageTarget is about how many bytes one poll should bring. DynamoDB bounds its pages itself, the local table server
+	// pageTarget is about how many bytes one poll should read. DynamoDB bounds its pages itself, the local table server
 	// does not: a thousand large records would be hundreds of megabytes.
 	pageTarget = 4 << 20
-	// pageMost is DynamoDB's own bound of the records in a page.
-	pageMost = 1000
+	// maxPageRecords is DynamoDB's own bound.
+	maxPageRecords = 1000
 )
 
 // A reader reads a shard from the table server.
@@ -26,32 +26,36 @@ type reader struct {
 	limit    int32   // how many records the next poll asks for
 }
 
-// read polls once for what follows a position, which has to be the end of what it read last. It reports whether there
-// were as many records as it asked for, and whether they were the shard's last.
-func (r *reader) read(ctx context.Context, at string) (changes []*change, full, closed bool, err error) {
+// read polls once for the changes behind a position, which has to be the end of the page that it read before. full is
+// true when there were as many records as it asked for.
+func (r *reader) read(ctx context.Context, at string) (p page, full bool, err error) {
+	defer func() {
+		if err != nil {
+			r.iterator, err = nil, fmt.Errorf("reading shard %s after %q: %w", r.shard, at, err)
+		}
+	}()
 	if r.iterator == nil {
-		if err := r.begin(ctx, at); err != nil {
-			return nil, false, false, err
+		if r.iterator, err = r.begin(ctx, at); err != nil {
+			return page{}, false, err
 		}
 	}
 	out, err := r.feed.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: r.iterator, Limit: aws.Int32(r.limit)})
 	if err != nil {
-		r.iterator = nil
-		return nil, false, false, fmt.Errorf("reading shard %s: %w", r.shard, err)
+		return page{}, false, err
 	}
-	size := 0
+	p, size := page{end: at}, 0
 	for _, from := range out.Records {
 		c, err := r.feed.format.change(from)
 		if err != nil {
-			r.iterator = nil
-			return nil, false, false, fmt.Errorf("reading shard %s: %w", r.shard, err)
+			return page{}, false, err
 		}
 		size += c.weight
-		changes = append(changes, c)
+		p.changes, p.end = append(p.changes, c), c.id
 	}
-	full = len(changes) >= int(r.limit)
-	r.iterator, r.limit = out.NextShardIterator, nextLimit(r.limit, size, len(changes))
-	return changes, full, r.iterator == nil, nil
+	full = len(p.changes) >= int(r.limit)
+	r.iterator, r.limit = out.NextShardIterator, nextLimit(r.limit, size, len(p.changes))
+	p.closed = r.iterator == nil
+	return p, full, nil
 }
 
 // nextLimit adapts the page to the size of the records in the last one, never more than doubling it.
@@ -60,11 +64,11 @@ func nextLimit(limit int32, size, records int) int32 {
 		return limit
 	}
 	fit := pageTarget / max(1, size/records)
-	return int32(min(fit, 2*int(limit), pageMost))
+	return int32(min(fit, 2*int(limit), maxPageRecords))
 }
 
-// begin fetches an iterator for what comes after a position. Where that was trimmed away, reading goes on at the horizon.
-func (r *reader) begin(ctx context.Context, at string) error {
+// begin fetches an iterator for the records behind a position. Where they were trimmed, reading continues at the horizon.
+func (r *reader) begin(ctx context.Context, at string) (iterator *string, err error) {
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: aws.String(r.feed.cfg.StreamARN), ShardId: aws.String(r.shard), ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	}
@@ -77,8 +81,7 @@ func (r *reader) begin(ctx context.Context, at string) error {
 		out, err = r.feed.client.GetShardIterator(ctx, in)
 	}
 	if err != nil {
-		return fmt.Errorf("beginning to read shard %s after %q: %w", r.shard, at, err)
+		return nil, err
 	}
-	r.iterator = out.ShardIterator
-	return nil
+	return out.ShardIterator, nil
 }

@@ -7,19 +7,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A record is one change or message as the function will get it: as JSON, or in the event's type where the function takes
-// that.
+// A record is one change or message as the function will get it: as JSON, or in the event's type if the function takes
+// that. One of event, change and message is set.
 type record struct {
-	id      string // what batchItemFailures names it by
+	id      string // its name in batchItemFailures
 	created time.Time
-	size    int // bytes of its JSON; about as many where there is none
+	receipt string // of a message
+	size    int    // bytes of its JSON; about as many where there is none
 
 	event   jsontext.Value
 	change  *events.DynamoDBEventRecord
 	message *events.SQSMessage
 }
 
-// fitting is how many of the records, from the first, one event can take: at most n, and at most 6 MiB, but at least one.
+// fitting returns how many of the records, from the first, one event can take: at most n, and at most 6 MiB, but at least one.
 func fitting(records []record, n int) int {
 	size := len(envelope(nil))
 	for i, one := range records[:min(n, len(records))] {

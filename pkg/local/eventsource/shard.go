@@ -8,34 +8,37 @@ import (
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
-// A shard is followed by one goroutine and delivered by its lanes: one, or as many as it is split into.
+// A shard has one goroutine that reads it, and one or more workers that process its records.
 type shard struct {
-	id     string
-	stream *Stream
-	lanes  []*lane
-	ahead  *ahead // a lane that is too far behind holds up the others
-	tape   *tape
-	alone  reader // of what the tape no longer has
+	id      string
+	stream  *Stream
+	workers []*shardWorker
+	backlog *backlog // a worker that is too far behind holds up the others
+	cache   *shardCache
+	own     reader // of records that the cache no longer has
 
-	scanned string // the last sequence number read, or what the hindmost lane is past
+	scanned string // the last sequence number read, at first the lowest checkpoint of the workers
 }
 
 func newShard(s *Stream, id string) *shard {
-	one := &shard{id: id, stream: s, ahead: newAhead(s.feed.aheadMost), tape: s.feed.tape(id), alone: reader{feed: s.feed, shard: id, limit: pageMost / 10}}
-	positions := s.progress.begin(id, s.cfg.Lanes)
+	one := &shard{
+		id: id, stream: s, backlog: newBacklog(s.feed.maxBacklog), cache: s.feed.cache(id),
+		own: reader{feed: s.feed, shard: id, limit: maxPageRecords / 10},
+	}
+	positions := s.progress.begin(id, s.cfg.ShardWorkers)
 	for i, at := range positions {
-		one.lanes = append(one.lanes, newLane(s, laneKey(id, i, s.cfg.Lanes), at, one.ahead))
+		one.workers = append(one.workers, newShardWorker(s, workerKey(id, i, s.cfg.ShardWorkers), at, one.backlog))
 	}
 	one.scanned = Lowest(positions...)
 	return one
 }
 
-// read reads the shard until it is closed and all of it delivered. Its error is errNotFinished when ctx ended first, else
+// read reads the shard until it is closed and all of it processed. Its error is errNotFinished when ctx ended first, else
 // one of the checkpoints.
 func (s *shard) read(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, l := range s.lanes {
-		group.Go(func() error { return l.run(ctx) })
+	for _, w := range s.workers {
+		group.Go(func() error { return w.run(ctx) })
 	}
 	group.Go(func() error { return s.follow(ctx) })
 	if err := group.Wait(); err != nil {
@@ -45,7 +48,7 @@ func (s *shard) read(ctx context.Context) error {
 	return s.stream.progress.end(s.id)
 }
 
-// follow feeds the lanes until the shard is closed, or ctx ends.
+// follow feeds the workers until the shard is closed, or ctx ends.
 func (s *shard) follow(ctx context.Context) error {
 	cfg := s.stream.cfg
 	log := s.stream.feed.cfg.Logger.With("function", s.stream.function.Name, "shard", s.id)
@@ -66,34 +69,29 @@ func (s *shard) follow(ctx context.Context) error {
 		if p.closed {
 			return nil
 		}
-		s.ahead.await(ctx)
+		s.backlog.await(ctx)
 	}
 	return errNotFinished
 }
 
-// next returns what follows what was read: from the tape, or by a poll of its own for what that no longer has.
+// next returns the changes behind those that were read: from the cache, or by a poll of its own for those that the cache
+// no longer has.
 func (s *shard) next(ctx context.Context) (page, error) {
-	p, ok, err := s.tape.after(ctx, s.scanned)
+	p, ok, err := s.cache.after(ctx, s.scanned)
 	if ok || err != nil {
-		s.alone.iterator = nil
+		s.own.iterator = nil
 		return p, err
 	}
-	changes, _, closed, err := s.alone.read(ctx, s.scanned)
-	if err != nil {
-		return page{}, err
-	}
-	p = page{changes: changes, end: s.scanned, closed: closed}
-	if len(changes) > 0 {
-		p.end = changes[len(changes)-1].id
-	} else if !closed {
+	p, _, err = s.own.read(ctx, s.scanned)
+	if err == nil && len(p.changes) == 0 && !p.closed {
 		err = pause.For(ctx, s.stream.feed.cfg.IdlePoll)
 	}
 	return p, err
 }
 
-// feed gives the lanes what passes the filter.
+// feed gives the workers the changes that pass the filter.
 func (s *shard) feed(p page) error {
-	parts := make([][]record, len(s.lanes))
+	records := make([][]record, len(s.workers))
 	for _, c := range p.changes {
 		if !s.stream.filter.passes(c) {
 			continue
@@ -102,21 +100,21 @@ func (s *shard) feed(p page) error {
 		if err != nil {
 			return err
 		}
-		part := s.stream.feed.format.part(c, len(s.lanes))
-		parts[part] = append(parts[part], r)
+		i := s.stream.feed.format.worker(c, len(s.workers))
+		records[i] = append(records[i], r)
 	}
-	for i, l := range s.lanes {
-		l.feed(parts[i], p.end, p.closed)
+	for i, w := range s.workers {
+		w.feed(records[i], p.end, p.closed)
 	}
 	s.scanned = p.end
 	return nil
 }
 
-// position is what all lanes are past, "" while one is nowhere.
+// position returns the lowest checkpoint of the workers, "" while one has none.
 func (s *shard) position() string {
-	positions := make([]string, len(s.lanes))
-	for i, l := range s.lanes {
-		positions[i] = s.stream.progress.at(l.key)
+	positions := make([]string, len(s.workers))
+	for i, w := range s.workers {
+		positions[i] = s.stream.progress.at(w.key)
 	}
 	return Lowest(positions...)
 }

@@ -14,7 +14,7 @@ import (
 // StreamConfig is an event source mapping on a table's stream, with StartingPosition TRIM_HORIZON. The two maxima are
 // pointers because Lambda's default, no bound, is not their zero.
 type StreamConfig struct {
-	Checkpoints             string        // required: the file that remembers what the function is past
+	Checkpoints             string        // required: the file of the positions up to which the function has processed the stream
 	BatchSize               int           // 1 to 10,000, default 100
 	MaximumBatchingWindow   time.Duration // how long to wait for a full batch, default not at all, at most 5 min
 	Filters                 []string      // patterns in Lambda's syntax, of which one must match
@@ -23,15 +23,15 @@ type StreamConfig struct {
 	MaximumRetryAttempts    *int           // nil or negative: endless
 	MaximumRecordAge        *time.Duration // nil or not positive: endless
 
-	// Lanes is how many batches of each of the stream's shards may be under way at a time, default 1: the mapping's
+	// ShardWorkers is how many batches of each of the stream's shards may be under way at a time, default 1: the mapping's
 	// ParallelizationFactor, or as many times more as the table's stream had shards in DynamoDB, where the local table
-	// server has a single one. Records of one partition key fall to one lane.
-	Lanes    int
-	RetryMin time.Duration // pause before the first retry of a failed batch or poll, default 100 ms
-	RetryMax time.Duration // to which the pause doubles, default 10 s
+	// server has a single one. Records of one partition key go to one worker.
+	ShardWorkers int
+	RetryMin     time.Duration // pause before the first retry of a failed batch or poll, default 100 ms
+	RetryMax     time.Duration // to which the pause doubles, default 10 s
 }
 
-// A Stream invokes a function with the changes of a table, in order within a lane, each at least once.
+// A Stream invokes a function with the changes of a table, in order within a shard worker, each at least once.
 type Stream struct {
 	feed     *Feed
 	function Function
@@ -50,7 +50,7 @@ func (f *Feed) Stream(function Function, cfg StreamConfig) (*Stream, error) {
 		return nil, err
 	}
 	wrong := func(err error) error { return fmt.Errorf("the stream source of %s: %w", function.Name, err) }
-	cfg.BatchSize, cfg.Lanes = cmp.Or(cfg.BatchSize, 100), cmp.Or(cfg.Lanes, 1)
+	cfg.BatchSize, cfg.ShardWorkers = cmp.Or(cfg.BatchSize, 100), cmp.Or(cfg.ShardWorkers, 1)
 	setDefault(&cfg.RetryMin, 100*time.Millisecond)
 	setDefault(&cfg.RetryMax, 10*time.Second)
 	if err := cfg.check(f.cfg.PartitionKey); err != nil {
@@ -78,8 +78,8 @@ func (c *StreamConfig) check(partitionKey string) error {
 		return fmt.Errorf("BatchSize %d, 1 to 10000 are allowed", c.BatchSize)
 	case c.MaximumBatchingWindow < 0 || c.MaximumBatchingWindow > 5*time.Minute:
 		return fmt.Errorf("batching window %v, 0 to 5m are allowed", c.MaximumBatchingWindow)
-	case c.Lanes < 0 || c.Lanes > 1 && partitionKey == "":
-		return fmt.Errorf("%d lanes and the partition key %q, more than one need its name", c.Lanes, partitionKey)
+	case c.ShardWorkers < 0 || c.ShardWorkers > 1 && partitionKey == "":
+		return fmt.Errorf("%d shard workers and the partition key %q, more than one need its name", c.ShardWorkers, partitionKey)
 	}
 	return nil
 }
@@ -90,8 +90,8 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// Position returns the highest sequence number that the function is past for good, a restart included, or "" while
-// nothing is known. With several open shards, or one read as several, it is the lowest of them.
+// Position returns the sequence number up to which the function will get no change again, even after a restart, or ""
+// while there is none. With several open shards or shard workers it is the lowest of theirs.
 func (s *Stream) Position() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,5 +179,5 @@ func (s *Stream) discover(ctx context.Context) ([]*shard, error) {
 			there[id] = true
 		}
 	}
-	return fresh, s.progress.keep(there)
+	return fresh, s.progress.retain(there)
 }

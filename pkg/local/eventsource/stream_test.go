@@ -599,11 +599,11 @@ func TestUnusableStreamConfigurationsAreRefused(t *testing.T) {
 	}
 	good := StreamConfig{Checkpoints: filepath.Join(t.TempDir(), "c")}
 	for name, spoil := range map[string]func(*StreamConfig){
-		"no checkpoints":            func(c *StreamConfig) { c.Checkpoints = "" },
-		"batch size":                func(c *StreamConfig) { c.BatchSize = 10_001 },
-		"window":                    func(c *StreamConfig) { c.MaximumBatchingWindow = time.Hour },
-		"filter":                    func(c *StreamConfig) { c.Filters = []string{"{"} },
-		"lanes without a known key": func(c *StreamConfig) { c.Lanes = 2 },
+		"no checkpoints":                    func(c *StreamConfig) { c.Checkpoints = "" },
+		"batch size":                        func(c *StreamConfig) { c.BatchSize = 10_001 },
+		"window":                            func(c *StreamConfig) { c.MaximumBatchingWindow = time.Hour },
+		"filter":                            func(c *StreamConfig) { c.Filters = []string{"{"} },
+		"shard workers without a known key": func(c *StreamConfig) { c.ShardWorkers = 2 },
 	} {
 		cfg := good
 		spoil(&cfg)

@@ -15,10 +15,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// frame is about how many bytes a record has beside its images.
-const frame = 512
+// recordOverhead is about how many bytes a record has beside its images or its body.
+const recordOverhead = 512
 
-// A recordFormat turns what the stream gives into what Lambda gives.
+// A recordFormat converts the stream's records into those of Lambda's events.
 type recordFormat struct {
 	streamARN    string
 	region       string
@@ -36,17 +36,19 @@ type change struct {
 	event     events.DynamoDBEventRecord // without images until converted
 	converted func() error
 	encoded   func() (jsontext.Value, error)
+	members   func() map[string]any // for filters
 }
 
-// change returns what a stream record is to the sources.
+// change converts a stream record, all but its images.
 func (f recordFormat) change(from types.Record) (*change, error) {
 	if from.Dynamodb == nil || aws.ToString(from.Dynamodb.SequenceNumber) == "" {
 		return nil, fmt.Errorf("stream record %q has no sequence number", aws.ToString(from.EventID))
 	}
 	event := f.event(from)
 	c := &change{id: event.Change.SequenceNumber, created: event.Change.ApproximateCreationDateTime.Time, from: from.Dynamodb, event: event}
-	c.weight = frame + weigh(from.Dynamodb.Keys) + weigh(from.Dynamodb.NewImage) + weigh(from.Dynamodb.OldImage)
+	c.weight = recordOverhead + weigh(from.Dynamodb.Keys) + weigh(from.Dynamodb.NewImage) + weigh(from.Dynamodb.OldImage)
 	c.converted, c.encoded = sync.OnceValue(c.convert), sync.OnceValues(c.encode)
+	c.members = sync.OnceValue(c.listMembers)
 	return c, nil
 }
 
@@ -79,7 +81,7 @@ func (c *change) encode() (jsontext.Value, error) {
 	return encoded, nil
 }
 
-// record returns the change for a function that takes JSON, or else the type.
+// record returns the change as JSON, or in the event's type.
 func (c *change) record(asJSON bool) (record, error) {
 	r := record{id: c.id, created: c.created}
 	if !asJSON {
@@ -91,8 +93,8 @@ func (c *change) record(asJSON bool) (record, error) {
 	return r, err
 }
 
-// part is to which of n parts a record belongs, by its partition key.
-func (f recordFormat) part(c *change, n int) int {
+// worker returns which of a shard's n workers gets a record, by its partition key.
+func (f recordFormat) worker(c *change, n int) int {
 	if n == 1 {
 		return 0
 	}
@@ -109,7 +111,7 @@ func (f recordFormat) part(c *change, n int) int {
 	return int(binary.BigEndian.Uint32(hash[:]) % uint32(n))
 }
 
-// event is the record without its images.
+// event returns the record without its images.
 func (f recordFormat) event(from types.Record) events.DynamoDBEventRecord {
 	event := events.DynamoDBEventRecord{
 		AWSRegion:      f.region,
@@ -139,8 +141,8 @@ func (f recordFormat) event(from types.Record) events.DynamoDBEventRecord {
 	return event
 }
 
-// expired says whether a record is the deletion of an item whose time to live was over. The local table has its expired
-// items deleted by an ordinary request, whose record does not say what DynamoDB's own would.
+// expired reports whether a record is the deletion of an item whose time to live was over. The local table deletes expired
+// items by an ordinary request, whose record lacks the userIdentity that DynamoDB's own deletions have.
 func (f recordFormat) expired(from types.Record) bool {
 	ttl, ok := from.Dynamodb.OldImage[f.ttlAttribute].(*types.AttributeValueMemberN)
 	if f.ttlAttribute == "" || !ok || from.EventName != types.OperationTypeRemove {

@@ -3,110 +3,91 @@ package eventsource
 import (
 	"encoding/base64"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// An object is a JSON object that is made only as far as a filter looks.
-type object interface {
-	member(name string) (value any, present bool)
-}
-
-// member implements [object]: a change is the record of the event.
-func (c *change) member(name string) (any, bool) {
-	switch name {
-	case "awsRegion":
-		return c.event.AWSRegion, true
-	case "dynamodb":
-		return (*changed)(c), true
-	case "eventID":
-		return c.event.EventID, true
-	case "eventName":
-		return c.event.EventName, true
-	case "eventSource":
-		return c.event.EventSource, true
-	case "eventVersion":
-		return c.event.EventVersion, true
-	case "eventSourceARN":
-		return c.event.EventSourceArn, true
-	case "userIdentity":
-		return (*identity)(c.event.UserIdentity), c.event.UserIdentity != nil
+// memberOf returns a member of an object, absent when it has none. A change is the record of the event, and an attribute
+// value is DynamoDB's JSON, an object whose only member names its type; a filter reads both without making JSON of them.
+func memberOf(of any, name string) any {
+	var member any
+	present := false
+	switch of := of.(type) {
+	case map[string]any:
+		member, present = of[name]
+	case *change:
+		member, present = of.members()[name]
+	case map[string]types.AttributeValue:
+		member, present = of[name]
+	case types.AttributeValue:
+		var typeName string
+		typeName, member = typed(of)
+		present = typeName == name
 	}
-	return nil, false
-}
-
-// identity is the member userIdentity.
-type identity events.DynamoDBUserIdentity
-
-func (i *identity) member(name string) (any, bool) {
-	switch name {
-	case "type":
-		return i.Type, true
-	case "principalId":
-		return i.PrincipalID, true
+	if !present {
+		return absent{}
 	}
-	return nil, false
+	return member
 }
 
-// changed is the member dynamodb.
-type changed change
-
-func (c *changed) member(name string) (any, bool) {
-	switch name {
-	case "ApproximateCreationDateTime":
-		return float64(c.event.Change.ApproximateCreationDateTime.UnixNano()) / 1e9, true
-	case "Keys":
-		return image(c.from.Keys), len(c.from.Keys) > 0
-	case "NewImage":
-		return image(c.from.NewImage), len(c.from.NewImage) > 0
-	case "OldImage":
-		return image(c.from.OldImage), len(c.from.OldImage) > 0
-	case "SequenceNumber":
-		return c.event.Change.SequenceNumber, true
-	case "SizeBytes":
-		return float64(c.event.Change.SizeBytes), true
-	case "StreamViewType":
-		return c.event.Change.StreamViewType, true
+func isScalar(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any, *change, map[string]types.AttributeValue, types.AttributeValue:
+		return false
 	}
-	return nil, false
+	return true
 }
 
-// image is attributes by their names.
-type image map[string]types.AttributeValue
-
-func (i image) member(name string) (any, bool) {
-	value, there := i[name]
-	return attribute{value}, there
+// listMembers returns the members that the record has in the event.
+func (c *change) listMembers() map[string]any {
+	from := &c.event.Change
+	inner := map[string]any{
+		"ApproximateCreationDateTime": float64(from.ApproximateCreationDateTime.UnixNano()) / 1e9,
+		"SequenceNumber":              from.SequenceNumber,
+		"SizeBytes":                   float64(from.SizeBytes),
+		"StreamViewType":              from.StreamViewType,
+	}
+	for name, image := range map[string]map[string]types.AttributeValue{
+		"Keys": c.from.Keys, "NewImage": c.from.NewImage, "OldImage": c.from.OldImage,
+	} {
+		if len(image) > 0 {
+			inner[name] = image
+		}
+	}
+	members := map[string]any{
+		"awsRegion": c.event.AWSRegion, "dynamodb": inner, "eventID": c.event.EventID, "eventName": c.event.EventName,
+		"eventSource": c.event.EventSource, "eventVersion": c.event.EventVersion, "eventSourceARN": c.event.EventSourceArn,
+	}
+	if identity := c.event.UserIdentity; identity != nil {
+		members["userIdentity"] = map[string]any{"type": identity.Type, "principalId": identity.PrincipalID}
+	}
+	return members
 }
 
-// attribute is a value as DynamoDB's JSON has it, whose only member names its type.
-type attribute struct{ types.AttributeValue }
-
-func (a attribute) member(name string) (any, bool) {
-	kind, value := "", any(nil)
-	switch of := a.AttributeValue.(type) {
+// typed returns the name of a value's type and the value in it.
+func typed(of types.AttributeValue) (name string, value any) {
+	switch of := of.(type) {
 	case *types.AttributeValueMemberS:
-		kind, value = "S", of.Value
+		return "S", of.Value
 	case *types.AttributeValueMemberN:
-		kind, value = "N", of.Value
+		return "N", of.Value
 	case *types.AttributeValueMemberB:
-		kind, value = "B", base64.StdEncoding.EncodeToString(of.Value)
+		return "B", base64.StdEncoding.EncodeToString(of.Value)
 	case *types.AttributeValueMemberBOOL:
-		kind, value = "BOOL", of.Value
+		return "BOOL", of.Value
 	case *types.AttributeValueMemberNULL:
-		kind, value = "NULL", true
+		return "NULL", true
 	case *types.AttributeValueMemberSS:
-		kind, value = "SS", list(of.Value, func(s string) any { return s })
+		return "SS", list(of.Value, func(s string) any { return s })
 	case *types.AttributeValueMemberNS:
-		kind, value = "NS", list(of.Value, func(s string) any { return s })
+		return "NS", list(of.Value, func(s string) any { return s })
 	case *types.AttributeValueMemberBS:
-		kind, value = "BS", list(of.Value, func(b []byte) any { return base64.StdEncoding.EncodeToString(b) })
+		return "BS", list(of.Value, func(b []byte) any { return base64.StdEncoding.EncodeToString(b) })
 	case *types.AttributeValueMemberM:
-		kind, value = "M", image(of.Value)
+		return "M", of.Value
 	case *types.AttributeValueMemberL:
-		kind, value = "L", list(of.Value, func(v types.AttributeValue) any { return attribute{v} })
+		return "L", list(of.Value, func(v types.AttributeValue) any { return v })
 	}
-	return value, kind == name
+	return "", nil
 }
 
 func list[E any](of []E, as func(E) any) []any {

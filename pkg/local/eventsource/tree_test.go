@@ -136,7 +136,7 @@ func TestATypedEventIsWhatAFunctionReadsFromTheJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			*to = append(*to, converted.record)
+			*to = append(*to, converted)
 		}
 	}
 	var messages events.SQSEvent

@@ -132,7 +132,7 @@ func concurrency(function string, template int) int {
 
 func (s *sources) addStream(function eventsource.Function, source template.StreamSource) error {
 	cfg := streamConfig(source)
-	cfg.Lanes = s.functions.lanes(source.ParallelizationFactor)
+	cfg.ShardWorkers = s.functions.lanes(source.ParallelizationFactor)
 	cfg.Checkpoints = filepath.Join(s.run.folder.path("checkpoints"), source.ID+".checkpoint")
 	stream, err := s.feed.Stream(function, cfg)
 	if err != nil {

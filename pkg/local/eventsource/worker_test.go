@@ -110,7 +110,7 @@ func (b *table) putVersion(t testing.TB, pk string, version int) {
 func splitInto(t *testing.T, b *table, f Function, n int, file string) (*Stream, func()) {
 	t.Helper()
 	return run(t, b.feed(t, FeedConfig{}), f, StreamConfig{
-		Checkpoints: file, BatchSize: 5, Lanes: n, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+		Checkpoints: file, BatchSize: 5, ShardWorkers: n, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
 }
 
@@ -174,7 +174,7 @@ func TestAShardThatFailsHoldsUpItselfAndTheTrimmingOnly(t *testing.T) {
 		b.putVersion(t, key, 0)
 	}
 	format := recordFormat{partitionKey: "PK"}
-	part := func(key string) int { return format.part(changeOf(key), 8) }
+	part := func(key string) int { return format.worker(changeOf(key), 8) }
 	others := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return part(key) == part("bad") })
 	if len(others) == len(keys) {
 		t.Fatal("no key shares its shard with the bad one")
@@ -267,9 +267,9 @@ func TestASplitShardGoesOnWhereTheStreamWasTrimmed(t *testing.T) {
 }
 
 func TestWhatIsReadAheadIsBounded(t *testing.T) {
-	held := newAhead(10)
+	held := newBacklog(10)
 	records := []record{{size: 6}, {size: 6}}
-	held.add(records)
+	held.add(records, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan struct{})
 	go func() {
@@ -281,9 +281,9 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 		t.Fatal("12 bytes: reading went on, want it to wait")
 	case <-time.After(20 * time.Millisecond):
 	}
-	held.remove(records[:1])
+	held.add(records[:1], -1)
 	<-waited
-	held.add(records)
+	held.add(records, 1)
 	cancel()
 	held.await(ctx) // and the end of the run ends it
 }
