@@ -22,9 +22,9 @@ type GroupCounts[G comparable] struct {
 
 // GroupCount is the count of one group.
 type GroupCount[G any] struct {
-	Group    G
-	Messages int
-	Oldest   time.Time // when the first of them was sent
+	Group    G         `json:",embed"`
+	Messages int       `json:"messages"`
+	Oldest   time.Time `json:"oldest"` // when the first of them was sent
 }
 
 func newGroupCounts[G comparable](rest G) *GroupCounts[G] {

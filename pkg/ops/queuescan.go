@@ -61,10 +61,11 @@ func NewQueueScan(client *sqs.Client, queueURL string, limit int) *QueueScan {
 
 // Message is a received message.
 type Message struct {
-	ID, Body   string
-	Attributes map[string]string
-	SentAt     time.Time
-	SourceARN  string // of the queue from which SQS itself moved the message here
+	ID         string            `json:"messageId"`
+	SentAt     time.Time         `json:"sentAt"`
+	Body       string            `json:"-"`
+	Attributes map[string]string `json:"-"`
+	SourceARN  string            `json:"-"` // of the queue from which SQS itself moved the message here
 }
 
 // Handler gets new messages and returns those that the scan may delete. All

@@ -1,11 +1,11 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,12 +27,15 @@ const (
 )
 
 // Reject is a message of the dead letter queue of records, as far as it can be
-// read.
+// read. What the message does not say is "".
 type Reject struct {
 	Message
+	Holds          string `json:"holds"`
+	OrganizationID string `json:"organizationId"`
+	Kind           string `json:"kind"`
+	RecordID       string `json:"id"`
 	sqsqueue.Rejection
-	Holds                            string
-	OrganizationID, Kind, DocumentID string // "" where the message does not say
+	JSON jsontext.Value `json:"body"` // the body, as a string if it is not JSON
 }
 
 // receivedTooOften is the reason of a message that ingest did not refuse: SQS
@@ -40,7 +43,7 @@ type Reject struct {
 const receivedTooOften = "received too often"
 
 func newReject(m Message) *Reject {
-	r := &Reject{Message: m, Rejection: sqsqueue.RejectionOf(m.Attributes), Holds: OneRecord}
+	r := &Reject{Message: m, Rejection: sqsqueue.RejectionOf(m.Attributes), Holds: OneRecord, JSON: jsontext.Value(m.Body)}
 	if r.Reason == "" && m.SourceARN != "" {
 		r.Reason = receivedTooOften
 	}
@@ -50,21 +53,21 @@ func newReject(m Message) *Reject {
 		Record         jsontext.Value `json:"record"`
 		Records        jsontext.Value `json:"records"`
 	}
-	switch body := []byte(m.Body); {
-	case !jsontext.Value(body).IsValid(LenientJSON()...):
-		r.Holds = NotJSON
-	case json.Unmarshal(body, &envelope, LenientJSON()...) != nil:
-		r.Holds = NoRecord
-	case envelope.Records != nil:
-		r.Holds = ManyRecords
-	}
-	r.OrganizationID, r.Kind = plainText(envelope.OrganizationID), plainText(envelope.Kind)
 	var record struct {
 		ID jsontext.Value `json:"id"`
 	}
-	if json.Unmarshal(envelope.Record, &record, LenientJSON()...) == nil {
-		r.DocumentID = plainText(record.ID)
+	switch {
+	case !r.JSON.IsValid(LenientJSON()...):
+		r.Holds = NotJSON
+		r.JSON, _ = jsontext.AppendQuote(nil, m.Body) // replaces invalid UTF-8
+	case json.Unmarshal(r.JSON, &envelope, LenientJSON()...) != nil:
+		r.Holds = NoRecord
+	case envelope.Records != nil:
+		r.Holds = ManyRecords
+	case json.Unmarshal(envelope.Record, &record, LenientJSON()...) == nil:
+		r.RecordID = plainText(record.ID)
 	}
+	r.OrganizationID, r.Kind = plainText(envelope.OrganizationID), plainText(envelope.Kind)
 	return r
 }
 
@@ -100,12 +103,18 @@ func (f *RejectFilter) accepted(messages []Message) (accepted []*Reject) {
 }
 
 // RejectGroup is what CountRejects counts by.
-type RejectGroup struct{ Holds, OrganizationID, Kind, Reason, Field string }
+type RejectGroup struct {
+	Holds          string `json:"holds"`
+	OrganizationID string `json:"organizationId"`
+	Kind           string `json:"kind"`
+	Reason         string `json:"reason"`
+	Field          string `json:"field"`
+}
 
 // Compare orders groups of equal counts.
 func (g RejectGroup) Compare(other RejectGroup) int {
-	return cmp.Or(strings.Compare(g.OrganizationID, other.OrganizationID), strings.Compare(g.Kind, other.Kind),
-		strings.Compare(g.Reason, other.Reason), strings.Compare(g.Field, other.Field), strings.Compare(g.Holds, other.Holds))
+	return slices.Compare([]string{g.OrganizationID, g.Kind, g.Reason, g.Field, g.Holds},
+		[]string{other.OrganizationID, other.Kind, other.Reason, other.Field, other.Holds})
 }
 
 // CountRejects counts rejects by what is wrong. Positions in arrays do not

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -167,9 +168,9 @@ func (r *Replay) handle(ctx context.Context, consumer string, records []events.D
 	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
 	defer cancel()
 	f := &failureRecorder{}
-	handle := dispatcher.New(r.Table, r.Deliveries, f, time.Now, slog.New(f)).Handle
+	handle := dispatcher.New(r.Table, r.Deliveries, f, time.Now, f.logger()).Handle
 	if consumer == Indexer {
-		handle = indexer.New(r.Table, r.withoutOutdated(ctx), f, r.IndexJobs, slog.New(f)).Handle
+		handle = indexer.New(r.Table, r.withoutOutdated(ctx), f, r.IndexJobs, f.logger()).Handle
 	}
 	response, err := handle(ctx, events.DynamoDBEvent{Records: records})
 	switch {
@@ -226,26 +227,17 @@ func (f *failureRecorder) Park(_ context.Context, _ string, _ events.DynamoDBEve
 	return nil
 }
 
-// Enabled implements [slog.Handler].
-func (f *failureRecorder) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelError
+// logger returns a logger that only keeps the last error.
+func (f *failureRecorder) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{
+		Level: slog.LevelError,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if err, ok := a.Value.Any().(error); ok {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.logged = err
+			}
+			return a
+		},
+	}))
 }
-
-// Handle implements [slog.Handler].
-func (f *failureRecorder) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool {
-		if err, ok := a.Value.Any().(error); ok {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.logged = err
-		}
-		return true
-	})
-	return nil
-}
-
-// WithAttrs implements [slog.Handler].
-func (f *failureRecorder) WithAttrs([]slog.Attr) slog.Handler { return f }
-
-// WithGroup implements [slog.Handler].
-func (f *failureRecorder) WithGroup(string) slog.Handler { return f }

@@ -112,20 +112,14 @@ func (r *StatusReader) readQueue(ctx context.Context, url string) (*QueueStatus,
 func oldestAge(ctx context.Context, client *sqs.Client, url string) (string, error) {
 	const name = "ApproximateAgeOfOldestMessage"
 	out, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{name}})
-	if unknown := (*types.InvalidAttributeName)(nil); errors.As(err, &unknown) {
+	if unknown := (*types.InvalidAttributeName)(nil); errors.As(err, &unknown) || err == nil && out.Attributes[name] == "" {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("look up queue %s: %w", url, err)
 	}
-	if out.Attributes[name] == "" {
-		return "", nil
-	}
-	seconds, err := strconv.Atoi(out.Attributes[name])
-	if err != nil {
-		return "", fmt.Errorf("queue %s: %s: %w", url, name, err)
-	}
-	return (time.Duration(seconds) * time.Second).String(), nil
+	age, err := time.ParseDuration(out.Attributes[name] + "s")
+	return age.String(), err
 }
 
 // advise finds out the queue's purpose, and what to run when it holds messages

@@ -78,17 +78,13 @@ func (v Verifier) Verify(ctx context.Context, storage index.Reader, org value.ID
 // persisting returns the differences of now that were there before, too, and
 // in which the index has not reached the table's revision of that time.
 func persisting(before, now []Difference) (rest []Difference) {
-	type key struct {
-		documentKey
-		partition int32
-	}
-	keyOf := func(d Difference) key { return key{documentKey{d.ID, d.Sub}, d.Partition} }
-	found := make(map[key]Difference, len(now))
+	subject := func(d Difference) Difference { return Difference{ID: d.ID, Sub: d.Sub, Partition: d.Partition} }
+	found := make(map[Difference]Difference, len(now))
 	for _, d := range now {
-		found[keyOf(d)] = d
+		found[subject(d)] = d
 	}
 	for _, was := range before {
-		if is, still := found[keyOf(was)]; still && (is.Index == was.Index || is.Index < was.Table) {
+		if is, still := found[subject(was)]; still && (is.Index == was.Index || is.Index < was.Table) {
 			rest = append(rest, is)
 		}
 	}

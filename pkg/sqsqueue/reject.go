@@ -46,10 +46,10 @@ func (r Rejects) Reject(ctx context.Context, sourceMessageID string, refusals []
 // Rejection is what a refused record's attributes say of it. What there was no
 // room for is "".
 type Rejection struct {
-	Reason          string // the fault's code
-	Field           string // path from the top of the message
-	Message         string // how to mend it
-	SourceMessageID string // of the message that it came in
+	Reason          string `json:"reason"`          // the fault's code
+	Field           string `json:"field"`           // path from the top of the message
+	Message         string `json:"message"`         // how to mend it
+	SourceMessageID string `json:"sourceMessageId"` // of the message that it came in
 }
 
 // RejectionOf reads the attributes of a refused record.

@@ -161,14 +161,8 @@ func (c *importCommand) parseIDs() error {
 		return fmt.Errorf("--organization %w", err)
 	}
 	c.organizationID = id
-	for _, s := range c.sites {
-		site, err := value.ParseID(s)
-		if err != nil {
-			return fmt.Errorf("--site %w", err)
-		}
-		c.siteIDs = append(c.siteIDs, site)
-	}
-	return nil
+	c.siteIDs, err = parseSites("--site", c.sites)
+	return err
 }
 
 // importState is the checkpoint of an import.

@@ -19,14 +19,10 @@ import (
 
 // listenCommand is one run of commerce listen.
 type listenCommand struct {
-	addr      string
-	path      string
-	secrets   []string
-	failRate  float64
-	data      string
-	events    []string
-	publicURL string
-	json      bool
+	addr, path, data, publicURL string
+	secrets, events             []string
+	failRate                    float64
+	json                        bool
 }
 
 func newListenCommand() *cobra.Command {
@@ -34,11 +30,10 @@ func newListenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "listen",
 		Short: "Receive webhooks and show them as they arrive",
-		Long: `Listen is a receiver of webhooks: it verifies their signatures, answers 204, and
-prints one line for each: time, type, webhook-id, id of the object, and whether
-it was verified, came before, or was failed on purpose. With --subscribe it
-makes an endpoint of its own at the local service, takes the secret from there
-and deletes the endpoint at the end.`,
+		Long: `Listen receives webhooks, verifies their signatures and answers 204. It prints a
+line for each: time, type, webhook-id, id of the object, and whether it was
+verified, came before, or was failed on purpose. With --subscribe it creates its
+own endpoint at the local service, which it deletes at the end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -67,8 +62,8 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The socket is open before the endpoint exists and served after its
-	// secret is known, so that the first event is neither refused nor unverified.
+	// The socket opens before the endpoint exists and is served once its secret
+	// is known, so that the first event is neither refused nor unverified.
 	socket, err := net.Listen("tcp", c.addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.addr, err)
@@ -97,8 +92,8 @@ func (c *listenCommand) check() error {
 	return nil
 }
 
-// url is where the listener can be reached. An address of all interfaces is
-// reached on this machine.
+// url returns the URL of the listener. For an address of all interfaces it names
+// this machine.
 func (c *listenCommand) url(addr net.Addr) string {
 	if c.publicURL != "" {
 		return c.publicURL
@@ -137,22 +132,30 @@ func serve(ctx context.Context, socket net.Listener, handler http.Handler) error
 	return nil
 }
 
-// subscribe makes an endpoint for the listener and returns what deletes it.
+// subscribe creates an endpoint for the listener at the local service and
+// returns a function that deletes it.
 func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listener, target string, errOut io.Writer) (func(), error) {
-	file, err := runner.ReadInfo(c.data)
+	info, err := runner.ReadInfo(c.data)
 	if err != nil {
 		return nil, err
 	}
-	api := &endpointAPI{apiclient.New(file.BaseURL, file.JWT), file.ApplicationID}
-	endpoint, err := api.create(ctx, target, c.events)
-	if err != nil {
-		return nil, err
+	api := apiclient.New(info.BaseURL, info.JWT)
+	path := func(endpoint string) string {
+		return "/developers/webhooks/endpoints" + endpoint + "?applicationId=" + url.QueryEscape(info.ApplicationID)
+	}
+	var endpoint struct {
+		ID     string `json:"id"`
+		Secret string `json:"secret"`
+	}
+	body := map[string]any{"url": target, "description": "commerce listen", "events": c.events}
+	if err := api.Create(ctx, path(""), body, &endpoint); err != nil {
+		return nil, fmt.Errorf("create an endpoint for %s: %w", target, err)
 	}
 	unsubscribe := func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 		defer cancel()
-		if err := api.delete(ctx, endpoint.ID); err != nil {
-			fmt.Fprintf(errOut, "the endpoint %s stays: %v\n", endpoint.ID, err)
+		if err := api.Delete(ctx, path("/"+url.PathEscape(endpoint.ID))); err != nil {
+			fmt.Fprintf(errOut, "the endpoint %[1]s stays: delete endpoint %[1]s: %[2]v\n", endpoint.ID, err)
 		}
 	}
 	if err := receiver.SetSecrets(endpoint.Secret); err != nil {
@@ -161,34 +164,4 @@ func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listen
 	}
 	fmt.Fprintf(errOut, "endpoint %s gets %s\n", endpoint.ID, strings.Join(c.events, ", "))
 	return unsubscribe, nil
-}
-
-// endpointAPI makes and deletes webhook endpoints of one application.
-type endpointAPI struct {
-	*apiclient.Client
-	applicationID string
-}
-
-type createdEndpoint struct {
-	ID     string `json:"id"`
-	Secret string `json:"secret"`
-}
-
-func (a *endpointAPI) create(ctx context.Context, target string, events []string) (created createdEndpoint, err error) {
-	body := map[string]any{"url": target, "description": "commerce listen", "events": events}
-	if err = a.Create(ctx, a.path(""), body, &created); err != nil {
-		return created, fmt.Errorf("create an endpoint for %s: %w", target, err)
-	}
-	return created, nil
-}
-
-func (a *endpointAPI) delete(ctx context.Context, id string) error {
-	if err := a.Delete(ctx, a.path("/"+url.PathEscape(id))); err != nil {
-		return fmt.Errorf("delete endpoint %s: %w", id, err)
-	}
-	return nil
-}
-
-func (a *endpointAPI) path(endpoint string) string {
-	return "/developers/webhooks/endpoints" + endpoint + "?applicationId=" + url.QueryEscape(a.applicationID)
 }

@@ -6,11 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/local/runner"
@@ -99,7 +95,11 @@ func (c *rejectsCommand) count(ctx context.Context, scan *ops.QueueScan, out io.
 	groups := counts.Sorted(ops.RejectGroup.Compare)
 	if c.json {
 		_, complete := scan.Seen()
-		return writeRejectCounts(out, counts.Messages, complete, groups)
+		return writeJSON(out, struct {
+			Messages int                               `json:"messages"`
+			Complete bool                              `json:"complete"` // false when there may be more
+			Groups   []ops.GroupCount[ops.RejectGroup] `json:"groups"`
+		}{counts.Messages, complete, groups})
 	}
 	rows := [][]string{{"ORGANIZATION", "KIND", "REASON", "FIELD", "MESSAGES", "OLDEST"}}
 	for _, g := range groups {
@@ -119,34 +119,13 @@ func (c *rejectsCommand) count(ctx context.Context, scan *ops.QueueScan, out io.
 	return nil
 }
 
-func writeRejectCounts(out io.Writer, messages int, complete bool, counts []ops.GroupCount[ops.RejectGroup]) error {
-	type group struct {
-		Holds          string    `json:"holds"`
-		OrganizationID string    `json:"organizationId"`
-		Kind           string    `json:"kind"`
-		Reason         string    `json:"reason"`
-		Field          string    `json:"field"`
-		Messages       int       `json:"messages"`
-		Oldest         time.Time `json:"oldest"`
-	}
-	groups := make([]group, len(counts))
-	for i, c := range counts {
-		groups[i] = group{c.Group.Holds, c.Group.OrganizationID, c.Group.Kind, c.Group.Reason, c.Group.Field, c.Messages, c.Oldest}
-	}
-	return writeJSON(out, struct {
-		Messages int     `json:"messages"`
-		Complete bool    `json:"complete"` // false when there may be more
-		Groups   []group `json:"groups"`
-	}{messages, complete, groups})
-}
-
 func (c *rejectsCommand) print(out io.Writer, r *ops.Reject) error {
 	if c.json {
-		return writeReject(out, r)
+		return writeJSON(out, r)
 	}
 	const maxBody = 2000
 	orDash := func(text string) string { return cmp.Or(text, "-") }
-	name := strings.Join([]string{orDash(r.OrganizationID), orDash(r.Kind), orDash(r.DocumentID)}, " ")
+	name := orDash(r.OrganizationID) + " " + orDash(r.Kind) + " " + orDash(r.RecordID)
 	if r.Holds != ops.OneRecord {
 		name = "(" + r.Holds + ") " + name
 	}
@@ -160,30 +139,6 @@ func (c *rejectsCommand) print(out io.Writer, r *ops.Reject) error {
 	_, err := fmt.Fprintf(out, "%s  %s\n  %s\n  %s\n",
 		timeCell(r.SentAt), visible(name), visible(orDash(problem)), visible(ops.Shorten(r.Body, maxBody)))
 	return err
-}
-
-func writeReject(out io.Writer, r *ops.Reject) error {
-	body := jsontext.Value(r.Body)
-	if r.Holds == ops.NotJSON {
-		text, err := json.Marshal(r.Body, ops.LenientJSON()...)
-		if err != nil {
-			return fmt.Errorf("write JSON: %w", err)
-		}
-		body = text
-	}
-	return writeJSON(out, struct {
-		MessageID       string         `json:"messageId"`
-		SentAt          time.Time      `json:"sentAt"`
-		Holds           string         `json:"holds"`
-		OrganizationID  string         `json:"organizationId"`
-		Kind            string         `json:"kind"`
-		ID              string         `json:"id"`
-		Reason          string         `json:"reason"`
-		Field           string         `json:"field"`
-		Message         string         `json:"message"`
-		SourceMessageID string         `json:"sourceMessageId"`
-		Body            jsontext.Value `json:"body"`
-	}{r.ID, r.SentAt, r.Holds, r.OrganizationID, r.Kind, r.DocumentID, r.Reason, r.Field, r.Rejection.Message, r.SourceMessageID, body})
 }
 
 func (c *rejectsCommand) send(ctx context.Context, scan *ops.QueueScan, s *ops.Resend, out io.Writer) error {

@@ -17,14 +17,13 @@ import (
 )
 
 func newTokenCommand() *cobra.Command {
-	var organization, user, data string
+	var grant issuer.Grant
+	var organization, data string
 	var roles, sites []string
-	var ttl time.Duration
 	cmd := &cobra.Command{
 		Use: "token --organization UUID", Short: "Make a user's token for the local service", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			grant, err := grantOf(organization, user, roles, sites, ttl)
-			if err != nil {
+			if err := fillGrant(&grant, organization, roles, sites); err != nil {
 				return err
 			}
 			issuer, err := runner.OpenIssuer(data)
@@ -44,46 +43,46 @@ func newTokenCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&organization, "organization", "", "the user's organization, a UUID (required)")
-	flags.StringVar(&user, "user", "", "the user's id (default: a new UUID)")
+	flags.StringVar(&grant.Subject, "user", "", "the user's id (default: a new UUID)")
 	flags.StringSliceVar(&roles, "roles", []string{string(auth.Owner)}, "OWNER, ADMIN, DEVELOPER, VIEWER")
 	flags.StringSliceVar(&sites, "sites", nil, "limit the user to these sites, UUIDs")
-	flags.DurationVar(&ttl, "ttl", time.Hour, "how long the token is good for")
+	flags.DurationVar(&grant.Lifetime, "ttl", time.Hour, "how long the token is good for")
 	flags.StringVar(&data, "data", defaultData, "data folder of the local runner")
 	return cmd
 }
 
-func grantOf(organization, user string, roles, sites []string, ttl time.Duration) (issuer.Grant, error) {
-	grant := issuer.Grant{Subject: user, Lifetime: ttl}
-	var err error
+func fillGrant(grant *issuer.Grant, organization string, roles, sites []string) (err error) {
 	if organization == "" {
-		return grant, errors.New("--organization is required")
+		return errors.New("--organization is required")
 	}
 	if grant.OrganizationID, err = value.ParseID(organization); err != nil {
-		return grant, fmt.Errorf("--organization %w", err)
+		return fmt.Errorf("--organization %w", err)
 	}
 	if grant.Subject == "" {
 		grant.Subject = value.NewID().String()
 	}
-	if ttl <= 0 {
-		return grant, errors.New("--ttl must be positive")
+	if grant.Lifetime <= 0 {
+		return errors.New("--ttl must be positive")
 	}
 	for _, text := range roles {
 		role := auth.Role(strings.ToUpper(strings.TrimSpace(text)))
-		if !slices.Contains(knownRoles(), role) {
-			return grant, fmt.Errorf("--roles %s: must be OWNER, ADMIN, DEVELOPER or VIEWER", text)
+		if !slices.Contains([]auth.Role{auth.Owner, auth.Admin, auth.DeveloperRole, auth.Viewer}, role) {
+			return fmt.Errorf("--roles %s: must be OWNER, ADMIN, DEVELOPER or VIEWER", text)
 		}
 		grant.Roles = append(grant.Roles, role)
 	}
-	for _, text := range sites {
-		site, err := value.ParseID(text)
-		if err != nil {
-			return grant, fmt.Errorf("--sites %w", err)
-		}
-		grant.SiteIDs = append(grant.SiteIDs, site)
-	}
-	return grant, nil
+	grant.SiteIDs, err = parseSites("--sites", sites)
+	return err
 }
 
-func knownRoles() []auth.Role {
-	return []auth.Role{auth.Owner, auth.Admin, auth.DeveloperRole, auth.Viewer}
+// parseSites reads the site IDs of a flag.
+func parseSites(flag string, texts []string) (sites []value.ID, err error) {
+	for _, text := range texts {
+		site, err := value.ParseID(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", flag, err)
+		}
+		sites = append(sites, site)
+	}
+	return sites, nil
 }
