@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -13,14 +14,14 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-// decision is an authorizer's answer: a policy, which may speak for other
-// requests than the one that it was asked about, and a context.
+// decision is an authorizer's answer: a policy, which may cover other requests than the one that it was asked about,
+// and a context.
 type decision struct {
 	policy  policy
 	context map[string]string
 }
 
-// authorize asks the route's authorizer, or remembers what it said.
+// authorize asks the route's authorizer, unless its answer is cached.
 func (x *exchange) authorize(authorizer template.Authorizer) error {
 	key, ok := x.identity(authorizer)
 	if !ok {
@@ -33,7 +34,7 @@ func (x *exchange) authorize(authorizer template.Authorizer) error {
 	}
 	if !keep || !ok {
 		var err error
-		if d, err = x.decide(authorizer); err != nil {
+		if d, err = x.decide(authorizer.Function); err != nil {
 			return err
 		}
 		if keep {
@@ -47,8 +48,8 @@ func (x *exchange) authorize(authorizer template.Authorizer) error {
 	return nil
 }
 
-// identity returns the key of the cache: the authorizer and the values of its
-// identity sources. ok is false when one of them is absent or empty.
+// identity returns the key of the cache: the authorizer and the values of its identity sources. ok is false when one of
+// them is absent or empty.
 func (x *exchange) identity(authorizer template.Authorizer) (key string, ok bool) {
 	if len(authorizer.Headers)+len(authorizer.QueryStrings) == 0 {
 		return "", true
@@ -73,41 +74,29 @@ func (x *exchange) identity(authorizer template.Authorizer) (key string, ok bool
 	return b.String(), true
 }
 
-func (x *exchange) decide(authorizer template.Authorizer) (decision, error) {
-	d, done, err := x.decideDirectly(authorizer.Function)
-	if !done {
-		d, err = x.decideByPayload(authorizer.Function)
-	}
-	var unusable *misread
+func (x *exchange) decide(function string) (d decision, err error) {
+	answer, taken, err := x.call(invocation{
+		function: function,
+		event:    func() any { return x.authorizerRequest() },
+		payload: func() ([]byte, error) {
+			return marshal(authorizerEvent{Type: "REQUEST", MethodARN: x.methodARN(), event: x.event})
+		},
+		take: func(answer any) (same bool) { d, same = decisionOf(answer); return same },
+	})
 	switch {
-	case errors.As(err, &unusable):
-		return d, refuse("AUTHORIZER_CONFIGURATION_ERROR", "Internal server error", err)
 	case err != nil && err.Error() == "Unauthorized": // the one error that is an answer
 		return d, refuse("UNAUTHORIZED", "Unauthorized", nil)
 	case err != nil:
 		return d, refuse("AUTHORIZER_FAILURE", "Internal server error", err)
+	case !taken:
+		if d, err = readDecision(answer); err != nil {
+			return d, refuse("AUTHORIZER_CONFIGURATION_ERROR", "Internal server error", fmt.Errorf("answer of %s: %w", function, err))
+		}
 	}
 	return d, nil
 }
 
-func (x *exchange) decideByPayload(function string) (decision, error) {
-	payload, err := marshal(authorizerEvent{Type: "REQUEST", MethodARN: x.methodARN(), event: x.event})
-	if err != nil {
-		return decision{}, err
-	}
-	answer, err := x.call(function, payload)
-	if err != nil {
-		return decision{}, err
-	}
-	d, err := readDecision(answer)
-	if err != nil {
-		err = &misread{fmt.Errorf("answer of %s: %w", function, err)}
-	}
-	return d, err
-}
-
-// readDecision reads an authorizer's answer. All values of the context become
-// strings; lists and objects are refused.
+// readDecision reads an authorizer's answer. All values of the context become strings; lists and objects are refused.
 func readDecision(answer []byte) (decision, error) {
 	var from struct {
 		PrincipalID        string                    `json:"principalId"`
@@ -149,9 +138,9 @@ const maxPolicies = 10_000
 
 // policyCache keeps answers of authorizers, allowing and denying ones.
 type policyCache struct {
-	clock   func() time.Time
-	mu      sync.Mutex
-	entries map[string]cachedDecision
+	clock     func() time.Time
+	mu        sync.Mutex
+	decisions map[string]cachedDecision
 }
 
 type cachedDecision struct {
@@ -159,37 +148,24 @@ type cachedDecision struct {
 	expires time.Time
 }
 
-func newPolicyCache(clock func() time.Time) *policyCache {
-	return &policyCache{clock: clock, entries: map[string]cachedDecision{}}
-}
-
 func (c *policyCache) get(key string) (decision, bool) {
-	now := c.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entry, ok := c.entries[key]
-	return entry.decision, ok && now.Before(entry.expires)
+	cached, ok := c.decisions[key]
+	return cached.decision, ok && c.clock().Before(cached.expires)
 }
 
+// put adds a decision. A full cache drops those that have expired, or everything if none has: decisions are cheap to
+// get again.
 func (c *policyCache) put(key string, d decision, ttl time.Duration) {
 	now := c.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.entries) >= maxPolicies {
-		c.shrink(now)
+	if len(c.decisions) >= maxPolicies {
+		maps.DeleteFunc(c.decisions, func(_ string, cached cachedDecision) bool { return !now.Before(cached.expires) })
 	}
-	c.entries[key] = cachedDecision{d, now.Add(ttl)}
-}
-
-// shrink drops what has expired, and if that is nothing, everything: policies
-// are cheap to ask for again.
-func (c *policyCache) shrink(now time.Time) {
-	for key, entry := range c.entries {
-		if !now.Before(entry.expires) {
-			delete(c.entries, key)
-		}
+	if len(c.decisions) >= maxPolicies {
+		clear(c.decisions)
 	}
-	if len(c.entries) >= maxPolicies {
-		clear(c.entries)
-	}
+	c.decisions[key] = cachedDecision{d, now.Add(ttl)}
 }

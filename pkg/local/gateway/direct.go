@@ -10,86 +10,123 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-// Direct calls a function of this process with an event in the type that it
-// takes and returns its answer in the type that it gives, which spares both
-// the JSON text between them. The event is an [events.APIGatewayProxyRequest]
-// or an [events.APIGatewayCustomAuthorizerRequestTypeRequest]; its maps are
-// the gateway's, to be read only. ok is false, and nothing was called, when
-// the function takes another type. For the rest it is an [Invoker].
+// Direct calls a function of this process with an event of the type that it takes and returns the answer in the type
+// that it returns, without JSON text between them. The event is an [events.APIGatewayProxyRequest] or an
+// [events.APIGatewayCustomAuthorizerRequestTypeRequest]; its maps are the gateway's and must only be read. ok is false,
+// and nothing was called, when the function takes another type. Otherwise it is an [Invoker].
 //
-// The gateway uses it for events and answers that are the same on both sides
-// of JSON, and the Invoker for others: what no text of JSON can hold, and what
-// may pass the limits of a payload.
+// The gateway uses it for events and answers that are the same on both sides of JSON, and the Invoker for others: those
+// with invalid UTF-8, which JSON cannot hold, and those that may exceed the limits of a payload.
 type Direct func(ctx context.Context, function string, event any) (answer any, ok bool, err error)
 
 // maxEscape is how many bytes of JSON a byte of text becomes at most.
 const maxEscape = 6
 
-// budget adds up what a payload may take as JSON text.
-type budget struct {
+// overhead is more than the names and the fixed members of an event take.
+const overhead = 4 << 10
+
+// estimate is an upper bound of the bytes that texts take as JSON.
+type estimate struct {
 	bytes   int
 	invalid bool // some text is not UTF-8
 }
 
-func (b *budget) text(s string) {
-	b.bytes += len(s)*maxEscape + 4
-	b.invalid = b.invalid || !utf8.ValidString(s)
-}
-
-func (b *budget) one(values map[string]string) {
-	for name, v := range values {
-		b.text(name)
-		b.text(v)
+func (e *estimate) add(texts ...string) {
+	for _, text := range texts {
+		e.bytes += len(text)*maxEscape + 4
+		e.invalid = e.invalid || !utf8.ValidString(text)
 	}
 }
 
-func (b *budget) many(values map[string][]string) {
+func (e *estimate) addMap(values map[string]string) {
+	for name, value := range values {
+		e.add(name, value)
+	}
+}
+
+func (e *estimate) addLists(values map[string][]string) {
 	for name, all := range values {
-		b.text(name)
-		for _, v := range all {
-			b.text(v)
-		}
+		e.add(name)
+		e.add(all...)
 	}
 }
 
-// passes reports whether the payload is the same on both sides of JSON, and
-// surely within its limit.
-func (b *budget) passes() bool { return !b.invalid && b.bytes < maxPayload }
+// passes reports whether the payload is the same on both sides of JSON, and surely within its limit.
+func (e *estimate) passes() bool { return !e.invalid && e.bytes+overhead < maxPayload }
 
-// overhead is more than the names and the fixed members of an event take.
-const overhead = 4 << 10
-
-// measure adds up what the event takes in every payload made from it.
-func (e *event) measure() budget {
-	b := budget{bytes: overhead}
-	b.many(e.MultiValueHeaders)
-	b.one(e.Headers)
-	b.many(e.MultiValueQueryStringParameters)
-	b.one(e.QueryStringParameters)
-	b.one(e.PathParameters)
-	b.text(e.Path)
-	b.bytes += 2 * len(e.Path) * maxEscape // in the context and in the name of the method
-	b.text(e.RequestContext.DomainName)
-	b.text(e.RequestContext.Identity.UserAgent)
-	b.text(e.RequestContext.Identity.SourceIP)
-	return b
+// estimate estimates the members that every payload made from the event has.
+func (e *event) estimate() estimate {
+	var sum estimate
+	sum.addLists(e.MultiValueHeaders)
+	sum.addLists(e.MultiValueQueryStringParameters)
+	sum.bytes *= 2                          // the members with one value for each name repeat them
+	sum.add(e.Path, e.Path, e.Path, e.Path) // also in the context, the method's ARN and the path parameters
+	sum.add(e.RequestContext.DomainName, e.RequestContext.Identity.UserAgent, e.RequestContext.Identity.SourceIP)
+	return sum
 }
 
-// direct reports whether the event of this exchange can spare JSON.
-func (x *exchange) direct(body []byte) bool {
+// sameAsJSON reports whether the function can get the event of this exchange without JSON.
+func (x *exchange) sameAsJSON(body []byte) bool {
 	if x.cfg.Direct == nil {
 		return false
 	}
-	if x.measured.bytes == 0 {
-		x.measured = x.event.measure()
+	if x.estimated == (estimate{}) {
+		x.estimated = x.event.estimate()
 	}
-	b := x.measured
-	b.one(x.authorizer)
-	b.bytes += len(body) * maxEscape
-	return b.passes() && utf8.Valid(body)
+	e := x.estimated
+	e.addMap(x.authorizer)
+	e.bytes += len(body) * maxEscape
+	return e.passes() && utf8.Valid(body)
 }
 
-// proxyRequest is what Lambda's library reads from the payload of a function.
+// invocation is one call of a function.
+type invocation struct {
+	function string
+	body     []byte                 // of the request that the event contains
+	event    func() any             // the event as a [Direct] function gets it
+	payload  func() ([]byte, error) // the event as JSON
+	// take takes the answer of a [Direct] function, or reports that it is not the same on both sides of JSON.
+	take func(answer any) bool
+}
+
+// call calls a function within the gateway's own time limit. It returns the answer as JSON unless the invocation took
+// it. A client that hangs up does not end the call: Lambda would run on, too.
+func (x *exchange) call(i invocation) (answer []byte, taken bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.cfg.Timeout)
+	defer cancel()
+	given, direct := any(nil), false
+	if x.sameAsJSON(i.body) {
+		given, direct, err = x.cfg.Direct(ctx, i.function, i.event())
+	}
+	if !direct && err == nil {
+		var payload []byte
+		if payload, err = i.payload(); err == nil {
+			answer, err = x.invoke(ctx, i.function, payload)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, false, fmt.Errorf("invoke %s: %w", i.function, ctx.Err())
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if direct && i.take(given) {
+		return nil, true, nil
+	}
+	if direct {
+		// As Lambda's library writes it.
+		handler := lambda.NewHandler(func() (any, error) { return given, nil })
+		if answer, err = handler.Invoke(context.Background(), []byte("null")); err != nil {
+			return nil, false, err
+		}
+	}
+	if len(answer) > maxPayload {
+		return nil, false, fmt.Errorf("answer of %s has %d bytes, more than %d", i.function, len(answer), maxPayload)
+	}
+	return answer, false, nil
+}
+
+// proxyRequest returns what Lambda's library reads from the payload of a function.
 func (x *exchange) proxyRequest(body []byte) events.APIGatewayProxyRequest {
 	e, c := &x.event, &x.event.RequestContext
 	request := events.APIGatewayProxyRequest{
@@ -115,8 +152,7 @@ func (x *exchange) proxyRequest(body []byte) events.APIGatewayProxyRequest {
 	return request
 }
 
-// authorizerRequest is what Lambda's library reads from the payload of an
-// authorizer.
+// authorizerRequest returns what Lambda's library reads from the payload of an authorizer.
 func (x *exchange) authorizerRequest() events.APIGatewayCustomAuthorizerRequestTypeRequest {
 	e, c := &x.event, &x.event.RequestContext
 	return events.APIGatewayCustomAuthorizerRequestTypeRequest{
@@ -132,7 +168,7 @@ func (x *exchange) authorizerRequest() events.APIGatewayCustomAuthorizerRequestT
 	}
 }
 
-// bodyText is a body as it travels in an event.
+// bodyText returns a body as an event contains it.
 func (x *exchange) bodyText(body []byte) (text string, isBase64 bool) {
 	if len(body) > 0 && x.isBinary(x.r.Header.Get("Content-Type")) {
 		return base64.StdEncoding.EncodeToString(body), true
@@ -140,111 +176,38 @@ func (x *exchange) bodyText(body []byte) (text string, isBase64 bool) {
 	return string(body), false
 }
 
-// askDirectly calls the route's function without JSON. ok is false when that
-// is not possible.
-func (x *exchange) askDirectly(body []byte) (answer functionAnswer, ok bool, err error) {
-	if !x.direct(body) {
-		return answer, false, nil
-	}
-	var given any
-	err = x.within(x.route.Function, func(ctx context.Context) (err error) {
-		given, ok, err = x.cfg.Direct(ctx, x.route.Function, x.proxyRequest(body))
-		return err
-	})
-	if !ok || err != nil {
-		return answer, ok, err
-	}
+// proxyAnswer reads the answer of a function. same is false when JSON would change it, or make it too long.
+func proxyAnswer(given any) (answer functionAnswer, same bool) {
 	response, known := given.(events.APIGatewayProxyResponse)
-	if !known {
-		answer, err = x.throughJSON(given)
-		return answer, true, err
-	}
-	b := budget{bytes: overhead}
-	b.text(response.Body)
-	b.one(response.Headers)
-	b.many(response.MultiValueHeaders)
-	if !b.passes() {
-		answer, err = x.throughJSON(response)
-		return answer, true, err
-	}
-	return functionAnswer(response), true, nil
+	var e estimate
+	e.add(response.Body)
+	e.addMap(response.Headers)
+	e.addLists(response.MultiValueHeaders)
+	return functionAnswer(response), known && e.passes()
 }
 
-// throughJSON takes an answer as it arrives from Lambda.
-func (x *exchange) throughJSON(given any) (functionAnswer, error) {
-	raw, err := asText(given)
-	if err == nil {
-		err = checkSize(x.route.Function, raw)
-	}
-	if err != nil {
-		return functionAnswer{}, err
-	}
-	return readAnswer(raw)
-}
-
-// asText is an answer as Lambda's library writes it.
-func asText(given any) ([]byte, error) {
-	return lambda.NewHandler(func() (any, error) { return given, nil }).Invoke(context.Background(), []byte("null"))
-}
-
-// decideDirectly asks an authorizer without JSON. ok is false when that is
-// not possible.
-func (x *exchange) decideDirectly(function string) (d decision, ok bool, err error) {
-	if !x.direct(nil) {
-		return d, false, nil
-	}
-	var given any
-	err = x.within(function, func(ctx context.Context) (err error) {
-		given, ok, err = x.cfg.Direct(ctx, function, x.authorizerRequest())
-		return err
-	})
-	if !ok || err != nil {
-		return d, ok, err
-	}
-	if response, known := given.(events.APIGatewayCustomAuthorizerResponse); known {
-		if d, plain := decisionOf(&response); plain {
-			return d, true, nil
-		}
-	}
-	raw, err := asText(given)
-	if err != nil {
-		return d, true, err
-	}
-	d, err = readDecision(raw)
-	if err != nil {
-		err = &misread{fmt.Errorf("answer of %s: %w", function, err)}
-	}
-	return d, true, err
-}
-
-// misread is an answer of an authorizer that the gateway cannot use.
-type misread struct{ error }
-
-// decisionOf reads an authorizer's answer that has nothing special: a
-// context of texts. plain is false for others.
-func decisionOf(response *events.APIGatewayCustomAuthorizerResponse) (d decision, plain bool) {
-	b := budget{bytes: overhead}
-	b.text(response.PrincipalID)
+// decisionOf reads the answer of an authorizer, if it has nothing special: a context of texts. same is false for
+// others.
+func decisionOf(given any) (d decision, same bool) {
+	response, known := given.(events.APIGatewayCustomAuthorizerResponse)
+	var e estimate
+	e.add(response.PrincipalID)
 	d.context = make(map[string]string, len(response.Context)+1)
 	for name, v := range response.Context {
 		text, ok := v.(string)
 		if !ok {
 			return decision{}, false
 		}
-		b.text(name)
-		b.text(text)
+		e.add(name, text)
 		d.context[name] = text
 	}
 	d.context["principalId"] = response.PrincipalID
 	d.policy.Version = response.PolicyDocument.Version
 	for _, s := range response.PolicyDocument.Statement {
-		b.text(s.Effect)
-		for _, texts := range [][]string{s.Action, s.Resource} {
-			for _, text := range texts {
-				b.text(text)
-			}
-		}
+		e.add(s.Effect)
+		e.add(s.Action...)
+		e.add(s.Resource...)
 		d.policy.Statement = append(d.policy.Statement, statement{Effect: s.Effect, Action: s.Action, Resource: s.Resource})
 	}
-	return d, b.passes() && response.PrincipalID != "" && d.policy.check() == nil
+	return d, known && e.passes() && response.PrincipalID != "" && d.policy.check() == nil
 }

@@ -17,8 +17,8 @@ const (
 	region    = "local"
 )
 
-// event is what the payloads of authorizers and functions have in common. Its
-// members are null where API Gateway sends null.
+// event is what the payloads of authorizers and functions have in common. Its members are null where API Gateway sends
+// null.
 type event struct {
 	Resource                        string              `json:"resource"`
 	Path                            string              `json:"path"`
@@ -117,8 +117,8 @@ func (x *exchange) newEvent(path string, parameters []parameter) event {
 	return e
 }
 
-// headers returns the request's as functions see them: with Host and the
-// X-Forwarded ones, without those that concern the connection.
+// headers returns the request's as functions see them: with Host and the X-Forwarded ones, without those that concern
+// the connection.
 func (x *exchange) headers(client string) map[string][]string {
 	headers := make(map[string][]string, len(x.r.Header)+4)
 	for name, values := range x.r.Header {
@@ -146,8 +146,8 @@ func (x *exchange) headers(client string) map[string][]string {
 	return headers
 }
 
-// query decodes a query string. A part that cannot be decoded is passed on as
-// it is: whether it is a fault is the function's to say.
+// query decodes a query string. A part that cannot be decoded is passed on as it is: whether it is a fault is the
+// function's to say.
 func query(raw string) map[string][]string {
 	values := map[string][]string{}
 	for part := range strings.SplitSeq(raw, "&") {
@@ -168,8 +168,7 @@ func unescaped(text string) string {
 	return text
 }
 
-// last keeps the last value of each name, as API Gateway does where an event
-// has room for one.
+// last keeps the last value of each name, as API Gateway does where an event has room for one.
 func last(values map[string][]string) map[string]string {
 	single := make(map[string]string, len(values))
 	for name, all := range values {
@@ -213,9 +212,8 @@ func (x *exchange) methodARN() string {
 	return "arn:aws:execute-api:" + region + ":" + accountID + ":" + apiID + "/" + x.api.Stage + "/" + x.r.Method + x.event.Path
 }
 
-// marshal writes absent maps as null, as API Gateway does. What a client sent
-// in its headers or query need not be UTF-8, but an event is: the bytes that
-// are not become U+FFFD.
+// marshal writes absent maps as null, as API Gateway does. What a client sent in its headers or query need not be
+// UTF-8, but an event is: the bytes that are not become U+FFFD.
 func marshal(v any) ([]byte, error) {
 	payload, err := json.Marshal(v, json.FormatNilMapAsNull(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

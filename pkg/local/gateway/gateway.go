@@ -1,16 +1,14 @@
-// Package gateway answers HTTP as API Gateway's REST API would in front of the
-// same template: it matches routes, asks authorizers, hands functions the
-// proxy event that Lambda gets and turns what they return, or the gateway's
-// own refusals, into HTTP. It promises the rules that a client or a function
-// can observe, among them the ones that surprise: headers renamed, bodies in
-// base64, policies cached. Running functions, with their timeouts, is left to
-// the [Invoker]; throttling and usage plans are left out.
+// Package gateway answers HTTP as API Gateway's REST API would for the same template: it matches routes, asks
+// authorizers, gives functions the proxy event that Lambda gets and turns their answers, or the gateway's own refusals,
+// into HTTP. It follows the rules that a client or a function can observe, among them the surprising ones: headers
+// renamed, bodies in base64, policies cached. The [Invoker] runs the functions, with their timeouts. Throttling and
+// usage plans are left out.
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -29,9 +27,8 @@ const (
 	maxWait        = 29 * time.Second
 )
 
-// Invoker runs a function by its name with a JSON payload and returns its JSON
-// answer. An error means that the function failed. It returns when ctx is
-// done, at the latest.
+// Invoker runs a function by its name with a JSON payload and returns its JSON answer. An error means that the function
+// failed. It returns when ctx is done, at the latest.
 type Invoker func(ctx context.Context, function string, payload []byte) ([]byte, error)
 
 // Config holds what has a default.
@@ -52,8 +49,7 @@ type Gateway struct {
 	responses map[string]response
 }
 
-// New makes the handler of the model's API. The stage is at the root: paths
-// have no prefix.
+// New makes the handler of the model's API. The stage is at the root: paths have no prefix.
 func New(model *template.Model, invoke Invoker, cfg *Config) *Gateway {
 	g := &Gateway{
 		api:       model.API,
@@ -67,13 +63,9 @@ func New(model *template.Model, invoke Invoker, cfg *Config) *Gateway {
 	if g.cfg.Clock == nil {
 		g.cfg.Clock = time.Now
 	}
-	if g.cfg.Logger == nil {
-		g.cfg.Logger = slog.Default()
-	}
-	if g.cfg.Timeout == 0 {
-		g.cfg.Timeout = maxWait
-	}
-	g.policies = newPolicyCache(g.cfg.Clock)
+	g.cfg.Logger = cmp.Or(g.cfg.Logger, slog.Default())
+	g.cfg.Timeout = cmp.Or(g.cfg.Timeout, maxWait)
+	g.policies = &policyCache{clock: g.cfg.Clock, decisions: map[string]cachedDecision{}}
 	for kind, declared := range model.API.Responses {
 		g.responses[kind] = newResponse(declared)
 	}
@@ -89,7 +81,7 @@ type exchange struct {
 	start      time.Time
 	route      template.Route
 	event      event
-	measured   budget            // of the event, once it is asked for
+	estimated  estimate          // of the event, once it is asked for
 	authorizer map[string]string // the context of the authorizer's answer
 }
 
@@ -133,8 +125,8 @@ func (x *exchange) run() error {
 	return x.integrate(body)
 }
 
-// requestPath is the path as it was sent, in its escaped form: that is what
-// API Gateway matches and passes on. Slashes at the start count as one.
+// requestPath is the path as it was sent, in its escaped form: that is what API Gateway matches and passes on. Slashes
+// at the start count as one.
 func requestPath(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	if strings.HasPrefix(path, "//") || path == "" {
@@ -159,35 +151,4 @@ func (x *exchange) body() ([]byte, error) {
 		return nil, tooLarge
 	}
 	return body, nil
-}
-
-// call invokes a function with a payload.
-func (x *exchange) call(function string, payload []byte) (answer []byte, err error) {
-	err = x.within(function, func(ctx context.Context) (err error) {
-		answer, err = x.invoke(ctx, function, payload)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, checkSize(function, answer)
-}
-
-// within calls a function within the gateway's own time limit. A client that
-// hangs up does not end it: Lambda would run on, too.
-func (x *exchange) within(function string, call func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.cfg.Timeout)
-	defer cancel()
-	err := call(ctx)
-	if ctx.Err() != nil {
-		return fmt.Errorf("invoke %s: %w", function, ctx.Err())
-	}
-	return err
-}
-
-func checkSize(function string, answer []byte) error {
-	if len(answer) > maxPayload {
-		return fmt.Errorf("answer of %s has %d bytes, more than %d", function, len(answer), maxPayload)
-	}
-	return nil
 }

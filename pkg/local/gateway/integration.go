@@ -12,8 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// functionAnswer is what a function behind a proxy integration returns. API
-// Gateway refuses other members.
+// functionAnswer is what a function behind a proxy integration returns. API Gateway refuses other members.
 type functionAnswer struct {
 	StatusCode        int                 `json:"statusCode"`
 	Headers           map[string]string   `json:"headers"`
@@ -39,17 +38,23 @@ func (x *exchange) integrate(body []byte) error {
 	}
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	x.w.WriteHeader(answer.StatusCode)
-	// As bytes, since a long text goes out in many small writes. A client that
-	// has gone does not concern anybody.
+	// As bytes, since a long string is written in many small pieces. An error means that the client has gone.
 	_, _ = x.w.Write([]byte(content))
 	return nil
 }
 
 // ask calls the route's function.
-func (x *exchange) ask(body []byte) (functionAnswer, error) {
-	answer, done, err := x.askDirectly(body)
-	if !done {
-		answer, err = x.askByPayload(body)
+func (x *exchange) ask(body []byte) (answer functionAnswer, err error) {
+	raw, taken, err := x.call(invocation{
+		function: x.route.Function, body: body,
+		event:   func() any { return x.proxyRequest(body) },
+		payload: func() ([]byte, error) { return x.payload(body) },
+		take:    func(given any) (same bool) { answer, same = proxyAnswer(given); return same },
+	})
+	if err == nil && !taken {
+		if answer, err = readAnswer(raw); err != nil {
+			err = fmt.Errorf("answer of %s: %w", x.route.Function, err)
+		}
 	}
 	var refused *refusal
 	switch {
@@ -61,22 +66,6 @@ func (x *exchange) ask(body []byte) (functionAnswer, error) {
 		return answer, broken(err)
 	}
 	return answer, nil
-}
-
-func (x *exchange) askByPayload(body []byte) (functionAnswer, error) {
-	payload, err := x.payload(body)
-	if err != nil {
-		return functionAnswer{}, err
-	}
-	raw, err := x.call(x.route.Function, payload)
-	if err != nil {
-		return functionAnswer{}, err
-	}
-	answer, err := readAnswer(raw)
-	if err != nil {
-		err = fmt.Errorf("answer of %s: %w", x.route.Function, err)
-	}
-	return answer, err
 }
 
 func readAnswer(raw []byte) (functionAnswer, error) {
@@ -102,8 +91,7 @@ func (x *exchange) content(answer *functionAnswer) (string, error) {
 	return string(content), nil
 }
 
-// remapped lists the headers that API Gateway keeps for itself: a function's
-// value arrives under another name.
+// remapped lists the headers that API Gateway keeps for itself: a function's value arrives under another name.
 func remapped(name string) bool {
 	switch name {
 	case "Authorization", "Connection", "Content-Length", "Content-Md5", "Date", "Expect", "Host",
@@ -113,8 +101,8 @@ func remapped(name string) bool {
 	return false
 }
 
-// writeHeaders merges the two forms of headers. Where both name one, the
-// values of the multi-value form come first, and none twice.
+// writeHeaders merges the two forms of headers. Where both name one, the values of the multi-value form come first, and
+// none twice.
 func (x *exchange) writeHeaders(answer functionAnswer) {
 	header := x.w.Header()
 	header.Set("Content-Type", "application/json")

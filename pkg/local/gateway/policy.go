@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -34,8 +35,7 @@ func (t *texts) UnmarshalJSON(from []byte) error {
 	return json.Unmarshal(from, (*[]string)(t))
 }
 
-// check refuses what API Gateway refuses, and conditions, which are not
-// evaluated here.
+// check refuses what API Gateway refuses, and conditions, which are not evaluated here.
 func (p policy) check() error {
 	if len(p.Statement) == 0 {
 		return errors.New("policyDocument has no statement")
@@ -70,29 +70,24 @@ func (p policy) allows(methodARN string) bool {
 }
 
 func (t texts) match(name string) bool {
-	for _, pattern := range t {
-		if wildcard(pattern, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t, func(pattern string) bool { return wildcard(pattern, name) })
 }
 
-// wildcard matches a name with a pattern in which * stands for any text and ?
-// for one character. It goes back to the last star only, which is enough.
+// wildcard matches a name with a pattern in which * matches any text and ? one character. It backtracks to the last
+// star only, which is enough.
 func wildcard(pattern, name string) bool {
-	star, mark := -1, 0
+	star, starName := -1, 0
 	p, n := 0, 0
 	for n < len(name) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, n
+			star, starName = p, n
 			p++
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
 			p, n = p+1, n+1
 		case star >= 0:
-			mark++
-			p, n = star+1, mark
+			starName++
+			p, n = star+1, starName
 		default:
 			return false
 		}

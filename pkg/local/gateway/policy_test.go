@@ -24,18 +24,18 @@ func TestWildcardsMatchAsTheirRegularExpression(t *testing.T) {
 
 func TestPolicyCacheIsBounded(t *testing.T) {
 	now := time.Unix(0, 0)
-	cache := newPolicyCache(func() time.Time { return now })
+	cache := &policyCache{clock: func() time.Time { return now }, decisions: map[string]cachedDecision{}}
 	cache.put("short", decision{}, time.Second)
 	for i := range maxPolicies - 1 {
 		cache.put(fmt.Sprint(i), decision{}, time.Minute)
 	}
 	now = now.Add(2 * time.Second)
 	cache.put("one more", decision{}, time.Minute)
-	if _, ok := cache.get("0"); !ok || len(cache.entries) != maxPolicies {
-		t.Errorf("live entries were dropped while expired ones could go: %d entries", len(cache.entries))
+	if _, ok := cache.get("0"); !ok || len(cache.decisions) != maxPolicies {
+		t.Errorf("live decisions were dropped while expired ones could go: %d decisions", len(cache.decisions))
 	}
 	cache.put("and another", decision{}, time.Minute)
-	if _, ok := cache.get("and another"); !ok || len(cache.entries) > maxPolicies {
-		t.Errorf("a full cache has %d entries, the newest kept: %t", len(cache.entries), ok)
+	if _, ok := cache.get("and another"); !ok || len(cache.decisions) > maxPolicies {
+		t.Errorf("a full cache has %d decisions, the newest kept: %t", len(cache.decisions), ok)
 	}
 }

@@ -25,23 +25,21 @@ func refuse(kind, message string, cause error) *refusal {
 	return &refusal{kind: kind, message: message, cause: cause}
 }
 
-// broken is the refusal of an integration that gave no answer or one that the
-// gateway cannot read.
+// broken is the refusal of an integration that gave no answer or one that the gateway cannot read.
 func broken(cause error) *refusal {
 	return &refusal{kind: "DEFAULT_5XX", message: "Internal server error", status: http.StatusBadGateway, cause: cause}
 }
 
-// response is a gateway response, its template taken apart.
+// response is a gateway response, its template parsed.
 type response struct {
 	status    int
 	mediaType string
 	headers   map[string]string
-	parts     []part
+	parts     []templatePart
 }
 
-// part is a piece of a template: text, or a variable of the context by its
-// name without "$context.".
-type part struct{ text, variable string }
+// templatePart is a piece of a template: text, or a variable of the context by its name without "$context.".
+type templatePart struct{ text, variable string }
 
 func newResponse(declared template.GatewayResponse) response {
 	r := response{status: declared.Status, headers: declared.Headers, mediaType: "application/json"}
@@ -56,7 +54,7 @@ func newResponse(declared template.GatewayResponse) response {
 	}
 	for source != "" {
 		before, after, found := strings.Cut(source, "$context.")
-		r.parts = append(r.parts, part{text: before})
+		r.parts = append(r.parts, templatePart{text: before})
 		if !found {
 			break
 		}
@@ -66,7 +64,7 @@ func newResponse(declared template.GatewayResponse) response {
 		if end < 0 {
 			end = len(after)
 		}
-		r.parts = append(r.parts, part{variable: after[:end]})
+		r.parts = append(r.parts, templatePart{variable: after[:end]})
 		source = after[end:]
 	}
 	return r
@@ -92,13 +90,13 @@ func (x *exchange) answer(refused *refusal) {
 	header.Set("Content-Length", strconv.Itoa(body.Len()))
 	x.w.WriteHeader(cmp.Or(r.status, refused.status))
 	if x.r.Method != http.MethodHead {
-		// A client that has gone does not concern anybody.
+		// An error means that the client has gone.
 		_, _ = x.w.Write([]byte(body.String()))
 	}
 }
 
-// mapped evaluates the value of a header: a text in single quotes, a variable
-// of the context or a header of the request.
+// mapped evaluates the value of a header: a text in single quotes, a variable of the context or a header of the
+// request.
 func (x *exchange) mapped(expression string, refused *refusal) string {
 	if literal, ok := strings.CutPrefix(expression, "'"); ok {
 		return strings.TrimSuffix(literal, "'")
@@ -119,9 +117,7 @@ func (x *exchange) variable(name string, refused *refusal) string {
 	}
 	c := &x.event.RequestContext
 	switch name {
-	case "requestId":
-		return x.id
-	case "extendedRequestId":
+	case "requestId", "extendedRequestId":
 		return x.id
 	case "error.message":
 		return refused.message

@@ -6,8 +6,8 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-// routes finds the method of a path. A literal segment beats a parameter,
-// a parameter beats a greedy one; an exact method beats ANY.
+// routes finds the method of a path. A literal segment beats a parameter, a parameter beats a greedy one; an exact
+// method beats ANY.
 type routes struct {
 	literal   map[string]*routes
 	parameter *routes
@@ -49,14 +49,14 @@ func (n *routes) child(segment string) *routes {
 		return n.literal[segment]
 	}
 	name = strings.TrimSuffix(name, "}")
-	place := &n.parameter
+	child := &n.parameter
 	if greedy, ok := strings.CutSuffix(name, "+"); ok {
-		name, place = greedy, &n.greedy
+		name, child = greedy, &n.greedy
 	}
-	if *place == nil {
-		*place = &routes{name: name}
+	if *child == nil {
+		*child = &routes{name: name}
 	}
-	return *place
+	return *child
 }
 
 // match finds the route of a request. A slash at the end does not count.

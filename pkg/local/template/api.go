@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// AnyMethod is the method of a route that takes every method for which its
-// path declares none.
+// AnyMethod is the method of a route that takes every method for which its path declares none.
 const AnyMethod = "ANY"
 
 // API is the REST API.
@@ -17,9 +16,8 @@ type API struct {
 	BinaryMediaTypes []string // "*/*" takes all
 	Routes           []Route  // by path, then method
 	Authorizers      map[string]Authorizer
-	// Responses holds the gateway's own answer of every type, such as
-	// ACCESS_DENIED: the template's, else its DEFAULT_4XX or DEFAULT_5XX, else
-	// API Gateway's.
+	// Responses holds the gateway's own answer of every type, such as ACCESS_DENIED: the template's, else its
+	// DEFAULT_4XX or DEFAULT_5XX, else API Gateway's.
 	Responses map[string]GatewayResponse
 }
 
@@ -35,8 +33,8 @@ type Route struct {
 type Authorizer struct {
 	Name     string
 	Function string
-	// Headers and QueryStrings are the identity sources. A request that lacks
-	// one is refused without a call; the values are the key of the cache.
+	// Headers and QueryStrings are the identity sources. A request that lacks one is refused without a call; the values
+	// are the key of the cache.
 	Headers      []string
 	QueryStrings []string
 	TTL          time.Duration // how long an answer is kept; 0 keeps none
@@ -44,11 +42,9 @@ type Authorizer struct {
 
 // GatewayResponse is an answer that the gateway gives itself.
 type GatewayResponse struct {
-	// Status is 0 for DEFAULT_4XX and DEFAULT_5XX unless the template says
-	// otherwise: they leave it as the case has it.
+	// Status is 0 for DEFAULT_4XX and DEFAULT_5XX unless the template says otherwise: they leave it as the case has it.
 	Status int
-	// Headers by name: a text in single quotes, context.<path> or
-	// method.request.header.<name>.
+	// Headers by name: a text in single quotes, context.<path> or method.request.header.<name>.
 	Headers map[string]string
 	// Templates by content type, with $context.<path> to be substituted.
 	Templates map[string]string
@@ -117,43 +113,39 @@ func (x *extractor) route(path, method string, operation *node) Route {
 	return route
 }
 
-// responseStatus lists the types of gateway responses with the status that
-// each has unless a template changes it.
-func responseStatus() map[string]int {
-	return map[string]int{
-		"ACCESS_DENIED":                  403,
-		"API_CONFIGURATION_ERROR":        500,
-		"AUTHORIZER_CONFIGURATION_ERROR": 500,
-		"AUTHORIZER_FAILURE":             500,
-		"BAD_REQUEST_BODY":               400,
-		"BAD_REQUEST_PARAMETERS":         400,
-		"DEFAULT_4XX":                    400,
-		"DEFAULT_5XX":                    500,
-		"EXPIRED_TOKEN":                  403,
-		"INTEGRATION_FAILURE":            504,
-		"INTEGRATION_TIMEOUT":            504,
-		"INVALID_API_KEY":                403,
-		"INVALID_SIGNATURE":              403,
-		"MISSING_AUTHENTICATION_TOKEN":   403,
-		"QUOTA_EXCEEDED":                 429,
-		"REQUEST_TOO_LARGE":              413,
-		"RESOURCE_NOT_FOUND":             404,
-		"THROTTLED":                      429,
-		"UNAUTHORIZED":                   401,
-		"UNSUPPORTED_MEDIA_TYPE":         415,
-		"WAF_FILTERED":                   403,
-	}
+// responseStatuses are the types of gateway responses with the status of each unless a template changes it.
+var responseStatuses = map[string]int{
+	"ACCESS_DENIED":                  403,
+	"API_CONFIGURATION_ERROR":        500,
+	"AUTHORIZER_CONFIGURATION_ERROR": 500,
+	"AUTHORIZER_FAILURE":             500,
+	"BAD_REQUEST_BODY":               400,
+	"BAD_REQUEST_PARAMETERS":         400,
+	"DEFAULT_4XX":                    400,
+	"DEFAULT_5XX":                    500,
+	"EXPIRED_TOKEN":                  403,
+	"INTEGRATION_FAILURE":            504,
+	"INTEGRATION_TIMEOUT":            504,
+	"INVALID_API_KEY":                403,
+	"INVALID_SIGNATURE":              403,
+	"MISSING_AUTHENTICATION_TOKEN":   403,
+	"QUOTA_EXCEEDED":                 429,
+	"REQUEST_TOO_LARGE":              413,
+	"RESOURCE_NOT_FOUND":             404,
+	"THROTTLED":                      429,
+	"UNAUTHORIZED":                   401,
+	"UNSUPPORTED_MEDIA_TYPE":         415,
+	"WAF_FILTERED":                   403,
 }
 
 func (x *extractor) gatewayResponses(declared *node) map[string]GatewayResponse {
-	statuses := responseStatus()
 	for name, response := range declared.pairs() {
-		if statuses[name] == 0 {
+		if responseStatuses[name] == 0 {
 			x.fail(response, "%s is no type of gateway response", name)
 		}
 	}
-	responses := make(map[string]GatewayResponse, len(statuses))
-	for name, status := range statuses {
+	responses := make(map[string]GatewayResponse, len(responseStatuses))
+	for name, status := range responseStatuses {
 		fallback := "DEFAULT_4XX"
 		if status >= 500 {
 			fallback = "DEFAULT_5XX"

@@ -2,6 +2,8 @@ package template
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -82,19 +84,16 @@ func (x *extractor) function(id string, properties *node) Function {
 
 func (x *extractor) schedule(id string, n *node) Schedule {
 	expression := x.text(n)
-	units := map[string]time.Duration{
-		"minute": time.Minute, "minutes": time.Minute,
-		"hour": time.Hour, "hours": time.Hour,
-		"day": 24 * time.Hour, "days": 24 * time.Hour,
-	}
+	units := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
 	var count int
 	var unit string
 	_, err := fmt.Sscanf(expression, "rate(%d %s", &count, &unit)
-	if err != nil || count < 1 || len(unit) < 2 || units[unit[:len(unit)-1]] == 0 {
+	every := time.Duration(count) * units[strings.TrimSuffix(strings.TrimSuffix(unit, ")"), "s")]
+	if err != nil || every <= 0 {
 		x.fail(n, "schedule %q is not supported, only rate(...)", expression)
 		return Schedule{ID: id, Every: time.Minute}
 	}
-	return Schedule{ID: id, Every: time.Duration(count) * units[unit[:len(unit)-1]]}
+	return Schedule{ID: id, Every: every}
 }
 
 // source adds an event source mapping to its function.
@@ -129,7 +128,7 @@ func (x *extractor) queueSource(id, queue string, properties *node) QueueSource 
 }
 
 func (x *extractor) streamSource(id string, properties *node) StreamSource {
-	s := StreamSource{
+	return StreamSource{
 		ID:                    id,
 		StartingPosition:      x.text(properties.get("StartingPosition")),
 		BatchSize:             x.integer(properties.get("BatchSize"), 100),
@@ -137,23 +136,14 @@ func (x *extractor) streamSource(id string, properties *node) StreamSource {
 		ParallelizationFactor: x.integer(properties.get("ParallelizationFactor"), 1),
 		Bisect:                x.boolean(properties.get("BisectBatchOnFunctionError")),
 		MaxRetries:            x.integer(properties.get("MaximumRetryAttempts"), -1),
-		MaxAge:                x.seconds(properties.get("MaximumRecordAgeInSeconds"), -1),
+		MaxAge:                max(x.seconds(properties.get("MaximumRecordAgeInSeconds"), -1), -1),
 		ReportFailures:        x.reportsFailures(properties),
 		Filters:               x.filters(properties),
 	}
-	if s.MaxAge < 0 {
-		s.MaxAge = -1
-	}
-	return s
 }
 
 func (x *extractor) reportsFailures(properties *node) bool {
-	for _, kind := range x.texts(properties.get("FunctionResponseTypes")) {
-		if kind == "ReportBatchItemFailures" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(x.texts(properties.get("FunctionResponseTypes")), "ReportBatchItemFailures")
 }
 
 func (x *extractor) filters(properties *node) []string {

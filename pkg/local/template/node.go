@@ -10,16 +10,15 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// node is one value of the template: a scalar's text, a mapping or a list.
-// An intrinsic is a mapping with a single key in its long form ("Ref",
-// "Fn::Sub"), however it was written. A nil *node is an absent value.
+// node is one value of the template: a scalar's text, a mapping or a list. An intrinsic is a mapping with a single key
+// in its long form ("Ref", "Fn::Sub"), however it was written. A nil *node is an absent value.
 type node struct {
-	kind    kind
-	text    string // a scalar's, without quotes
-	keys    []string
-	values  map[string]*node
-	entries []*node
-	line    int
+	kind     kind
+	text     string // a scalar's, without quotes
+	keys     []string
+	values   map[string]*node
+	elements []*node
+	line     int
 }
 
 type kind uint8
@@ -56,12 +55,12 @@ func (n *node) pairs() iter.Seq2[string, *node] {
 	}
 }
 
-// list returns the entries of a list, none for an absent one.
+// list returns the elements of a list, none for an absent one.
 func (n *node) list() []*node {
 	if n == nil {
 		return nil
 	}
-	return n.entries
+	return n.elements
 }
 
 // intrinsic returns the function's name and argument when n is one.
@@ -83,7 +82,7 @@ func (n *node) target() string {
 	case ok && name == "Ref":
 		return argument.text
 	case ok && name == "Fn::GetAtt" && len(argument.list()) > 0:
-		return argument.entries[0].text
+		return argument.elements[0].text
 	}
 	return ""
 }
@@ -156,31 +155,29 @@ func (r *reader) mapping(pairs []*ast.MappingValueNode, line int) (*node, error)
 func (r *reader) list(from *ast.SequenceNode, line int) (*node, error) {
 	n := &node{kind: list, line: line}
 	for _, value := range from.Values {
-		entry, err := r.read(value)
+		element, err := r.read(value)
 		if err != nil {
 			return nil, err
 		}
-		n.entries = append(n.entries, entry)
+		n.elements = append(n.elements, element)
 	}
 	return n, nil
 }
 
-// tag brings an intrinsic's short form into the long one.
+// tag reads an intrinsic in its short form as the long one.
 func (r *reader) tag(from *ast.TagNode, line int) (*node, error) {
 	argument, err := r.read(from.Value)
 	if err != nil {
 		return nil, err
 	}
 	name := strings.TrimPrefix(from.Start.Value, "!")
-	switch {
-	case name == "GetAtt" && argument.kind == scalar:
+	if name == "GetAtt" && argument.kind == scalar {
 		id, attribute, _ := strings.Cut(argument.text, ".")
-		argument = &node{kind: list, line: line, entries: []*node{
-			{kind: scalar, text: id, line: line},
-			{kind: scalar, text: attribute, line: line},
+		argument = &node{kind: list, line: line, elements: []*node{
+			{kind: scalar, text: id, line: line}, {kind: scalar, text: attribute, line: line},
 		}}
-		name = "Fn::GetAtt"
-	case name != "Ref" && name != "Condition":
+	}
+	if name != "Ref" && name != "Condition" {
 		name = "Fn::" + name
 	}
 	return &node{kind: mapping, keys: []string{name}, values: map[string]*node{name: argument}, line: line}, nil

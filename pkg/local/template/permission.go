@@ -6,8 +6,7 @@ type Permission struct {
 	Resource string // as it resolves: "Table.Arn" unless a value is given for it
 }
 
-// permissions reads the statements of a function's policies. A policy that is
-// not written out is an error: nobody could tell here what it allows.
+// permissions reads the statements of a function's policies. A managed policy is an error: its text is not here.
 func (x *extractor) permissions(policies *node) []Permission {
 	var all []Permission
 	for _, policy := range policies.list() {
@@ -28,7 +27,7 @@ func (x *extractor) permissions(policies *node) []Permission {
 	return all
 }
 
-// oneOrMore returns the texts of a list, or of what stands for a list of one.
+// oneOrMore returns the texts of a list, or the one text in its place.
 func (x *extractor) oneOrMore(n *node) []string {
 	if n != nil && n.kind == list {
 		return x.texts(n)

@@ -14,20 +14,16 @@ type Queue struct {
 	MaxReceiveCount   int    // receives after which a message moves there
 }
 
+// queue reads a queue; the defaults are SQS's own.
 func (x *extractor) queue(id string, properties *node) Queue {
-	const ( // SQS's own
-		visibility = 30
-		retention  = 345600
-		size       = 1048576
-	)
 	redrive := properties.get("RedrivePolicy")
 	return Queue{
 		LogicalID:         id,
-		VisibilityTimeout: x.seconds(properties.get("VisibilityTimeout"), visibility),
-		Retention:         x.seconds(properties.get("MessageRetentionPeriod"), retention),
+		VisibilityTimeout: x.seconds(properties.get("VisibilityTimeout"), 30),
+		Retention:         x.seconds(properties.get("MessageRetentionPeriod"), 4*24*60*60),
 		Delay:             x.seconds(properties.get("DelaySeconds"), 0),
 		ReceiveWait:       x.seconds(properties.get("ReceiveMessageWaitTimeSeconds"), 0),
-		MaxMessageSize:    x.integer(properties.get("MaximumMessageSize"), size),
+		MaxMessageSize:    x.integer(properties.get("MaximumMessageSize"), 1<<20),
 		DeadLetterQueue:   redrive.get("deadLetterTargetArn").target(),
 		MaxReceiveCount:   x.integer(redrive.get("maxReceiveCount"), 0),
 	}

@@ -12,20 +12,15 @@ type resolver struct {
 	values     map[string]string // of resources, their attributes and pseudo parameters
 }
 
-// pseudoParameters returns CloudFormation's own parameters, as they are here.
-// Values may override them.
-func pseudoParameters() map[string]string {
-	return map[string]string{
+func newResolver(root *node, values map[string]string) (*resolver, error) {
+	pseudo := map[string]string{ // CloudFormation's own parameters, which values may override
 		"AWS::AccountId": "000000000000",
 		"AWS::Partition": "aws",
 		"AWS::Region":    "local",
 		"AWS::StackName": "local",
 		"AWS::URLSuffix": "amazonaws.com",
 	}
-}
-
-func newResolver(root *node, values map[string]string) (*resolver, error) {
-	r := &resolver{root: root, parameters: map[string]string{}, values: pseudoParameters()}
+	r := &resolver{root: root, parameters: map[string]string{}, values: pseudo}
 	for name, value := range values {
 		id, _, _ := strings.Cut(name, ".")
 		switch {
@@ -68,8 +63,7 @@ func allowed(name, value string, values *node) error {
 	return fmt.Errorf("parameter %s is %q, must be one of %s", name, value, strings.Join(texts, ", "))
 }
 
-// resolve returns the text of a scalar or of an intrinsic that gives one, ""
-// when n is absent, null or AWS::NoValue.
+// resolve returns the text of a scalar or of an intrinsic that gives one, "" when n is absent, null or AWS::NoValue.
 func (r *resolver) resolve(n *node) (string, error) {
 	if n == nil || n.kind == null {
 		return "", nil
@@ -86,20 +80,20 @@ func (r *resolver) resolve(n *node) (string, error) {
 		return r.ref(argument.text, n.line)
 	case "Fn::GetAtt":
 		if len(argument.list()) == 2 {
-			return r.ref(argument.entries[0].text+"."+argument.entries[1].text, n.line)
+			return r.ref(argument.elements[0].text+"."+argument.elements[1].text, n.line)
 		}
 	case "Fn::Sub":
 		return r.sub(argument)
 	case "Fn::If":
 		if len(argument.list()) == 3 {
-			return r.choose(argument.entries)
+			return r.choose(argument.elements)
 		}
 	}
 	return "", fmt.Errorf("line %d: cannot resolve %s", n.line, name)
 }
 
-// ref returns what a name stands for: a parameter, a pseudo parameter, a
-// resource ("Table") or an attribute of one ("Table.Arn").
+// ref returns the value of a name: a parameter, a pseudo parameter, a resource ("Table") or an attribute of one
+// ("Table.Arn").
 func (r *resolver) ref(name string, line int) (string, error) {
 	if name == "AWS::NoValue" {
 		return "", nil
@@ -115,7 +109,7 @@ func (r *resolver) ref(name string, line int) (string, error) {
 	return "", fmt.Errorf("line %d: %s is neither a parameter nor a resource", line, name)
 }
 
-// sub replaces ${name} in a text; ${!name} stands for itself.
+// sub replaces ${name} in a text; ${!name} becomes ${name}.
 func (r *resolver) sub(n *node) (string, error) {
 	if n.kind != scalar {
 		return "", fmt.Errorf("line %d: cannot resolve Fn::Sub with variables of its own", n.line)
@@ -165,14 +159,14 @@ func (r *resolver) condition(n *node, line int) (bool, error) {
 	case name == "Condition":
 		return r.condition(r.root.get("Conditions", argument.text), n.line)
 	case name == "Fn::Equals" && len(argument.list()) == 2:
-		left, err := r.resolve(argument.entries[0])
+		left, err := r.resolve(argument.elements[0])
 		if err != nil {
 			return false, err
 		}
-		right, err := r.resolve(argument.entries[1])
+		right, err := r.resolve(argument.elements[1])
 		return left == right, err
 	case name == "Fn::Not" && len(argument.list()) == 1:
-		holds, err := r.condition(argument.entries[0], n.line)
+		holds, err := r.condition(argument.elements[0], n.line)
 		return !holds, err
 	case name == "Fn::And", name == "Fn::Or":
 		for _, entry := range argument.list() {

@@ -1,9 +1,7 @@
-// Package template reads the stack's SAM template into a model of what it
-// deploys: routes, authorizers, gateway responses, functions with their event
-// sources, table and queues. What the model says is what AWS would do with
-// the same file; a construct that it does not understand is an error where it
-// matters, never a guess. Running any of it is left to the other packages of
-// the local runner.
+// Package template reads the stack's SAM template into a model of what it deploys: routes, authorizers, gateway
+// responses, functions with their event sources, table and queues. The model is what AWS would make of the same file; a
+// construct that the package does not understand is an error where it matters, never a guess. Other packages of the
+// local runner run the model.
 package template
 
 import (
@@ -41,11 +39,9 @@ func Load(file string, values map[string]string) (*Model, error) {
 	return model, nil
 }
 
-// Resolve parses a template and resolves it with values, which override
-// parameters by name and give what a Ref ("Table") or an attribute
-// ("Table.StreamArn") of a resource stands for. A resource without a value
-// stands for its logical id; a parameter without value and default, and a
-// value that nothing in the template is named by, are errors.
+// Resolve parses a template and resolves it with values, which override parameters by name and are the values of a Ref
+// ("Table") or an attribute ("Table.StreamArn") of a resource. The value of another resource is its logical id; a
+// parameter without value and default, and a value whose name is not in the template, are errors.
 func Resolve(source []byte, values map[string]string) (*Model, error) {
 	root, err := readYAML(source)
 	if err != nil {
@@ -63,8 +59,7 @@ func Resolve(source []byte, values map[string]string) (*Model, error) {
 	return model, nil
 }
 
-// extractor picks the model's parts out of the resources. It collects errors,
-// so that one run shows all of them.
+// extractor reads the model out of the resources. It collects errors, so that one run shows all of them.
 type extractor struct {
 	*resolver
 	functionOf map[string]string // a function's name by logical id
@@ -138,15 +133,11 @@ func (x *extractor) seconds(n *node, fallback int) time.Duration {
 
 // boolean returns a resolved true or false, false when it is absent.
 func (x *extractor) boolean(n *node) bool {
-	switch text := x.text(n); text {
-	case "true":
-		return true
-	case "", "false":
-		return false
-	default:
+	text := x.text(n)
+	if text != "" && text != "true" && text != "false" {
 		x.fail(n, "%q is neither true nor false", text)
-		return false
 	}
+	return text == "true"
 }
 
 // texts returns the resolved entries of a list.
@@ -158,8 +149,7 @@ func (x *extractor) texts(n *node) []string {
 	return texts
 }
 
-// functionNamed returns the name of the function that a Ref, a GetAtt or an
-// integration's URI names.
+// functionNamed returns the name of the function that a Ref, a GetAtt or an integration's URI names.
 func (x *extractor) functionNamed(n *node) string {
 	id := n.target()
 	if name, argument, ok := n.intrinsic(); ok && name == "Fn::Sub" && argument.kind == scalar {
