@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -211,5 +212,33 @@ func TestTheGlossaryNamesPackagesThatExist(t *testing.T) {
 	}
 	if terms < 20 || terms > 40 {
 		t.Errorf("the glossary has %d terms, want 20 to 40", terms)
+	}
+}
+
+// TestTheReadmeNamesTestsThatExist holds every PKG and RUN of the README to
+// the tree: go test passes when no test matches.
+func TestTheReadmeNamesTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`PKG=\./(\S+?)(?: RUN=(\w+))?[\s`+"`]").FindAllStringSubmatch(string(text), -1)
+	if len(commands) < 5 {
+		t.Fatalf("found %d commands, want those of the section Developing", len(commands))
+	}
+	for _, c := range commands {
+		dir, run := strings.TrimSuffix(c[1], "/..."), c[2]
+		files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("PKG=./%s: there are no tests", c[1])
+		}
+		named := regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(run, "Test"))
+		found := slices.ContainsFunc(files, func(file string) bool {
+			source, err := os.ReadFile(file)
+			return err == nil && named.Match(source)
+		})
+		if !found {
+			t.Errorf("PKG=./%s RUN=%s: there is no such test", c[1], run)
+		}
 	}
 }

@@ -324,7 +324,7 @@ func TestCircuitAtRestReadsBack(t *testing.T) {
 	}
 }
 
-func TestConditionsAreCompared(t *testing.T) {
+func TestRoutingsAreCompared(t *testing.T) {
 	conditions := func() []webhook.Routing {
 		return []webhook.Routing{
 			{},

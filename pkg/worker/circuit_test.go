@@ -53,7 +53,7 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 	rcv.requests(t, 11)
 	c := h.routing(t, e)
 	if wait := c.Circuit.ProbeAt.Std().Sub(c.Circuit.OpenedAt.Std()); wait != time.Minute || c.Circuit.Interval() != time.Minute || c.Lane != webhook.LaneSlow {
-		t.Errorf("condition %+v, circuit %+v; want a probe after a minute", c, c.Circuit)
+		t.Errorf("routing %+v, circuit %+v; want a probe after a minute", c, c.Circuit)
 	}
 	held, left := h.deliver(t, e)
 	if got := h.delivery(t, held, webhook.DeliveryHeld, 0); got.HeldReason != webhook.HeldCircuitOpen || len(left) > 0 {
@@ -271,7 +271,7 @@ func TestTestsAreOutsideOfCountersAndCircuit(t *testing.T) {
 	rcv.requests(t, 60)
 	h.counters(t, e, 0, 0)
 	if c := h.routing(t, e); c.Circuit != nil || c.Lane != webhook.LaneMain {
-		t.Errorf("condition %+v", c)
+		t.Errorf("routing %+v", c)
 	}
 }
 

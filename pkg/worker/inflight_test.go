@@ -27,7 +27,7 @@ import (
 )
 
 // model is a table and two queues in memory under a clock that the test
-// moves. What it keeps of deliveries, shards and conditions follows the table's
+// moves. What it keeps of deliveries, shards and routings follows the table's
 // rules; its queues hand out messages in the order in which they come.
 type model struct {
 	memory

@@ -88,7 +88,7 @@ func (w *Worker) changeEndpoint(ctx context.Context, e *webhook.Endpoint, o *obs
 		return err
 	})
 	if done {
-		w.cfg.Logger.InfoContext(ctx, "condition", "endpointId", e.ID,
+		w.cfg.Logger.InfoContext(ctx, "routing changed", "endpointId", e.ID,
 			"lane", next.Lane, "circuit", state(next.Circuit), "lane.was", e.Lane, "circuit.was", state(e.Circuit))
 	}
 	return done, err

@@ -13,15 +13,15 @@ import (
 )
 
 // trip opens the circuit of an endpoint, which has failed for an hour and is
-// in the slow lane, and returns its condition.
+// in the slow lane, and returns its routing.
 func (h *harness) trip(t *testing.T, item string) webhook.Routing {
 	t.Helper()
 	now := h.Now()
-	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
+	routing := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
 		State: webhook.CircuitOpen, OpenedAt: now.Add(-time.Hour), ProbeAt: now.Add(30 * time.Minute), IntervalMs: (32 * time.Minute).Milliseconds(),
 	}}
-	h.SetRouting(t, h.stored(t, item).ID, func(r *webhook.Routing) { *r = condition })
-	return condition
+	h.SetRouting(t, h.stored(t, item).ID, func(r *webhook.Routing) { *r = routing })
+	return routing
 }
 
 // slowRefs are the messages that were sent to the worker in the slow lane.
@@ -50,7 +50,7 @@ func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
 	h.must(t, http.StatusConflict, "POST", item+"/recover", `{"since":"2020-01-01"}`)
 	h.must(t, http.StatusBadRequest, "POST", item+"/recover", `{"since":"2999-01-01"}`)
 	if got := h.stored(t, item).Routing(); !got.Equal(open) {
-		t.Errorf("after a refusal: condition %+v, want %+v", got, open)
+		t.Errorf("after a refusal: routing %+v, want %+v", got, open)
 	}
 
 	h.SetStatus(t, h.stored(t, item).ID, webhook.Active)
@@ -114,7 +114,7 @@ func TestAnOpenCircuitNeitherRefusesATestNorARedelivery(t *testing.T) {
 		t.Errorf("sent in the endpoint's lane (-want +got):\n%s", diff)
 	}
 	if got := h.stored(t, item).Routing(); !got.Equal(open) {
-		t.Errorf("condition %+v, want %+v", got, open)
+		t.Errorf("routing %+v, want %+v", got, open)
 	}
 }
 

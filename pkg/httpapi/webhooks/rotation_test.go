@@ -108,21 +108,21 @@ func TestARotationAppliesToTheStateThatIfMatchNames(t *testing.T) {
 	h.must(t, http.StatusOK, "POST", item+"/rotate-secret", "", "If-Match", "*")
 }
 
-func TestARotationLeavesStatusAndConditionAlone(t *testing.T) {
+func TestARotationLeavesStatusAndRoutingAlone(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, minimal)
 	e, now := h.stored(t, item), h.Now()
-	condition := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
+	routing := webhook.Routing{Lane: webhook.LaneSlow, Circuit: &webhook.Circuit{
 		State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds(),
 	}}
-	h.SetRouting(t, e.ID, func(r *webhook.Routing) { *r = condition })
+	h.SetRouting(t, e.ID, func(r *webhook.Routing) { *r = routing })
 	h.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
 	if a := h.must(t, http.StatusOK, "POST", item+"/rotate-secret", ""); a.text("status") != "PAUSED" {
 		t.Errorf("status after a rotation: %s", a.body)
 	}
 	after := h.stored(t, item)
-	if !after.Routing().Equal(condition) || after.HealthSince != e.HealthSince {
-		t.Errorf("condition %+v and health since %s; want %+v and %s", after.Routing(), after.HealthSince, condition, e.HealthSince)
+	if !after.Routing().Equal(routing) || after.HealthSince != e.HealthSince {
+		t.Errorf("routing %+v and health since %s; want %+v and %s", after.Routing(), after.HealthSince, routing, e.HealthSince)
 	}
 }
 
