@@ -13,9 +13,6 @@ import (
 
 var categoryKind = &definition{
 	kind: KindCategory, plural: "categories", noSite: noSiteGlobal,
-	record:  func() any { return new(Category) },
-	input:   func() input { return new(categoryInput) },
-	page:    lists.Page[Category]{},
 	columns: []string{columnSite, "parentId", "isActive", "name", "slug", "order", "createdAt", "updatedAt"},
 	search:  []string{"name", "slug"},
 	orders:  []lists.Order{lists.ByText("order"), lists.ByText("name"), lists.By("createdAt"), lists.By("updatedAt")},

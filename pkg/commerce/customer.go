@@ -10,9 +10,6 @@ import (
 
 var customerKind = &definition{
 	kind: KindCustomer, plural: "customers",
-	record: func() any { return new(Customer) },
-	input:  func() input { return new(customerInput) },
-	page:   lists.Page[Customer]{},
 	columns: []string{
 		columnSite, "type", "isActive", "firstName", "lastName", "companyName", "email", "phone", "customerNumber",
 		"externalRef", "totalSpent", "ordersCount", "createdAt", "updatedAt",

@@ -204,12 +204,19 @@ func transitions(kind Kind, before, after members) (types []string) {
 	return types
 }
 
-// becomes reports whether a state became another.
-func becomes[S ~string](was, is string, to S) bool { return is == string(to) && was != is }
+// The states that events follow from.
+func status(s states) string      { return s.status }
+func payment(s states) string     { return s.payment }
+func fulfillment(s states) string { return s.fulfillment }
 
-// enters reports whether a state came into a set from outside it.
-func enters[S ~string](was, is string, set ...S) bool {
-	return oneOf(is, set...) && !oneOf(was, set...)
+// becomes tells that a state became another.
+func becomes[S ~string](state func(states) string, to S) func(was, is states) bool {
+	return func(was, is states) bool { return state(is) == string(to) && state(was) != state(is) }
+}
+
+// enters tells that a state came into a set from outside it.
+func enters[S ~string](state func(states) string, set ...S) func(was, is states) bool {
+	return func(was, is states) bool { return oneOf(state(is), set...) && !oneOf(state(was), set...) }
 }
 
 func oneOf[S ~string](s string, set ...S) bool { return slices.Contains(set, S(s)) }

@@ -15,9 +15,6 @@ const filterOverdue = "isOverdue"
 
 var invoiceKind = &definition{
 	kind: KindInvoice, plural: "invoices", months: true,
-	record: func() any { return new(Invoice) },
-	input:  func() input { return new(invoiceInput) },
-	page:   lists.Page[Invoice]{},
 	columns: []string{
 		columnSite, "type", "status", "customerId", "orderId", "currency", "invoiceNumber", "customerName", "externalRef",
 		"total", "amountDue", "issuedAt", "dueAt", "createdAt", "updatedAt",
@@ -52,13 +49,13 @@ var invoiceKind = &definition{
 		},
 		recordEvent{
 			"invoice.paid", "An invoice's status became PAID.",
-			func(was, is states) bool { return becomes(was.status, is.status, invoicePaid) },
+			becomes(status, invoicePaid),
 			`{"status": "PAID", "invoiceNumber": "R-2026-0815", "issuedAt": "2026-11-21T08:35:00.000Z",
 				"amountPaid": 38.4, "paidAt": "2026-11-21T08:35:00.000Z"}`,
 		},
 		recordEvent{
 			"invoice.voided", "An invoice's status became VOID.",
-			func(was, is states) bool { return becomes(was.status, is.status, invoiceVoid) },
+			becomes(status, invoiceVoid),
 			`{"status": "VOID", "invoiceNumber": "R-2026-0815", "voidedAt": "2026-11-21T08:35:00.000Z"}`,
 		}),
 	sample: `{

@@ -27,16 +27,15 @@ const (
 // kinds is the table of kinds. A new kind goes to the end: stored deletions
 // name a kind by its position.
 var kinds = []*definition{
-	define(productKind), define(categoryKind), define(orderKind), define(customerKind), define(invoiceKind),
+	define[Product, productInput](productKind), define[Category, categoryInput](categoryKind),
+	define[Order, orderInput](orderKind), define[Customer, customerInput](customerKind),
+	define[Invoice, invoiceInput](invoiceKind),
 }
 
 // definition is everything that differs between kinds.
 type definition struct {
 	kind   Kind
 	plural string        // the name of the list: its path segment and the resource of its scope
-	record func() any    // a new GET shape
-	input  func() input  // a new record as a back office sends it
-	page   any           // a page of the list, for the documentation
 	events []recordEvent // created, updated and deleted first
 	sample string        // the example record of the catalogue of events
 	noSite noSite        // how visible a record of no site is
@@ -55,12 +54,22 @@ type definition struct {
 	appendShape func(dst, doc []byte, now value.Time) []byte
 
 	// define derives these.
+	record func() any   // a new GET shape
+	input  func() input // a new record as a back office sends it
+	page   any          // a page of the list, for the documentation
 	list   *lists.List
 	fields []indexedField
 }
 
-// define derives the list and its columns from the declaration.
-func define(d *definition) *definition {
+// define derives the list and its columns from the declaration and the types
+// of the kind's records: as they are read, and as a back office sends them.
+func define[S, I any, P interface {
+	*I
+	input
+}](d *definition) *definition {
+	d.record = func() any { return new(S) }
+	d.input = func() input { return P(new(I)) }
+	d.page = lists.Page[S]{}
 	d.list = &lists.List{Name: d.plural, Walk: true, Orders: d.orders}
 	shape := shapeOf(d)
 	for _, f := range append(slices.Clone(d.filters), commonFilters(d)...) {

@@ -17,18 +17,32 @@ const (
 	maxSites          = 1_000 // of a product
 )
 
-// Change is one change that a back office sends. [Apply] checks its record.
+// Change is one change that a back office sends, and the message of one record
+// that says it. [Apply] checks its record.
 type Change struct {
-	Kind           Kind
-	Op             Op
-	OrganizationID value.ID
-	Record         jsontext.Value
-	Sites          Sites
-	Version        *int64 // nil when the sender has none
-	Silent         bool   // stored and indexed, but no events
+	OrganizationID value.ID       `json:"organizationId"`
+	Kind           Kind           `json:"kind"`
+	Op             Op             `json:"op"`
+	Record         jsontext.Value `json:"record"`
+	Sites          Sites          `json:"siteIds,omitzero"`
+	Version        *int64         `json:"version,omitzero"` // nil when the sender has none
+	Silent         bool           `json:"silent,omitzero"`  // stored and indexed, but no events
 	// Arrived is when the message with the change was sent, by the queue's
 	// clock; 0 when that is not known.
-	Arrived value.Time
+	Arrived value.Time `json:"-"`
+}
+
+// memberChange is a change as a message of many has it: the organization is
+// beside the records.
+type memberChange struct {
+	OrganizationID value.ID       `json:"-"`
+	Kind           Kind           `json:"kind"`
+	Op             Op             `json:"op"`
+	Record         jsontext.Value `json:"record"`
+	Sites          Sites          `json:"siteIds,omitzero"`
+	Version        *int64         `json:"version,omitzero"`
+	Silent         bool           `json:"silent,omitzero"`
+	Arrived        value.Time     `json:"-"`
 }
 
 // Sites is the siteIds of a message. Given false means that the message has
@@ -83,7 +97,10 @@ func ParseMessage(body []byte) ([]Change, []Refusal) {
 	if _, many := members.get("records"); many {
 		return parseMany(body, members)
 	}
-	c, err := parseOne(body)
+	var c Change
+	if err = strictjson.Unmarshal(body, &c); err == nil {
+		err = c.check()
+	}
 	if err != nil {
 		return nil, []Refusal{refusal(err, body)}
 	}
@@ -105,68 +122,37 @@ func refusal(err error, body []byte) Refusal {
 	return r
 }
 
-// recordChange is one record of a message of many. With the organization it is
-// a message of one.
-type recordChange struct {
-	Kind    Kind           `json:"kind"`
-	Op      Op             `json:"op"`
-	Record  jsontext.Value `json:"record"`
-	Sites   Sites          `json:"siteIds,omitzero"`
-	Version *int64         `json:"version,omitzero"`
-	Silent  bool           `json:"silent,omitzero"`
-}
-
-type message struct {
-	OrganizationID value.ID `json:"organizationId"`
-	recordChange
-}
-
 // Message is the message of one record that makes the change.
 func (c Change) Message() []byte {
-	m := message{OrganizationID: c.OrganizationID, recordChange: recordChange{
-		Kind: c.Kind, Op: c.Op, Record: c.Record, Sites: c.Sites, Version: c.Version, Silent: c.Silent,
-	}}
-	body, err := json.Marshal(m, jsontext.AllowDuplicateNames(true))
+	body, err := json.Marshal(c, jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		panic(fmt.Sprintf("commerce: a change is always JSON: %v", err))
 	}
 	return body
 }
 
-func parseOne(body []byte) (Change, error) {
-	var m message
-	if err := strictjson.Unmarshal(body, &m); err != nil {
-		return Change{}, err
-	}
-	if m.OrganizationID.IsZero() {
-		return Change{}, required("organizationId")
-	}
-	return m.recordChange.change(m.OrganizationID)
-}
-
-// change checks the fields beside the record; Apply checks the record.
-func (e *recordChange) change(organization value.ID) (Change, error) {
+// check checks the fields beside the record; Apply checks the record.
+func (c *Change) check() error {
 	switch {
-	case e.Kind == "":
-		return Change{}, required("kind")
-	case e.Op == "":
-		return Change{}, required("op")
-	case len(e.Record) == 0 || e.Record.Kind() == 'n':
-		return Change{}, required("record")
-	case e.Record.Kind() != '{':
-		return Change{}, fault.Field(fault.InBody, "record", fault.DetailType, "must be an object")
-	case e.Version != nil && *e.Version < 0:
-		return Change{}, fault.Field(fault.InBody, "version", fault.DetailOutOfRange, "must be 0 or more")
-	case e.Sites.Given && !e.Kind.known().sites:
-		return Change{}, fault.Field(fault.InBody, "siteIds", fault.DetailNotAllowed,
+	case c.OrganizationID.IsZero():
+		return required("organizationId")
+	case c.Kind == "":
+		return required("kind")
+	case c.Op == "":
+		return required("op")
+	case len(c.Record) == 0 || c.Record.Kind() == 'n':
+		return required("record")
+	case c.Record.Kind() != '{':
+		return fault.Field(fault.InBody, "record", fault.DetailType, "must be an object")
+	case c.Version != nil && *c.Version < 0:
+		return fault.Field(fault.InBody, "version", fault.DetailOutOfRange, "must be 0 or more")
+	case c.Sites.Given && !c.Kind.known().sites:
+		return fault.Field(fault.InBody, "siteIds", fault.DetailNotAllowed,
 			"is for products only; another kind's site is its record's siteId")
-	case len(e.Sites.IDs) > maxSites:
-		return Change{}, fault.Field(fault.InBody, "siteIds", fault.DetailOutOfRange, "must have at most %d entries", maxSites)
+	case len(c.Sites.IDs) > maxSites:
+		return fault.Field(fault.InBody, "siteIds", fault.DetailOutOfRange, "must have at most %d entries", maxSites)
 	}
-	return Change{
-		Kind: e.Kind, Op: e.Op, OrganizationID: organization, Record: e.Record,
-		Sites: e.Sites, Version: e.Version, Silent: e.Silent,
-	}, nil
+	return nil
 }
 
 func required(field string) error {
@@ -183,17 +169,16 @@ func parseMany(body []byte, members members) ([]Change, []Refusal) {
 	changes := make([]Change, 0, len(records))
 	var refusals []Refusal
 	for _, m := range records {
-		var e recordChange
-		var c Change
-		err := strictjson.Unmarshal(m.value, &e)
+		c := memberChange{OrganizationID: organization}
+		err := strictjson.Unmarshal(m.value, &c)
 		if err == nil {
-			c, err = e.change(organization)
+			err = (*Change)(&c).check()
 		}
 		if err != nil {
 			refusals = append(refusals, refusal(err, single(organization, m.value)))
 			continue
 		}
-		changes = append(changes, c)
+		changes = append(changes, Change(c))
 	}
 	return changes, refusals
 }

@@ -10,9 +10,6 @@ import (
 
 var orderKind = &definition{
 	kind: KindOrder, plural: "orders", months: true,
-	record: func() any { return new(Order) },
-	input:  func() input { return new(orderInput) },
-	page:   lists.Page[Order]{},
 	columns: []string{
 		columnSite, "status", "paymentStatus", "fulfillmentStatus", "customerId", "currency", "orderNumber",
 		"customerName", "customerEmail", "externalRef", "total", "placedAt", "createdAt", "updatedAt",

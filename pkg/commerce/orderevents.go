@@ -73,26 +73,22 @@ var orderEvents = append(lifecycle(KindOrder, "An order", "A field of an order c
 	},
 	recordEvent{
 		"order.completed", "An order's status became COMPLETED.",
-		func(was, is states) bool { return becomes(was.status, is.status, orderCompleted) },
+		becomes(status, orderCompleted),
 		`{"status": "COMPLETED", "completedAt": "2026-11-21T08:35:00.000Z"}`,
 	},
 	recordEvent{
 		"order.cancelled", "An order's status became CANCELLED.",
-		func(was, is states) bool { return becomes(was.status, is.status, orderCancelled) },
+		becomes(status, orderCancelled),
 		`{"status": "CANCELLED", "cancelReason": "Ordered by mistake", "cancelledAt": "2026-11-21T08:35:00.000Z"}`,
 	},
 	recordEvent{
 		"order.fulfilled", "All goods of an order were provided: its fulfillmentStatus became FULFILLED, SHIPPED or DELIVERED.",
-		func(was, is states) bool {
-			return enters(was.fulfillment, is.fulfillment, fulfillmentFulfilled, fulfillmentShipped, fulfillmentDelivered)
-		},
+		enters(fulfillment, fulfillmentFulfilled, fulfillmentShipped, fulfillmentDelivered),
 		`{"fulfillmentStatus": "FULFILLED", "fulfilledAt": "2026-11-21T08:35:00.000Z"}`,
 	},
 	recordEvent{
 		"order.shipped", "The goods of an order left: its fulfillmentStatus became SHIPPED or DELIVERED.",
-		func(was, is states) bool {
-			return enters(was.fulfillment, is.fulfillment, fulfillmentShipped, fulfillmentDelivered)
-		},
+		enters(fulfillment, fulfillmentShipped, fulfillmentDelivered),
 		`{"fulfillmentStatus": "SHIPPED", "shipments": [{"carrier": "DHL",
 			"trackingNumber": "00340434161094015902", "shippedAt": "2026-11-21T08:35:00.000Z"}]}`,
 	},
@@ -105,12 +101,12 @@ var orderEvents = append(lifecycle(KindOrder, "An order", "A field of an order c
 	},
 	recordEvent{
 		"payment.authorized", "An order's payment was authorized; the object is the order.",
-		func(was, is states) bool { return becomes(was.payment, is.payment, paymentAuthorized) },
+		becomes(payment, paymentAuthorized),
 		`{"paymentStatus": "AUTHORIZED"}`,
 	},
 	recordEvent{
 		"payment.failed", "An order's payment failed; the object is the order.",
-		func(was, is states) bool { return becomes(was.payment, is.payment, paymentFailed) },
+		becomes(payment, paymentFailed),
 		`{"paymentStatus": "FAILED"}`,
 	})
 
@@ -125,15 +121,15 @@ const (
 // isConfirmed also covers an order that skips the state: from one before it
 // straight to one after it.
 func isConfirmed(was, is states) bool {
-	return becomes(was.status, is.status, orderConfirmed) ||
+	return becomes(status, orderConfirmed)(was, is) ||
 		oneOf(was.status, "", orderDraft, orderPending) && oneOf(is.status, orderProcessing, orderCompleted)
 }
 
 // isPaidUp does not cover a refund that is taken back.
 func isPaidUp(was, is states) bool {
-	return becomes(was.payment, is.payment, paymentPaid) && !oneOf(was.payment, paymentPartiallyRefunded, paymentRefunded)
+	return becomes(payment, paymentPaid)(was, is) && !oneOf(was.payment, paymentPartiallyRefunded, paymentRefunded)
 }
 
 func isRefunded(was, is states) bool {
-	return is.refunded > was.refunded || enters(was.payment, is.payment, paymentPartiallyRefunded, paymentRefunded)
+	return is.refunded > was.refunded || enters(payment, paymentPartiallyRefunded, paymentRefunded)(was, is)
 }

@@ -16,9 +16,6 @@ const (
 
 var productKind = &definition{
 	kind: KindProduct, plural: "products", noSite: noSiteShared, sites: true,
-	record: func() any { return new(Product) },
-	input:  func() input { return new(productInput) },
-	page:   lists.Page[Product]{},
 	columns: []string{
 		columnSites, "categoryId", "brandId", "type", "isActive", "trackInventory", "name", "sku", "barcode", "tags",
 		"sellingPrice", "purchasePrice", "createdAt", "updatedAt",
