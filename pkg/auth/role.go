@@ -1,7 +1,5 @@
 package auth
 
-import "slices"
-
 // Role is a user's role in the organization, from the token's roles claim.
 type Role string
 
@@ -17,11 +15,11 @@ const (
 func (r Role) Scopes() Scopes {
 	switch r {
 	case Owner, Admin:
-		return append(AllScopes(), DevelopersAdmin).sorted()
+		return NewScopes(append(AllScopes(), DevelopersAdmin)...)
 	case DeveloperRole:
 		return AllScopes()
 	case Viewer:
-		return append(ReadScopes(), DevelopersRead, WebhooksRead).sorted()
+		return NewScopes(append(ReadScopes(), DevelopersRead, WebhooksRead)...)
 	}
 	return Scopes{}
 }
@@ -38,7 +36,7 @@ func scopesOf(roles []string, hasRoles bool, scope string, hasScope bool, fallba
 		for _, role := range roles {
 			granted = append(granted, Role(role).Scopes()...)
 		}
-		granted = granted.sorted()
+		granted = NewScopes(granted...)
 	case hasScope:
 		granted = AllScopes()
 	default:
@@ -49,12 +47,7 @@ func scopesOf(roles []string, hasRoles bool, scope string, hasScope bool, fallba
 	}
 	narrowed := granted.Intersect(ParseScopes(scope).Intersect(AllScopes()))
 	if granted.Has(DevelopersAdmin) && narrowed.Has(DevelopersWrite) {
-		narrowed = append(narrowed, DevelopersAdmin).sorted()
+		narrowed = NewScopes(append(narrowed, DevelopersAdmin)...)
 	}
 	return narrowed
-}
-
-func (s Scopes) sorted() Scopes {
-	slices.Sort(s)
-	return slices.Compact(s)
 }

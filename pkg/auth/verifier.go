@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -98,11 +99,6 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, *Denial
 // errNoKey means that no key fits the token; one of a newer set might.
 var errNoKey = errors.New("auth: no key for the token")
 
-// unavailable wraps an error that is ours and not the token's.
-type unavailable struct{ error }
-
-func (u unavailable) Unwrap() error { return u.error }
-
 // claims checks the signature and the registered claims. It fetches the keys
 // again when a newer key may have signed the token.
 func (v *Verifier) claims(ctx context.Context, token string) (jwt.MapClaims, error) {
@@ -117,7 +113,7 @@ func (v *Verifier) claims(ctx context.Context, token string) (jwt.MapClaims, err
 	}
 	fresh, refreshErr := v.keys.newer(ctx, used)
 	if refreshErr != nil {
-		return nil, unavailable{refreshErr}
+		return nil, refreshErr
 	}
 	if fresh == nil {
 		return nil, err
@@ -144,7 +140,7 @@ func (v *Verifier) parse(token string, keys func() (*keySet, error)) (jwt.MapCla
 		}
 		set, err := keys()
 		if err != nil {
-			return nil, unavailable{err}
+			return nil, err
 		}
 		var candidates jwt.VerificationKeySet
 		for _, k := range set.find(id, algorithm) {
@@ -162,12 +158,13 @@ func (v *Verifier) parse(token string, keys func() (*keySet, error)) (jwt.MapCla
 	return claims, err
 }
 
-// denialOf turns the parser's error into a denial, unless it is ours.
+// denialOf turns the parser's error into a denial, unless it is ours: a fault,
+// because the keys could not be fetched.
 func denialOf(err error) (*Denial, error) {
-	var ours unavailable
-	switch {
-	case errors.As(err, &ours):
+	if ours, ok := fault.As(err); ok {
 		return nil, ours
+	}
+	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return deny("the bearer token is not a JWT"), nil
 	case errors.Is(err, errNoKey), errors.Is(err, jwt.ErrTokenSignatureInvalid), errors.Is(err, jwt.ErrTokenUnverifiable):

@@ -111,20 +111,12 @@ func (r Rules) ParseUpdate(body []byte) (EndpointChange, error) {
 	c.refuse(dto.URL.Null, "url", fault.DetailNotAllowed, kept)
 	c.refuse(dto.Events.Null, "events", fault.DetailNotAllowed, kept)
 	c.refuse(dto.Status.Null, "status", fault.DetailNotAllowed, kept)
-	c.url(given(&dto.URL))
-	c.description(given(&dto.Description))
-	c.events(given(&dto.Events))
-	status := given(&dto.Status)
+	c.url(dto.URL.Pointer())
+	c.description(dto.Description.Pointer())
+	c.events(dto.Events.Pointer())
+	status := dto.Status.Pointer()
 	c.refuse(status != nil && !slices.Contains(Status.Values(""), string(*status)), "status", fault.DetailFormat, "must be ACTIVE or PAUSED")
 	return dto, c.err()
-}
-
-// given is the value of a field that is given and not cleared; otherwise nil.
-func given[T any](p *account.Patch[T]) *T {
-	if p.Given && !p.Null {
-		return &p.Value
-	}
-	return nil
 }
 
 // NewEndpoint makes an endpoint of the application. seal encrypts the
