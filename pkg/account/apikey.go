@@ -93,8 +93,8 @@ func ParseCreateKey(body []byte, now value.Time) (CreateApiKeyDto, error) {
 	if err := strictjson.Unmarshal(body, &dto); err != nil {
 		return CreateApiKeyDto{}, err
 	}
-	var c checks
-	c.required("name", dto.Name)
+	var c Checks
+	c.Refuse(dto.Name == nil, "name", fault.DetailRequired, "is required")
 	c.name(dto.Name)
 	if dto.Scopes != nil {
 		c.scopes(*dto.Scopes)
@@ -103,29 +103,29 @@ func ParseCreateKey(body []byte, now value.Time) (CreateApiKeyDto, error) {
 		c.sites(*dto.SiteIDs)
 	}
 	if dto.ExpiresAt != nil && *dto.ExpiresAt <= now {
-		c.add("expiresAt", fault.DetailOutOfRange, "must lie in the future")
+		c.Add("expiresAt", fault.DetailOutOfRange, "must lie in the future")
 	}
-	return dto, c.err()
+	return dto, c.Err()
 }
 
-func (c *checks) scopes(scopes []string) {
+func (c *Checks) scopes(scopes []string) {
 	if len(scopes) == 0 {
-		c.add("scopes", fault.DetailOutOfRange, "must not be empty: leave it out for every scope")
+		c.Add("scopes", fault.DetailOutOfRange, "must not be empty: leave it out for every scope")
 	}
 	for i, scope := range scopes {
 		if !slices.Contains(ReadScopes(), scope) {
-			c.add("scopes["+strconv.Itoa(i)+"]", fault.DetailUnknown, "must be one of %s", strings.Join(ReadScopes(), ", "))
+			c.Add("scopes["+strconv.Itoa(i)+"]", fault.DetailUnknown, "must be one of %s", strings.Join(ReadScopes(), ", "))
 		}
 	}
 }
 
-func (c *checks) sites(sites []value.ID) {
+func (c *Checks) sites(sites []value.ID) {
 	if len(sites) == 0 || len(sites) > MaxKeySites {
-		c.add("siteIds", fault.DetailOutOfRange, "must name 1 to %d sites: leave it out for every site", MaxKeySites)
+		c.Add("siteIds", fault.DetailOutOfRange, "must name 1 to %d sites: leave it out for every site", MaxKeySites)
 	}
 	for i, site := range sites {
 		if site.IsZero() {
-			c.add("siteIds["+strconv.Itoa(i)+"]", fault.DetailFormat, "must be the UUID of a site")
+			c.Add("siteIds["+strconv.Itoa(i)+"]", fault.DetailFormat, "must be the UUID of a site")
 		}
 	}
 }

@@ -79,13 +79,13 @@ func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
 	if err := strictjson.Unmarshal(body, &dto); err != nil {
 		return CreateApplicationDto{}, err
 	}
-	var c checks
-	c.required("name", dto.Name)
+	var c Checks
+	c.Refuse(dto.Name == nil, "name", fault.DetailRequired, "is required")
 	c.name(dto.Name)
-	c.description(dto.Description)
+	c.Description(dto.Description)
 	c.website(dto.Website)
 	c.redirectURI(dto.RedirectURI)
-	return dto, c.err()
+	return dto, c.Err()
 }
 
 // ParseUpdateApplication reads the body of a change.
@@ -94,15 +94,13 @@ func ParseUpdateApplication(body []byte) (ApplicationChange, error) {
 	if err := strictjson.Unmarshal(body, &change); err != nil {
 		return ApplicationChange{}, err
 	}
-	var c checks
-	if change.Name.Null {
-		c.add("name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
-	}
+	var c Checks
+	c.Refuse(change.Name.Null, "name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
 	c.name(change.Name.Pointer())
-	c.description(change.Description.Pointer())
+	c.Description(change.Description.Pointer())
 	c.website(change.Website.Pointer())
 	c.redirectURI(change.RedirectURI.Pointer())
-	return change, c.err()
+	return change, c.Err()
 }
 
 // NewApplication makes an application that shows its client secret in full, for

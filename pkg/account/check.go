@@ -18,57 +18,61 @@ const (
 	MaxURL         = 2_048
 )
 
-// checks collects the faults of a body. Each check of a text trims it in place;
+// Checks collects the faults of a body. Each check of a text trims it in place;
 // a nil text is absent and passes.
-type checks struct{ details fault.Details }
+type Checks struct{ details fault.Details }
 
-func (c *checks) add(field, code, format string, args ...any) {
+// Add adds a fault of a field.
+func (c *Checks) Add(field, code, format string, args ...any) {
 	c.details.Add(fault.InBody, field, code, format, args...)
 }
 
-func (c *checks) err() error { return c.details.Err() }
-
-func (c *checks) required(field string, text *string) {
-	if text == nil {
-		c.add(field, fault.DetailRequired, "is required")
+// Refuse adds a fault when the condition holds.
+func (c *Checks) Refuse(when bool, field, code, message string) {
+	if when {
+		c.Add(field, code, "%s", message)
 	}
 }
 
-func (c *checks) name(text *string) {
+// Err is the fault that names every one that was added; nil without any.
+func (c *Checks) Err() error { return c.details.Err() }
+
+func (c *Checks) name(text *string) {
 	if text == nil {
 		return
 	}
 	*text = strings.TrimSpace(*text)
 	if n := utf8.RuneCountInString(*text); n < 1 || n > MaxName {
-		c.add("name", fault.DetailOutOfRange, "must have 1 to %d characters", MaxName)
+		c.Add("name", fault.DetailOutOfRange, "must have 1 to %d characters", MaxName)
 	}
 	if strings.ContainsAny(*text, "\t\r\n") { // the decoder refuses the other control characters
-		c.add("name", fault.DetailFormat, "must be one line without control characters")
+		c.Add("name", fault.DetailFormat, "must be one line without control characters")
 	}
 }
 
-func (c *checks) description(text *string) {
+// Description checks an optional description.
+func (c *Checks) Description(text *string) {
 	if text == nil {
 		return
 	}
 	*text = strings.TrimSpace(*text)
 	if utf8.RuneCountInString(*text) > MaxDescription {
-		c.add("description", fault.DetailOutOfRange, "must have at most %d characters", MaxDescription)
+		c.Add("description", fault.DetailOutOfRange, "must have at most %d characters", MaxDescription)
 	}
 }
 
-func (c *checks) website(text *string) {
+func (c *Checks) website(text *string) {
 	if text == nil {
 		return
 	}
 	if _, problem := parseURL(text); problem != "" {
-		c.add("website", fault.DetailFormat, "%s", problem)
+		c.Add("website", fault.DetailFormat, "%s", problem)
 	}
 }
 
 // redirectURI allows what RFC 8252 allows: https, or http to the loopback
 // address of the client's own machine, by number.
-func (c *checks) redirectURI(text *string) {
+func (c *Checks) redirectURI(text *string) {
 	if text == nil {
 		return
 	}
@@ -83,7 +87,7 @@ func (c *checks) redirectURI(text *string) {
 		problem = "must be https (http only for 127.0.0.1 and [::1])"
 	}
 	if problem != "" {
-		c.add("redirectUri", fault.DetailFormat, "%s", problem)
+		c.Add("redirectUri", fault.DetailFormat, "%s", problem)
 	}
 }
 

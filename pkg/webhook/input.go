@@ -87,14 +87,14 @@ func (r Rules) ParseCreate(body []byte) (CreateWebhookEndpointDto, error) {
 		return CreateWebhookEndpointDto{}, err
 	}
 	c := checks{rules: r}
-	c.refuse(dto.URL == nil, "url", fault.DetailRequired, "is required")
+	c.Refuse(dto.URL == nil, "url", fault.DetailRequired, "is required")
 	c.url(dto.URL)
-	c.description(dto.Description)
-	c.refuse(dto.Events == nil, "events", fault.DetailRequired, "is required")
+	c.Description(dto.Description)
+	c.Refuse(dto.Events == nil, "events", fault.DetailRequired, "is required")
 	c.events(dto.Events)
 	c.within("retryCount", dto.RetryCount, 0, MaxRetryCount)
 	c.within("timeoutSeconds", dto.TimeoutSeconds, MinTimeoutSeconds, MaxTimeoutSeconds)
-	return dto, c.err()
+	return dto, c.Err()
 }
 
 // ParseUpdate reads the body of a change.
@@ -105,18 +105,18 @@ func (r Rules) ParseUpdate(body []byte) (EndpointChange, error) {
 	}
 	c, dto := checks{rules: r}, in.EndpointChange
 	const fixed = "is set when the endpoint is created and cannot be changed"
-	c.refuse(in.RetryCount.Given, "retryCount", fault.DetailNotAllowed, fixed)
-	c.refuse(in.TimeoutSeconds.Given, "timeoutSeconds", fault.DetailNotAllowed, fixed)
+	c.Refuse(in.RetryCount.Given, "retryCount", fault.DetailNotAllowed, fixed)
+	c.Refuse(in.TimeoutSeconds.Given, "timeoutSeconds", fault.DetailNotAllowed, fixed)
 	const kept = "cannot be cleared: leave it out to keep it"
-	c.refuse(dto.URL.Null, "url", fault.DetailNotAllowed, kept)
-	c.refuse(dto.Events.Null, "events", fault.DetailNotAllowed, kept)
-	c.refuse(dto.Status.Null, "status", fault.DetailNotAllowed, kept)
+	c.Refuse(dto.URL.Null, "url", fault.DetailNotAllowed, kept)
+	c.Refuse(dto.Events.Null, "events", fault.DetailNotAllowed, kept)
+	c.Refuse(dto.Status.Null, "status", fault.DetailNotAllowed, kept)
 	c.url(dto.URL.Pointer())
-	c.description(dto.Description.Pointer())
+	c.Description(dto.Description.Pointer())
 	c.events(dto.Events.Pointer())
 	status := dto.Status.Pointer()
-	c.refuse(status != nil && !slices.Contains(Status.Values(""), string(*status)), "status", fault.DetailFormat, "must be ACTIVE or PAUSED")
-	return dto, c.err()
+	c.Refuse(status != nil && !slices.Contains(Status.Values(""), string(*status)), "status", fault.DetailFormat, "must be ACTIVE or PAUSED")
+	return dto, c.Err()
 }
 
 // NewEndpoint makes an endpoint of the application. seal encrypts the
@@ -173,33 +173,10 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 	return &next, nil
 }
 
-// checks collects the faults of a body. Texts are trimmed in place, and a
-// field that is nil is not checked.
+// checks collects the faults of a body.
 type checks struct {
-	rules   Rules
-	details fault.Details
-}
-
-func (c *checks) add(field, code, format string, args ...any) {
-	c.details.Add(fault.InBody, field, code, format, args...)
-}
-
-func (c *checks) refuse(when bool, field, code, message string) {
-	if when {
-		c.add(field, code, "%s", message)
-	}
-}
-
-func (c *checks) err() error { return c.details.Err() }
-
-func (c *checks) description(text *string) {
-	if text == nil {
-		return
-	}
-	*text = strings.TrimSpace(*text)
-	if utf8.RuneCountInString(*text) > account.MaxDescription {
-		c.add("description", fault.DetailOutOfRange, "must have at most %d characters", account.MaxDescription)
-	}
+	account.Checks
+	rules Rules
 }
 
 func (c *checks) url(text *string) {
@@ -210,16 +187,16 @@ func (c *checks) url(text *string) {
 	u, err := url.Parse(*text)
 	switch {
 	case utf8.RuneCountInString(*text) > account.MaxURL:
-		c.add("url", fault.DetailOutOfRange, "must have at most %d characters", account.MaxURL)
+		c.Add("url", fault.DetailOutOfRange, "must have at most %d characters", account.MaxURL)
 	case err != nil || u.Hostname() == "" || u.Opaque != "" || !account.ValidPort(u) || strings.ContainsAny(*text, " \t\r\n"):
-		c.add("url", fault.DetailFormat, "must be an absolute URL such as https://example.com/path")
+		c.Add("url", fault.DetailFormat, "must be an absolute URL such as https://example.com/path")
 	case u.Scheme != "https" && (u.Scheme != "http" || !c.rules.AllowPrivateTargets):
-		c.add("url", fault.DetailFormat, "must start with https://")
+		c.Add("url", fault.DetailFormat, "must start with https://")
 	case u.User != nil:
-		c.add("url", fault.DetailFormat, "must not hold a user name or password: deliveries are signed")
+		c.Add("url", fault.DetailFormat, "must not hold a user name or password: deliveries are signed")
 	default:
 		if reason := c.rules.refusal(u); reason != "" {
-			c.add("url", fault.DetailNotAllowed, "must be one that deliveries can reach: %s", reason)
+			c.Add("url", fault.DetailNotAllowed, "must be one that deliveries can reach: %s", reason)
 		}
 	}
 }
@@ -230,22 +207,22 @@ func (c *checks) events(given *[]string) {
 	}
 	types := *given
 	if len(types) < 1 || len(types) > MaxSubscriptions {
-		c.add("events", fault.DetailOutOfRange, "must have 1 to %d entries", MaxSubscriptions)
+		c.Add("events", fault.DetailOutOfRange, "must have 1 to %d entries", MaxSubscriptions)
 		return
 	}
 	for i, t := range types {
 		field := fmt.Sprintf("events[%d]", i)
 		switch {
 		case slices.Contains(types[:i], t):
-			c.add(field, fault.DetailDuplicate, "must be given once")
+			c.Add(field, fault.DetailDuplicate, "must be given once")
 		case !commerce.ValidSubscription(t):
-			c.add(field, fault.DetailUnknown, "must be a type of the catalogue (GET /developers/webhooks/event-types), <resource>.* or *")
+			c.Add(field, fault.DetailUnknown, "must be a type of the catalogue (GET /developers/webhooks/event-types), <resource>.* or *")
 		}
 	}
 }
 
 func (c *checks) within(field string, n *int, low, high int) {
 	if n != nil && (*n < low || *n > high) {
-		c.add(field, fault.DetailOutOfRange, "must be between %d and %d", low, high)
+		c.Add(field, fault.DetailOutOfRange, "must be between %d and %d", low, high)
 	}
 }
