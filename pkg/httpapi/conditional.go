@@ -21,28 +21,28 @@ func ETagOf(body []byte) string {
 // CheckIfMatch answers 412 unless the request has no If-Match or one of its
 // tags is current. A weak tag never matches.
 func (r *Request) CheckIfMatch(current string) error {
-	return r.checkIfMatch(func(tag string) bool { return tag == current })
+	return r.checkIfMatch(current, func(tag string) string { return tag })
 }
 
 // CheckIfMatchPrefix is CheckIfMatch for tags of two parts, "a.b". Only the
 // first part is compared.
 func (r *Request) CheckIfMatchPrefix(current string) error {
-	head, _, _ := strings.Cut(current, ".")
-	return r.checkIfMatch(func(tag string) bool {
+	return r.checkIfMatch(current, func(tag string) string {
 		first, _, _ := strings.Cut(tag, ".")
-		return strings.TrimSuffix(first, `"`) == strings.TrimSuffix(head, `"`)
+		return strings.TrimSuffix(first, `"`)
 	})
 }
 
-func (r *Request) checkIfMatch(matches func(tag string) bool) error {
+// checkIfMatch compares what compared makes of the tags.
+func (r *Request) checkIfMatch(current string, compared func(tag string) string) error {
 	values := r.Header.Values("If-Match")
-	if len(values) == 0 {
-		return nil
-	}
 	for _, tag := range entityTags(values) {
-		if tag == "*" || !strings.HasPrefix(tag, "W/") && matches(plainTag(tag)) {
+		if tag == "*" || !strings.HasPrefix(tag, "W/") && compared(plainTag(tag)) == compared(current) {
 			return nil
 		}
+	}
+	if len(values) == 0 {
+		return nil
 	}
 	return fault.New(fault.PreconditionFailed, "precondition_failed",
 		"the resource has changed: read it again and send its new ETag in If-Match")
@@ -59,8 +59,8 @@ func noneMatch(values []string, current string) bool {
 }
 
 func plainTag(tag string) string {
-	if strings.HasSuffix(tag, gzipSuffix+`"`) {
-		return strings.TrimSuffix(tag, gzipSuffix+`"`) + `"`
+	if plain, ok := strings.CutSuffix(tag, gzipSuffix+`"`); ok {
+		return plain + `"`
 	}
 	return tag
 }
@@ -69,11 +69,9 @@ func gzipTag(tag string) string { return strings.TrimSuffix(tag, `"`) + gzipSuff
 
 func entityTags(values []string) []string {
 	var tags []string
-	for _, v := range values {
-		for tag := range strings.SplitSeq(v, ",") {
-			if tag = strings.TrimSpace(tag); tag != "" {
-				tags = append(tags, tag)
-			}
+	for tag := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
 		}
 	}
 	return tags

@@ -17,7 +17,7 @@ func (a *area) deletions() httpapi.Operation {
 	l := commerce.DeletionList()
 	return httpapi.Operation{
 		ID: "listDeletions", Method: http.MethodGet, Path: "/api/deletions", Tag: "Deletions", Access: httpapi.Reader,
-		Status: http.StatusOK, Result: httpapi.Page[commerce.Deletion]{}, List: l,
+		Result: httpapi.Page[commerce.Deletion]{}, List: l,
 		Summary: "List deleted records",
 		Description: "Deletions of the last 90 days, of the kinds that the credential may read and of every site. " +
 			"A record that was put again is not in the list.",

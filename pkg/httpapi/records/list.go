@@ -40,7 +40,7 @@ const (
 func (a *area) list(kind commerce.Kind) httpapi.Operation {
 	return httpapi.Operation{
 		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
-		Summary: "List " + kind.Plural(), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: kind.Page(),
+		Summary: "List " + kind.Plural(), Access: httpapi.Reader, Scope: scopeOf(kind), Result: kind.Page(),
 		Description: "A change is in the list about two seconds after it was stored.",
 		Params:      []httpapi.Param{httpapi.SiteHeader()}, List: commerce.ListOf(kind),
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {

@@ -23,7 +23,7 @@ type Me struct {
 // me is the operation that describes the caller's credential.
 func me() httpapi.Operation {
 	return httpapi.Operation{
-		ID: "getMe", Method: http.MethodGet, Path: "/api/me", Tag: "About", Access: httpapi.Reader, Status: http.StatusOK,
+		ID: "getMe", Method: http.MethodGet, Path: "/api/me", Tag: "About", Access: httpapi.Reader,
 		Summary: "Read what the credential stands for", Result: Me{},
 		Description: "siteIds is null for a credential that is not limited to sites. rateLimit is requests per 60 seconds.",
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {

@@ -29,25 +29,23 @@ func scopeOf(kind commerce.Kind) auth.Scope { return auth.Scope(kind.Plural() + 
 
 // item is the operation that reads one record of a kind.
 func (a *area) item(kind commerce.Kind) httpapi.Operation {
+	found := httpapi.Found[commerce.Stored](string(kind))
 	return httpapi.Operation{
-		ID: "get" + title(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural() + "/{id}", Tag: tagOf(kind),
-		Summary: "Read one " + string(kind), Access: httpapi.Reader, Scope: scopeOf(kind), Status: http.StatusOK, Result: commerce.New(kind),
+		ID: "get" + capital(string(kind)), Method: http.MethodGet, Path: "/api/" + kind.Plural() + "/{id}", Tag: tagOf(kind),
+		Summary: "Read one " + string(kind), Access: httpapi.Reader, Scope: scopeOf(kind), Result: commerce.New(kind),
 		Description: "Answers 404 for a record that is absent, deleted, another organization's, or of a site that the credential does not cover.",
 		Params:      []httpapi.Param{httpapi.SiteHeader(), httpapi.SiteQuery()},
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
-			stored, err := a.store.Record(r.Context(), r.Organization(), kind, r.PathID("id"))
+			stored, err := found(a.store.Record(r.Context(), r.Organization(), kind, r.PathID("id")))
 			if err != nil {
 				return nil, err
-			}
-			if stored == nil {
-				return nil, fault.Missing(string(kind))
 			}
 			visible, err := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}.Shows(stored)
+			if err == nil && !visible {
+				err = fault.Missing(string(kind))
+			}
 			if err != nil {
 				return nil, err
-			}
-			if !visible {
-				return nil, fault.Missing(string(kind))
 			}
 			shape := commerce.AppendShape(make([]byte, 0, len(stored.Doc)+1), kind, stored.Doc, value.TimeOf(a.clock()))
 			return &httpapi.Response{Raw: shape}, nil
@@ -87,8 +85,6 @@ func Operations(store Store, views Views, cfg Config) []httpapi.Operation {
 	}
 	return operations
 }
-
-func title(kind commerce.Kind) string { return capital(string(kind)) }
 
 func tagOf(kind commerce.Kind) string { return capital(kind.Plural()) }
 

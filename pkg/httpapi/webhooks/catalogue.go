@@ -26,11 +26,7 @@ type WebhookEventType struct {
 	Example     commerce.WebhookPayload `json:"example"`
 }
 
-// catalogue makes the entries once, in the order of their names.
-type catalogue func() ([]WebhookEventType, error)
-
-func newCatalogue() catalogue { return sync.OnceValues(makeCatalogue) }
-
+// makeCatalogue makes the entries, in the order of their names.
 func makeCatalogue() ([]WebhookEventType, error) {
 	types := commerce.EventTypes(webhook.Sample())
 	entries := make([]WebhookEventType, len(types))
@@ -56,7 +52,7 @@ func example(eventType string) commerce.WebhookPayload {
 }
 
 func catalogueOperation() httpapi.Operation {
-	entries := newCatalogue()
+	entries := sync.OnceValues(makeCatalogue)
 	return httpapi.Operation{
 		ID: "listWebhookEventTypes", Method: http.MethodGet, Path: cataloguePath,
 		Summary:     "List the types of events",
@@ -67,17 +63,11 @@ func catalogueOperation() httpapi.Operation {
 			if err != nil {
 				return nil, err
 			}
-			return catalogueOf(r, all)
+			page, first := slices.Clone(all), min(r.List.Offset(), len(all))
+			if r.List.Desc {
+				slices.Reverse(page)
+			}
+			return httpapi.AnswerPage(r, page[first:min(first+r.List.Limit, len(all))], len(all), nil)
 		},
 	}
-}
-
-// catalogueOf answers a page of the catalogue, whose entries are in the order of their names.
-func catalogueOf(r *httpapi.Request, all []WebhookEventType) (*httpapi.Response, error) {
-	first := min(r.List.Offset(), len(all))
-	page := slices.Clone(all)
-	if r.List.Desc {
-		slices.Reverse(page)
-	}
-	return httpapi.AnswerPage(r, page[first:min(first+r.List.Limit, len(all))], len(all), nil)
 }

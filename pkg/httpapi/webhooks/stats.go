@@ -100,31 +100,19 @@ func parseSpan(query url.Values, now value.Time) (span, error) {
 		}
 	}
 	instant(toParam, &s.to)
-	s.from = s.defaultFrom(now)
-	instant(fromParam, &s.from)
-	if len(details) == 0 {
-		s.check(query, now, refuse)
-	}
-	return s, details.Err()
-}
-
-// oldestStats is the start of the time for which statistics are kept: a whole
-// day, so that a client that asks for the last 31 days gets them however long
-// its request took.
-func oldestStats(now value.Time) value.Time {
-	return webhook.StatsDay.Start(now.Add(-webhook.MaxStatsSpan))
-}
-
-func (s *span) defaultFrom(now value.Time) value.Time {
 	shown := hoursShown
 	if s.interval == webhook.StatsDay {
 		shown = daysShown
 	}
-	return max(s.to.Add(-shown), oldestStats(now))
-}
-
-func (s *span) check(query url.Values, now value.Time, refuse func(name, code, format string, args ...any)) {
-	oldest, fromGiven, toGiven := oldestStats(now), query.Has(fromParam), query.Has(toParam)
+	// Statistics are kept from the start of a whole day, so that a client that asks
+	// for the last 31 days gets them however long its request took.
+	oldest := webhook.StatsDay.Start(now.Add(-webhook.MaxStatsSpan))
+	s.from = max(s.to.Add(-shown), oldest)
+	instant(fromParam, &s.from)
+	if len(details) > 0 {
+		return s, details.Err()
+	}
+	fromGiven, toGiven := query.Has(fromParam), query.Has(toParam)
 	switch {
 	case s.from < oldest:
 		refuse(fromParam, fault.DetailOutOfRange, "must not be before %s: older statistics are not kept", oldest)
@@ -137,4 +125,5 @@ func (s *span) check(query url.Values, now value.Time, refuse func(name, code, f
 	case toGiven && s.to > s.from.Add(webhook.MaxStatsSpan):
 		refuse(fromParam, fault.DetailOutOfRange, "must be at most %d days before to", maxStatsDays)
 	}
+	return s, details.Err()
 }

@@ -113,7 +113,7 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 	a := &area{store: store, cfg: cfg}
 	operations := append(a.endpointOperations(), a.actionOperations()...)
 	operations = append(operations, a.eventOperations()...)
-	operations = append(operations, a.rotateOperation(), a.statsOperation(), catalogueOperation())
+	operations = append(operations, a.statsOperation(), catalogueOperation())
 	for i := range operations {
 		op := &operations[i]
 		op.Tag, op.Access = tag, httpapi.Developer
