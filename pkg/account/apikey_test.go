@@ -45,10 +45,12 @@ func TestAKeysCreationChecksItsFields(t *testing.T) {
 		{`{"name":"x","expiresAt":1}`, "expiresAt wrong_type"},
 		{`{"name":"x","rateLimit":1}`, "rateLimit unknown"},
 	} {
-		_, err := ParseCreateKey([]byte(tc.body), now)
-		if got := problems(t, err); got != tc.want {
-			t.Errorf("%.200s: got %s, want %s", tc.body, got, tc.want)
-		}
+		t.Run(tc.body, func(t *testing.T) {
+			_, err := ParseCreateKey([]byte(tc.body), now)
+			if got := problems(t, err); got != tc.want {
+				t.Errorf("%.200s: got %s, want %s", tc.body, got, tc.want)
+			}
+		})
 	}
 }
 
@@ -109,9 +111,11 @@ func TestAKeysStatusFollowsItsTimes(t *testing.T) {
 		at   value.Time
 		want KeyStatus
 	}{{now, KeyActive}, {expires - 1, KeyActive}, {expires, KeyExpired}} {
-		if got := key.At(tc.at).Status; got != tc.want {
-			t.Errorf("at %v: got %s, want %s", tc.at, got, tc.want)
-		}
+		t.Run(fmt.Sprint(tc.at), func(t *testing.T) {
+			if got := key.At(tc.at).Status; got != tc.want {
+				t.Errorf("at %v: got %s, want %s", tc.at, got, tc.want)
+			}
+		})
 	}
 	if !key.Revoke(now) || key.UpdatedAt != now+1 || key.At(expires).Status != KeyRevoked {
 		t.Errorf("revoked: got %+v", key.APIKey)

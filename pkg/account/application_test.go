@@ -173,22 +173,24 @@ func TestAChangeAppliesWhatIsGiven(t *testing.T) {
 			a.Website, a.RedirectURI = nil, ptr("https://example.com/cb")
 		}, true},
 	} {
-		got := newTestApplication(t)
-		want := got
-		change, err := ParseUpdateApplication([]byte(tc.body))
-		if err != nil {
-			t.Fatalf("%s: %v", tc.body, err)
-		}
-		// The clock stands still: updatedAt must rise all the same.
-		if changed := got.Update(change, now); changed != tc.changed {
-			t.Errorf("%s: changed %v, want %v", tc.body, changed, tc.changed)
-		}
-		if tc.change(&want); tc.changed {
-			want.UpdatedAt++
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.body, diff)
-		}
+		t.Run(tc.body, func(t *testing.T) {
+			got := newTestApplication(t)
+			want := got
+			change, err := ParseUpdateApplication([]byte(tc.body))
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			// The clock stands still: updatedAt must rise all the same.
+			if changed := got.Update(change, now); changed != tc.changed {
+				t.Errorf("changed %v, want %v", changed, tc.changed)
+			}
+			if tc.change(&want); tc.changed {
+				want.UpdatedAt++
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.body, diff)
+			}
+		})
 	}
 }
 
@@ -232,9 +234,11 @@ func TestTheDocumentedChangeHasTheFieldsThatAreRead(t *testing.T) {
 		"name": change.Name.Given, "description": change.Description.Given,
 		"website": change.Website.Given, "redirectUri": change.RedirectURI.Given,
 	} {
-		if _, documented := fields[name]; !documented || !given {
-			t.Errorf("field %s: documented %v, read %v", name, documented, given)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, documented := fields[name]; !documented || !given {
+				t.Errorf("field %s: documented %v, read %v", name, documented, given)
+			}
+		})
 	}
 	if len(fields) != 4 {
 		t.Errorf("documented fields: got %v, want four", fields)

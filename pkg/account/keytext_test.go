@@ -28,9 +28,11 @@ var vectors = []string{
 
 func TestOnlyTheOneFormOfAKeyIsAccepted(t *testing.T) {
 	for _, key := range vectors {
-		if _, err := ParseKeyText(key); err != nil {
-			t.Errorf("%s: refused; its checksum should be %s", key, checksum(key[:keyBody]))
-		}
+		t.Run(key, func(t *testing.T) {
+			if _, err := ParseKeyText(key); err != nil {
+				t.Errorf("refused; its checksum should be %s", checksum(key[:keyBody]))
+			}
+		})
 	}
 	key := vectors[1]
 	for what, text := range map[string]string{
@@ -47,9 +49,11 @@ func TestOnlyTheOneFormOfAKeyIsAccepted(t *testing.T) {
 		"swapped digits":         key[:20] + key[21:22] + key[20:21] + key[22:],
 		"checksum in lower case": key[:49] + strings.ToLower(key[49:]),
 	} {
-		if _, err := ParseKeyText(text); err == nil {
-			t.Errorf("%s: %q was accepted", what, text)
-		}
+		t.Run(what, func(t *testing.T) {
+			if _, err := ParseKeyText(text); err == nil {
+				t.Errorf("%q was accepted", text)
+			}
+		})
 	}
 }
 

@@ -132,19 +132,21 @@ func TestWhichHeadersCount(t *testing.T) {
 		{"two tokens in one", map[string][]string{"Authorization": {bearer + ", " + bearer}}, "unauthenticated: the Authorization header must be", "unauthenticated: the Authorization header must be"},
 		{"a token that is a key", map[string][]string{"Authorization": {"Bearer " + key}}, "unauthenticated: the bearer token is not a JWT", "unauthenticated: the bearer token is not a JWT"},
 	} {
-		for _, area := range []struct {
-			read bool
-			want string
-		}{{false, tc.developer}, {true, tc.read}} {
-			p, denial, err := b.Authorize(t.Context(), Request{Headers: tc.headers, Read: area.read})
-			got := outcomeOf(t, denial, err)
-			if got == "ok" {
-				got = string(p.Kind)
+		t.Run(tc.name, func(t *testing.T) {
+			for _, area := range []struct {
+				read bool
+				want string
+			}{{false, tc.developer}, {true, tc.read}} {
+				p, denial, err := b.Authorize(t.Context(), Request{Headers: tc.headers, Read: area.read})
+				got := outcomeOf(t, denial, err)
+				if got == "ok" {
+					got = string(p.Kind)
+				}
+				if !strings.HasPrefix(got, area.want) {
+					t.Errorf("%s (read %v): got %s, want %s", tc.name, area.read, got, area.want)
+				}
 			}
-			if !strings.HasPrefix(got, area.want) {
-				t.Errorf("%s (read %v): got %s, want %s", tc.name, area.read, got, area.want)
-			}
-		}
+		})
 	}
 }
 
@@ -196,20 +198,24 @@ func TestAKeyIsRefusedForWhatItIs(t *testing.T) {
 		}, "unauthenticated: the API key is not known"},
 		{"the table out of reach", func(b *harness) { b.shelf.err = errors.New("no answer") }, "error"},
 	} {
-		b := newHarness(t, account.CreateApiKeyDto{ExpiresAt: &expires})
-		tc.change(b)
-		if got := b.withKey(t, b.key.Key); !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			b := newHarness(t, account.CreateApiKeyDto{ExpiresAt: &expires})
+			tc.change(b)
+			if got := b.withKey(t, b.key.Key); !strings.HasPrefix(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
 	}
 }
 
 func TestAKeyWithABadChecksumIsNotLookedUp(t *testing.T) {
 	b := newHarness(t, account.CreateApiKeyDto{})
 	for _, key := range []string{"x", "cis_live_", b.key.Key[:54], b.key.Key + "x", b.key.Key[:30] + "-" + b.key.Key[31:], strings.ToUpper(b.key.Key)} {
-		if got := b.withKey(t, key); !strings.HasPrefix(got, "unauthenticated: the API key is not well formed") {
-			t.Errorf("%q: got %s", key, got)
-		}
+		t.Run(key, func(t *testing.T) {
+			if got := b.withKey(t, key); !strings.HasPrefix(got, "unauthenticated: the API key is not well formed") {
+				t.Errorf("%q: got %s", key, got)
+			}
+		})
 	}
 	if b.shelf.lookups != 0 {
 		t.Errorf("look-ups: got %d, want none", b.shelf.lookups)
@@ -228,21 +234,23 @@ func TestRevocationAndSuspensionActWithinFiveSeconds(t *testing.T) {
 		},
 		"deletion": func(b *harness) { delete(b.shelf.apps, b.app.ID) },
 	} {
-		b := newHarness(t, account.CreateApiKeyDto{})
-		for range 10 {
-			if got := b.withKey(t, b.key.Key); got != "ok" {
-				t.Fatalf("%s: before: got %s", name, got)
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t, account.CreateApiKeyDto{})
+			for range 10 {
+				if got := b.withKey(t, b.key.Key); got != "ok" {
+					t.Fatalf("before: got %s", got)
+				}
+				b.forward(300 * time.Millisecond)
 			}
-			b.forward(300 * time.Millisecond)
-		}
-		if b.shelf.lookups != 1 {
-			t.Errorf("%s: look-ups in 3 s: got %d, want 1", name, b.shelf.lookups)
-		}
-		b.shelf.change(func() { change(b) })
-		b.forward(5*time.Second - 10*time.Millisecond)
-		if got := b.withKey(t, b.key.Key); got == "ok" {
-			t.Errorf("%s: the key is still accepted after 5 s", name)
-		}
+			if b.shelf.lookups != 1 {
+				t.Errorf("look-ups in 3 s: got %d, want 1", b.shelf.lookups)
+			}
+			b.shelf.change(func() { change(b) })
+			b.forward(5*time.Second - 10*time.Millisecond)
+			if got := b.withKey(t, b.key.Key); got == "ok" {
+				t.Error("the key is still accepted after 5 s")
+			}
+		})
 	}
 }
 

@@ -58,14 +58,16 @@ func TestADamagedContextHasNoPrincipal(t *testing.T) {
 		"a limit that is text":  func(c map[string]any) { c[contextRateLimit] = "many" },
 		"an expiry that is not": func(c map[string]any) { c[contextExpires] = true },
 	} {
-		context := map[string]any{}
-		for key, text := range good.Context() {
-			context[key] = text
-		}
-		change(context)
-		if p, err := PrincipalFromContext(context); !errors.Is(err, ErrNoPrincipal) {
-			t.Errorf("%s: got %+v, %v, want ErrNoPrincipal", name, p, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			context := map[string]any{}
+			for key, text := range good.Context() {
+				context[key] = text
+			}
+			change(context)
+			if p, err := PrincipalFromContext(context); !errors.Is(err, ErrNoPrincipal) {
+				t.Errorf("got %+v, %v, want ErrNoPrincipal", p, err)
+			}
+		})
 	}
 }
 

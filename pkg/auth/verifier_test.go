@@ -248,9 +248,11 @@ func TestClaimsAreChecked(t *testing.T) {
 		{"a site that is no UUID", claims{"siteIds": []string{"berlin"}}, "unauthenticated: the claim siteIds"},
 		{"sites as a number", claims{"siteIds": 5}, "unauthenticated: the claim siteIds"},
 	} {
-		if got := outcome(t, v, hs256(t, tc.changes)); !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			if got := outcome(t, v, hs256(t, tc.changes)); !strings.HasPrefix(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
 	}
 }
 
@@ -333,9 +335,11 @@ func TestDamagedTokensAreDenied(t *testing.T) {
 		"padding":               parts[0] + "=." + parts[1] + "." + parts[2],
 		"too long":              hs256(t, claims{"x": strings.Repeat("x", 20_000)}),
 	} {
-		if got := outcome(t, v, token); !strings.HasPrefix(got, "unauthenticated: ") {
-			t.Errorf("%s: got %s, want unauthenticated", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := outcome(t, v, token); !strings.HasPrefix(got, "unauthenticated: ") {
+				t.Errorf("got %s, want unauthenticated", got)
+			}
+		})
 	}
 }
 
@@ -368,16 +372,18 @@ func TestEveryAlgorithmMeetsItsOwnKeysOnly(t *testing.T) {
 		{"PS256", sign(t, jwt.SigningMethodPS256, "r", s.rsa, with(nil)), false, false, false},
 		{"RS256 by another key", sign(t, jwt.SigningMethodRS256, "r", s.weakRSA, with(nil)), false, false, false},
 	} {
-		for _, v := range []struct {
-			name     string
-			verifier *Verifier
-			accepted bool
-		}{{"both", both, tc.both}, {"JWKS only", jwksOnly, tc.jwks}, {"secret only", secretOnly, tc.secrets}} {
-			got := outcome(t, v.verifier, tc.token)
-			if accepted := got == "ok"; accepted != v.accepted || !accepted && !strings.HasPrefix(got, CodeUnauthenticated) {
-				t.Errorf("%s under %s: got %s, want accepted %v", tc.name, v.name, got, v.accepted)
+		t.Run(tc.name, func(t *testing.T) {
+			for _, v := range []struct {
+				name     string
+				verifier *Verifier
+				accepted bool
+			}{{"both", both, tc.both}, {"JWKS only", jwksOnly, tc.jwks}, {"secret only", secretOnly, tc.secrets}} {
+				got := outcome(t, v.verifier, tc.token)
+				if accepted := got == "ok"; accepted != v.accepted || !accepted && !strings.HasPrefix(got, CodeUnauthenticated) {
+					t.Errorf("%s under %s: got %s, want accepted %v", tc.name, v.name, got, v.accepted)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -391,11 +397,13 @@ func TestAVerifierRefusesAConfigurationThatIsNotSafe(t *testing.T) {
 		"a claim with quotes": func(c *VerifierConfig) { c.OrganizationClaim = `org"` },
 		"an unknown role":     func(c *VerifierConfig) { c.DefaultRole = "ROOT" },
 	} {
-		cfg := good
-		change(&cfg)
-		if _, err := NewVerifier(cfg); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			cfg := good
+			change(&cfg)
+			if _, err := NewVerifier(cfg); err == nil {
+				t.Error("accepted")
+			}
+		})
 	}
 	if _, err := NewVerifier(good); err != nil {
 		t.Errorf("a good one: %v", err)
@@ -430,13 +438,15 @@ func TestRolesAndScopeDecideTheScopes(t *testing.T) {
 		{"an owner keeps it with developers:write", claims{"roles": []string{"OWNER"}, "scope": "developers:write"}, "developers:admin developers:write"},
 		{"and loses it without", claims{"roles": []string{"OWNER"}, "scope": "developers:read"}, "developers:read"},
 	} {
-		p, denial, err := v.Verify(t.Context(), hs256(t, tc.changes))
-		if denial != nil || err != nil {
-			t.Fatalf("%s: %v, %v", tc.name, denial, err)
-		}
-		if got := p.Scopes.String(); got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			p, denial, err := v.Verify(t.Context(), hs256(t, tc.changes))
+			if denial != nil || err != nil {
+				t.Fatalf("%v, %v", denial, err)
+			}
+			if got := p.Scopes.String(); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
 	}
 	for _, claim := range []string{"roles", "scope"} {
 		c := with(nil)
@@ -591,10 +601,12 @@ func TestAKeySetKeepsWhatItUnderstands(t *testing.T) {
 		{"a key id that is a number", `{"kid":5,"kty":"EC"}`, 1},
 		{"no object", `"x"`, 1},
 	} {
-		keys, err := parseKeySet([]byte(`{"keys":[` + tc.key + `,` + marshal(ecJWK("beside", s.ecdsa)) + `]}`))
-		if err != nil || len(keys) != tc.want {
-			t.Errorf("%s: got %d keys, %v, want %d", tc.name, len(keys), err, tc.want)
-		}
+		t.Run(tc.name, func(t *testing.T) {
+			keys, err := parseKeySet([]byte(`{"keys":[` + tc.key + `,` + marshal(ecJWK("beside", s.ecdsa)) + `]}`))
+			if err != nil || len(keys) != tc.want {
+				t.Errorf("got %d keys, %v, want %d", len(keys), err, tc.want)
+			}
+		})
 	}
 }
 

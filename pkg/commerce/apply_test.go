@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -293,14 +294,16 @@ func TestAbsentFieldsTakeTheirDefaults(t *testing.T) {
 				`"notes":null,"metadata":{},` + times,
 		},
 	} {
-		got := store(t, nil, put(tt.kind, tt.record), testNow)
-		if diff := cmp.Diff(tt.want, string(got.Doc)); diff != "" {
-			t.Errorf("%s %s:\n%s", tt.kind, tt.record, diff)
-		}
-		nulled := nullAll(t, tt.kind, tt.record)
-		if got := store(t, nil, put(tt.kind, nulled), testNow); string(got.Doc) != tt.want {
-			t.Errorf("%s with null for what is absent:\n%s", tt.kind, cmp.Diff(tt.want, string(got.Doc)))
-		}
+		t.Run(fmt.Sprint(tt.kind), func(t *testing.T) {
+			got := store(t, nil, put(tt.kind, tt.record), testNow)
+			if diff := cmp.Diff(tt.want, string(got.Doc)); diff != "" {
+				t.Errorf("%s %s:\n%s", tt.kind, tt.record, diff)
+			}
+			nulled := nullAll(t, tt.kind, tt.record)
+			if got := store(t, nil, put(tt.kind, nulled), testNow); string(got.Doc) != tt.want {
+				t.Errorf("%s with null for what is absent:\n%s", tt.kind, cmp.Diff(tt.want, string(got.Doc)))
+			}
+		})
 	}
 }
 
@@ -492,15 +495,17 @@ func TestABadRecordIsRefusedByField(t *testing.T) {
 		},
 		{KindInvoice, `{` + id + `,"currency":"EUR","taxLines":[{"taxRate":-1}]}`, "record.taxLines[0].taxRate", "between"},
 	} {
-		next, err := Apply(nil, put(tt.kind, tt.record), testNow)
-		f, ok := fault.As(err)
-		if !ok || next != nil || len(f.Details) == 0 {
-			t.Errorf("%s %.120s: %+v, %v; want a refusal of %s", tt.kind, tt.record, next, err, tt.field)
-			continue
-		}
-		if f.Details[0].Field != tt.field || !strings.Contains(f.Message, tt.contains) {
-			t.Errorf("%s %.120s:\n got %s: %s\nwant %s: …%s…", tt.kind, tt.record, f.Details[0].Field, f.Message, tt.field, tt.contains)
-		}
+		t.Run(fmt.Sprintf("%v_%v", tt.kind, tt.record), func(t *testing.T) {
+			next, err := Apply(nil, put(tt.kind, tt.record), testNow)
+			f, ok := fault.As(err)
+			if !ok || next != nil || len(f.Details) == 0 {
+				t.Errorf("%s %.120s: %+v, %v; want a refusal of %s", tt.kind, tt.record, next, err, tt.field)
+				return
+			}
+			if f.Details[0].Field != tt.field || !strings.Contains(f.Message, tt.contains) {
+				t.Errorf("%s %.120s:\n got %s: %s\nwant %s: …%s…", tt.kind, tt.record, f.Details[0].Field, f.Message, tt.field, tt.contains)
+			}
+		})
 	}
 }
 
@@ -535,16 +540,18 @@ func TestADeleteReadsOnlyTheIdentifiers(t *testing.T) {
 		`{"id":7}`: "record.id",
 		`{}`:       "record.id",
 	} {
-		c := put(KindProduct, record)
-		c.Op = OpDelete
-		next, err := Apply(nil, c, testNow)
-		got := ""
-		if f, ok := fault.As(err); ok {
-			got = f.Details[0].Field
-		}
-		if got != field || (err == nil) != (next != nil && next.ID == testID) {
-			t.Errorf("%s: %+v, %v; want a refusal of %q", record, next, err, field)
-		}
+		t.Run(record, func(t *testing.T) {
+			c := put(KindProduct, record)
+			c.Op = OpDelete
+			next, err := Apply(nil, c, testNow)
+			got := ""
+			if f, ok := fault.As(err); ok {
+				got = f.Details[0].Field
+			}
+			if got != field || (err == nil) != (next != nil && next.ID == testID) {
+				t.Errorf("%+v, %v; want a refusal of %q", next, err, field)
+			}
+		})
 	}
 }
 

@@ -51,19 +51,25 @@ func TestCountriesAreKnownToUnicode(t *testing.T) {
 
 func TestCodesAreTakenExactlyAsWritten(t *testing.T) {
 	for _, s := range []string{"", " ", "eur", "EU", "EURO", "EUR ", "R U", "A A", "AAA", "ÉUR"} {
-		if checkCurrency(s) == nil {
-			t.Errorf("%q is taken as a currency", s)
-		}
+		t.Run(s, func(t *testing.T) {
+			if checkCurrency(s) == nil {
+				t.Errorf("%q is taken as a currency", s)
+			}
+		})
 	}
 	for _, s := range []string{"", " ", "de", "D", "DEU", "UK", "EU", "D ", " D", "É"} {
-		if new(Country).UnmarshalText([]byte(s)) == nil {
-			t.Errorf("%q is taken as a country", s)
-		}
+		t.Run(s, func(t *testing.T) {
+			if new(Country).UnmarshalText([]byte(s)) == nil {
+				t.Errorf("%q is taken as a country", s)
+			}
+		})
 	}
 	for _, s := range []string{"", "Product", "products", "order "} {
-		if k, err := ParseKind(s); err == nil {
-			t.Errorf("ParseKind(%q) = %q", s, k)
-		}
+		t.Run(s, func(t *testing.T) {
+			if k, err := ParseKind(s); err == nil {
+				t.Errorf("ParseKind(%q) = %q", s, k)
+			}
+		})
 	}
 }
 
@@ -76,8 +82,10 @@ func TestSlugsHoldLettersAndDigits(t *testing.T) {
 		"!!!":              "",
 		"a":                "a",
 	} {
-		if got := orValue(slugOf(name), ""); got != want {
-			t.Errorf("slugOf(%q) = %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := orValue(slugOf(name), ""); got != want {
+				t.Errorf("slugOf(%q) = %q, want %q", name, got, want)
+			}
+		})
 	}
 }

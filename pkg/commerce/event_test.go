@@ -111,22 +111,24 @@ func TestATransitionIsItsEvents(t *testing.T) {
 		{KindInvoice, invoice("PAID"), invoice("VOID"), "invoice.voided"},
 		{KindInvoice, invoice("VOID"), invoice("ISSUED"), ""},
 	} {
-		var old *Stored
-		want := string(tt.kind) + ".created " + tt.want
-		if tt.from != nothing {
-			old = store(t, nil, put(tt.kind, tt.from), testNow)
-			want = string(tt.kind) + ".updated " + tt.want
-		}
-		got := strings.Join(eventTypes(t, old, store(t, old, put(tt.kind, tt.to), testNow)), " ")
-		if got != strings.TrimSpace(want) {
-			t.Errorf("%s\n  to %s\n got %s\nwant %s", tt.from, tt.to, got, want)
-		}
-		if old == nil { // creating again after a delete is creating
-			tombstone := &Stored{Kind: tt.kind, ID: testID, OrganizationID: testOrg, Deleted: true, Revision: testNow - 1}
-			if got := strings.Join(eventTypes(t, tombstone, store(t, tombstone, put(tt.kind, tt.to), testNow)), " "); got != strings.TrimSpace(want) {
-				t.Errorf("after a delete %s: got %s, want %s", tt.to, got, want)
+		t.Run(fmt.Sprintf("%v_%v_%v", tt.kind, tt.from, tt.to), func(t *testing.T) {
+			var old *Stored
+			want := string(tt.kind) + ".created " + tt.want
+			if tt.from != nothing {
+				old = store(t, nil, put(tt.kind, tt.from), testNow)
+				want = string(tt.kind) + ".updated " + tt.want
 			}
-		}
+			got := strings.Join(eventTypes(t, old, store(t, old, put(tt.kind, tt.to), testNow)), " ")
+			if got != strings.TrimSpace(want) {
+				t.Errorf("%s\n  to %s\n got %s\nwant %s", tt.from, tt.to, got, want)
+			}
+			if old == nil { // creating again after a delete is creating
+				tombstone := &Stored{Kind: tt.kind, ID: testID, OrganizationID: testOrg, Deleted: true, Revision: testNow - 1}
+				if got := strings.Join(eventTypes(t, tombstone, store(t, tombstone, put(tt.kind, tt.to), testNow)), " "); got != strings.TrimSpace(want) {
+					t.Errorf("after a delete %s: got %s, want %s", tt.to, got, want)
+				}
+			}
+		})
 	}
 }
 
@@ -332,17 +334,19 @@ func TestAPayloadIsTheSameEveryTime(t *testing.T) {
 func TestABrokenDocumentIsAnErrorOfEvents(t *testing.T) {
 	good := store(t, nil, put(KindCategory, `{"id":"`+testID.String()+`","name":"a"}`), testNow)
 	for _, doc := range []string{``, `{`, `[]`, `{"siteId":"x"}`, `{"id":1} ` + "x"} {
-		bad := &Stored{Kind: KindCategory, ID: testID, Revision: testNow + 1, Doc: jsontext.Value(doc)}
-		if events, err := Events(nil, bad); err == nil {
-			t.Errorf("created %q: %v", doc, events)
-		}
-		if events, err := Events(good, bad); err == nil {
-			t.Errorf("updated to %q: %v", doc, events)
-		}
-		gone := &Stored{Kind: KindCategory, ID: testID, Revision: testNow + 2, Deleted: true}
-		if events, err := Events(bad, gone); err == nil {
-			t.Errorf("deleted %q: %v", doc, events)
-		}
+		t.Run(doc, func(t *testing.T) {
+			bad := &Stored{Kind: KindCategory, ID: testID, Revision: testNow + 1, Doc: jsontext.Value(doc)}
+			if events, err := Events(nil, bad); err == nil {
+				t.Errorf("created %q: %v", doc, events)
+			}
+			if events, err := Events(good, bad); err == nil {
+				t.Errorf("updated to %q: %v", doc, events)
+			}
+			gone := &Stored{Kind: KindCategory, ID: testID, Revision: testNow + 2, Deleted: true}
+			if events, err := Events(bad, gone); err == nil {
+				t.Errorf("deleted %q: %v", doc, events)
+			}
+		})
 	}
 }
 

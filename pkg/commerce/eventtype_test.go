@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,12 +93,14 @@ func TestASubscriptionTakesItsEvents(t *testing.T) {
 		{"", "order.created", false, false},
 		{"**", "order.created", false, false},
 	} {
-		if got := ValidSubscription(tt.subscribed); got != tt.valid {
-			t.Errorf("ValidSubscription(%q) = %v, want %v", tt.subscribed, got, tt.valid)
-		}
-		if got := Matches([]string{"category.deleted", tt.subscribed}, tt.event); tt.valid && got != tt.want {
-			t.Errorf("Matches(%q, %q) = %v, want %v", tt.subscribed, tt.event, got, tt.want)
-		}
+		t.Run(fmt.Sprintf("%v_%v", tt.subscribed, tt.event), func(t *testing.T) {
+			if got := ValidSubscription(tt.subscribed); got != tt.valid {
+				t.Errorf("ValidSubscription(%q) = %v, want %v", tt.subscribed, got, tt.valid)
+			}
+			if got := Matches([]string{"category.deleted", tt.subscribed}, tt.event); tt.valid && got != tt.want {
+				t.Errorf("Matches(%q, %q) = %v, want %v", tt.subscribed, tt.event, got, tt.want)
+			}
+		})
 	}
 	if Matches(nil, "order.created") {
 		t.Error("Matches(nil, order.created) = true, want false")

@@ -537,28 +537,30 @@ func TestEveryFilterOfTheTableIsThere(t *testing.T) {
 			"issuedAt- createdAt- updatedAt- dueAt- total- invoiceNumber",
 		},
 	} {
-		l := ListOf(kind)
-		var names []string
-		for _, p := range l.Params() {
-			names = append(names, p.Name)
-			if p.Description == "" || p.Type == "" {
-				t.Errorf("%s %s is not described: %+v", kind, p.Name, p)
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			l := ListOf(kind)
+			var names []string
+			for _, p := range l.Params() {
+				names = append(names, p.Name)
+				if p.Description == "" || p.Type == "" {
+					t.Errorf("%s %s is not described: %+v", kind, p.Name, p)
+				}
 			}
-		}
-		if got := strings.Join(names, " "); got != all+" "+want[0]+" "+shared {
-			t.Errorf("%s:\n got %s\nwant %s %s %s", kind, got, all, want[0], shared)
-		}
-		var orders []string
-		for _, o := range l.Orders {
-			orders = append(orders, o.Name+map[bool]string{true: "-"}[o.Desc])
-		}
-		if got := strings.Join(orders, " "); got != want[1] {
-			t.Errorf("%s orders: got %s, want %s", kind, got, want[1])
-		}
-		if l.Name != kind.Plural() {
-			t.Errorf("list %s of %s", l.Name, kind.Plural())
-		}
-		checkColumns(t, l)
+			if got := strings.Join(names, " "); got != all+" "+want[0]+" "+shared {
+				t.Errorf("%s:\n got %s\nwant %s %s %s", kind, got, all, want[0], shared)
+			}
+			var orders []string
+			for _, o := range l.Orders {
+				orders = append(orders, o.Name+map[bool]string{true: "-"}[o.Desc])
+			}
+			if got := strings.Join(orders, " "); got != want[1] {
+				t.Errorf("%s orders: got %s, want %s", kind, got, want[1])
+			}
+			if l.Name != kind.Plural() {
+				t.Errorf("list %s of %s", l.Name, kind.Plural())
+			}
+			checkColumns(t, l)
+		})
 	}
 	checkColumns(t, DeletionList())
 }

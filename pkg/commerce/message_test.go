@@ -33,11 +33,13 @@ func TestSitesOfAMessage(t *testing.T) {
 			Given: true, IDs: []value.ID{testOrg, testSite},
 		},
 	} {
-		body := `{"kind":"product","op":"put",` + orgMember + `,"record":{}` + given + `}`
-		changes, refusals := ParseMessage([]byte(body))
-		if len(refusals) > 0 || !cmp.Equal(changes[0].Sites, want) {
-			t.Errorf("%s: %+v, %+v; want %+v", given, changes, refusals, want)
-		}
+		t.Run(given, func(t *testing.T) {
+			body := `{"kind":"product","op":"put",` + orgMember + `,"record":{}` + given + `}`
+			changes, refusals := ParseMessage([]byte(body))
+			if len(refusals) > 0 || !cmp.Equal(changes[0].Sites, want) {
+				t.Errorf("%+v, %+v; want %+v", changes, refusals, want)
+			}
+		})
 	}
 }
 
@@ -52,19 +54,21 @@ func TestAMessageOfManyKeepsTheOrderAndTheGoodOnes(t *testing.T) {
 		{`{}`, "kind", `{` + orgMember + `,"records":[{}]}`},
 	}
 	for _, tt := range bad {
-		body := `{"records":[` + good("1") + `,` + tt.entry + `,` + good("2") + `],` + orgMember + `}`
-		changes, refusals := ParseMessage([]byte(body))
-		if len(changes) != 2 || string(changes[0].Record) != `{"id":"1"}` || string(changes[1].Record) != `{"id":"2"}` {
-			t.Errorf("%s: changes %+v", tt.entry, changes)
-		}
-		if len(refusals) != 1 || refusals[0].Field != tt.field || string(refusals[0].Body) != tt.body {
-			t.Errorf("%s: refusals %+v\nbody %s", tt.entry, refusals, refusals[0].Body)
-			continue
-		}
-		_, again := ParseMessage(refusals[0].Body)
-		if len(again) != 1 || again[0].Reason != refusals[0].Reason {
-			t.Errorf("%s: sent again it is %+v, first %+v", tt.entry, again, refusals[0])
-		}
+		t.Run(tt.entry, func(t *testing.T) {
+			body := `{"records":[` + good("1") + `,` + tt.entry + `,` + good("2") + `],` + orgMember + `}`
+			changes, refusals := ParseMessage([]byte(body))
+			if len(changes) != 2 || string(changes[0].Record) != `{"id":"1"}` || string(changes[1].Record) != `{"id":"2"}` {
+				t.Errorf("changes %+v", changes)
+			}
+			if len(refusals) != 1 || refusals[0].Field != tt.field || string(refusals[0].Body) != tt.body {
+				t.Errorf("refusals %+v\nbody %s", refusals, refusals[0].Body)
+				return
+			}
+			_, again := ParseMessage(refusals[0].Body)
+			if len(again) != 1 || again[0].Reason != refusals[0].Reason {
+				t.Errorf("sent again it is %+v, first %+v", again, refusals[0])
+			}
+		})
 	}
 }
 
@@ -105,15 +109,17 @@ func TestABadMessageIsRefusedWhole(t *testing.T) {
 		{`{"records":[` + entry + `]}`, "validation_failed", "organizationId"},
 		{`{"organizationId":7,"records":[` + entry + `]}`, "validation_failed", "organizationId"},
 	} {
-		changes, refusals := ParseMessage([]byte(tt.body))
-		if changes != nil || len(refusals) != 1 {
-			t.Errorf("%.120s: %+v, %+v; want one refusal", tt.body, changes, refusals)
-			continue
-		}
-		r := refusals[0]
-		if r.Reason != tt.reason || r.Field != tt.field || r.Message == "" || string(r.Body) != tt.body {
-			t.Errorf("%.120s: %+v; want %s of %q", tt.body, r, tt.reason, tt.field)
-		}
+		t.Run(tt.body, func(t *testing.T) {
+			changes, refusals := ParseMessage([]byte(tt.body))
+			if changes != nil || len(refusals) != 1 {
+				t.Errorf("%.120s: %+v, %+v; want one refusal", tt.body, changes, refusals)
+				return
+			}
+			r := refusals[0]
+			if r.Reason != tt.reason || r.Field != tt.field || r.Message == "" || string(r.Body) != tt.body {
+				t.Errorf("%.120s: %+v; want %s of %q", tt.body, r, tt.reason, tt.field)
+			}
+		})
 	}
 }
 

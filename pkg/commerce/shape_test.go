@@ -60,13 +60,15 @@ func TestAnInvoiceIsOverdueByEveryPartOfTheRule(t *testing.T) {
 		{head + `"status":"VOID","total":1,"dueAt":"2026-11-20"}`, false},
 		{head + `"status":"UNCOLLECTIBLE","total":1,"dueAt":"2026-11-20"}`, false},
 	} {
-		s := store(t, nil, put(KindInvoice, tt.record), testNow)
-		if got := bytes.Contains(AppendShape(nil, KindInvoice, s.Doc, testNow), []byte(`"isOverdue":true`)); got != tt.want {
-			t.Errorf("%s: overdue %v, want %v", tt.record, got, tt.want)
-		}
-		if bytes.Contains(s.Doc, []byte(`"isOverdue":true`)) {
-			t.Errorf("stored as overdue: %s", s.Doc)
-		}
+		t.Run(tt.record, func(t *testing.T) {
+			s := store(t, nil, put(KindInvoice, tt.record), testNow)
+			if got := bytes.Contains(AppendShape(nil, KindInvoice, s.Doc, testNow), []byte(`"isOverdue":true`)); got != tt.want {
+				t.Errorf("overdue %v, want %v", got, tt.want)
+			}
+			if bytes.Contains(s.Doc, []byte(`"isOverdue":true`)) {
+				t.Errorf("stored as overdue: %s", s.Doc)
+			}
+		})
 	}
 }
 

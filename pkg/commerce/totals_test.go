@@ -191,14 +191,16 @@ func TestTotalsByExample(t *testing.T) {
 			`"total":-100,"amountPaid":0,"amountDue":0`,
 		},
 	} {
-		next, err := Apply(nil, put(tt.kind, `{`+head+`,`+tt.record+`}`), testNow)
-		if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-			continue
-		}
-		if !strings.Contains(string(next.Doc), tt.want) {
-			t.Errorf("%s: {%s}\n got %s\nwant …%s…", tt.name, tt.record, next.Doc, tt.want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			next, err := Apply(nil, put(tt.kind, `{`+head+`,`+tt.record+`}`), testNow)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			if !strings.Contains(string(next.Doc), tt.want) {
+				t.Errorf("{%s}\n got %s\nwant …%s…", tt.record, next.Doc, tt.want)
+			}
+		})
 	}
 }
 

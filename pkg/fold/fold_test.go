@@ -42,9 +42,11 @@ func TestStringFoldsCaseMarksAndCompatibilityForms(t *testing.T) {
 		{"a\xffb", "a\ufffdb"},
 		{"É\xc3", "e\ufffd"},
 	} {
-		if got := fold.String(row.in); got != row.want {
-			t.Errorf("String(%q) = %q, want %q", row.in, got, row.want)
-		}
+		t.Run(row.in, func(t *testing.T) {
+			if got := fold.String(row.in); got != row.want {
+				t.Errorf("String(%q) = %q, want %q", row.in, got, row.want)
+			}
+		})
 	}
 }
 
@@ -95,9 +97,11 @@ func TestTokensSplitFoldAndDropRepetitions(t *testing.T) {
 		{"a´b", []string{"a b"}},
 		{"Größe\u3000XL", []string{"grosse", "xl"}},
 	} {
-		if got := fold.Tokens(row.in); !slices.Equal(got, row.want) {
-			t.Errorf("Tokens(%q) = %q, want %q", row.in, got, row.want)
-		}
+		t.Run(row.in, func(t *testing.T) {
+			if got := fold.Tokens(row.in); !slices.Equal(got, row.want) {
+				t.Errorf("Tokens(%q) = %q, want %q", row.in, got, row.want)
+			}
+		})
 	}
 }
 

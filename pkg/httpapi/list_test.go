@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -142,14 +143,16 @@ func links(header string) string {
 
 func TestMetaCountsPages(t *testing.T) {
 	for total, want := range map[int]int{0: 0, 1: 1, 20: 1, 21: 2, 40: 2, 41: 3} {
-		var page httpapi.Page[widget]
-		answer := getList(t, serveList(things(), total, nil), "page=7")
-		if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil {
-			t.Fatal(err)
-		}
-		if page.Meta != (httpapi.Meta{Page: 7, Limit: 20, Total: total, TotalPages: want}) {
-			t.Errorf("%d entries: %+v, want %d pages", total, page.Meta, want)
-		}
+		t.Run(fmt.Sprint(total), func(t *testing.T) {
+			var page httpapi.Page[widget]
+			answer := getList(t, serveList(things(), total, nil), "page=7")
+			if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil {
+				t.Fatal(err)
+			}
+			if page.Meta != (httpapi.Meta{Page: 7, Limit: 20, Total: total, TotalPages: want}) {
+				t.Errorf("%d entries: %+v, want %d pages", total, page.Meta, want)
+			}
+		})
 	}
 }
 

@@ -246,18 +246,22 @@ func TestAnswersCarryTheRateLimitAndRequestID(t *testing.T) {
 	for name, want := range map[string]string{
 		"X-Request-Id": "request-1", "X-RateLimit-Limit": "600", "X-RateLimit-Remaining": "599", "X-RateLimit-Reset": reset,
 	} {
-		if got := resp.Header.Get(name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := resp.Header.Get(name); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
 
 func TestALiteralSegmentWinsAndATrailingSlashIsTheSameRoute(t *testing.T) {
 	server := serve(t, nil, allowAll{})
 	for _, path := range []string{"/api/widgets/special", "/api/widgets/special/"} {
-		if resp, body := do(t, server.URL, call{method: "GET", path: path}); resp.StatusCode != 200 || string(body) != `{"name":"special"}` {
-			t.Errorf("GET %s: got %d %s, want the literal route", path, resp.StatusCode, body)
-		}
+		t.Run(path, func(t *testing.T) {
+			if resp, body := do(t, server.URL, call{method: "GET", path: path}); resp.StatusCode != 200 || string(body) != `{"name":"special"}` {
+				t.Errorf("GET %s: got %d %s, want the literal route", path, resp.StatusCode, body)
+			}
+		})
 	}
 }
 
@@ -295,14 +299,16 @@ func TestANotModifiedAnswerHasTheTagOfTheFullOne(t *testing.T) {
 	k := apiKey()
 	server := serve(t, &k, allowAll{})
 	for _, encoding := range []string{"identity", "gzip"} {
-		get := func(tag string) *http.Response {
-			resp, _ := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept-Encoding": encoding, "If-None-Match": tag}})
-			return resp
-		}
-		want := get(`"x"`).Header.Get("ETag")
-		if got := get(want); got.StatusCode != 304 || got.Header.Get("ETag") != want || got.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s: got %d %v, want 304 with the ETag %s and no encoding", encoding, got.StatusCode, got.Header, want)
-		}
+		t.Run(encoding, func(t *testing.T) {
+			get := func(tag string) *http.Response {
+				resp, _ := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept-Encoding": encoding, "If-None-Match": tag}})
+				return resp
+			}
+			want := get(`"x"`).Header.Get("ETag")
+			if got := get(want); got.StatusCode != 304 || got.Header.Get("ETag") != want || got.Header.Get("Content-Encoding") != "" {
+				t.Errorf("got %d %v, want 304 with the ETag %s and no encoding", got.StatusCode, got.Header, want)
+			}
+		})
 	}
 }
 
@@ -339,12 +345,14 @@ func TestIfMatch(t *testing.T) {
 	u := user()
 	server := serve(t, &u, allowAll{})
 	for _, tag := range []string{`"current"`, `"a", "current"`, "*", `"current-gzip"`} {
-		resp, body := do(t, server.URL, call{
-			method: "PATCH", path: "/developers/widgets/" + site.String(), body: `{}`,
-			header: map[string]string{"Content-Type": "application/json", "If-Match": tag},
+		t.Run(tag, func(t *testing.T) {
+			resp, body := do(t, server.URL, call{
+				method: "PATCH", path: "/developers/widgets/" + site.String(), body: `{}`,
+				header: map[string]string{"Content-Type": "application/json", "If-Match": tag},
+			})
+			if resp.StatusCode != 204 {
+				t.Errorf("If-Match %s: got %d %s, want 204", tag, resp.StatusCode, body)
+			}
 		})
-		if resp.StatusCode != 204 {
-			t.Errorf("If-Match %s: got %d %s, want 204", tag, resp.StatusCode, body)
-		}
 	}
 }

@@ -147,18 +147,20 @@ func TestPagesAndOrders(t *testing.T) {
 		{"orderDirection=ASC", 1, 20, "createdAt", false},
 		{"orderBy=name&orderDirection=Desc", 1, 20, "name", true},
 	} {
-		q, err := parse(t, tt.query)
-		if err != nil {
-			t.Errorf("%s: %v", tt.query, err)
-			continue
-		}
-		if q.Page != tt.page || q.Limit != tt.limit || q.Order.Name != tt.order || q.Desc != tt.desc {
-			t.Errorf("%s: page %d, limit %d, by %s desc %v; want %+v", tt.query, q.Page, q.Limit, q.Order.Name, q.Desc, tt)
-		}
-		in := q.Index()
-		if in.Offset != (tt.page-1)*tt.limit || in.Limit != tt.limit || in.OrderBy != schema.Col(tt.order) || in.Desc != tt.desc {
-			t.Errorf("%s: index query %+v", tt.query, in)
-		}
+		t.Run(tt.query, func(t *testing.T) {
+			q, err := parse(t, tt.query)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			if q.Page != tt.page || q.Limit != tt.limit || q.Order.Name != tt.order || q.Desc != tt.desc {
+				t.Errorf("page %d, limit %d, by %s desc %v; want %+v", q.Page, q.Limit, q.Order.Name, q.Desc, tt)
+			}
+			in := q.Index()
+			if in.Offset != (tt.page-1)*tt.limit || in.Limit != tt.limit || in.OrderBy != schema.Col(tt.order) || in.Desc != tt.desc {
+				t.Errorf("index query %+v", in)
+			}
+		})
 	}
 }
 
@@ -224,18 +226,20 @@ func TestFiltersSelect(t *testing.T) {
 		"afterId=" + idA + "&limit=1":                  "b",
 		"status=OPEN&open=false":                       "",
 	} {
-		q, err := parse(t, query)
-		if err != nil {
-			t.Errorf("%s: %v", query, err)
-			continue
-		}
-		got := ""
-		for _, hit := range v.Query(q.Index()).Hits {
-			got += names[hit.ID]
-		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
-		}
+		t.Run(query, func(t *testing.T) {
+			q, err := parse(t, query)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			got := ""
+			for _, hit := range v.Query(q.Index()).Hits {
+				got += names[hit.ID]
+			}
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -81,15 +82,17 @@ func TestEveryAnswerOfAnOperationIsDocumented(t *testing.T) {
 		{"/wholes/{id}", "patch", "200", []string{"200", "400", "401", "403", "404", "406", "412", "413", "415", "429", "500", "503", "504"}, nil},
 		{"/page", "get", "200", []string{"200", "304", "400", "404", "500"}, []string{"ETag"}},
 	} {
-		responses := d.Paths[test.path][test.method].Responses
-		if diff := cmp.Diff(test.statuses, slices.Sorted(maps.Keys(responses))); diff != "" {
-			t.Errorf("%s %s: statuses (-want +got):\n%s", test.method, test.path, diff)
-		}
-		if diff := cmp.Diff(test.headers, slices.Sorted(maps.Keys(responses[test.success].Headers))); diff != "" {
-			t.Errorf("%s %s: headers of %s (-want +got):\n%s", test.method, test.path, test.success, diff)
-		}
-		if _, ok := responses["429"]; ok && responses["429"].Headers["Retry-After"] == nil {
-			t.Errorf("%s %s: 429 without Retry-After", test.method, test.path)
-		}
+		t.Run(fmt.Sprintf("%v_%v", test.path, test.method), func(t *testing.T) {
+			responses := d.Paths[test.path][test.method].Responses
+			if diff := cmp.Diff(test.statuses, slices.Sorted(maps.Keys(responses))); diff != "" {
+				t.Errorf("%s %s: statuses (-want +got):\n%s", test.method, test.path, diff)
+			}
+			if diff := cmp.Diff(test.headers, slices.Sorted(maps.Keys(responses[test.success].Headers))); diff != "" {
+				t.Errorf("%s %s: headers of %s (-want +got):\n%s", test.method, test.path, test.success, diff)
+			}
+			if _, ok := responses["429"]; ok && responses["429"].Headers["Retry-After"] == nil {
+				t.Errorf("%s %s: 429 without Retry-After", test.method, test.path)
+			}
+		})
 	}
 }

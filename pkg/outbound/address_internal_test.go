@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -69,13 +70,15 @@ func TestReasonNamesTheAddressAndWhatItCarries(t *testing.T) {
 		"::ffff:192.168.1.20": "the address ::ffff:192.168.1.20 stands for 192.168.1.20, which is private",
 		"93.184.216.34":       "",
 	} {
-		got := ""
-		if err := g.checkAddress(netip.MustParseAddr(address)); err != nil {
-			got = err.(*forbidden).reason
-		}
-		if got != want {
-			t.Errorf("%s: reason %q, want %q", address, got, want)
-		}
+		t.Run(address, func(t *testing.T) {
+			got := ""
+			if err := g.checkAddress(netip.MustParseAddr(address)); err != nil {
+				got = err.(*forbidden).reason
+			}
+			if got != want {
+				t.Errorf("reason %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -96,9 +99,11 @@ func TestOnlyCheckedTCPAddressesAreDialled(t *testing.T) {
 		{"udp4", "8.8.8.8:443", false},
 		{"tcp4", "example.com:443", false},
 	} {
-		if err := g.checkSocket(row.network, row.address, nil); (err == nil) != row.allowed {
-			t.Errorf("dial %s %s: %v, want allowed %t", row.network, row.address, err, row.allowed)
-		}
+		t.Run(fmt.Sprintf("%v_%v", row.network, row.address), func(t *testing.T) {
+			if err := g.checkSocket(row.network, row.address, nil); (err == nil) != row.allowed {
+				t.Errorf("dial %s %s: %v, want allowed %t", row.network, row.address, err, row.allowed)
+			}
+		})
 	}
 }
 

@@ -450,24 +450,26 @@ func TestHTTP2IsNotSpoken(t *testing.T) {
 	for name, protocols := range map[string][]string{
 		"both": {"h2", "http/1.1"}, "HTTP/2 alone": {"h2"},
 	} {
-		var offered []string
-		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if r.ProtoMajor != 1 {
-				t.Errorf("%s: request in %s", name, r.Proto)
+		t.Run(name, func(t *testing.T) {
+			var offered []string
+			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.ProtoMajor != 1 {
+					t.Errorf("request in %s", r.Proto)
+				}
+			}))
+			srv.EnableHTTP2 = true
+			srv.TLS = &tls.Config{NextProtos: protocols, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+				offered = hello.SupportedProtos
+				return nil, nil
+			}}
+			srv.StartTLS()
+			t.Cleanup(srv.Close)
+			pool := srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+			out := post(t, outbound.New(outbound.Config{AllowPrivateTargets: true, RootCAs: pool}), srv.URL, 5*time.Second)
+			if out.Kind != outbound.Answered || !slices.Equal(offered, []string{"http/1.1"}) {
+				t.Errorf("outcome %+v, offered %s", out, offered)
 			}
-		}))
-		srv.EnableHTTP2 = true
-		srv.TLS = &tls.Config{NextProtos: protocols, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			offered = hello.SupportedProtos
-			return nil, nil
-		}}
-		srv.StartTLS()
-		t.Cleanup(srv.Close)
-		pool := srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-		out := post(t, outbound.New(outbound.Config{AllowPrivateTargets: true, RootCAs: pool}), srv.URL, 5*time.Second)
-		if out.Kind != outbound.Answered || !slices.Equal(offered, []string{"http/1.1"}) {
-			t.Errorf("%s: outcome %+v, offered %s", name, out, offered)
-		}
+		})
 	}
 }
 
@@ -498,10 +500,12 @@ func TestNamesThatDoNotResolve(t *testing.T) {
 		"broken.test": "the name could not be resolved: its name servers answered with an error",
 		"silent.test": "timed out after 0.3 s resolving the name",
 	} {
-		out := post(t, n.client(), "https://"+name+"/", 300*time.Millisecond)
-		if out.Kind != outbound.Failed || out.Reason != want {
-			t.Errorf("%s: outcome %+v, want %q", name, out, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			out := post(t, n.client(), "https://"+name+"/", 300*time.Millisecond)
+			if out.Kind != outbound.Failed || out.Reason != want {
+				t.Errorf("outcome %+v, want %q", out, want)
+			}
+		})
 	}
 	n.dns.Close()
 	if out := post(t, n.client(), "https://absent.test/", 5*time.Second); out.Kind != outbound.Ours {
@@ -524,14 +528,16 @@ func TestFailuresOfThisHostAreOurs(t *testing.T) {
 		{"unreachable", "93.184.216.34", syscall.EHOSTUNREACH, outbound.Failed, "no route to the host"},
 		{"lost", "93.184.216.34", syscall.ETIMEDOUT, outbound.Failed, "the host did not answer in time"},
 	} {
-		c := outbound.New(outbound.Config{})
-		c.Connect(func(_ context.Context, target netip.AddrPort) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(target), Err: os.NewSyscallError("connect", row.code)}
+		t.Run(row.name, func(t *testing.T) {
+			c := outbound.New(outbound.Config{})
+			c.Connect(func(_ context.Context, target netip.AddrPort) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(target), Err: os.NewSyscallError("connect", row.code)}
+			})
+			out := post(t, c, "https://"+net.JoinHostPort(row.target, "443")+"/", time.Second)
+			if out.Kind != row.kind || out.Reason != row.reason || !errors.Is(out.Err, row.code) {
+				t.Errorf("outcome %+v, want kind %d, %q", out, row.kind, row.reason)
+			}
 		})
-		out := post(t, c, "https://"+net.JoinHostPort(row.target, "443")+"/", time.Second)
-		if out.Kind != row.kind || out.Reason != row.reason || !errors.Is(out.Err, row.code) {
-			t.Errorf("%s: outcome %+v, want kind %d, %q", row.name, out, row.kind, row.reason)
-		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -92,11 +93,13 @@ func TestPostCarriesHeadersAndBodyAndReadsTheAnswer(t *testing.T) {
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var reached atomic.Bool
 	target := serve(t, func(http.ResponseWriter, *http.Request) { reached.Store(true) })
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		url := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, status) })
-		if out := post(t, local(), url, time.Second); out.Kind != outbound.Answered || out.Status != status {
-			t.Errorf("%d: outcome %+v", status, out)
-		}
+	for i, status := range []int{301, 302, 303, 307, 308} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, status) })
+			if out := post(t, local(), url, time.Second); out.Kind != outbound.Answered || out.Status != status {
+				t.Errorf("%d: outcome %+v", status, out)
+			}
+		})
 	}
 	if reached.Load() {
 		t.Error("a redirect was followed")
@@ -175,13 +178,15 @@ func TestSlowReceiversEndAtTheDeadline(t *testing.T) {
 		{"body never ends", body, "", "start", outbound.Answered},
 		{"handshake never comes", "https://" + tls, "timed out after 0.2 s waiting for the TLS handshake", "", outbound.Failed},
 	} {
-		out := post(t, local(), row.url, 200*time.Millisecond)
-		if out.Kind != row.kind || out.Reason != row.reason || string(out.Body) != row.body {
-			t.Errorf("%s: outcome %+v, want reason %q", row.name, out, row.reason)
-		}
-		if out.Took < 200*time.Millisecond || out.Took > 2*time.Second {
-			t.Errorf("%s: took %s", row.name, out.Took)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			out := post(t, local(), row.url, 200*time.Millisecond)
+			if out.Kind != row.kind || out.Reason != row.reason || string(out.Body) != row.body {
+				t.Errorf("outcome %+v, want reason %q", out, row.reason)
+			}
+			if out.Took < 200*time.Millisecond || out.Took > 2*time.Second {
+				t.Errorf("took %s", out.Took)
+			}
+		})
 	}
 }
 
@@ -252,10 +257,12 @@ func TestFailuresAreToldInWords(t *testing.T) {
 		{"not TLS", "https://" + raw(t, "HTTP/1.0 400 Bad Request\r\n\r\n"), "the receiver does not speak TLS on this port"},
 		{"no such name", "http://does-not-exist.invalid", "the name"},
 	} {
-		out := post(t, local(), row.url, 2*time.Second)
-		if out.Kind != outbound.Failed || !strings.HasPrefix(out.Reason, row.want) {
-			t.Errorf("%s: outcome %+v, want %q", row.name, out, row.want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			out := post(t, local(), row.url, 2*time.Second)
+			if out.Kind != outbound.Failed || !strings.HasPrefix(out.Reason, row.want) {
+				t.Errorf("outcome %+v, want %q", out, row.want)
+			}
+		})
 	}
 }
 
@@ -348,10 +355,12 @@ func TestCertificatesAreCheckedByTheClientsClock(t *testing.T) {
 		48 * time.Hour:  "TLS certificate expired on " + now.Add(time.Hour).UTC().Format(time.DateOnly),
 		-48 * time.Hour: "TLS certificate is not valid before " + now.Add(-time.Hour).UTC().Format(time.DateOnly),
 	} {
-		c := outbound.New(outbound.Config{AllowPrivateTargets: true, RootCAs: pool, Clock: func() time.Time { return now.Add(offset) }})
-		if out := post(t, c, srv.URL, 5*time.Second); out.Reason != want {
-			t.Errorf("%s from now: outcome %+v, want %q", offset, out, want)
-		}
+		t.Run(fmt.Sprint(offset), func(t *testing.T) {
+			c := outbound.New(outbound.Config{AllowPrivateTargets: true, RootCAs: pool, Clock: func() time.Time { return now.Add(offset) }})
+			if out := post(t, c, srv.URL, 5*time.Second); out.Reason != want {
+				t.Errorf("%s from now: outcome %+v, want %q", offset, out, want)
+			}
+		})
 	}
 }
 
@@ -408,13 +417,15 @@ func TestRetryAfterIsReadInBothForms(t *testing.T) {
 		time.Now().Add(time.Hour).UTC().Format(http.TimeFormat):  time.Hour,
 		time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat): 0,
 	} {
-		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", header)
-			w.WriteHeader(http.StatusTooManyRequests)
+		t.Run(header, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", header)
+				w.WriteHeader(http.StatusTooManyRequests)
+			})
+			out := post(t, local(), url, time.Second)
+			if d := (out.RetryAfter - want).Abs(); d > 3*time.Second {
+				t.Errorf("Retry-After %q: %s, want %s", header, out.RetryAfter, want)
+			}
 		})
-		out := post(t, local(), url, time.Second)
-		if d := (out.RetryAfter - want).Abs(); d > 3*time.Second {
-			t.Errorf("Retry-After %q: %s, want %s", header, out.RetryAfter, want)
-		}
 	}
 }

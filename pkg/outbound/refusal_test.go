@@ -1,6 +1,7 @@
 package outbound_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,9 +65,11 @@ func TestARefusalIsWhatNoRequestWouldPass(t *testing.T) {
 		{private, "fe80::1%eth0", 8080, ""},
 		{private, "127.0.0.1", 6379, "port 6379 is not allowed"},
 	} {
-		got := test.cfg.Refusal(test.host, test.port)
-		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
-			t.Errorf("%s port %d, private targets %v: got %q, want %q", test.host, test.port, test.cfg.AllowPrivateTargets, got, test.want)
-		}
+		t.Run(fmt.Sprintf("%v_%v_%v", test.cfg, test.host, test.port), func(t *testing.T) {
+			got := test.cfg.Refusal(test.host, test.port)
+			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("%s port %d, private targets %v: got %q, want %q", test.host, test.port, test.cfg.AllowPrivateTargets, got, test.want)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sort"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -166,17 +167,19 @@ func TestLoadBelowTheLimitIsAdmittedNearlyWhole(t *testing.T) {
 }
 
 func TestABurstIsAdmittedUpToTheLimitExactly(t *testing.T) {
-	for _, limit := range []int{1, 2, 59, 600, 5000} {
-		f := newFleet(0, 0, 0)
-		for i := range limit + limit/2 + 3 {
-			f.request(t, i%3, limit)
-		}
-		// Instances may hold admissions that others would have wanted, at
-		// most a hundredth each.
-		least := limit - 2*max(1, limit/maxLeaseShare)
-		if got := len(f.admitted); got > limit || got < least {
-			t.Errorf("limit %d: got %d admitted, want %d to %d", limit, got, least, limit)
-		}
+	for i, limit := range []int{1, 2, 59, 600, 5000} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			f := newFleet(0, 0, 0)
+			for i := range limit + limit/2 + 3 {
+				f.request(t, i%3, limit)
+			}
+			// Instances may hold admissions that others would have wanted, at
+			// most a hundredth each.
+			least := limit - 2*max(1, limit/maxLeaseShare)
+			if got := len(f.admitted); got > limit || got < least {
+				t.Errorf("limit %d: got %d admitted, want %d to %d", limit, got, least, limit)
+			}
+		})
 	}
 }
 

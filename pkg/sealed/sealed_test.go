@@ -22,14 +22,16 @@ func newBox(t *testing.T, current []byte, older ...[]byte) *sealed.Box {
 func TestSealedTextOpensForItsPurpose(t *testing.T) {
 	box := newBox(t, key(1))
 	for _, plain := range []string{"", "whsec_abc", strings.Repeat("x", 10_000)} {
-		text := box.Seal([]byte(plain), "endpoint 1")
-		if len(plain) > 3 && strings.Contains(text, plain) {
-			t.Errorf("Seal(%q) = %q, which shows the plain text", plain, text)
-		}
-		got, err := box.Open(text, "endpoint 1")
-		if err != nil || string(got) != plain {
-			t.Errorf("Open(Seal(%q)) = %q, %v", plain, got, err)
-		}
+		t.Run(plain, func(t *testing.T) {
+			text := box.Seal([]byte(plain), "endpoint 1")
+			if len(plain) > 3 && strings.Contains(text, plain) {
+				t.Errorf("Seal(%q) = %q, which shows the plain text", plain, text)
+			}
+			got, err := box.Open(text, "endpoint 1")
+			if err != nil || string(got) != plain {
+				t.Errorf("Open(Seal(%q)) = %q, %v", plain, got, err)
+			}
+		})
 	}
 }
 
@@ -70,9 +72,11 @@ func TestDamagedOrForeignTextsAreRefused(t *testing.T) {
 		"not base64":       {text[:strings.LastIndexByte(text, '.')+1] + "!!!!", "endpoint 1"},
 		"plain left as is": {"whsec_abc", "endpoint 1"},
 	} {
-		if got, err := box.Open(c.text, c.purpose); err == nil {
-			t.Errorf("%s: Open(%q, %q) = %q, want an error", name, c.text, c.purpose, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := box.Open(c.text, c.purpose); err == nil {
+				t.Errorf("Open(%q, %q) = %q, want an error", c.text, c.purpose, got)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package strictjson
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ type thing struct {
 }
 
 func TestWhatIsWrongIsNamed(t *testing.T) {
-	for _, tt := range []struct{ body, code, field, detail, contains string }{
+	for i, tt := range []struct{ body, code, field, detail, contains string }{
 		{``, "malformed_json", "", "", "empty"},
 		{" \n", "malformed_json", "", "", "empty"},
 		{` null`, "validation_failed", "body", "wrong_type", "must be an object"},
@@ -106,23 +107,25 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		{`{"ratio":"1"}`, "validation_failed", "ratio", "wrong_type", "must be a number"},
 		{`{"refusing":1}`, "validation_failed", "chosen", "not_allowed", "is refused"},
 	} {
-		var v thing
-		err := Unmarshal([]byte(tt.body), &v)
-		f, ok := fault.As(err)
-		if !ok || f.Kind != fault.Invalid || f.Code != tt.code {
-			t.Errorf("%.60q: %v, want %s", tt.body, err, tt.code)
-			continue
-		}
-		if !strings.Contains(f.Message, tt.contains) || strings.Contains(f.Message, "Go ") || strings.Contains(f.Message, "jsontext") {
-			t.Errorf("%.60q: message %q, want …%s…", tt.body, f.Message, tt.contains)
-		}
-		var field, detail string
-		if len(f.Details) > 0 {
-			field, detail = f.Details[0].Field, f.Details[0].Code
-		}
-		if field != tt.field || detail != tt.detail {
-			t.Errorf("%.60q: %s of %q, want %s of %q", tt.body, detail, field, tt.detail, tt.field)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			var v thing
+			err := Unmarshal([]byte(tt.body), &v)
+			f, ok := fault.As(err)
+			if !ok || f.Kind != fault.Invalid || f.Code != tt.code {
+				t.Errorf("%.60q: %v, want %s", tt.body, err, tt.code)
+				return
+			}
+			if !strings.Contains(f.Message, tt.contains) || strings.Contains(f.Message, "Go ") || strings.Contains(f.Message, "jsontext") {
+				t.Errorf("%.60q: message %q, want …%s…", tt.body, f.Message, tt.contains)
+			}
+			var field, detail string
+			if len(f.Details) > 0 {
+				field, detail = f.Details[0].Field, f.Details[0].Code
+			}
+			if field != tt.field || detail != tt.detail {
+				t.Errorf("%.60q: %s of %q, want %s of %q", tt.body, detail, field, tt.detail, tt.field)
+			}
+		})
 	}
 }
 
@@ -160,10 +163,12 @@ func TestTextIsTrimmedWhereAsked(t *testing.T) {
 		t.Error(diff)
 	}
 	for body, field := range map[string]string{`{"name":7}`: "name", `{"colour":" red "}`: "colour", `{"parts":[{"name":[]}]}`: "parts[0].name"} {
-		f, ok := fault.As(Unmarshal([]byte(body), &got, TrimText()))
-		if !ok || f.Details[0].Field != field {
-			t.Errorf("%s: %v, want it refused by %s", body, f, field)
-		}
+		t.Run(body, func(t *testing.T) {
+			f, ok := fault.As(Unmarshal([]byte(body), &got, TrimText()))
+			if !ok || f.Details[0].Field != field {
+				t.Errorf("%v, want it refused by %s", f, field)
+			}
+		})
 	}
 	got = thing{Name: "before"}
 	if err := Unmarshal([]byte(`{"name":null,"note":null}`), &got, TrimText()); err != nil || got.Name != "" || got.Note != nil {

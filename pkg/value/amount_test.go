@@ -1,6 +1,7 @@
 package value
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -33,9 +34,11 @@ func TestAmountsAreReadExactly(t *testing.T) {
 		"999999999999999000000e-10": 999_999_999_999_999,
 		"9.9990":                    99_990,
 	} {
-		if got, err := ParseAmount(s); err != nil || got != want {
-			t.Errorf("ParseAmount(%q) = %d, %v; want %d", s, got, err, want)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := ParseAmount(s); err != nil || got != want {
+				t.Errorf("ParseAmount(%q) = %d, %v; want %d", s, got, err, want)
+			}
+		})
 	}
 }
 
@@ -48,9 +51,11 @@ func TestWhatIsNoAmountIsRefused(t *testing.T) {
 		"100000000000": errAmountRange, "-100000000000": errAmountRange, "99999999999.99991": errAmountFine, "1e11": errAmountRange,
 		"1e999999999999": errAmountRange, "12345678901234567890123": errAmountRange,
 	} {
-		if got, err := ParseAmount(s); err != want {
-			t.Errorf("ParseAmount(%q) = %d, %v; want %v", s, got, err, want)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := ParseAmount(s); err != want {
+				t.Errorf("ParseAmount(%q) = %d, %v; want %v", s, got, err, want)
+			}
+		})
 	}
 }
 
@@ -119,9 +124,11 @@ func TestAddTellsWhenTheSumIsPastTheBound(t *testing.T) {
 		{-MaxAmount, -1, -MaxAmount - 1, false},
 		{MaxAmount, -MaxAmount, 0, true},
 	} {
-		if got, ok := tt.a.Add(tt.b); got != tt.want || ok != tt.ok {
-			t.Errorf("%d + %d = %d, %v; want %d, %v", tt.a, tt.b, got, ok, tt.want, tt.ok)
-		}
+		t.Run(fmt.Sprintf("%v_%v", tt.a, tt.b), func(t *testing.T) {
+			if got, ok := tt.a.Add(tt.b); got != tt.want || ok != tt.ok {
+				t.Errorf("%d + %d = %d, %v; want %d, %v", tt.a, tt.b, got, ok, tt.want, tt.ok)
+			}
+		})
 	}
 }
 

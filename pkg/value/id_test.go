@@ -12,9 +12,11 @@ import (
 func TestIdentifiersAreReadInAnyCase(t *testing.T) {
 	const want = "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00"
 	for _, s := range []string{want, strings.ToUpper(want), "0192F0c1-7a3e-7C54-9f3b-6c2a4d8e1f00"} {
-		if got, err := ParseID(s); err != nil || got.String() != want {
-			t.Errorf("ParseID(%q) = %s, %v; want %s", s, got, err, want)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := ParseID(s); err != nil || got.String() != want {
+				t.Errorf("ParseID(%q) = %s, %v; want %s", s, got, err, want)
+			}
+		})
 	}
 	for _, s := range []string{
 		"", "x", "0192f0c17a3e7c549f3b6c2a4d8e1f00", "{0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00}", "urn:uuid:0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00",
@@ -22,9 +24,11 @@ func TestIdentifiersAreReadInAnyCase(t *testing.T) {
 		"0192f0c17-a3e-7c54-9f3b-6c2a4d8e1f00", " 192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00 ",
 		"+192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1é0",
 	} {
-		if got, err := ParseID(s); err == nil {
-			t.Errorf("ParseID(%q) = %s", s, got)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := ParseID(s); err == nil {
+				t.Errorf("ParseID(%q) = %s", s, got)
+			}
+		})
 	}
 }
 

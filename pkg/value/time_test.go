@@ -23,9 +23,11 @@ func TestTimesAreReadInUTC(t *testing.T) {
 		"9999-12-31T23:59:59.999Z":      "9999-12-31T23:59:59.999Z",
 		"2026-11-21T06:35:41.242-00:00": "2026-11-21T06:35:41.242Z",
 	} {
-		if got, err := ParseTime(s); err != nil || got.String() != want {
-			t.Errorf("ParseTime(%q) = %s, %v; want %s", s, got, err, want)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := ParseTime(s); err != nil || got.String() != want {
+				t.Errorf("ParseTime(%q) = %s, %v; want %s", s, got, err, want)
+			}
+		})
 	}
 }
 
@@ -39,9 +41,11 @@ func TestWhatIsNoTimeIsRefused(t *testing.T) {
 		"2026-11-21T06:35:41.2425Z": errTimeFine, "2026-11-21T06:35:41.2420Z": errTimeFine, "2026-11-21T06:35:41.242000+01:00": errTimeFine,
 		"0000-12-31": errTimeRange, "0001-01-01T00:00:00+01:00": errTimeRange, "9999-12-31T23:59:59-01:00": errTimeRange,
 	} {
-		if got, err := ParseTime(s); err != want {
-			t.Errorf("ParseTime(%q) = %s, %v; want %v", s, got, err, want)
-		}
+		t.Run(s, func(t *testing.T) {
+			if got, err := ParseTime(s); err != want {
+				t.Errorf("ParseTime(%q) = %s, %v; want %v", s, got, err, want)
+			}
+		})
 	}
 }
 

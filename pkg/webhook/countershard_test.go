@@ -75,10 +75,12 @@ func TestLatestFailureOfAllCounterShardsGivesTheReason(t *testing.T) {
 		"beside one that is 0":  {add(&webhook.CounterShard{}, now, early, late), {}},
 		"with a success behind": {add(&webhook.CounterShard{}, now, early, late, attempt(now, 0, ""))},
 	} {
-		c := webhook.HealthOf(tallies, 0, now).Counters
-		if c.FailureCount != 2 || *c.LastFailureReason != "late" || *c.LastFailureAt != now-10 {
-			t.Errorf("%s: %d failures, the last %q at %s; want 2, late at %s", name, c.FailureCount, *c.LastFailureReason, *c.LastFailureAt, now-10)
-		}
+		t.Run(name, func(t *testing.T) {
+			c := webhook.HealthOf(tallies, 0, now).Counters
+			if c.FailureCount != 2 || *c.LastFailureReason != "late" || *c.LastFailureAt != now-10 {
+				t.Errorf("%d failures, the last %q at %s; want 2, late at %s", c.FailureCount, *c.LastFailureReason, *c.LastFailureAt, now-10)
+			}
+		})
 	}
 }
 
@@ -132,10 +134,12 @@ func TestWhatWasBeforeTellsNothing(t *testing.T) {
 		"the attempt ended before it counts":    {addKnowing(&webhook.CounterShard{}, webhook.Health{Since: now + 1}), 0, 0},
 		"the attempt ended when it must, at it": {addKnowing(&webhook.CounterShard{}, webhook.Health{Since: now}), now, 1},
 	} {
-		h := webhook.HealthOf([]*webhook.CounterShard{tt.tally}, tt.since, now)
-		if h.Run.Count != tt.want {
-			t.Errorf("%s: a run of %+v, want %d", name, h.Run, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			h := webhook.HealthOf([]*webhook.CounterShard{tt.tally}, tt.since, now)
+			if h.Run.Count != tt.want {
+				t.Errorf("a run of %+v, want %d", h.Run, tt.want)
+			}
+		})
 	}
 }
 
@@ -330,9 +334,11 @@ func TestMalformedCounterShardIsRefused(t *testing.T) {
 		"a bucket past the last":  {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 105, 1}, false},
 		"the last bucket":         {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 104, 1}, true},
 	} {
-		if tally, err := webhook.DecodeCounterShard(tt.body); (err == nil) != tt.ok || (tally != nil) != tt.ok {
-			t.Errorf("%s: %x reads as %+v, %v; want a tally %t", name, tt.body, tally, err, tt.ok)
-		}
+		t.Run(name, func(t *testing.T) {
+			if tally, err := webhook.DecodeCounterShard(tt.body); (err == nil) != tt.ok || (tally != nil) != tt.ok {
+				t.Errorf("%x reads as %+v, %v; want a tally %t", tt.body, tally, err, tt.ok)
+			}
+		})
 	}
 }
 

@@ -79,23 +79,25 @@ func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
 		"resumed": (*webhook.Delivery).Resume,
 		"a probe": func(r *webhook.Delivery, at value.Time) *webhook.Delivery { return r.ResumeAsProbe(at, at) },
 	} {
-		r := newRow()
-		for attempt := range 4 {
-			if !r.Pending() || r.AttemptCount != attempt {
-				t.Fatalf("%s: %s after %d attempts, want PENDING after %d", name, r.Status, r.AttemptCount, attempt)
+		t.Run(name, func(t *testing.T) {
+			r := newRow()
+			for attempt := range 4 {
+				if !r.Pending() || r.AttemptCount != attempt {
+					t.Fatalf("%s after %d attempts, want PENDING after %d", r.Status, r.AttemptCount, attempt)
+				}
+				r = resume(r.Record(fail, "m", 5, 0, now).Hold(webhook.HeldCircuitOpen, now), now)
 			}
-			r = resume(r.Record(fail, "m", 5, 0, now).Hold(webhook.HeldCircuitOpen, now), now)
-		}
-		r = r.Record(fail, "m", 5, 0.5, now)
-		if !r.Pending() {
-			t.Fatalf("%s: %s after %d attempts of 6", name, r.Status, r.AttemptCount)
-		}
-		if wait := r.NextAttemptAt.Std().Sub(now.Std()); r.Probe || r.ScheduleStart != 0 || wait != 2*time.Hour {
-			t.Errorf("%s: the fifth attempt failed, the next in %s, %+v", name, wait, r)
-		}
-		if last := r.Record(fail, "m", 5, 0.5, now); last.Status != webhook.DeliveryFailed {
-			t.Errorf("%s: %s after %d attempts, want FAILED", name, last.Status, last.AttemptCount)
-		}
+			r = r.Record(fail, "m", 5, 0.5, now)
+			if !r.Pending() {
+				t.Fatalf("%s after %d attempts of 6", r.Status, r.AttemptCount)
+			}
+			if wait := r.NextAttemptAt.Std().Sub(now.Std()); r.Probe || r.ScheduleStart != 0 || wait != 2*time.Hour {
+				t.Errorf("the fifth attempt failed, the next in %s, %+v", wait, r)
+			}
+			if last := r.Record(fail, "m", 5, 0.5, now); last.Status != webhook.DeliveryFailed {
+				t.Errorf("%s after %d attempts, want FAILED", last.Status, last.AttemptCount)
+			}
+		})
 	}
 }
 
@@ -129,14 +131,16 @@ func TestRowsAreSmallAtRest(t *testing.T) {
 		"resumed":            {row.Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now), 700},
 		"after a success":    {row.Record(delivered, "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40", 8, 0, now), 1000},
 	} {
-		doc, err := json.Marshal(tt.row)
-		if err != nil || len(doc) >= tt.most {
-			t.Errorf("%s: %d bytes, %v; want less than %d: %s", name, len(doc), err, tt.most, doc)
-		}
-		var got webhook.Delivery
-		if err := json.Unmarshal(doc, &got); err != nil || cmp.Diff(tt.row, &got) != "" {
-			t.Errorf("%s: %v, %s", name, err, cmp.Diff(tt.row, &got))
-		}
+		t.Run(name, func(t *testing.T) {
+			doc, err := json.Marshal(tt.row)
+			if err != nil || len(doc) >= tt.most {
+				t.Errorf("%d bytes, %v; want less than %d: %s", len(doc), err, tt.most, doc)
+			}
+			var got webhook.Delivery
+			if err := json.Unmarshal(doc, &got); err != nil || cmp.Diff(tt.row, &got) != "" {
+				t.Errorf("%v, %s", err, cmp.Diff(tt.row, &got))
+			}
+		})
 	}
 }
 
@@ -208,9 +212,11 @@ func TestResponseBodiesAreClippedAsText(t *testing.T) {
 		"cut before a sun": {"a" + strings.Repeat("☀", 400), "a" + strings.Repeat("☀", 341)},
 		"not UTF-8":        {"a\xff\xfeb", "a\ufffdb"},
 	} {
-		if got := webhook.ClipBody([]byte(tt.in)); got != tt.want || !utf8.ValidString(got) {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := webhook.ClipBody([]byte(tt.in)); got != tt.want || !utf8.ValidString(got) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
 	}
 	if got := webhook.ClipBody([]byte(strings.Repeat("a\xff", 3000))); len(got) > webhook.MaxResponseBody || !utf8.ValidString(got) {
 		t.Errorf("binary: %d bytes", len(got))
@@ -269,10 +275,12 @@ func TestChangeOfAnEndpointIsCompared(t *testing.T) {
 		"the same status": {webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active}}, false},
 		"PAUSED":          {webhook.EndpointChange{Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Paused}}, true},
 	} {
-		got, err := e.Update(tt.dto, now)
-		if err != nil || (got != e) != tt.changes || tt.changes && got.UpdatedAt != now+1 {
-			t.Errorf("%s: %+v, %v; want a change %t", name, got, err, tt.changes)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, err := e.Update(tt.dto, now)
+			if err != nil || (got != e) != tt.changes || tt.changes && got.UpdatedAt != now+1 {
+				t.Errorf("%+v, %v; want a change %t", got, err, tt.changes)
+			}
+		})
 	}
 }
 
@@ -302,17 +310,19 @@ func TestDisabledEventIsDerivedFromTheTransition(t *testing.T) {
 		"disabled": {active, disabled, true}, "created": {nil, active, false}, "deleted": {active, nil, false},
 		"still disabled": {disabled, disabled, false}, "activated": {disabled, active, false},
 	} {
-		first, err := webhook.DisabledEvent(tt.old, tt.next, webhook.Counters{})
-		if err != nil || (first != nil) != tt.emitted {
-			t.Errorf("%s: %+v, %v", name, first, err)
-			continue
-		}
-		again, err := webhook.DisabledEvent(tt.old, tt.next, webhook.Counters{})
-		if err != nil || cmp.Diff(first, again) != "" {
-			t.Errorf("%s: another event the second time: %s", name, cmp.Diff(first, again))
-		}
-		if tt.emitted && (strings.Contains(string(first.Data.Object), "sealed") || first.Timestamp != disabled.UpdatedAt) {
-			t.Errorf("%s: %s", name, first.Data.Object)
-		}
+		t.Run(name, func(t *testing.T) {
+			first, err := webhook.DisabledEvent(tt.old, tt.next, webhook.Counters{})
+			if err != nil || (first != nil) != tt.emitted {
+				t.Errorf("%+v, %v", first, err)
+				return
+			}
+			again, err := webhook.DisabledEvent(tt.old, tt.next, webhook.Counters{})
+			if err != nil || cmp.Diff(first, again) != "" {
+				t.Errorf("another event the second time: %s", cmp.Diff(first, again))
+			}
+			if tt.emitted && (strings.Contains(string(first.Data.Object), "sealed") || first.Timestamp != disabled.UpdatedAt) {
+				t.Errorf("%s", first.Data.Object)
+			}
+		})
 	}
 }

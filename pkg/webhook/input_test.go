@@ -27,17 +27,19 @@ func TestURLsThatCannotBeDeliveredToAreRefused(t *testing.T) {
 		{"/hook", false, fault.DetailFormat},
 		{"https://example.com/a b", false, fault.DetailFormat},
 	} {
-		rules := webhook.Rules{AllowPrivateTargets: test.private}
-		_, err := rules.ParseCreate([]byte(`{"url":"` + test.url + `","events":["*"]}`))
-		got := ""
-		if f, ok := fault.As(err); ok && len(f.Details) == 1 && f.Details[0].Field == "url" {
-			got = f.Details[0].Code
-		} else if err != nil {
-			t.Errorf("%s: %v, want a fault of the url alone", test.url, err)
-		}
-		if got != test.want {
-			t.Errorf("%s: got %q, want %q", test.url, got, test.want)
-		}
+		t.Run(test.url, func(t *testing.T) {
+			rules := webhook.Rules{AllowPrivateTargets: test.private}
+			_, err := rules.ParseCreate([]byte(`{"url":"` + test.url + `","events":["*"]}`))
+			got := ""
+			if f, ok := fault.As(err); ok && len(f.Details) == 1 && f.Details[0].Field == "url" {
+				got = f.Details[0].Code
+			} else if err != nil {
+				t.Errorf("%v, want a fault of the url alone", err)
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 
@@ -56,25 +58,27 @@ func TestTargetsThatDeliveriesNeverReachAreRefused(t *testing.T) {
 		{"http://10.0.0.1/a", target{"10.0.0.1", 80}},
 		{"https://[fe80::1%25eth0]:25/", target{"fe80::1%eth0", 25}},
 	} {
-		for _, reason := range []string{"", "it is too far"} {
-			var got target
-			rules := webhook.Rules{AllowPrivateTargets: true, Refusal: func(host string, port uint16) string {
-				got = target{host, port}
-				return reason
-			}}
-			_, err := rules.ParseCreate([]byte(`{"url":"` + test.url + `","events":["*"]}`))
-			_, updateErr := rules.ParseUpdate([]byte(`{"url":"` + test.url + `"}`))
-			if got != test.want {
-				t.Errorf("%s: asked about %+v, want %+v", test.url, got, test.want)
-			}
-			for _, err := range []error{err, updateErr} {
-				f, refused := fault.As(err)
-				if refused != (reason != "") {
-					t.Errorf("%s, refused for %q: got %v", test.url, reason, err)
-				} else if refused && (len(f.Details) != 1 || f.Details[0].Code != fault.DetailNotAllowed || f.Message != "url must be one that deliveries can reach: it is too far") {
-					t.Errorf("%s: got %+v", test.url, f)
+		t.Run(test.url, func(t *testing.T) {
+			for _, reason := range []string{"", "it is too far"} {
+				var got target
+				rules := webhook.Rules{AllowPrivateTargets: true, Refusal: func(host string, port uint16) string {
+					got = target{host, port}
+					return reason
+				}}
+				_, err := rules.ParseCreate([]byte(`{"url":"` + test.url + `","events":["*"]}`))
+				_, updateErr := rules.ParseUpdate([]byte(`{"url":"` + test.url + `"}`))
+				if got != test.want {
+					t.Errorf("asked about %+v, want %+v", got, test.want)
+				}
+				for _, err := range []error{err, updateErr} {
+					f, refused := fault.As(err)
+					if refused != (reason != "") {
+						t.Errorf("%s, refused for %q: got %v", test.url, reason, err)
+					} else if refused && (len(f.Details) != 1 || f.Details[0].Code != fault.DetailNotAllowed || f.Message != "url must be one that deliveries can reach: it is too far") {
+						t.Errorf("got %+v", f)
+					}
 				}
 			}
-		}
+		})
 	}
 }

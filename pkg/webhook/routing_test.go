@@ -73,14 +73,16 @@ func TestCircuitIsJudgedByItsRules(t *testing.T) {
 		"a probe fails after the circuit ended": {health: inRow(2, 0), probeFailed: true},
 		"a probe succeeds":                      {circuit: held, succeeded: true, want: held.Drain(now)},
 	} {
-		e := &webhook.Endpoint{Status: webhook.Active, Circuit: tt.circuit, CreatedAt: now.Add(-90 * days)}
-		if tt.status != "" {
-			e.Status = tt.status
-		}
-		got, disable := e.NextRouting(tt.health, tt.succeeded, tt.probeFailed, now)
-		if diff := cmp.Diff(tt.want, got.Circuit); diff != "" || disable != "" {
-			t.Errorf("%s: disable %q, circuit (-want +got):\n%s", name, disable, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := &webhook.Endpoint{Status: webhook.Active, Circuit: tt.circuit, CreatedAt: now.Add(-90 * days)}
+			if tt.status != "" {
+				e.Status = tt.status
+			}
+			got, disable := e.NextRouting(tt.health, tt.succeeded, tt.probeFailed, now)
+			if diff := cmp.Diff(tt.want, got.Circuit); diff != "" || disable != "" {
+				t.Errorf("disable %q, circuit (-want +got):\n%s", disable, diff)
+			}
+		})
 	}
 }
 
@@ -111,11 +113,13 @@ func TestEndpointThatOnlyFailsIsDisabledAfterFiveDays(t *testing.T) {
 		"paused":                    {inRow(20, 6*days), webhook.Paused, false, ""},
 		"disabled already":          {inRow(20, 6*days), webhook.Disabled, false, ""},
 	} {
-		e := &webhook.Endpoint{Status: tt.status, Circuit: openSince(5*days, time.Hour), Lane: webhook.LaneSlow}
-		next, got := e.NextRouting(tt.health, tt.succeeded, false, now)
-		if got != tt.want || got != "" && next.Circuit != nil {
-			t.Errorf("%s: %q with circuit %+v, want %q", name, got, next.Circuit, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := &webhook.Endpoint{Status: tt.status, Circuit: openSince(5*days, time.Hour), Lane: webhook.LaneSlow}
+			next, got := e.NextRouting(tt.health, tt.succeeded, false, now)
+			if got != tt.want || got != "" && next.Circuit != nil {
+				t.Errorf("%q with circuit %+v, want %q", got, next.Circuit, tt.want)
+			}
+		})
 	}
 }
 
@@ -149,12 +153,14 @@ func TestLaneFollowsHowAnEndpointDoes(t *testing.T) {
 		"four failed of nine in a row":    {both(4, recent(9, 4, 0)), main, main},
 		"five good attempts, fast enough": {recent(5, 0, 0), main, main},
 	} {
-		for from, want := range map[webhook.Lane]webhook.Lane{main: tt.fromMain, slow: tt.fromSlow} {
-			e := &webhook.Endpoint{Status: webhook.Active, Lane: from}
-			if got, _ := e.NextRouting(tt.health, false, false, now); got.Lane != want {
-				t.Errorf("%s, from %q: to %q, want %q", name, from, got.Lane, want)
+		t.Run(name, func(t *testing.T) {
+			for from, want := range map[webhook.Lane]webhook.Lane{main: tt.fromMain, slow: tt.fromSlow} {
+				e := &webhook.Endpoint{Status: webhook.Active, Lane: from}
+				if got, _ := e.NextRouting(tt.health, false, false, now); got.Lane != want {
+					t.Errorf("%s, from %q: to %q, want %q", name, from, got.Lane, want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -216,10 +222,12 @@ func TestOpenCircuitHoldsEvents(t *testing.T) {
 		"paused and suspended":   {webhook.Paused, webhook.ApplicationSuspended, nil, webhook.HeldSuspended},
 		"disabled by the server": {webhook.Disabled, webhook.ApplicationActive, nil, webhook.HeldDisabled},
 	} {
-		e := &webhook.Endpoint{Status: tt.status, Circuit: tt.circuit}
-		if got := e.Hold(tt.application); got != tt.want {
-			t.Errorf("%s: held for %q, want %q", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := &webhook.Endpoint{Status: tt.status, Circuit: tt.circuit}
+			if got := e.Hold(tt.application); got != tt.want {
+				t.Errorf("held for %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -242,27 +250,29 @@ func TestOwnersChangeHasTheEndpointJudgedAnew(t *testing.T) {
 		"activated":           {webhook.Paused, webhook.EndpointChange{Status: status(webhook.Active)}, true, webhook.Active},
 		"activated, disabled": {webhook.Disabled, webhook.EndpointChange{Status: status(webhook.Active)}, true, webhook.Active},
 	} {
-		e := &webhook.Endpoint{
-			URL: "https://a.example", Status: tt.was, CreatedAt: now.Add(-days), UpdatedAt: now - 10, HealthSince: now - 10,
-			Circuit: openSince(time.Hour, 32*time.Minute), Lane: webhook.LaneSlow,
-		}
-		e.Circuit.ProbeAt = now.Add(20 * time.Minute)
-		got, err := e.Update(tt.dto, now)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		since, circuit := now-10, e.Circuit
-		if tt.anew {
-			since, circuit = now, reset
-		}
-		want := webhook.Routing{Circuit: circuit, Lane: webhook.LaneSlow}
-		if !got.Routing().Equal(want) || got.HealthSince != since || got.HealthStart() != since || got.Status != tt.after {
-			t.Errorf("%s: %s since %s, %+v; want %s since %s, %+v", name, got.Status, got.HealthSince, got.Circuit, tt.after, since, circuit)
-		}
-		if e.Circuit.ProbeAt != now.Add(20*time.Minute) {
-			t.Errorf("%s: the endpoint that was changed", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := &webhook.Endpoint{
+				URL: "https://a.example", Status: tt.was, CreatedAt: now.Add(-days), UpdatedAt: now - 10, HealthSince: now - 10,
+				Circuit: openSince(time.Hour, 32*time.Minute), Lane: webhook.LaneSlow,
+			}
+			e.Circuit.ProbeAt = now.Add(20 * time.Minute)
+			got, err := e.Update(tt.dto, now)
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			since, circuit := now-10, e.Circuit
+			if tt.anew {
+				since, circuit = now, reset
+			}
+			want := webhook.Routing{Circuit: circuit, Lane: webhook.LaneSlow}
+			if !got.Routing().Equal(want) || got.HealthSince != since || got.HealthStart() != since || got.Status != tt.after {
+				t.Errorf("%s since %s, %+v; want %s since %s, %+v", got.Status, got.HealthSince, got.Circuit, tt.after, since, circuit)
+			}
+			if e.Circuit.ProbeAt != now.Add(20*time.Minute) {
+				t.Error("the endpoint that was changed")
+			}
+		})
 	}
 }
 
@@ -295,9 +305,11 @@ func TestJudgedSinceIsTheLatestBeginning(t *testing.T) {
 		"closed":         {webhook.Endpoint{CreatedAt: now - 5, HealthSince: now - 3, Circuit: closed}, now},
 		"changed behind": {webhook.Endpoint{CreatedAt: now - 5, HealthSince: now + 3, Circuit: closed}, now + 3},
 	} {
-		if got := tt.e.HealthStart(); got != tt.want {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := tt.e.HealthStart(); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -57,9 +57,11 @@ func TestReplacedSecretSignsForADayMore(t *testing.T) {
 		"the second is still valid":  {third, day + 23*time.Hour - time.Millisecond, []string{c, b}},
 		"the second has ended":       {third, day + 23*time.Hour, []string{c}},
 	} {
-		if diff := cmp.Diff(sealed(tt.e, tt.want...), tt.e.Secrets(now.Add(tt.at))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(sealed(tt.e, tt.want...), tt.e.Secrets(now.Add(tt.at))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		})
 	}
 	if first.PreviousSecrets != nil || second.UpdatedAt <= first.UpdatedAt || second.HealthSince != first.HealthSince {
 		t.Errorf("from %+v to %+v", first, second)

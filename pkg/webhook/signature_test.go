@@ -72,9 +72,11 @@ func TestHeadersNameTheEventAndTheAttempt(t *testing.T) {
 	for name, want := range map[string]string{
 		"webhook-id": event.String(), "webhook-timestamp": strconv.Itoa(1795242941), "User-Agent": "commerce-integration-webhooks/1", "Content-Type": "application/json",
 	} {
-		if got := header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := header.Get(name); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 	for name := range header {
 		if name != http.CanonicalHeaderKey(name) {

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -46,9 +47,11 @@ func TestEveryLatencyHasABucketNearIt(t *testing.T) {
 		}
 	}
 	for given, want := range map[int64]int64{-5: 0, 0: 0, 7: 7, 15: 15, 35_000: 34_815, 1 << 40: 34_815} {
-		if got, ok := hourOf(now, given).Percentile(100); got != want || !ok {
-			t.Errorf("%d ms counts as %d, want %d", given, got, want)
-		}
+		t.Run(fmt.Sprint(given), func(t *testing.T) {
+			if got, ok := hourOf(now, given).Percentile(100); got != want || !ok {
+				t.Errorf("%d ms counts as %d, want %d", given, got, want)
+			}
+		})
 	}
 	if ms, ok := new(webhook.HourStats).Percentile(50); ok {
 		t.Errorf("the median of nothing is %d", ms)
@@ -78,8 +81,10 @@ func TestStatsCoverEveryInterval(t *testing.T) {
 		"nothing":             {webhook.StatsHour, at(2), at(2), []webhook.StatsPoint{}},
 		"the wrong way round": {webhook.StatsHour, at(2), at(1), []webhook.StatsPoint{}},
 	} {
-		if diff := cmp.Diff(tt.want, webhook.Stats(hours, tt.interval, tt.from, tt.to)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, webhook.Stats(hours, tt.interval, tt.from, tt.to)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		})
 	}
 }

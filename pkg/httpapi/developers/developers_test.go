@@ -2,6 +2,7 @@ package developers_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -262,9 +263,11 @@ func TestBadInputIsRefusedBeforeItsTargetIsLookedFor(t *testing.T) {
 		{"GET", "/developers/applications/shop", "", `"field":"id","in":"path"`},
 		{"POST", path + "/api-keys/x/revoke", "", `"field":"keyId","in":"path"`},
 	} {
-		if got := s.want(400, tc.method, tc.path, tc.body); !strings.Contains(got.body, tc.want) {
-			t.Errorf("%s %s %s: got %s, want %s in it", tc.method, tc.path, tc.body, got.body, tc.want)
-		}
+		t.Run(fmt.Sprintf("%v_%v_%v", tc.method, tc.path, tc.body), func(t *testing.T) {
+			if got := s.want(400, tc.method, tc.path, tc.body); !strings.Contains(got.body, tc.want) {
+				t.Errorf("%s %s %s: got %s, want %s in it", tc.method, tc.path, tc.body, got.body, tc.want)
+			}
+		})
 	}
 }
 

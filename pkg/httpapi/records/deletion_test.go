@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestDeletionsAreOfTheKindsThatACredentialMayRead(t *testing.T) {
 	product, category, order, customer, invoice := gone["product"], gone["category"], gone["order"], gone["customer"], gone["invoice"]
 	w.settle()
 	api := w.serve()
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		p     *auth.Principal
 		query string
 		want  []*commerce.Stored
@@ -74,7 +75,9 @@ func TestDeletionsAreOfTheKindsThatACredentialMayRead(t *testing.T) {
 		{key(siteC), "", []*commerce.Stored{invoice, customer, order, category, product}},
 		{of(theirs, user()), "", nil},
 	} {
-		ask(t, api, tt.p, "/api/deletions"+tt.query).expectDeletions(t, tt.want...)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			ask(t, api, tt.p, "/api/deletions"+tt.query).expectDeletions(t, tt.want...)
+		})
 	}
 }
 

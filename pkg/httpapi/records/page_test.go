@@ -56,11 +56,13 @@ func TestAListIsCutIntoPages(t *testing.T) {
 		{"?afterId=00000000-0000-0000-0000-000000000000&limit=2", all[:2], `"page":1,"limit":2,"total":23,"totalPages":12`},
 		{"?afterId=ffffffff-ffff-ffff-ffff-ffffffffffff", nil, `"page":1,"limit":20,"total":23,"totalPages":2`},
 	} {
-		a := ask(t, api, user(), "/api/products"+tt.query)
-		a.expect(t, tt.want...)
-		if !strings.HasSuffix(string(a.body), `],"meta":{`+tt.meta+`}}`) {
-			t.Errorf("%s: got %s, want the meta %s", a.asked, a.body[max(0, len(a.body)-100):], tt.meta)
-		}
+		t.Run(tt.query, func(t *testing.T) {
+			a := ask(t, api, user(), "/api/products"+tt.query)
+			a.expect(t, tt.want...)
+			if !strings.HasSuffix(string(a.body), `],"meta":{`+tt.meta+`}}`) {
+				t.Errorf("%s: got %s, want the meta %s", a.asked, a.body[max(0, len(a.body)-100):], tt.meta)
+			}
+		})
 	}
 }
 
@@ -98,14 +100,16 @@ func TestTheOrderIsThatOfItsFieldUnlessADirectionIsAskedFor(t *testing.T) {
 		"orderBy=sellingPrice&orderDirection=asC": {d, a, c, b},
 		"orderBy=purchasePrice":                   {d, c, b, a},
 	} {
-		got := ask(t, api, user(), "/api/products?"+query)
-		if want == nil {
-			if got.status != http.StatusBadRequest {
-				t.Errorf("%s: got %d, want 400", got.asked, got.status)
+		t.Run(query, func(t *testing.T) {
+			got := ask(t, api, user(), "/api/products?"+query)
+			if want == nil {
+				if got.status != http.StatusBadRequest {
+					t.Errorf("%s: got %d, want 400", got.asked, got.status)
+				}
+				return
 			}
-			continue
-		}
-		got.expect(t, want...)
+			got.expect(t, want...)
+		})
 	}
 }
 
@@ -133,10 +137,12 @@ func TestLinksLeadToTheOtherPages(t *testing.T) {
 		},
 		"limit=3&afterId=" + all[2].ID.String(): {link("limit=3&afterId=00000000-0000-0000-0000-000000000000", "first")},
 	} {
-		a := ask(t, api, user(), "/api/products?"+query)
-		if got := a.header.Get("Link"); got != strings.Join(want, ", ") {
-			t.Errorf("%s:\n got %s\nwant %s", a.asked, got, strings.Join(want, ", "))
-		}
+		t.Run(query, func(t *testing.T) {
+			a := ask(t, api, user(), "/api/products?"+query)
+			if got := a.header.Get("Link"); got != strings.Join(want, ", ") {
+				t.Errorf("%s:\n got %s\nwant %s", a.asked, got, strings.Join(want, ", "))
+			}
+		})
 	}
 }
 
@@ -304,7 +310,7 @@ func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
 	const app, read = `"applicationId":"00000000-0000-4000-8000-00000000bbbb",`, `["categories:read","customers:read","invoices:read","orders:read","products:read"]`
 	viewer := narrowed(user(), auth.WebhooksRead, auth.OrdersRead)
 	viewer.SiteIDs = []value.ID{siteB, siteA}
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		p    *auth.Principal
 		want string
 	}{
@@ -314,8 +320,10 @@ func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
 		{application(), org + app + `"keyId":null,"userId":null,"scopes":` + read + `,"siteIds":null,"rateLimit":1000}`},
 		{narrowed(key()), org + app + `"keyId":"00000000-0000-4000-8000-00000000cccc","userId":null,"scopes":[],"siteIds":null,"rateLimit":1000}`},
 	} {
-		if a := ask(t, api, tt.p, "/api/me"); a.status != 200 || string(a.body) != tt.want {
-			t.Errorf("%s:\n got %s\nwant %s", a.asked, a.body, tt.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if a := ask(t, api, tt.p, "/api/me"); a.status != 200 || string(a.body) != tt.want {
+				t.Errorf("%s:\n got %s\nwant %s", a.asked, a.body, tt.want)
+			}
+		})
 	}
 }

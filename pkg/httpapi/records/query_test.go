@@ -101,19 +101,21 @@ func TestAQueryIsRefusedByWhatIsWrongWithIt(t *testing.T) {
 		{"products/7", "id", "path", "invalid_format", "UUID"},
 		{"products/" + idA + "?siteId=here", "siteId", "query", "invalid_format", "UUID"},
 	} {
-		a := ask(t, api, user(), "/api/"+tt.target)
-		p := a.problem(t)
-		if a.status != http.StatusBadRequest || p.Code != "validation_failed" || len(p.Details) != 1 {
-			t.Errorf("%s: got %s, want a 400 with one detail", a.asked, a.body)
-			continue
-		}
-		d := p.Details[0]
-		if d.Field != tt.field || d.In != tt.in || d.Code != tt.code || !strings.Contains(d.Message, tt.says) {
-			t.Errorf("%s: got %+v, want %s in %s: %s, %q", a.asked, d, tt.field, tt.in, tt.code, tt.says)
-		}
-		if p.Message != d.Field+" "+d.Message {
-			t.Errorf("%s: the message is %q, want it to name the field and to say the same", a.asked, p.Message)
-		}
+		t.Run(tt.target, func(t *testing.T) {
+			a := ask(t, api, user(), "/api/"+tt.target)
+			p := a.problem(t)
+			if a.status != http.StatusBadRequest || p.Code != "validation_failed" || len(p.Details) != 1 {
+				t.Errorf("%s: got %s, want a 400 with one detail", a.asked, a.body)
+				return
+			}
+			d := p.Details[0]
+			if d.Field != tt.field || d.In != tt.in || d.Code != tt.code || !strings.Contains(d.Message, tt.says) {
+				t.Errorf("%s: got %+v, want %s in %s: %s, %q", a.asked, d, tt.field, tt.in, tt.code, tt.says)
+			}
+			if p.Message != d.Field+" "+d.Message {
+				t.Errorf("%s: the message is %q, want it to name the field and to say the same", a.asked, p.Message)
+			}
+		})
 	}
 }
 
@@ -144,9 +146,11 @@ func TestParametersAreTakenUpToTheirBounds(t *testing.T) {
 		"products?createdFrom=0001-01-01&createdTo=9999-12-31T23:59:59.999Z", "products?sku=%20x%20", "products?externalRef=x",
 		"deletions?kind=product,order&deletedFrom=2026-11-21", "products/?limit=1",
 	} {
-		if a := ask(t, api, user(), "/api/"+target); a.status != http.StatusOK || string(a.body)[:10] != `{"data":[]` {
-			t.Errorf("%s: got %d %s, want an empty page", a.asked, a.status, a.body)
-		}
+		t.Run(target, func(t *testing.T) {
+			if a := ask(t, api, user(), "/api/"+target); a.status != http.StatusOK || string(a.body)[:10] != `{"data":[]` {
+				t.Errorf("%s: got %d %s, want an empty page", a.asked, a.status, a.body)
+			}
+		})
 	}
 }
 
@@ -156,15 +160,17 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 		"products": "products:read", "categories": "categories:read", "orders": "orders:read", "customers": "customers:read",
 		"invoices": "invoices:read", "orders/" + idA: "orders:read", "orders?limit=0": "orders:read", "deletions?kind=order,product": "orders:read",
 	} {
-		p := narrowed(key())
-		if strings.HasPrefix(path, "deletions") {
-			p = narrowed(key(), "products:read")
-		}
-		a := ask(t, api, p, "/api/"+path)
-		problem := a.problem(t)
-		if a.status != http.StatusForbidden || problem.Code != "insufficient_scope" || len(problem.Details) != 1 || problem.Details[0].Field != scope {
-			t.Errorf("%s: got %s, want 403 that names %s", a.asked, a.body, scope)
-		}
+		t.Run(path, func(t *testing.T) {
+			p := narrowed(key())
+			if strings.HasPrefix(path, "deletions") {
+				p = narrowed(key(), "products:read")
+			}
+			a := ask(t, api, p, "/api/"+path)
+			problem := a.problem(t)
+			if a.status != http.StatusForbidden || problem.Code != "insufficient_scope" || len(problem.Details) != 1 || problem.Details[0].Field != scope {
+				t.Errorf("%s: got %s, want 403 that names %s", a.asked, a.body, scope)
+			}
+		})
 	}
 	if a := ask(t, api, narrowed(key()), "/api/deletions"); a.status != http.StatusForbidden || a.problem(t).Code != "insufficient_scope" {
 		t.Errorf("%s without any scope: got %s, want 403", a.asked, a.body)

@@ -2,6 +2,7 @@ package records_test
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/auth"
@@ -17,7 +18,7 @@ func TestTheSiteIsAskedForByHeaderOrQuery(t *testing.T) {
 	w.settle()
 	api := w.serve()
 	site := func(id value.ID) []string { return []string{"X-Site-Id", id.String()} }
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		p      *auth.Principal
 		query  string
 		header []string
@@ -35,11 +36,13 @@ func TestTheSiteIsAskedForByHeaderOrQuery(t *testing.T) {
 		{key(siteC), "", nil, nil},
 		{application(), "", nil, []*commerce.Stored{nowhere, inB, inA}},
 	} {
-		a := ask(t, api, tt.p, "/api/orders"+tt.query, tt.header...)
-		a.expect(t, tt.want...)
-		if total := a.page(t).Meta.Total; total != len(tt.want) {
-			t.Errorf("%s: total %d, want %d", a.asked, total, len(tt.want))
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			a := ask(t, api, tt.p, "/api/orders"+tt.query, tt.header...)
+			a.expect(t, tt.want...)
+			if total := a.page(t).Meta.Total; total != len(tt.want) {
+				t.Errorf("%s: total %d, want %d", a.asked, total, len(tt.want))
+			}
+		})
 	}
 }
 
@@ -48,36 +51,38 @@ func TestASiteThatMayNotBeAskedForIsRefused(t *testing.T) {
 	record := w.put(commerce.KindOrder, order(1, siteA))
 	api := w.serve()
 	for _, path := range []string{"/api/orders", "/api/orders/" + record.ID.String()} {
-		for _, tt := range []struct {
-			p      *auth.Principal
-			header string
-			query  value.ID
-			status int
-			code   string
-		}{
-			{user(), siteA.String(), siteB, http.StatusBadRequest, "validation_failed"},
-			{key(siteA, siteB), siteA.String(), siteB, http.StatusBadRequest, "validation_failed"},
-			{user(), "here", value.ID{}, http.StatusBadRequest, "validation_failed"},
-			{key(siteA), "here", value.ID{}, http.StatusBadRequest, "validation_failed"},
-			{key(siteA), siteB.String(), value.ID{}, http.StatusForbidden, "site_forbidden"},
-			{key(siteA), "", siteB, http.StatusForbidden, "site_forbidden"},
-			{key(siteA), siteA.String(), siteB, http.StatusForbidden, "site_forbidden"},
-			{key(siteA), siteB.String(), siteA, http.StatusForbidden, "site_forbidden"},
-			{key(siteC), siteA.String(), value.ID{}, http.StatusForbidden, "site_forbidden"},
-		} {
-			var header []string
-			if tt.header != "" {
-				header = []string{"X-Site-Id", tt.header}
+		t.Run(path, func(t *testing.T) {
+			for _, tt := range []struct {
+				p      *auth.Principal
+				header string
+				query  value.ID
+				status int
+				code   string
+			}{
+				{user(), siteA.String(), siteB, http.StatusBadRequest, "validation_failed"},
+				{key(siteA, siteB), siteA.String(), siteB, http.StatusBadRequest, "validation_failed"},
+				{user(), "here", value.ID{}, http.StatusBadRequest, "validation_failed"},
+				{key(siteA), "here", value.ID{}, http.StatusBadRequest, "validation_failed"},
+				{key(siteA), siteB.String(), value.ID{}, http.StatusForbidden, "site_forbidden"},
+				{key(siteA), "", siteB, http.StatusForbidden, "site_forbidden"},
+				{key(siteA), siteA.String(), siteB, http.StatusForbidden, "site_forbidden"},
+				{key(siteA), siteB.String(), siteA, http.StatusForbidden, "site_forbidden"},
+				{key(siteC), siteA.String(), value.ID{}, http.StatusForbidden, "site_forbidden"},
+			} {
+				var header []string
+				if tt.header != "" {
+					header = []string{"X-Site-Id", tt.header}
+				}
+				query := ""
+				if !tt.query.IsZero() {
+					query = "?siteId=" + tt.query.String()
+				}
+				a := ask(t, api, tt.p, path+query, header...)
+				if a.status != tt.status || a.problem(t).Code != tt.code {
+					t.Errorf("%s: got %d %s, want %d %s", a.asked, a.status, a.body, tt.status, tt.code)
+				}
 			}
-			query := ""
-			if !tt.query.IsZero() {
-				query = "?siteId=" + tt.query.String()
-			}
-			a := ask(t, api, tt.p, path+query, header...)
-			if a.status != tt.status || a.problem(t).Code != tt.code {
-				t.Errorf("%s: got %d %s, want %d %s", a.asked, a.status, a.body, tt.status, tt.code)
-			}
-		}
+		})
 	}
 }
 
@@ -93,7 +98,7 @@ func TestGlobalCategoriesAreListedAsAskedFor(t *testing.T) {
 	global, inA, inB := category(1, value.ID{}), category(2, siteA), category(3, siteB)
 	w.settle()
 	api := w.serve()
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		p             *auth.Principal
 		site          string
 		includeGlobal string
@@ -115,14 +120,16 @@ func TestGlobalCategoriesAreListedAsAskedFor(t *testing.T) {
 		{key(siteA), siteA.String(), "false", []*commerce.Stored{inA}},
 		{key(siteC), "", "", []*commerce.Stored{global}},
 	} {
-		query := "?orderDirection=asc"
-		if tt.includeGlobal != "" {
-			query += "&includeGlobal=" + tt.includeGlobal
-		}
-		ask(t, api, tt.p, "/api/categories"+query, "X-Site-Id", tt.site).expect(t, tt.want...)
-		if tt.site != "" {
-			ask(t, api, tt.p, "/api/categories"+query+"&siteId="+tt.site).expect(t, tt.want...)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			query := "?orderDirection=asc"
+			if tt.includeGlobal != "" {
+				query += "&includeGlobal=" + tt.includeGlobal
+			}
+			ask(t, api, tt.p, "/api/categories"+query, "X-Site-Id", tt.site).expect(t, tt.want...)
+			if tt.site != "" {
+				ask(t, api, tt.p, "/api/categories"+query+"&siteId="+tt.site).expect(t, tt.want...)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package webhooks_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,21 +82,23 @@ func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 		{webhook.Paused, `{"status":"ACTIVE"}`, true},
 		{webhook.Paused, `{"url":"https://example.com/repaired"}`, true},
 	} {
-		h := newHarness(t)
-		item := h.endpoint(t, minimal)
-		h.SetStatus(t, h.stored(t, item).ID, test.before)
-		open := h.trip(t, item)
-		created := h.stored(t, item).HealthSince
-		h.Pass(time.Minute)
-		h.must(t, http.StatusOK, "PATCH", item, test.body)
-		now := h.Now()
-		want, since := open, created
-		if test.probed {
-			want.Circuit, since = open.Circuit.OwnerReset(now), now
-		}
-		if e := h.stored(t, item); !e.Routing().Equal(want) || e.HealthSince != since {
-			t.Errorf("%s then %s: circuit %+v, health since %s; want %+v, %s", test.before, test.body, e.Circuit, e.HealthSince, want.Circuit, since)
-		}
+		t.Run(fmt.Sprintf("%v_%v", test.before, test.body), func(t *testing.T) {
+			h := newHarness(t)
+			item := h.endpoint(t, minimal)
+			h.SetStatus(t, h.stored(t, item).ID, test.before)
+			open := h.trip(t, item)
+			created := h.stored(t, item).HealthSince
+			h.Pass(time.Minute)
+			h.must(t, http.StatusOK, "PATCH", item, test.body)
+			now := h.Now()
+			want, since := open, created
+			if test.probed {
+				want.Circuit, since = open.Circuit.OwnerReset(now), now
+			}
+			if e := h.stored(t, item); !e.Routing().Equal(want) || e.HealthSince != since {
+				t.Errorf("%s then %s: circuit %+v, health since %s; want %+v, %s", test.before, test.body, e.Circuit, e.HealthSince, want.Circuit, since)
+			}
+		})
 	}
 }
 
@@ -127,9 +130,11 @@ func TestNothingIsSentForASuspendedApplication(t *testing.T) {
 		item + "/test": "", item + "/recover": `{"since":"2020-01-01"}`,
 		"/developers/webhooks/events/" + held.ID.String() + "/redeliver": "",
 	} {
-		if a := h.must(t, http.StatusConflict, "POST", path, body); a.text("code") != "conflict" || !strings.Contains(a.text("message"), "suspended") {
-			t.Errorf("%s: %s", path, a.body)
-		}
+		t.Run(path, func(t *testing.T) {
+			if a := h.must(t, http.StatusConflict, "POST", path, body); a.text("code") != "conflict" || !strings.Contains(a.text("message"), "suspended") {
+				t.Errorf("%s", a.body)
+			}
+		})
 	}
 	if refs := append(h.refs(t), h.slowRefs(t)...); len(refs) != 0 {
 		t.Errorf("sent %+v", refs)

@@ -79,10 +79,12 @@ func TestStatsShowEveryIntervalOfTheSpan(t *testing.T) {
 		{"?from=2026-11-22&to=2026-11-23&interval=day", []string{point("2026-11-22T00:00:00.000Z")}}, // yet to come
 		{"?from=2026-10-21&to=2026-10-22&interval=day", []string{point("2026-10-21T00:00:00.000Z", 1, 0, 3, 3)}},
 	} {
-		a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
-		if diff := cmp.Diff(`{"data":[`+strings.Join(test.want, ",")+`]}`, a.body); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.query, diff)
-		}
+		t.Run(test.query, func(t *testing.T) {
+			a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
+			if diff := cmp.Diff(`{"data":[`+strings.Join(test.want, ",")+`]}`, a.body); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.query, diff)
+			}
+		})
 	}
 }
 
@@ -104,16 +106,18 @@ func TestStatsWithoutASpanAreOfTheLastDayOrMonth(t *testing.T) {
 		{"?from=2026-10-21", 757, "2026-10-21T00:00:00.000Z", "2026-11-21T12:00:00.000Z"},
 		{"?from=2026-10-21T12:20:00Z&to=2026-11-21T12:20:00Z&interval=day", 32, "2026-10-21T00:00:00.000Z", "2026-11-21T00:00:00.000Z"},
 	} {
-		a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
-		data, _ := a.field("data").([]any)
-		if len(data) != test.points {
-			t.Errorf("%s: %d entries, want %d", test.query, len(data), test.points)
-			continue
-		}
-		at := func(i int) any { return data[i].(map[string]any)["at"] }
-		if at(0) != test.first || at(len(data)-1) != test.last {
-			t.Errorf("%s: from %v to %v, want %s to %s", test.query, at(0), at(len(data)-1), test.first, test.last)
-		}
+		t.Run(test.query, func(t *testing.T) {
+			a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
+			data, _ := a.field("data").([]any)
+			if len(data) != test.points {
+				t.Errorf("%d entries, want %d", len(data), test.points)
+				return
+			}
+			at := func(i int) any { return data[i].(map[string]any)["at"] }
+			if at(0) != test.first || at(len(data)-1) != test.last {
+				t.Errorf("from %v to %v, want %s to %s", at(0), at(len(data)-1), test.first, test.last)
+			}
+		})
 	}
 	a := h.must(t, http.StatusOK, "GET", item+"/stats", "")
 	if got := strings.Count(a.body, `"p50Ms":null`); got != 22 {
@@ -149,16 +153,18 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 		{"status=ACTIVE", "status", "unknown", "is not a parameter"},
 		{"applicationId=x", "applicationId", "invalid_format", "UUID"},
 	} {
-		a := h.do(t, "GET", item+"/stats?"+test.query, "")
-		details, _ := a.field("details").([]any)
-		if a.status != http.StatusBadRequest || len(details) != 1 {
-			t.Errorf("%s: %d %s, want 400 for %s alone", test.query, a.status, a.body, test.field)
-			continue
-		}
-		d, _ := details[0].(map[string]any)
-		if message, _ := d["message"].(string); d["field"] != test.field || d["in"] != "query" || d["code"] != test.code || !strings.Contains(message, test.message) {
-			t.Errorf("%s: %v, want %s %s %q", test.query, d, test.field, test.code, test.message)
-		}
+		t.Run(test.query, func(t *testing.T) {
+			a := h.do(t, "GET", item+"/stats?"+test.query, "")
+			details, _ := a.field("details").([]any)
+			if a.status != http.StatusBadRequest || len(details) != 1 {
+				t.Errorf("%d %s, want 400 for %s alone", a.status, a.body, test.field)
+				return
+			}
+			d, _ := details[0].(map[string]any)
+			if message, _ := d["message"].(string); d["field"] != test.field || d["in"] != "query" || d["code"] != test.code || !strings.Contains(message, test.message) {
+				t.Errorf("%v, want %s %s %q", d, test.field, test.code, test.message)
+			}
+		})
 	}
 	if a := h.do(t, "GET", item+"/stats?from=x&to=y&interval=z", ""); strings.Count(a.body, `"field"`) != 3 {
 		t.Errorf("three wrong parameters: %d %s", a.status, a.body)

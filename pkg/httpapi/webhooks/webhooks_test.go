@@ -116,16 +116,18 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"GET", "/developers/webhooks/events/x", "", "id", "invalid_format"},
 		{"GET", "/developers/webhooks/event-types?search=x", "", "search", "unknown"},
 	} {
-		a := h.do(t, tt.method, tt.path, tt.body)
-		details, _ := a.field("details").([]any)
-		if a.status != http.StatusBadRequest || len(details) != 1 {
-			t.Errorf("%s %s %.80s: %d %s", tt.method, tt.path, tt.body, a.status, a.body)
-			continue
-		}
-		d, _ := details[0].(map[string]any)
-		if d["field"] != tt.field || d["code"] != tt.code {
-			t.Errorf("%s %s %.80s: %v %v, want %s %s", tt.method, tt.path, tt.body, d["field"], d["code"], tt.field, tt.code)
-		}
+		t.Run(fmt.Sprintf("%v_%v_%v", tt.method, tt.path, tt.body), func(t *testing.T) {
+			a := h.do(t, tt.method, tt.path, tt.body)
+			details, _ := a.field("details").([]any)
+			if a.status != http.StatusBadRequest || len(details) != 1 {
+				t.Errorf("%s %s %.80s: %d %s", tt.method, tt.path, tt.body, a.status, a.body)
+				return
+			}
+			d, _ := details[0].(map[string]any)
+			if d["field"] != tt.field || d["code"] != tt.code {
+				t.Errorf("%s %s %.80s: %v %v, want %s %s", tt.method, tt.path, tt.body, d["field"], d["code"], tt.field, tt.code)
+			}
+		})
 	}
 }
 
@@ -184,9 +186,11 @@ func TestItemOfAnotherApplicationIsAbsent(t *testing.T) {
 		{"GET", item + "/stats", ""},
 		{"GET", item + "/recoveries/" + value.NewID().String(), ""},
 	} {
-		if a := h.do(t, tt.method, tt.path+"?applicationId="+value.NewID().String(), tt.body); a.status != http.StatusNotFound {
-			t.Errorf("%s %s: %d %s, want 404", tt.method, tt.path, a.status, a.body)
-		}
+		t.Run(fmt.Sprintf("%v_%v", tt.method, tt.path), func(t *testing.T) {
+			if a := h.do(t, tt.method, tt.path+"?applicationId="+value.NewID().String(), tt.body); a.status != http.StatusNotFound {
+				t.Errorf("%s %s: %d %s, want 404", tt.method, tt.path, a.status, a.body)
+			}
+		})
 	}
 	h.must(t, http.StatusOK, "PATCH", item+"?applicationId="+strings.ToUpper(h.App.String()), `{"description":"x"}`)
 }
@@ -285,10 +289,12 @@ func TestEndpointsAreListed(t *testing.T) {
 		"?createdFrom=" + h.At(-time.Second).String(): items[2:],
 		"?afterId=" + items[0]:                        items[1:],
 	} {
-		a := h.must(t, http.StatusOK, "GET", endpoints+query, "")
-		if diff := cmp.Diff(want, a.ids()); diff != "" {
-			t.Errorf("%s: %s", query, diff)
-		}
+		t.Run(query, func(t *testing.T) {
+			a := h.must(t, http.StatusOK, "GET", endpoints+query, "")
+			if diff := cmp.Diff(want, a.ids()); diff != "" {
+				t.Errorf("%s", diff)
+			}
+		})
 	}
 	if link := h.must(t, http.StatusOK, "GET", endpoints+"?limit=2", "").header.Get("Link"); !strings.Contains(link, `<`+base+endpoints+`?limit=2&page=2>; rel="next"`) {
 		t.Errorf("Link: %s", link)
@@ -370,21 +376,23 @@ func TestTestSendsAnExampleOnce(t *testing.T) {
 		{`{"type":"invoice.paid"}`, "invoice.paid", `"status":"PAID"`},
 		{`{"type":"endpoint.disabled"}`, "endpoint.disabled", `"status":"DISABLED"`},
 	} {
-		a := h.must(t, http.StatusAccepted, "POST", item+"/test", tt.body)
-		if a.text("type") != tt.eventType || a.text("status") != "PENDING" || !strings.Contains(a.body, tt.object) || a.text("payload.organizationId") != h.Org.String() ||
-			a.text("payload.id") != a.text("eventId") {
-			t.Errorf("%s: %s", tt.body, a.body)
-		}
-		if got, want := a.header.Get("Location"), base+"/developers/webhooks/events/"+a.text("id"); got != want {
-			t.Errorf("Location %s, want %s", got, want)
-		}
-		delivery, err := h.Table.Delivery(t.Context(), h.Org, value.MustID(a.text("id")))
-		if err != nil || !delivery.Test || delivery.DueAt == nil {
-			t.Errorf("delivery %+v, %v", delivery, err)
-		}
-		if refs := h.refs(t); len(refs) != 1 || refs[0] != delivery.Ref() {
-			t.Errorf("sent %+v, want %+v", refs, delivery.Ref())
-		}
+		t.Run(tt.body, func(t *testing.T) {
+			a := h.must(t, http.StatusAccepted, "POST", item+"/test", tt.body)
+			if a.text("type") != tt.eventType || a.text("status") != "PENDING" || !strings.Contains(a.body, tt.object) || a.text("payload.organizationId") != h.Org.String() ||
+				a.text("payload.id") != a.text("eventId") {
+				t.Errorf("%s", a.body)
+			}
+			if got, want := a.header.Get("Location"), base+"/developers/webhooks/events/"+a.text("id"); got != want {
+				t.Errorf("Location %s, want %s", got, want)
+			}
+			delivery, err := h.Table.Delivery(t.Context(), h.Org, value.MustID(a.text("id")))
+			if err != nil || !delivery.Test || delivery.DueAt == nil {
+				t.Errorf("delivery %+v, %v", delivery, err)
+			}
+			if refs := h.refs(t); len(refs) != 1 || refs[0] != delivery.Ref() {
+				t.Errorf("sent %+v, want %+v", refs, delivery.Ref())
+			}
+		})
 	}
 	h.Suspend(t, h.App)
 	h.must(t, http.StatusConflict, "POST", item+"/test", `{}`)
@@ -582,11 +590,15 @@ func TestARefusedTargetIsExplained(t *testing.T) {
 		"https://[64:ff9b::7f00:1]/":    "url must be one that deliveries can reach: the address 64:ff9b::7f00:1 stands for 127.0.0.1, which is loopback",
 		"https://hooks.localhost:8443/": "url must be one that deliveries can reach: the name hooks.localhost stands for the sender itself",
 	} {
-		if a := h.must(t, http.StatusBadRequest, "POST", create, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url)); a.text("message") != want {
-			t.Errorf("%s: %q, want %q", url, a.text("message"), want)
-		}
+		t.Run(url, func(t *testing.T) {
+			if a := h.must(t, http.StatusBadRequest, "POST", create, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url)); a.text("message") != want {
+				t.Errorf("%q, want %q", a.text("message"), want)
+			}
+		})
 	}
 	for _, url := range []string{"https://8.8.8.8/hook", "https://[2001:4860:4860::8888]:8443/", "https://intranet/"} {
-		h.endpoint(t, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url))
+		t.Run(url, func(t *testing.T) {
+			h.endpoint(t, fmt.Sprintf(`{"url":%q,"events":["*"]}`, url))
+		})
 	}
 }

@@ -102,14 +102,16 @@ func TestDecodeRefusesEveryOtherForm(t *testing.T) {
 		{"keyword twice", head + "010402" + "0161" + "0161", columnar.ErrFormat},
 		{"text of other bytes", head + "070301fe", columnar.ErrFormat},
 	} {
-		body, err := hex.DecodeString(row.body)
-		if err != nil {
-			t.Fatalf("%s: %v", row.name, err)
-		}
-		data := seal(append([]byte{1, byte(len(body))}, body...))
-		if _, _, err := columnar.DecodeDocument(everything, data); !errors.Is(err, row.want) {
-			t.Errorf("%s: DecodeDocument(%x) = %v, want %v", row.name, data, err, row.want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			body, err := hex.DecodeString(row.body)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			data := seal(append([]byte{1, byte(len(body))}, body...))
+			if _, _, err := columnar.DecodeDocument(everything, data); !errors.Is(err, row.want) {
+				t.Errorf("DecodeDocument(%x) = %v, want %v", data, err, row.want)
+			}
+		})
 	}
 }
 
@@ -165,15 +167,17 @@ func TestBuilderCutsTextAtItsBound(t *testing.T) {
 		{"next value", []string{long, "b"}, columnar.MaxText},
 		{"between code points", []string{"a" + wide}, columnar.MaxText - columnar.MaxText%3 - 2},
 	} {
-		doc := everything.Build([16]byte{}, 0).Text(tags, row.values...).Document(1, 1)
-		data := columnar.AppendDocument(nil, &doc)
-		if _, _, err := columnar.DecodeDocument(everything, data); err != nil {
-			t.Errorf("%s: %v", row.name, err)
-		}
-		const around = 1 + 3 + 1 + 16 + 1 + 1 + 2 + 3 + 4
-		if got := len(data) - around; got != row.want {
-			t.Errorf("%s: %d bytes of text kept, want %d", row.name, got, row.want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			doc := everything.Build([16]byte{}, 0).Text(tags, row.values...).Document(1, 1)
+			data := columnar.AppendDocument(nil, &doc)
+			if _, _, err := columnar.DecodeDocument(everything, data); err != nil {
+				t.Errorf("%v", err)
+			}
+			const around = 1 + 3 + 1 + 16 + 1 + 1 + 2 + 3 + 4
+			if got := len(data) - around; got != row.want {
+				t.Errorf("%d bytes of text kept, want %d", got, row.want)
+			}
+		})
 	}
 }
 

@@ -165,31 +165,33 @@ func TestQueriesPanicOnlyWhenTheirDocumentsLackText(t *testing.T) {
 		{"text", columnar.Query{Filter: columnar.In(ref, "r")}, columnar.OtherText},
 		{"no text", columnar.Query{Filter: columnar.Not(columnar.Null(sku))}, columnar.SearchText},
 	} {
-		want := columnar.ColumnGroupSet(1)
-		if row.group != 0 {
-			want |= 1 << row.group
-		}
-		if got := everything.Needs(&row.query); got != want {
-			t.Errorf("%s: needs %b, want %b", row.name, got, want)
-		}
-		message := panicOf(func() { v.Query(row.query) })
-		if got := strings.Contains(message, "lacks its "+row.group.String()); got != (row.group != 0) {
-			t.Errorf("%s: panic %q, want one: %v", row.name, message, row.group != 0)
-		}
-		// Where the filter leaves no such document, nothing is lacking.
-		row.query.Filter = columnar.All(columnar.In(state, "whole", "applied"), row.query.Filter)
-		if message := panicOf(func() { v.Query(row.query) }); message != "" {
-			t.Errorf("%s, of others: panic %q", row.name, message)
-		}
-		filled, g := newView()
-		if row.group != 0 {
-			if err := g.Fill(filled, row.group, e.Groups[row.group]); err != nil {
-				t.Fatal(err)
+		t.Run(row.name, func(t *testing.T) {
+			want := columnar.ColumnGroupSet(1)
+			if row.group != 0 {
+				want |= 1 << row.group
 			}
-		}
-		if message := panicOf(func() { filled.Query(row.query) }); message != "" {
-			t.Errorf("%s, filled: panic %q", row.name, message)
-		}
+			if got := everything.Needs(&row.query); got != want {
+				t.Errorf("needs %b, want %b", got, want)
+			}
+			message := panicOf(func() { v.Query(row.query) })
+			if got := strings.Contains(message, "lacks its "+row.group.String()); got != (row.group != 0) {
+				t.Errorf("panic %q, want one: %v", message, row.group != 0)
+			}
+			// Where the filter leaves no such document, nothing is lacking.
+			row.query.Filter = columnar.All(columnar.In(state, "whole", "applied"), row.query.Filter)
+			if message := panicOf(func() { v.Query(row.query) }); message != "" {
+				t.Errorf("%s, of others: panic %q", row.name, message)
+			}
+			filled, g := newView()
+			if row.group != 0 {
+				if err := g.Fill(filled, row.group, e.Groups[row.group]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if message := panicOf(func() { filled.Query(row.query) }); message != "" {
+				t.Errorf("%s, filled: panic %q", row.name, message)
+			}
+		})
 	}
 	if message := panicOf(func() { _ = g.Decode(columnar.SearchText, nil) }); !strings.Contains(message, "in a view") {
 		t.Errorf("Decode of a segment in a view: panic %q", message)
@@ -231,9 +233,11 @@ func TestMistakesWithSegmentsPanic(t *testing.T) {
 		},
 		"encode another kind": func() { segment.Encode(products, docs) },
 	} {
-		if message := panicOf(mistake); !strings.HasPrefix(message, "index: ") {
-			t.Errorf("%s: panic %q, want one that says what is wrong", name, message)
-		}
+		t.Run(name, func(t *testing.T) {
+			if message := panicOf(mistake); !strings.HasPrefix(message, "index: ") {
+				t.Errorf("panic %q, want one that says what is wrong", message)
+			}
+		})
 	}
 }
 
@@ -249,44 +253,46 @@ func TestSchemasWithoutSomeTextHaveFewerGroups(t *testing.T) {
 		{"searched only", []columnar.Column{plain, {Name: "name", Type: columnar.Text, Search: true}}, 0b011},
 		{"matched only", []columnar.Column{plain, {Name: "name", Type: columnar.Text, Match: true}}, 0b101},
 	} {
-		s := columnar.MustSchema("some", row.columns...)
-		var docs []columnar.Document
-		for n := range 5000 {
-			b := s.Build(number(n), 0)
-			if len(row.columns) > 0 {
-				b.Keyword(1, fmt.Sprint(n%7))
+		t.Run(row.name, func(t *testing.T) {
+			s := columnar.MustSchema("some", row.columns...)
+			var docs []columnar.Document
+			for n := range 5000 {
+				b := s.Build(number(n), 0)
+				if len(row.columns) > 0 {
+					b.Keyword(1, fmt.Sprint(n%7))
+				}
+				if len(row.columns) > 1 {
+					b.Text(2, fmt.Sprint("shirt ", n))
+				}
+				docs = append(docs, b.Document(1, 1))
 			}
-			if len(row.columns) > 1 {
-				b.Text(2, fmt.Sprint("shirt ", n))
+			e := segment.Encode(s, docs)
+			if got := s.ColumnGroups(); got != row.want {
+				t.Errorf("groups %b, want %b", got, row.want)
 			}
-			docs = append(docs, b.Document(1, 1))
-		}
-		e := segment.Encode(s, docs)
-		if got := s.ColumnGroups(); got != row.want {
-			t.Errorf("%s: groups %b, want %b", row.name, got, row.want)
-		}
-		for g, data := range e.Groups {
-			if got, want := data != nil, row.want.Has(columnar.ColumnGroup(g)); got != want {
-				t.Errorf("%s: %s is written: %v, want %v", row.name, columnar.ColumnGroup(g), got, want)
+			for g, data := range e.Groups {
+				if got, want := data != nil, row.want.Has(columnar.ColumnGroup(g)); got != want {
+					t.Errorf("%s is written: %v, want %v", columnar.ColumnGroup(g), got, want)
+				}
 			}
-		}
-		applied, loaded := columnar.NewView(s), columnar.NewView(s)
-		applied.Apply(docs)
-		segment.Load(loaded, wholeSegment(t, s, e))
-		// Most of it changes, so that the rest moves to another row group.
-		again := slices.Clone(docs[:4000])
-		for i := range again {
-			again[i].Revision = 2
-		}
-		applied.Apply(again)
-		loaded.Apply(again)
-		for _, q := range []columnar.Query{{Limit: 9000}, {Search: []string{"9"}, Limit: 9000}} {
-			got, want := loaded.Query(q), applied.Query(q)
-			if got.Total != want.Total || !slices.Equal(got.Hits, want.Hits) {
-				t.Errorf("%s: search %q finds %d of %d loaded, and %d of %d applied", row.name, q.Search,
-					len(got.Hits), got.Total, len(want.Hits), want.Total)
+			applied, loaded := columnar.NewView(s), columnar.NewView(s)
+			applied.Apply(docs)
+			segment.Load(loaded, wholeSegment(t, s, e))
+			// Most of it changes, so that the rest moves to another row group.
+			again := slices.Clone(docs[:4000])
+			for i := range again {
+				again[i].Revision = 2
 			}
-		}
+			applied.Apply(again)
+			loaded.Apply(again)
+			for _, q := range []columnar.Query{{Limit: 9000}, {Search: []string{"9"}, Limit: 9000}} {
+				got, want := loaded.Query(q), applied.Query(q)
+				if got.Total != want.Total || !slices.Equal(got.Hits, want.Hits) {
+					t.Errorf("search %q finds %d of %d loaded, and %d of %d applied", q.Search,
+						len(got.Hits), got.Total, len(want.Hits), want.Total)
+				}
+			}
+		})
 	}
 }
 

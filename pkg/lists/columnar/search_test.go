@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -125,16 +126,18 @@ func randomRows(random *rand.Rand, count, of int) (rows RowSet) {
 
 func TestDeltaListsHaveTheirRows(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
-	for _, rows := range [][]int{{}, {0}, {253}, {254}, {255}, {508}, {MaxRowGroup - 1}, {0, MaxRowGroup - 1}, {1, 255, 509, 510}} {
-		var want, got RowSet
-		for _, row := range rows {
-			want.add(row)
-		}
-		deltas := appendDeltas(nil, &want)
-		readDeltas(append(deltas, 7), &got)
-		if got != want {
-			t.Errorf("%v as %v: %d rows, want %d", rows, deltas, got.Count(), want.Count())
-		}
+	for i, rows := range [][]int{{}, {0}, {253}, {254}, {255}, {508}, {MaxRowGroup - 1}, {0, MaxRowGroup - 1}, {1, 255, 509, 510}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			var want, got RowSet
+			for _, row := range rows {
+				want.add(row)
+			}
+			deltas := appendDeltas(nil, &want)
+			readDeltas(append(deltas, 7), &got)
+			if got != want {
+				t.Errorf("%v as %v: %d rows, want %d", rows, deltas, got.Count(), want.Count())
+			}
+		})
 	}
 	for n := range 300 {
 		want, got := randomRows(random, n, MaxRowGroup), RowSet{}

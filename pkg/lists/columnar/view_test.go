@@ -50,10 +50,12 @@ func TestSearchFindsTokensInsideOneValueOnly(t *testing.T) {
 		{"", []int{1, 2}},
 		{"\u0301", []int{1, 2}},
 	} {
-		got := numbers(v.Query(columnar.Query{Search: fold.Tokens(row.search), Limit: 10}).Hits)
-		if !slices.Equal(got, row.want) {
-			t.Errorf("search %q finds %v, want %v", row.search, got, row.want)
-		}
+		t.Run(row.search, func(t *testing.T) {
+			got := numbers(v.Query(columnar.Query{Search: fold.Tokens(row.search), Limit: 10}).Hits)
+			if !slices.Equal(got, row.want) {
+				t.Errorf("search %q finds %v, want %v", row.search, got, row.want)
+			}
+		})
 	}
 }
 
@@ -74,13 +76,15 @@ func TestInComparesAWholeTextWithItsFirstValueOnly(t *testing.T) {
 		{"empty value is not null", columnar.Null(ref), false},
 		{"not of a part", columnar.Not(columnar.In(sku, "ls")), true},
 	} {
-		q := columnar.Query{Filter: row.filter}
-		if got := v.Query(q).Total == 1; got != row.want {
-			t.Errorf("%s: the view says %v, want %v", row.name, got, row.want)
-		}
-		if got := columnar.Match(everything, q, doc); got != row.want {
-			t.Errorf("%s: Match says %v, want %v", row.name, got, row.want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			q := columnar.Query{Filter: row.filter}
+			if got := v.Query(q).Total == 1; got != row.want {
+				t.Errorf("the view says %v, want %v", got, row.want)
+			}
+			if got := columnar.Match(everything, q, doc); got != row.want {
+				t.Errorf("Match says %v, want %v", got, row.want)
+			}
+		})
 	}
 }
 
@@ -123,10 +127,12 @@ func TestDeletedDocumentsStayAway(t *testing.T) {
 		{doc(8, 90), []columnar.Hit{{ID: number(1), Revision: 8, Visible: 90}}},
 		{gone(8), []columnar.Hit{}},
 	} {
-		v.Apply([]columnar.Document{row.doc})
-		if got := v.Query(columnar.Query{OrderBy: price, Limit: 10}); !slices.Equal(got.Hits, row.want) || v.Len() != len(row.want) {
-			t.Fatalf("step %d: hits %v of %d, want %v", i, got.Hits, v.Len(), row.want)
-		}
+		t.Run(fmt.Sprint(row.doc), func(t *testing.T) {
+			v.Apply([]columnar.Document{row.doc})
+			if got := v.Query(columnar.Query{OrderBy: price, Limit: 10}); !slices.Equal(got.Hits, row.want) || v.Len() != len(row.want) {
+				t.Fatalf("step %d: hits %v of %d, want %v", i, got.Hits, v.Len(), row.want)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,9 @@
 package compactor
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -10,7 +12,7 @@ import (
 )
 
 func TestGroupsAreCutWhereTheyAreLarge(t *testing.T) {
-	for _, row := range []struct {
+	for i, row := range []struct {
 		groups [columnar.NumColumnGroups]int
 		want   []int
 	}{
@@ -23,9 +25,11 @@ func TestGroupsAreCutWhereTheyAreLarge(t *testing.T) {
 		{[columnar.NumColumnGroups]int{1, maxChunkBytes, 0}, []int{maxChunkBytes, 1}},
 		{[columnar.NumColumnGroups]int{2*maxChunkBytes + minOwnChunk, 7, 0}, []int{maxChunkBytes, maxChunkBytes, minOwnChunk, 7}},
 	} {
-		if got := chunkSizes(row.groups); !slices.Equal(got, row.want) {
-			t.Errorf("%v: got %v, want %v", row.groups, got, row.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if got := chunkSizes(row.groups); !slices.Equal(got, row.want) {
+				t.Errorf("%v: got %v, want %v", row.groups, got, row.want)
+			}
+		})
 	}
 }
 
@@ -41,9 +45,11 @@ func TestFreeSlotsAreTakenWhenTheyFitAndTheirGraceIsOver(t *testing.T) {
 	}{
 		{52_000, 33}, {52_000, 22}, {52_000, 11}, {52_000, 0},
 	} {
-		if got := s.take(row.size); got.ContentID != row.want {
-			t.Errorf("a slot for %d bytes: got mark %d, want %d", row.size, got.ContentID, row.want)
-		}
+		t.Run(fmt.Sprintf("%v_%v", row.size, row.want), func(t *testing.T) {
+			if got := s.take(row.size); got.ContentID != row.want {
+				t.Errorf("a slot for %d bytes: got mark %d, want %d", row.size, got.ContentID, row.want)
+			}
+		})
 	}
 	if len(m.Free) != 1 || m.Free[0].Number != 4 {
 		t.Errorf("left: got %v, want slot 4, whose grace is not over", m.Free)

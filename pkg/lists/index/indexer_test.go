@@ -72,23 +72,25 @@ func TestAnOrganizationIsRegisteredBeforeTheFirstEntryWhereverTheWriterDies(t *t
 		fails      string // the put at which the writer dies
 		registered int
 	}{{"org", 0}, {"job", 1}, {"tail", 1}} {
-		w := newWorld(t)
-		w.put(value.NewID(), thing{size: 1, month: 1})
-		batch := events.DynamoDBEvent{Records: w.stream}
-		dying := &puts{fails: row.fails}
-		table := dynamo.New(dying.watch(w.client), w.table.Name(), w.clock)
-		writer := indexer.New(table, w.decode, &parked{}, w, slog.New(slog.DiscardHandler))
-		response, err := writer.Handle(t.Context(), batch)
-		if err != nil || len(response.BatchItemFailures) != 1 {
-			t.Fatalf("died at %s: got %+v, %v; want a failed batch", row.fails, response, err)
-		}
-		if got, end := w.organizations(t), w.tailEnd(t, w.org); len(got) != row.registered || end != 0 {
-			t.Errorf("died at %s: registered %v and %d entries, want %d and none", row.fails, got, end, row.registered)
-		}
-		w.handle(t, w.indexer(&parked{}), w.stream) // the stream brings it again
-		if got, end := w.organizations(t), w.tailEnd(t, w.org); !slices.Equal(got, []value.ID{w.org}) || end != 1 {
-			t.Errorf("died at %s, then tried again: registered %v and %d entries, want %s and one", row.fails, got, end, w.org)
-		}
+		t.Run(row.fails, func(t *testing.T) {
+			w := newWorld(t)
+			w.put(value.NewID(), thing{size: 1, month: 1})
+			batch := events.DynamoDBEvent{Records: w.stream}
+			dying := &puts{fails: row.fails}
+			table := dynamo.New(dying.watch(w.client), w.table.Name(), w.clock)
+			writer := indexer.New(table, w.decode, &parked{}, w, slog.New(slog.DiscardHandler))
+			response, err := writer.Handle(t.Context(), batch)
+			if err != nil || len(response.BatchItemFailures) != 1 {
+				t.Fatalf("died at %s: got %+v, %v; want a failed batch", row.fails, response, err)
+			}
+			if got, end := w.organizations(t), w.tailEnd(t, w.org); len(got) != row.registered || end != 0 {
+				t.Errorf("died at %s: registered %v and %d entries, want %d and none", row.fails, got, end, row.registered)
+			}
+			w.handle(t, w.indexer(&parked{}), w.stream) // the stream brings it again
+			if got, end := w.organizations(t), w.tailEnd(t, w.org); !slices.Equal(got, []value.ID{w.org}) || end != 1 {
+				t.Errorf("died at %s, then tried again: registered %v and %d entries, want %s and one", row.fails, got, end, w.org)
+			}
+		})
 	}
 }
 

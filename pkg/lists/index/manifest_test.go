@@ -104,9 +104,11 @@ func TestAManifestOfAnotherListIsRefused(t *testing.T) {
 		"another organization's": Key{other, testList}.EncodeManifest(m),
 		"another list's":         Key{testOrg, &List{Name: "thing"}}.EncodeManifest(m),
 	} {
-		if _, err := testKey.DecodeManifest(data); !errors.Is(err, errManifest) {
-			t.Errorf("%s: got %v, want %v", name, err, errManifest)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := testKey.DecodeManifest(data); !errors.Is(err, errManifest) {
+				t.Errorf("got %v, want %v", err, errManifest)
+			}
+		})
 	}
 }
 

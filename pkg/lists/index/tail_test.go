@@ -32,20 +32,22 @@ func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
 		"none":                    {},
 		"as large as one can be ": {testDocument(1, long)},
 	} {
-		var got []Change
-		for _, entry := range PackEntries(documents) {
-			if len(entry) > maxEntry+20 {
-				t.Errorf("%s: an entry of %d bytes, want at most %d", name, len(entry), maxEntry)
+		t.Run(name, func(t *testing.T) {
+			var got []Change
+			for _, entry := range PackEntries(documents) {
+				if len(entry) > maxEntry+20 {
+					t.Errorf("an entry of %d bytes, want at most %d", len(entry), maxEntry)
+				}
+				read, err := testKey.DecodeEntry(7, testKey.SealEntry(7, entry))
+				if err != nil || read.Rebuilt != 0 {
+					t.Fatalf("got rebuilt %d, %v", read.Rebuilt, err)
+				}
+				got = append(got, read.Changes...)
 			}
-			read, err := testKey.DecodeEntry(7, testKey.SealEntry(7, entry))
-			if err != nil || read.Rebuilt != 0 {
-				t.Fatalf("%s: got rebuilt %d, %v", name, read.Rebuilt, err)
+			if !slices.EqualFunc(got, documents, same) {
+				t.Errorf("got %d documents that are not the %d written", len(got), len(documents))
 			}
-			got = append(got, read.Changes...)
-		}
-		if !slices.EqualFunc(got, documents, same) {
-			t.Errorf("%s: got %d documents that are not the %d written", name, len(got), len(documents))
-		}
+		})
 	}
 }
 
@@ -69,9 +71,11 @@ func TestAnEntryInThePlaceOfAnotherIsRefused(t *testing.T) {
 		"another list":         {Key{testOrg, &other}, 7},
 		"another sequence":     {testKey, 8},
 	} {
-		if got, err := place.DecodeEntry(place.sequence, entry); !errors.Is(err, errEntry) {
-			t.Errorf("%s: got %+v, %v; want %v", name, got, err, errEntry)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := place.DecodeEntry(place.sequence, entry); !errors.Is(err, errEntry) {
+				t.Errorf("got %+v, %v; want %v", got, err, errEntry)
+			}
+		})
 	}
 }
 

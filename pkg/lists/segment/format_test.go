@@ -208,9 +208,11 @@ func TestSegmentsOfOtherColumnsAreOfAnotherVersion(t *testing.T) {
 		{"another name", change(func(c []columnar.Column) []columnar.Column { c[0].Name = "status"; return c })},
 		{"another kind", columnar.MustSchema("nothing", columns...)},
 	} {
-		if _, err := segment.Decode(row.schema, e.Groups[columnar.Core]); !errors.Is(err, columnar.ErrVersion) {
-			t.Errorf("%s: %v, want ErrVersion", row.name, err)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			if _, err := segment.Decode(row.schema, e.Groups[columnar.Core]); !errors.Is(err, columnar.ErrVersion) {
+				t.Errorf("%v, want ErrVersion", err)
+			}
+		})
 	}
 }
 
@@ -278,18 +280,20 @@ func TestSizesThatCannotBeAreRefusedBeforeRoomIsMade(t *testing.T) {
 		{"dictionaries of 2^63 bytes", "0100" + "80808080808080808001" + "05" + "0000000000"},
 		{"more compressed bytes than there are", "0100" + "10" + "ffffffff0f"},
 	} {
-		rest, err := hex.DecodeString(row.rest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := seal(append(bytes.Clone(head), rest...))
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err = segment.Decode(everything, data)
-		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, columnar.ErrFormat) || took > 1<<20 {
-			t.Errorf("%s: %v after taking %d bytes, want ErrFormat after at most 1 MiB", row.name, err, took)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			rest, err := hex.DecodeString(row.rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := seal(append(bytes.Clone(head), rest...))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err = segment.Decode(everything, data)
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, columnar.ErrFormat) || took > 1<<20 {
+				t.Errorf("%v after taking %d bytes, want ErrFormat after at most 1 MiB", err, took)
+			}
+		})
 	}
 }
 
