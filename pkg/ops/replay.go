@@ -229,7 +229,7 @@ func (f *failureRecorder) Park(_ context.Context, _ string, _ events.DynamoDBEve
 
 // logger returns a logger that only keeps the last error.
 func (f *failureRecorder) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{
+	return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{ //nolint:sloglint // DiscardHandler has no ReplaceAttr
 		Level: slog.LevelError,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if err, ok := a.Value.Any().(error); ok {

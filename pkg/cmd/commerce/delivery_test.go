@@ -115,16 +115,16 @@ func TestAnOrderReachesItsEndpointSignedAndTheHistoryShowsIt(t *testing.T) {
 	}
 
 	var history page
-	await(t, "two delivered rows", func() bool {
+	await(t, "two finished deliveries", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		s.history(t, "/developers/webhooks/events?status=DELIVERED&endpointId="+r.endpoint, &history)
 		return history.Meta.Total == 2
 	})
-	var row map[string]any
-	s.history(t, "/developers/webhooks/events/"+history.Data[0]["id"].(string), &row)
-	attempts := row["attempts"].([]any)
-	if len(attempts) != 1 || attempts[0].(map[string]any)["responseStatus"] != float64(http.StatusNoContent) || row["payload"] == nil {
-		t.Errorf("row: got %v, want one attempt answered 204, and the payload", row)
+	var delivery map[string]any
+	s.history(t, "/developers/webhooks/events/"+history.Data[0]["id"].(string), &delivery)
+	attempts := delivery["attempts"].([]any)
+	if len(attempts) != 1 || attempts[0].(map[string]any)["responseStatus"] != float64(http.StatusNoContent) || delivery["payload"] == nil {
+		t.Errorf("delivery: got %v, want one attempt answered 204, and the payload", delivery)
 	}
 }
 

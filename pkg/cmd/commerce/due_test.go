@@ -60,9 +60,9 @@ func startWithClock(t *testing.T, ticks <-chan time.Time) *service {
 	return s
 }
 
-// storeRow stores a row of a new event for the receiver's endpoint, PENDING
+// storeDelivery stores a delivery of a new event for the receiver's endpoint, PENDING
 // and without a message that brings it.
-func (s *service) storeRow(t *testing.T, r *receiver, change func(*webhook.Delivery)) *webhook.Delivery {
+func (s *service) storeDelivery(t *testing.T, r *receiver, change func(*webhook.Delivery)) *webhook.Delivery {
 	t.Helper()
 	table, org := s.table(t)
 	endpoint, err := table.Endpoint(t.Context(), org, value.MustID(r.endpoint))
@@ -81,12 +81,12 @@ func (s *service) storeRow(t *testing.T, r *receiver, change func(*webhook.Deliv
 	if err := table.PutPayload(t.Context(), org, event.ID, body); err != nil {
 		t.Fatal(err)
 	}
-	row := webhook.NewDelivery(event, endpoint, "", now)
-	change(row)
-	if existing, err := table.CreateDelivery(t.Context(), row); existing != nil || err != nil {
+	delivery := webhook.NewDelivery(event, endpoint, "", now)
+	change(delivery)
+	if existing, err := table.CreateDelivery(t.Context(), delivery); existing != nil || err != nil {
 		t.Fatal(existing, err)
 	}
-	return row
+	return delivery
 }
 
 func TestALongRetryIsSentWhenItIsDue(t *testing.T) {
@@ -95,16 +95,16 @@ func TestALongRetryIsSentWhenItIsDue(t *testing.T) {
 	s := startWithClock(t, ticks)
 	r := s.subscribe(t, "order.created")
 	// It has failed three times and waits for a retry that no message carries.
-	row := s.storeRow(t, r, func(row *webhook.Delivery) {
+	delivery := s.storeDelivery(t, r, func(delivery *webhook.Delivery) {
 		due := value.TimeOf(time.Now().Add(-time.Minute))
-		row.AttemptCount, row.NextAttemptAt, row.DueAt = 3, &due, &due
+		delivery.AttemptCount, delivery.NextAttemptAt, delivery.DueAt = 3, &due, &due
 	})
 	ticks <- time.Now()
 	await(t, "the delivery", func() bool { return len(r.Events()) == 1 })
 	var shown map[string]any
-	await(t, "the row as delivered", func() bool {
+	await(t, "the delivery as delivered", func() bool {
 		time.Sleep(100 * time.Millisecond)
-		s.history(t, "/developers/webhooks/events/"+row.ID.String(), &shown)
+		s.history(t, "/developers/webhooks/events/"+delivery.ID.String(), &shown)
 		return shown["status"] == "DELIVERED"
 	})
 	if shown["attemptCount"] != 4.0 {

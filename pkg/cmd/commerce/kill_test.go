@@ -115,7 +115,7 @@ func TestEveryEventIsDeliveredThoughEverythingIsKilled(t *testing.T) {
 	}
 
 	await(t, "every product at the receiver", func() bool { return received.len() == records })
-	await(t, "every row delivered", func() bool {
+	await(t, "every event delivered", func() bool {
 		time.Sleep(250 * time.Millisecond) // a user has 600 requests a minute
 		var pending, delivered page
 		s.history(t, "/developers/webhooks/events?limit=1&status=PENDING", &pending)

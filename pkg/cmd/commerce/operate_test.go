@@ -115,9 +115,9 @@ func TestADeliveryIsMadeAfterItIsMovedBack(t *testing.T) {
 	s := newOwnService(t)
 	s.start(t)
 	r := s.subscribe(t, "order.created")
-	row := s.storeRow(t, r, func(*webhook.Delivery) {})
+	delivery := s.storeDelivery(t, r, func(*webhook.Delivery) {})
 	dead := strings.Replace(s.DeliveriesQueueURL, "DeliveriesQueue", "DeliveriesDLQ", 1)
-	s.sendTo(t, dead, row.Ref().Body())
+	s.sendTo(t, dead, delivery.Ref().Body())
 	if got := s.commerce(t, "redrive", "deliveries"); !strings.HasPrefix(got, "moved 1 messages from ") {
 		t.Errorf("redrive: got %q, want one moved", got)
 	}

@@ -26,19 +26,19 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// shelf is a table that nothing indexes but reindex, with a data folder that
+// tableHarness is a table that nothing indexes but reindex, with a data folder that
 // points at it.
-type shelf struct {
+type tableHarness struct {
 	table  *dynamo.Table
 	client *dynamodb.Client
 	data   string
 	info   runner.Info
 }
 
-func newShelf(t *testing.T) *shelf {
+func newTableHarness(t *testing.T) *tableHarness {
 	t.Helper()
 	client, name := dynamotest.Client(t)
-	s := &shelf{table: dynamo.New(client, name, time.Now), client: client, data: t.TempDir()}
+	s := &tableHarness{table: dynamo.New(client, name, time.Now), client: client, data: t.TempDir()}
 	s.info = runner.Info{OrganizationID: testOrganization, DynamoDBEndpoint: *client.Options().BaseEndpoint, TableName: name}
 	if err := runner.WriteInfo(s.data, &s.info); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func newShelf(t *testing.T) *shelf {
 
 // store puts products of the organization into the table and registers it, as
 // the indexer does before it indexes anything of it.
-func (s *shelf) store(t *testing.T, org value.ID, n int) (ids []value.ID) {
+func (s *tableHarness) store(t *testing.T, org value.ID, n int) (ids []value.ID) {
 	t.Helper()
 	if err := s.table.RegisterOrganization(t.Context(), org); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func (s *shelf) store(t *testing.T, org value.ID, n int) (ids []value.ID) {
 }
 
 // items returns everything that the table holds.
-func (s *shelf) items(t *testing.T) []map[string]types.AttributeValue {
+func (s *tableHarness) items(t *testing.T) []map[string]types.AttributeValue {
 	t.Helper()
 	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.info.TableName})
 	if err != nil {
@@ -89,7 +89,7 @@ func text(v types.AttributeValue) string {
 }
 
 // lose removes a product as nothing of the service does, without a trace.
-func (s *shelf) lose(t *testing.T, id value.ID) {
+func (s *tableHarness) lose(t *testing.T, id value.ID) {
 	t.Helper()
 	for _, it := range s.items(t) {
 		if text(it["SK"]) == id.String() {
@@ -105,7 +105,7 @@ func (s *shelf) lose(t *testing.T, id value.ID) {
 
 // damage alters a byte of every item of the sort key, and returns how many
 // there are.
-func (s *shelf) damage(t *testing.T, sk string) (n int) {
+func (s *tableHarness) damage(t *testing.T, sk string) (n int) {
 	t.Helper()
 	for _, it := range s.items(t) {
 		body, ok := it["body"].(*types.AttributeValueMemberB)
@@ -122,7 +122,7 @@ func (s *shelf) damage(t *testing.T, sk string) (n int) {
 }
 
 // indexed tells which lists of an organization have an index.
-func (s *shelf) indexed(t *testing.T, org value.ID) (names []string) {
+func (s *tableHarness) indexed(t *testing.T, org value.ID) (names []string) {
 	t.Helper()
 	for _, list := range index.NewLists(s.table, dynamo.Shards).All() {
 		m, err := s.table.Manifest(t.Context(), org, list.Name, index.LiveManifest)
@@ -137,7 +137,7 @@ func (s *shelf) indexed(t *testing.T, org value.ID) (names []string) {
 }
 
 // reindex runs the command and returns what it says.
-func (s *shelf) reindex(t *testing.T, args ...string) (stdout, stderr string) {
+func (s *tableHarness) reindex(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	stdout, stderr, err := runCommand(t.Context(), append([]string{"reindex", "--data", s.data}, args...)...)
 	if err != nil {
@@ -155,7 +155,7 @@ func twoOrganizations() (a, b value.ID) {
 
 func TestReindexMakesEveryListOfEveryOrganizationOrWhatIsNamed(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newTableHarness(t)
 	a, b := twoOrganizations()
 	s.store(t, a, 3)
 	s.store(t, b, 3)
@@ -187,7 +187,7 @@ func TestReindexGoesOnWhereItWasInterrupted(t *testing.T) {
 		"a day later":      {"", 25 * time.Hour, [2]string{all, all}, false},
 		"another command":  {testOrganization, time.Hour, [2]string{all, all}, false},
 	} {
-		s := newShelf(t)
+		s := newTableHarness(t)
 		a, b := twoOrganizations()
 		s.store(t, a, 1)
 		s.store(t, b, 1)
@@ -227,7 +227,7 @@ func TestReindexGoesOnWhereItWasInterrupted(t *testing.T) {
 
 func TestReindexRefusesAPositionThatItCannotRead(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newTableHarness(t)
 	s.store(t, value.NewID(), 1)
 	p, err := (&listsTarget{target: target{data: s.data}}).position(s.info.OrganizationID, time.Now())
 	if err != nil {
@@ -244,7 +244,7 @@ func TestReindexRefusesAPositionThatItCannotRead(t *testing.T) {
 
 func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newTableHarness(t)
 	org := value.NewID()
 	s.store(t, org, 3)
 	lists := index.NewLists(s.table, dynamo.Shards)

@@ -33,20 +33,20 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// yard is a table and queues without functions, one of which is the park.
-type yard struct {
-	*shelf
+// parkHarness is a table and queues without functions, one of which is the park.
+type parkHarness struct {
+	*tableHarness
 	*queues
 	parkURL string
 	org     value.ID
 	park    sqsqueue.Park
 }
 
-func newYard(t *testing.T) *yard {
+func newParkHarness(t *testing.T) *parkHarness {
 	t.Helper()
-	y := &yard{shelf: newShelf(t), queues: newQueues(t), org: value.NewID()}
+	y := &parkHarness{tableHarness: newTableHarness(t), queues: newQueues(t), org: value.NewID()}
 	y.file.DynamoDBEndpoint, y.file.TableName = y.info.DynamoDBEndpoint, y.info.TableName
-	y.info, y.shelf.data = y.file, y.queues.data
+	y.info, y.tableHarness.data = y.file, y.queues.data
 	if err := runner.WriteInfo(y.queues.data, &y.file); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (q *queues) park(t testing.TB) (url string) {
 }
 
 // replay runs the command and returns what it prints and its exit code.
-func (y *yard) replay(ctx context.Context, args ...string) (stdout string, code int) {
+func (y *parkHarness) replay(ctx context.Context, args ...string) (stdout string, code int) {
 	stdout, stderr, err := runCommand(ctx, append([]string{"replay", "--data", y.queues.data}, args...)...)
 	return stdout + stderr, exitCode(err)
 }
@@ -88,7 +88,7 @@ func (q *queues) waiting(t *testing.T, queueURL string) (visible, hidden int) {
 
 // change applies a message of one record and returns the stream record of its
 // write, as it stands in the table.
-func (y *yard) change(t *testing.T, body string) events.DynamoDBEventRecord {
+func (y *parkHarness) change(t *testing.T, body string) events.DynamoDBEventRecord {
 	t.Helper()
 	changes, refusals := commerce.ParseMessage([]byte(body))
 	if len(refusals) > 0 {
@@ -118,14 +118,14 @@ func (y *yard) change(t *testing.T, body string) events.DynamoDBEventRecord {
 }
 
 // product is the message that puts a product.
-func (y *yard) product(id value.ID, name string) string {
+func (y *parkHarness) product(id value.ID, name string) string {
 	return fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":%q}}`, y.org, id, name)
 }
 
 // item returns a record's item as the stream shows it, nil when there is none.
-func (y *yard) item(t *testing.T, id value.ID) map[string]events.DynamoDBAttributeValue {
+func (y *parkHarness) item(t *testing.T, id value.ID) map[string]events.DynamoDBAttributeValue {
 	t.Helper()
-	return recordImage(t, y.shelf.client, y.info.TableName, id)
+	return recordImage(t, y.tableHarness.client, y.info.TableName, id)
 }
 
 func recordImage(t *testing.T, client *dynamodb.Client, table string, id value.ID) map[string]events.DynamoDBAttributeValue {
@@ -163,7 +163,7 @@ func image(t *testing.T, it map[string]types.AttributeValue) map[string]events.D
 }
 
 // parks puts records into the park for the consumers.
-func (y *yard) parks(t *testing.T, cause string, consumers []string, records ...events.DynamoDBEventRecord) {
+func (y *parkHarness) parks(t *testing.T, cause string, consumers []string, records ...events.DynamoDBEventRecord) {
 	t.Helper()
 	for _, consumer := range consumers {
 		for _, r := range records {
@@ -176,8 +176,8 @@ func (y *yard) parks(t *testing.T, cause string, consumers []string, records ...
 
 var both = []string{ops.Dispatcher, ops.Indexer}
 
-// rows returns the webhook rows by the id of their object.
-func (y *yard) rows(t *testing.T) map[value.ID]*webhook.Delivery {
+// deliveries returns the deliveries by the id of their object.
+func (y *parkHarness) deliveries(t *testing.T) map[value.ID]*webhook.Delivery {
 	t.Helper()
 	found := map[value.ID]*webhook.Delivery{}
 	if err := y.table.AllDeliveries(t.Context(), y.org, func(r *webhook.Delivery) error {
@@ -202,13 +202,13 @@ func (y *yard) rows(t *testing.T) map[value.ID]*webhook.Delivery {
 }
 
 // subscribed makes an endpoint that takes every event.
-func (y *yard) subscribed(t *testing.T) {
+func (y *parkHarness) subscribed(t *testing.T) {
 	t.Helper()
 	servicetest.OnTable(t, y.table, y.org).Endpoint(t, "*")
 }
 
 // agree fails unless index and table do, about records.
-func (y *yard) agree(t *testing.T, when string) {
+func (y *parkHarness) agree(t *testing.T, when string) {
 	t.Helper()
 	for _, list := range []string{"products", "orders", "deletions"} {
 		if got, code := y.verify(t, nothing, "--organization", y.org.String(), "--list", list); code != 0 {
@@ -219,7 +219,7 @@ func (y *yard) agree(t *testing.T, when string) {
 
 func TestReplayDoesWhatTheFunctionsWouldHaveDone(t *testing.T) {
 	t.Parallel()
-	y, id := newYard(t), value.NewID()
+	y, id := newParkHarness(t), value.NewID()
 	y.subscribed(t)
 	y.reindex(t)
 	record := y.change(t, y.product(id, "Tea"))
@@ -228,13 +228,13 @@ func TestReplayDoesWhatTheFunctionsWouldHaveDone(t *testing.T) {
 		t.Fatalf("got %d, %q", code, got)
 	}
 	y.agree(t, "after the replay")
-	row := y.rows(t)[id]
-	if row == nil {
-		t.Fatal("there is no row of the product's event")
+	delivery := y.deliveries(t)[id]
+	if delivery == nil {
+		t.Fatal("there is no delivery of the product's event")
 	}
 	sent, err := y.drain(t.Context(), y.file.DeliveriesQueueURL)
-	if err != nil || len(sent) != 1 || *sent[0].Body != row.Ref().Body() {
-		t.Errorf("sent to the worker: %v, %v; want the row", sent, err)
+	if err != nil || len(sent) != 1 || *sent[0].Body != delivery.Ref().Body() {
+		t.Errorf("sent to the worker: %v, %v; want the delivery", sent, err)
 	}
 
 	// A message that was not deleted in time is handed over once more.
@@ -243,8 +243,8 @@ func TestReplayDoesWhatTheFunctionsWouldHaveDone(t *testing.T) {
 		t.Errorf("again: got %d, %q", code, got)
 	}
 	y.agree(t, "after two replays")
-	if again := y.rows(t); len(again) != 1 || again[id].ID != row.ID {
-		t.Errorf("rows after two replays: got %v, want the one there was", slices.Collect(maps.Keys(again)))
+	if again := y.deliveries(t); len(again) != 1 || again[id].ID != delivery.ID {
+		t.Errorf("deliveries after two replays: got %v, want the one there was", slices.Collect(maps.Keys(again)))
 	}
 	if got, code := y.replay(t.Context()); code != 0 || got != "replayed 0 records\n" {
 		t.Errorf("an empty park: got %d, %q", code, got)
@@ -254,7 +254,7 @@ func TestReplayDoesWhatTheFunctionsWouldHaveDone(t *testing.T) {
 // What the functions themselves park is what replay reads.
 func TestReplayKnowsWhatTheFunctionsPark(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newParkHarness(t)
 	record := y.change(t, y.product(value.NewID(), "Tea"))
 	record.Change.NewImage["doc"] = events.NewStringAttribute("{broken")
 	batch := events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{record}}
@@ -275,7 +275,7 @@ func TestReplayKnowsWhatTheFunctionsPark(t *testing.T) {
 
 func TestWhatFailsAgainStaysParkedAndItsNeighboursDoNot(t *testing.T) {
 	t.Parallel()
-	y, good := newYard(t), value.NewID()
+	y, good := newParkHarness(t), value.NewID()
 	y.subscribed(t)
 	y.reindex(t)
 	broken := y.change(t, y.product(value.NewID(), "Cup"))
@@ -305,14 +305,14 @@ func TestWhatFailsAgainStaysParkedAndItsNeighboursDoNot(t *testing.T) {
 		}
 	}
 	y.agree(t, "after the replay")
-	if rows := y.rows(t); len(rows) != 1 || rows[good] == nil {
-		t.Errorf("rows: got %v, want one of the good record", rows)
+	if deliveries := y.deliveries(t); len(deliveries) != 1 || deliveries[good] == nil {
+		t.Errorf("deliveries: got %v, want one of the good record", deliveries)
 	}
 }
 
 func TestARecordFailsWhileTheTableIsAwayAndIsReplayedLater(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newParkHarness(t)
 	y.subscribed(t)
 	y.reindex(t)
 	y.parks(t, "broken", both, y.change(t, y.product(value.NewID(), "Tea")))
@@ -338,27 +338,27 @@ func TestARecordFailsWhileTheTableIsAwayAndIsReplayedLater(t *testing.T) {
 // not bring it back.
 func TestAParkedChangeDoesNotBringBackWhatALaterOneRemoved(t *testing.T) {
 	t.Parallel()
-	order := func(y *yard, id value.ID, month int) string {
+	order := func(y *parkHarness, id value.ID, month int) string {
 		return fmt.Sprintf(`{"organizationId":%q,"kind":"order","op":"put","record":{"id":%q,"orderNumber":"1","currency":"EUR","createdAt":"2026-%02d-02T00:00:00Z"}}`, y.org, id, month)
 	}
-	for name, changes := range map[string]func(y *yard, id value.ID) []string{
-		"deleted": func(y *yard, id value.ID) []string {
+	for name, changes := range map[string]func(y *parkHarness, id value.ID) []string{
+		"deleted": func(y *parkHarness, id value.ID) []string {
 			return []string{y.product(id, "a"), y.product(id, "b"), fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"delete","record":{"id":%q}}`, y.org, id)}
 		},
-		"moved": func(y *yard, id value.ID) []string {
+		"moved": func(y *parkHarness, id value.ID) []string {
 			return []string{order(y, id, 1), order(y, id, 2), order(y, id, 3)}
 		},
-		"moved back": func(y *yard, id value.ID) []string {
+		"moved back": func(y *parkHarness, id value.ID) []string {
 			return []string{order(y, id, 1), order(y, id, 2), order(y, id, 1)}
 		},
-		"made again": func(y *yard, id value.ID) []string {
+		"made again": func(y *parkHarness, id value.ID) []string {
 			return []string{y.product(id, "a"), fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"delete","record":{"id":%q}}`, y.org, id), y.product(id, "b")}
 		},
 	} {
 		for _, forgotten := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, forgotten by the index: %t", name, forgotten), func(t *testing.T) {
 				t.Parallel()
-				y, id := newYard(t), value.NewID()
+				y, id := newParkHarness(t), value.NewID()
 				say := changes(y, id)
 				y.change(t, say[0])
 				y.reindex(t)
@@ -382,7 +382,7 @@ func TestAParkedChangeDoesNotBringBackWhatALaterOneRemoved(t *testing.T) {
 
 func TestReplayTakesOnlyWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newParkHarness(t)
 	y.subscribed(t)
 	y.reindex(t)
 	var records []events.DynamoDBEventRecord
@@ -391,10 +391,10 @@ func TestReplayTakesOnlyWhatWasAskedFor(t *testing.T) {
 	}
 	y.parks(t, "broken", both, records...)
 	for _, step := range []struct {
-		args string
-		want string
-		rows int
-		left int
+		args       string
+		want       string
+		deliveries int
+		left       int
 	}{
 		{"--consumer dispatcher --limit 2", "replayed 2 records\n", 2, 8},
 		{"--consumer dispatcher", "replayed 3 records\n", 5, 5},
@@ -404,9 +404,9 @@ func TestReplayTakesOnlyWhatWasAskedFor(t *testing.T) {
 	} {
 		got, code := y.replay(t.Context(), strings.Fields(step.args)...)
 		visible, hidden := y.waiting(t, y.parkURL)
-		if rows := len(y.rows(t)); code != 0 || got != step.want || rows != step.rows || visible != step.left || hidden != 0 {
-			t.Errorf("%s: got %d, %q, %d rows, %d left and %d hidden; want 0, %q, %d, %d and 0",
-				step.args, code, got, rows, visible, hidden, step.want, step.rows, step.left)
+		if deliveries := len(y.deliveries(t)); code != 0 || got != step.want || deliveries != step.deliveries || visible != step.left || hidden != 0 {
+			t.Errorf("%s: got %d, %q, %d deliveries, %d left and %d hidden; want 0, %q, %d, %d and 0",
+				step.args, code, got, deliveries, visible, hidden, step.want, step.deliveries, step.left)
 		}
 	}
 	y.agree(t, "at the end")
@@ -414,7 +414,7 @@ func TestReplayTakesOnlyWhatWasAskedFor(t *testing.T) {
 
 func TestAnInterruptedReplayGivesBackWhatItHasNotDone(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newParkHarness(t)
 	y.subscribed(t)
 	const records = 400
 	ids := y.manyParked(t, records)
@@ -446,7 +446,7 @@ func TestAnInterruptedReplayGivesBackWhatItHasNotDone(t *testing.T) {
 // It sets the environment by which commands find AWS, so that it cannot run
 // beside others.
 func TestReplayInAWSIsToldEverythingByFlags(t *testing.T) {
-	y := newYard(t)
+	y := newParkHarness(t)
 	y.subscribed(t)
 	y.reindex(t)
 	y.parks(t, "broken", both, y.change(t, y.product(value.NewID(), "Tea")))
@@ -479,7 +479,7 @@ func TestReplayInAWSIsToldEverythingByFlags(t *testing.T) {
 }
 
 // manyParked parks new products for the dispatcher.
-func (y *yard) manyParked(t *testing.T, n int) (ids []value.ID) {
+func (y *parkHarness) manyParked(t *testing.T, n int) (ids []value.ID) {
 	t.Helper()
 	template := y.change(t, y.product(value.NewID(), "Tea"))
 	doc, was := template.Change.NewImage["doc"].String(), template.Change.Keys["SK"].String()
@@ -496,12 +496,12 @@ func (y *yard) manyParked(t *testing.T, n int) (ids []value.ID) {
 	return ids
 }
 
-func (y *yard) allArrived(t *testing.T, ids []value.ID) {
+func (y *parkHarness) allArrived(t *testing.T, ids []value.ID) {
 	t.Helper()
-	rows := y.rows(t)
+	deliveries := y.deliveries(t)
 	for _, id := range ids {
-		if rows[id] == nil {
-			t.Errorf("the event of product %s has no row", id)
+		if deliveries[id] == nil {
+			t.Errorf("the event of product %s has no delivery", id)
 		}
 	}
 }

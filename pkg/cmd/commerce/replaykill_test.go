@@ -18,7 +18,7 @@ import (
 
 func TestAReplayThatIsKilledLosesNothing(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newParkHarness(t)
 	y.subscribed(t)
 	const records = 400
 	ids := y.manyParked(t, records)
@@ -29,7 +29,7 @@ func TestAReplayThatIsKilledLosesNothing(t *testing.T) {
 	})
 	p.kill(t)
 	visible, hidden := y.waiting(t, y.parkURL)
-	done := len(y.rows(t))
+	done := len(y.deliveries(t))
 	t.Logf("killed with %d records waiting, %d in its hands and %d done", visible, hidden, done)
 	if visible+hidden == 0 || visible+hidden+done < records {
 		t.Errorf("%d of %d records are in the park and %d were done; want none lost, and some left", visible+hidden, records, done)

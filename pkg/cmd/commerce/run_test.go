@@ -214,10 +214,10 @@ func TestDataPersistsUntilAFreshStart(t *testing.T) {
 	if got := s.total(t, "/api/orders"); got != 1 {
 		t.Errorf("orders with the same key: got %d, want 1", got)
 	}
-	var row, endpoint map[string]any
-	s.history(t, "/developers/webhooks/events/"+delivered.Data[0]["id"].(string), &row)
-	if row["status"] != "DELIVERED" || row["payload"] == nil {
-		t.Errorf("history: got %v, want the delivered row", row)
+	var delivery, endpoint map[string]any
+	s.history(t, "/developers/webhooks/events/"+delivered.Data[0]["id"].(string), &delivery)
+	if delivery["status"] != "DELIVERED" || delivery["payload"] == nil {
+		t.Errorf("history: got %v, want the finished delivery", delivery)
 	}
 	s.history(t, "/developers/webhooks/endpoints/"+r.endpoint, &endpoint)
 	if endpoint["successCount"] != 1.0 {
@@ -374,14 +374,14 @@ func TestPrivateTargetsAreRefusedWhereTheyAreNotAllowed(t *testing.T) {
 		}
 	}
 	s.send(t, s.order(value.NewID(), "PENDING"))
-	var rows page
-	await(t, "the row that failed for good", func() bool {
+	var failed page
+	await(t, "the delivery that failed for good", func() bool {
 		time.Sleep(100 * time.Millisecond)
-		s.history(t, "/developers/webhooks/events?status=FAILED", &rows)
-		return rows.Meta.Total == 1
+		s.history(t, "/developers/webhooks/events?status=FAILED", &failed)
+		return failed.Meta.Total == 1
 	})
-	if rows.Data[0]["attemptCount"] != 1.0 {
-		t.Errorf("row: got %v, want one attempt", rows.Data[0])
+	if failed.Data[0]["attemptCount"] != 1.0 {
+		t.Errorf("delivery: got %v, want one attempt", failed.Data[0])
 	}
 	s.stop(t)
 }

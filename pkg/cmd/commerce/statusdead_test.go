@@ -20,9 +20,9 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// bury has what the worker cannot process become a dead letter after its
-// second receive. A start of the service sets that back.
-func (s *ownService) bury(t *testing.T) {
+// limitReceives makes a message that the worker cannot process a dead letter
+// after its second receive. A start of the service resets that.
+func (s *ownService) limitReceives(t *testing.T) {
 	t.Helper()
 	dlq := strings.Replace(s.DeliveriesQueueURL, "DeliveriesQueue", "DeliveriesDLQ", 1)
 	attributes, err := ops.QueueAttributes(t.Context(), s.sqs(t), dlq)
@@ -93,7 +93,7 @@ func (s *service) returns(t *testing.T, r *receiver) {
 		t.Fatalf("redrive: got %q, want one message moved", got)
 	}
 	await(t, "the event at its receiver", func() bool { return len(r.Events()) == 1 })
-	await(t, "its row to be DELIVERED", func() bool {
+	await(t, "its delivery to be DELIVERED", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		var found page
 		s.history(t, "/developers/webhooks/events?status=DELIVERED&endpointId="+r.endpoint, &found)
@@ -109,7 +109,7 @@ func TestADeliveryThatFailedByOurFaultIsShownAndComesToItsEndByARedrive(t *testi
 	t.Parallel()
 	s := newOwnService(t)
 	s.start(t)
-	s.bury(t)
+	s.limitReceives(t)
 	for name, spoil := range map[string]func(o *service, r *receiver, event string) (mend func()){
 		"a payload that is missing": func(o *service, _ *receiver, event string) func() {
 			key := tableKey("ORG#"+o.OrganizationID+"#PAYLOAD#"+event, "PAYLOAD")
@@ -162,7 +162,7 @@ func (s *service) hold(t *testing.T, r *receiver) (event string) {
 		t.Fatalf("pause: %d %s", resp.StatusCode, answer)
 	}
 	s.send(t, s.order(value.NewID(), "PENDING"))
-	await(t, "a row that is HELD", func() bool {
+	await(t, "a delivery that is HELD", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		var found page
 		s.history(t, "/developers/webhooks/events?status=HELD&endpointId="+r.endpoint, &found)
@@ -202,7 +202,7 @@ func TestADeliveryThatOutlastedTheTableIsShownAndComesToItsEndByARedrive(t *test
 	s.stop(t)
 
 	s.start(t, "--faults", "throttle=100", "--seed", "1")
-	s.bury(t)
+	s.limitReceives(t)
 	s.dies(t)
 	s.stop(t)
 

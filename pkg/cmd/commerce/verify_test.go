@@ -22,7 +22,7 @@ import (
 
 // verify runs the command on all organizations, calling meanwhile instead of
 // waiting, and returns what it prints and its exit code.
-func (s *shelf) verify(t *testing.T, meanwhile func(), args ...string) (stdout string, code int) {
+func (s *tableHarness) verify(t *testing.T, meanwhile func(), args ...string) (stdout string, code int) {
 	t.Helper()
 	cmd := verifyCommand(ops.Verifier{Waits: []time.Duration{time.Hour, time.Hour}, Pause: func(context.Context, time.Duration) error {
 		meanwhile()
@@ -44,7 +44,7 @@ func nothing() {}
 
 func TestVerifyListsWhatIndexAndTableDoNotAgreeOn(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newTableHarness(t)
 	a, b := twoOrganizations()
 	s.store(t, a, 3)
 	gone := s.store(t, b, 1)[0]
@@ -80,7 +80,7 @@ func TestVerifyListsWhatIndexAndTableDoNotAgreeOn(t *testing.T) {
 
 func TestVerifyDoesNotCountWhatIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newTableHarness(t)
 	org := value.NewID()
 	s.store(t, org, 3)
 	looks := 0
@@ -96,7 +96,7 @@ func TestVerifyDoesNotCountWhatIsOnItsWay(t *testing.T) {
 
 func TestVerifyThatCannotBeMadeIsNoDifference(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newTableHarness(t)
 	away := t.TempDir()
 	if err := runner.WriteInfo(away, &runner.Info{DynamoDBEndpoint: "http://127.0.0.1:1", TableName: "commerce"}); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestVerifyThatCannotBeMadeIsNoDifference(t *testing.T) {
 
 func TestADamagedIndexIsToldAndMended(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t)
+	s := newTableHarness(t)
 	org := value.NewID()
 	s.store(t, org, 5)
 	s.reindex(t)

@@ -1,6 +1,6 @@
-// Package apiclient calls the service's own HTTP API, as the local runner, the
-// operator's commands and the lab do. It sends a credential and JSON, and turns
-// an answer other than the expected one into a [Refusal].
+// Package apiclient calls the service's own HTTP API for the local runner, the
+// operator's commands and the lab. It sends a credential and JSON, and turns an
+// unexpected answer into a [Refusal].
 package apiclient
 
 import (
@@ -16,15 +16,16 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Client is a user or an application. It is safe for concurrent use.
+// Client calls the API as a user or an application. It is safe for concurrent
+// use.
 type Client struct {
 	base   string
 	header http.Header // of every request
 	client *http.Client
 }
 
-// New returns a client of the service at the base URL with a user's token.
-// Without one it can ask only for what needs none.
+// New returns a client of the service at the base URL with a user's token, ""
+// for requests that need none.
 func New(base, jwt string) *Client {
 	if jwt == "" {
 		return newClient(base, http.Header{})
@@ -40,8 +41,8 @@ func newClient(base string, header http.Header) *Client {
 	return &Client{base: strings.TrimSuffix(base, "/"), header: header, client: client}
 }
 
-// Refusal is an answer with another status than the one expected. Code and
-// Message are empty where the body does not tell them.
+// Refusal is an answer with an unexpected status. Code and Message are empty
+// where the body does not have them.
 type Refusal struct {
 	Status        int
 	Code, Message string
@@ -54,8 +55,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the service answered %d %s: %s", r.Status, r.Code, r.Message)
 }
 
-// Refused is the status of the refusal that an error is, and 0 for any other
-// error.
+// Refused returns the status of a [Refusal], 0 for any other error.
 func Refused(err error) int {
 	if r := (*Refusal)(nil); errors.As(err, &r) {
 		return r.Status
@@ -69,7 +69,7 @@ func (c *Client) Get(ctx context.Context, path string, answer any) error {
 	return c.call(ctx, http.MethodGet, path, nil, http.StatusOK, answer)
 }
 
-// Create posts a body to a path and reads what was created into answer. Any
+// Create posts a body to a path and reads the created object into answer. Any
 // status but 201 is a [Refusal].
 func (c *Client) Create(ctx context.Context, path string, body, answer any) error {
 	text, err := json.Marshal(body)
@@ -79,7 +79,7 @@ func (c *Client) Create(ctx context.Context, path string, body, answer any) erro
 	return c.call(ctx, http.MethodPost, path, text, http.StatusCreated, answer)
 }
 
-// Delete deletes what the path names. Any status but 204 is a [Refusal].
+// Delete deletes the object of a path. Any status but 204 is a [Refusal].
 func (c *Client) Delete(ctx context.Context, path string) error {
 	return c.call(ctx, http.MethodDelete, path, nil, http.StatusNoContent, nil)
 }

@@ -1,5 +1,5 @@
-// Package issuer signs user tokens for local runs and tests, where there is no
-// identity provider: ES256, by a key that a run keeps in its data folder.
+// Package issuer signs user tokens for local runs and tests, which have no
+// identity provider. It uses ES256 and a key that a run keeps in its data folder.
 package issuer
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Config is what an issuer writes into its tokens; all of it is required.
+// Config says what an issuer writes into its tokens; all of it is required.
 type Config struct {
 	Issuer   string
 	Audience string
@@ -32,18 +32,7 @@ type Config struct {
 type Issuer struct {
 	cfg    Config
 	key    *ecdsa.PrivateKey
-	public jwk
-}
-
-// jwk is the public key as a JSON Web Key (RFC 7517, RFC 7518 section 6.2).
-type jwk struct {
-	Kty string `json:"kty"`
-	Kid string `json:"kid"`
-	Use string `json:"use"`
-	Alg string `json:"alg"`
-	Crv string `json:"crv"`
-	X   string `json:"x"`
-	Y   string `json:"y"`
+	public map[string]string // JSON Web Key (RFC 7517, RFC 7518 section 6.2)
 }
 
 // New makes an issuer with a fresh key.
@@ -81,14 +70,13 @@ func newIssuer(key *ecdsa.PrivateKey, cfg Config) (*Issuer, error) {
 		return nil, fmt.Errorf("encode the public key: %w", err)
 	}
 	half := len(point) / 2
-	public := jwk{
-		Kty: "EC", Use: "sig", Alg: jwt.SigningMethodES256.Alg(), Crv: "P-256",
-		X: base64.RawURLEncoding.EncodeToString(point[1 : 1+half]), Y: base64.RawURLEncoding.EncodeToString(point[1+half:]),
-	}
-	// The key id is the thumbprint of RFC 7638: these members, in this order.
-	sum := sha256.Sum256([]byte(`{"crv":"P-256","kty":"EC","x":"` + public.X + `","y":"` + public.Y + `"}`))
-	public.Kid = base64.RawURLEncoding.EncodeToString(sum[:])
-	return &Issuer{cfg: cfg, key: key, public: public}, nil
+	x, y := base64.RawURLEncoding.EncodeToString(point[1:1+half]), base64.RawURLEncoding.EncodeToString(point[1+half:])
+	// The key ID is the thumbprint of RFC 7638: these members, in this order.
+	sum := sha256.Sum256([]byte(`{"crv":"P-256","kty":"EC","x":"` + x + `","y":"` + y + `"}`))
+	return &Issuer{cfg: cfg, key: key, public: map[string]string{
+		"kty": "EC", "use": "sig", "alg": jwt.SigningMethodES256.Alg(), "crv": "P-256", "x": x, "y": y,
+		"kid": base64.RawURLEncoding.EncodeToString(sum[:]),
+	}}, nil
 }
 
 // PEM returns the private key, a secret, for [Load].
@@ -102,10 +90,10 @@ func (i *Issuer) PEM() ([]byte, error) {
 
 // JWKS returns the JWK Set that verifies the issuer's tokens, as JSON.
 func (i *Issuer) JWKS() ([]byte, error) {
-	return json.Marshal(map[string][]jwk{"keys": {i.public}})
+	return json.Marshal(map[string]any{"keys": []any{i.public}})
 }
 
-// Grant is what a token says of its user.
+// Grant describes the user of a token.
 type Grant struct {
 	Subject        string
 	OrganizationID value.ID
@@ -115,7 +103,7 @@ type Grant struct {
 	Lifetime       time.Duration
 }
 
-// Sign makes a token of the grant, valid from now for its lifetime.
+// Sign makes a token for the grant, valid from now for its lifetime.
 func (i *Issuer) Sign(g Grant) (string, error) {
 	now := i.cfg.Clock()
 	claims := jwt.MapClaims{
@@ -133,7 +121,7 @@ func (i *Issuer) Sign(g Grant) (string, error) {
 		claims["siteIds"] = g.SiteIDs
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
-	token.Header["kid"] = i.public.Kid
+	token.Header["kid"] = i.public["kid"]
 	signed, err := token.SignedString(i.key)
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)
