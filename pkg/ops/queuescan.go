@@ -100,15 +100,12 @@ func (s *QueueScan) Take() bool {
 	return s.left >= 0
 }
 
-// Seen returns the number of messages that the scan has seen. It is complete
-// unless it ended because of MaxScan.
+// Seen returns the number of messages that the scan has seen. The scan is not
+// complete if it ended because of MaxScan.
 func (s *QueueScan) Seen() (messages int, complete bool) { return s.seen, s.seen < MaxScan }
 
 func (s *QueueScan) work(ctx context.Context, handle Handler) error {
-	for idle := 0; idle < maxIdle && s.more(); {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	for idle := 0; idle < maxIdle && s.more() && ctx.Err() == nil; idle++ {
 		// An interrupt waits for this call: the messages of a receive that is
 		// cut off are in flight, but their receipt handles are unknown.
 		out, err := s.client.ReceiveMessage(context.WithoutCancel(ctx), &sqs.ReceiveMessageInput{
@@ -124,19 +121,16 @@ func (s *QueueScan) work(ctx context.Context, handle Handler) error {
 			return nil
 		}
 		fresh := s.record(out.Messages)
-		if idle++; len(fresh) == 0 {
+		if len(fresh) == 0 || ctx.Err() != nil {
 			continue
 		}
-		idle = 0
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+		idle = -1
 		done, err := handle(ctx, fresh)
 		if err := errors.Join(err, s.delete(context.WithoutCancel(ctx), done)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 func (s *QueueScan) more() bool {

@@ -115,22 +115,18 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 	return nil
 }
 
-func (c *importCommand) open(paths []string, in io.Reader) (*importer.Source, error) {
+func (c *importCommand) open(paths []string, in io.Reader) (_ *importer.Source, err error) {
 	var kind commerce.Kind
 	if c.kind != "" {
-		parsed, err := commerce.ParseKind(c.kind)
-		if err != nil {
+		if kind, err = commerce.ParseKind(c.kind); err != nil {
 			return nil, fmt.Errorf("--kind %w", err)
 		}
-		kind = parsed
 	}
 	format := importer.Format(c.format)
 	if format == "" {
-		guessed, err := guessFormat(paths)
-		if err != nil {
+		if format, err = guessFormat(paths); err != nil {
 			return nil, err
 		}
-		format = guessed
 	}
 	return importer.Open(format, kind, paths, in)
 }

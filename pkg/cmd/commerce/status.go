@@ -73,33 +73,27 @@ func (c *statusCommand) read(ctx context.Context) ([]*ops.QueueStatus, error) {
 	if c.parkURL != "" {
 		urls = append(urls, c.parkURL)
 	}
-	local := c.stack == "" && len(urls) == 0
-	client, err := c.open(ctx, urls)
-	if err != nil {
-		return nil, err
-	}
+	local, prefix := false, ""
+	var client *sqs.Client
+	var err error
 	switch {
-	case local:
-		urls, err = ops.QueuesWithPrefix(ctx, client, "")
+	case c.stack != "" && len(urls) > 0:
+		return nil, errors.New("--stack names all queues; it does not go with --queue-url or --park-url")
 	case c.stack != "":
-		urls, err = ops.QueuesWithPrefix(ctx, client, c.stack+"-")
+		prefix = c.stack + "-"
+		client, err = newSQSClient(ctx, c.endpoint)
+	default:
+		if local = len(urls) == 0; !local {
+			c.queueURL = urls[0]
+		}
+		client, _, err = c.openSQS(ctx, "name a stack with --stack or queues with --queue-url")
+	}
+	if err == nil && len(urls) == 0 {
+		urls, err = ops.QueuesWithPrefix(ctx, client, prefix)
 	}
 	if err != nil {
 		return nil, err
 	}
 	reader := &ops.StatusReader{Client: client, ParkURL: c.parkURL, Local: local, Ages: isLoopback(c.endpoint)}
 	return reader.Read(ctx, urls)
-}
-
-func (c *statusCommand) open(ctx context.Context, urls []string) (*sqs.Client, error) {
-	switch {
-	case c.stack != "" && len(urls) > 0:
-		return nil, errors.New("--stack names all queues; it does not go with --queue-url or --park-url")
-	case c.stack != "":
-		return newSQSClient(ctx, c.endpoint)
-	case len(urls) > 0:
-		c.queueURL = urls[0]
-	}
-	client, _, err := c.openSQS(ctx, "name a stack with --stack or queues with --queue-url")
-	return client, err
 }
