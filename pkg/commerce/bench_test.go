@@ -108,7 +108,7 @@ func BenchmarkEvents(b *testing.B) {
 }
 
 func BenchmarkAppendShape(b *testing.B) {
-	s := store(b, nil, put(KindInvoice, string(overlay([]byte(exampleRecords[KindInvoice]), exampleChanges["invoice.issued"]))), testNow)
+	s := store(b, nil, put(KindInvoice, string(overlay([]byte(exampleRecords[KindInvoice]), changesOfExamples["invoice.issued"]))), testNow)
 	var dst []byte
 	b.ReportAllocs()
 	b.SetBytes(int64(len(s.Doc)))

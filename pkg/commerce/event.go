@@ -50,7 +50,8 @@ type recordEvent struct {
 	text string // its description in the catalogue
 	// happened compares two revisions; nil for created, updated and deleted.
 	happened func(was, is states) bool
-	example  string // the fields of the kind's example record whose change means the event
+	before   string // the fields in which the kind's example record differs before the change; "": in none
+	example  string // the fields whose change means the event
 }
 
 // lifecycle are the events that every kind has. what names a record of the

@@ -29,33 +29,41 @@ func examplePayload(name string, object, previous jsontext.Value) WebhookPayload
 // exampleEvent makes the payload of a record's event. It panics when the
 // example data does not mean the event, which the tests exclude.
 func exampleEvent(d *definition, e recordEvent) WebhookPayload {
-	apply := func(old *Stored, op Op, record string, at value.Time) *Stored {
-		next, err := Apply(old, Change{Kind: d.kind, Op: op, OrganizationID: exampleOrganization, Record: jsontext.Value(record)}, at)
+	apply := func(old *Stored, op Op, record jsontext.Value, at value.Time) *Stored {
+		next, err := Apply(old, Change{Kind: d.kind, Op: op, OrganizationID: exampleOrganization, Record: record}, at)
 		if err != nil || next == nil {
 			panic(fmt.Sprintf("commerce: example of %s: nothing to store, %v", e.name, err))
 		}
 		return next
 	}
-	before := apply(nil, OpPut, d.sample, exampleStored)
+	sample := overlay(jsontext.Value(d.sample), e.before)
+	before := apply(nil, OpPut, sample, exampleStored)
 	next := before
 	switch e.name {
 	case string(d.kind) + ".created":
 		before = nil
 	case string(d.kind) + ".deleted":
-		next = apply(before, OpDelete, d.sample, exampleChanged)
+		next = apply(before, OpDelete, sample, exampleChanged)
 	default:
-		next = apply(before, OpPut, string(overlay(jsontext.Value(d.sample), e.example)), exampleChanged)
+		next = apply(before, OpPut, overlay(sample, e.example), exampleChanged)
 	}
 	events, err := Events(before, next)
 	i := slices.IndexFunc(events, func(made WebhookPayload) bool { return made.Type == e.name })
 	if i < 0 {
-		panic(fmt.Sprintf("commerce: the example of %s does not mean it: %v", e.name, err))
+		var types []string
+		for _, made := range events {
+			types = append(types, made.Type)
+		}
+		panic(fmt.Sprintf("commerce: the example of %s means %q instead: %v", e.name, types, err))
 	}
 	return events[i]
 }
 
-// overlay replaces top-level members of a record.
+// overlay replaces top-level members of a record by those of the change.
 func overlay(record jsontext.Value, change string) jsontext.Value {
+	if change == "" {
+		return record
+	}
 	merged := map[string]jsontext.Value{}
 	for _, text := range []jsontext.Value{record, jsontext.Value(change)} {
 		if err := json.Unmarshal(text, &merged); err != nil {

@@ -18,8 +18,8 @@ var (
 
 const testNow value.Time = 1_795_242_941_242 // 2026-11-21T06:35:41.242Z
 
-// exampleRecords and exampleChanges are those of the catalogue, by kind and by event.
-var exampleRecords, exampleChanges = func() (map[Kind]string, map[string]string) {
+// exampleRecords and changesOfExamples are those of the catalogue, by kind and by event.
+var exampleRecords, changesOfExamples = func() (map[Kind]string, map[string]string) {
 	records, changes := map[Kind]string{}, map[string]string{}
 	for _, d := range kinds {
 		records[d.kind] = d.sample

@@ -41,22 +41,22 @@ var invoiceKind = &definition{
 	events: append(lifecycle(KindInvoice, "An invoice",
 		"A field of an invoice changed; that it becomes overdue as time passes is no change.", `{"notes": "Thank you."}`),
 		recordEvent{
-			"invoice.issued", "An invoice was issued: it is new or was a draft, and is ISSUED, PARTIALLY_PAID or PAID.",
-			func(was, is states) bool {
+			name: "invoice.issued", text: "An invoice was issued: it is new or was a draft, and is ISSUED, PARTIALLY_PAID or PAID.",
+			happened: func(was, is states) bool {
 				return oneOf(was.status, "", invoiceDraft) && oneOf(is.status, invoiceIssued, invoicePartiallyPaid, invoicePaid)
 			},
-			`{"status": "ISSUED", "invoiceNumber": "R-2026-0815", "issuedAt": "2026-11-21T08:35:00.000Z"}`,
+			example: `{"status": "ISSUED", "invoiceNumber": "R-2026-0815", "issuedAt": "2026-11-21T08:35:00.000Z"}`,
 		},
 		recordEvent{
-			"invoice.paid", "An invoice's status became PAID.",
-			becomes(status, invoicePaid),
-			`{"status": "PAID", "invoiceNumber": "R-2026-0815", "issuedAt": "2026-11-21T08:35:00.000Z",
+			name: "invoice.paid", text: "An invoice's status became PAID.",
+			happened: becomes(status, invoicePaid),
+			example: `{"status": "PAID", "invoiceNumber": "R-2026-0815", "issuedAt": "2026-11-21T08:35:00.000Z",
 				"amountPaid": 38.4, "paidAt": "2026-11-21T08:35:00.000Z"}`,
 		},
 		recordEvent{
-			"invoice.voided", "An invoice's status became VOID.",
-			becomes(status, invoiceVoid),
-			`{"status": "VOID", "invoiceNumber": "R-2026-0815", "voidedAt": "2026-11-21T08:35:00.000Z"}`,
+			name: "invoice.voided", text: "An invoice's status became VOID.",
+			happened: becomes(status, invoiceVoid),
+			example:  `{"status": "VOID", "invoiceNumber": "R-2026-0815", "voidedAt": "2026-11-21T08:35:00.000Z"}`,
 		}),
 	sample: `{
 		"id": "0192f0c2-9f91-7b66-9f91-a6e5f708192a", "siteId": "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7",
