@@ -62,8 +62,8 @@ func workerKey(shard string, i, n int) string {
 	return fmt.Sprintf("%s/%d of %d", shard, i, n)
 }
 
-// begin returns the checkpoints of a shard's n workers. When the shard had another number of workers before, all of them
-// begin at the lowest checkpoint of those.
+// begin returns the checkpoints of a shard's n workers. When the shard had another number of workers before, all of
+// them begin at the lowest checkpoint of those.
 func (c *checkpoints) begin(shard string, n int) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *checkpoints) move(key, sequence string, interval time.Duration) error {
 	return c.write()
 }
 
-// flush writes what the file does not hold yet.
+// flush writes the file if it lacks a change.
 func (c *checkpoints) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// StreamClient is what a feed needs of *dynamodbstreams.Client.
+// StreamClient is the part of *dynamodbstreams.Client that a feed calls.
 type StreamClient interface {
 	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
 	GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
@@ -29,8 +29,8 @@ const (
 type FeedConfig struct {
 	Host
 	StreamARN string // required
-	// PartitionKey names the table's, by whose hash the records of a shard are divided among a source's workers; required
-	// for sources with more than one worker.
+	// PartitionKey names the table's, by whose hash the records of a shard are divided among a source's workers;
+	// required for sources with more than one worker.
 	PartitionKey string
 	// TTLAttribute names the table's TTL attribute. Deletions of items that had expired by it get the userIdentity of
 	// DynamoDB's own deletions, which the local table's sweep cannot give them.

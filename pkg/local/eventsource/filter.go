@@ -18,8 +18,8 @@ type filter []pattern
 // A pattern matches a value of decoded JSON, or of the types that [memberOf] reads as JSON.
 type pattern func(value any) bool
 
-// absent is the value of a member that an object does not have. Only scalars count where a rule expects one: objects and
-// empty arrays are absent too.
+// absent is the value of a member that an object does not have. Only scalars count where a rule expects one: objects
+// and empty arrays are absent too.
 type absent struct{}
 
 // parseFilter parses patterns in Lambda's filter rule syntax.

@@ -1,13 +1,14 @@
 // Package eventsource invokes functions as Lambda's event source mappings and EventBridge's schedules do: from a
 // DynamoDB stream, from an SQS queue and by the clock, over the network with the real SDK clients.
 //
-// Batches, filters, partial failures, retries, checkpoints and event JSON are Lambda's, so that a handler cannot tell the
-// difference. No record is lost when the runner is killed: a batch that was not finished comes again. Callers read the
-// template, run the functions and trim the stream.
+// Batches, filters, partial failures, retries, checkpoints and event JSON are Lambda's, so that a handler cannot tell
+// the difference. No record is lost when the runner is killed: a batch that was not finished comes again. Callers read
+// the template, run the functions and trim the stream.
 package eventsource
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,22 +29,22 @@ const maxPayload = 6 << 20
 const unwind = time.Second
 
 // Invoke calls a function with an event and returns its answer, both as Lambda's invoke JSON. An error is a function
-// error; a panic is the implementation's to turn into one. The context's deadline is the function's timeout.
+// error; the implementation turns a panic into one. The context's deadline is the function's timeout.
 type Invoke func(ctx context.Context, payload []byte) ([]byte, error)
 
-// A Function is what an event source invokes.
+// A Function is a function that an event source invokes.
 type Function struct {
 	Name    string        // for logs and errors
 	Timeout time.Duration // default 3 s, as Lambda's
 	Invoke  Invoke
 
-	// Changes and Messages are Invoke without the JSON text, for functions of this process that take the event's type: nil
-	// for others. Functions share what an event points to, and must only read it.
+	// Changes and Messages are Invoke without the JSON text, for functions of this process that take the event's type:
+	// nil for others. Functions share what an event points to, and must only read it.
 	Changes  func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error)
 	Messages func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 }
 
-// Host is what all event sources of a runner have in common. Its zero value is usable.
+// Host holds the settings that all event sources of a runner share. Its zero value is usable.
 type Host struct {
 	Region string        // awsRegion of the events; default: the record's, else "local"
 	Grace  time.Duration // how long an invocation may continue once the source was told to end, default 10 s
@@ -57,9 +58,7 @@ func (h Host) withDefaults() Host {
 	if h.Grace <= 0 {
 		h.Grace = 10 * time.Second
 	}
-	if h.Logger == nil {
-		h.Logger = slog.New(slog.DiscardHandler)
-	}
+	h.Logger = cmp.Or(h.Logger, slog.New(slog.DiscardHandler))
 	if h.Now == nil {
 		h.Now = time.Now
 	}
@@ -84,8 +83,9 @@ func (f Function) call(ctx context.Context, host Host, payload []byte) ([]byte, 
 	return within(ctx, f, host, func(ctx context.Context) ([]byte, error) { return f.Invoke(ctx, payload) })
 }
 
-// handle invokes the function with the event of a batch and returns the ids of the records that it reports as failed, if
-// it may report them (ReportBatchItemFailures). As in Lambda, an answer that names an empty or unknown id is an error.
+// handle invokes the function with the event of a batch and returns the ids of the records that it reports as failed,
+// if it may report them (ReportBatchItemFailures). As in Lambda, an answer that names an empty or unknown id is an
+// error.
 func (f Function) handle(ctx context.Context, host Host, batch []record, partial bool) (failed []string, err error) {
 	switch {
 	case batch[0].change != nil:
@@ -119,8 +119,8 @@ type failure struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// failedItems reads the identifiers in a function's partial batch response. An empty answer, null, {} and a null or empty
-// list mean that nothing failed.
+// failedItems reads the identifiers in a function's partial batch response. An empty answer, null, {} and a null or
+// empty list mean that nothing failed.
 func failedItems(answer []byte) ([]string, error) {
 	if answer = bytes.TrimSpace(answer); len(answer) == 0 {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// QueueClient is what a queue source needs of *sqs.Client.
+// QueueClient is the part of *sqs.Client that a queue source calls.
 type QueueClient interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
@@ -156,7 +156,8 @@ func sizeOf(messages []types.Message) int {
 	return size
 }
 
-// process filters a batch, invokes the function with the rest, in pieces that fit an event, and deletes what is done.
+// process filters a batch, invokes the function with the rest, in pieces that fit an event, and deletes the processed
+// messages.
 func (q *Queue) process(ctx context.Context, received []types.Message) {
 	log := q.cfg.Logger.With("function", q.function.Name, "queue", q.cfg.QueueURL)
 	var wanted, unwanted []record

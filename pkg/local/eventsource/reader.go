@@ -67,7 +67,8 @@ func nextLimit(limit int32, size, records int) int32 {
 	return int32(min(fit, 2*int(limit), maxPageRecords))
 }
 
-// begin fetches an iterator for the records behind a position. Where they were trimmed, reading continues at the horizon.
+// begin fetches an iterator for the records behind a position. Where they were trimmed, reading continues at the
+// horizon.
 func (r *reader) begin(ctx context.Context, at string) (iterator *string, err error) {
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: aws.String(r.feed.cfg.StreamARN), ShardId: aws.String(r.shard), ShardIteratorType: types.ShardIteratorTypeTrimHorizon,

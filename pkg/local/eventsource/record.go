@@ -20,7 +20,8 @@ type record struct {
 	message *events.SQSMessage
 }
 
-// fitting returns how many of the records, from the first, one event can take: at most n, and at most 6 MiB, but at least one.
+// fitting returns how many of the records, from the first, one event can take: at most n, and at most 6 MiB, but at
+// least one.
 func fitting(records []record, n int) int {
 	size := len(envelope(nil))
 	for i, one := range records[:min(n, len(records))] {

@@ -1,6 +1,7 @@
 package eventsource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -19,13 +20,13 @@ type ScheduleConfig struct {
 	RuleARN    string // in resources of the events
 	Account    string // default 000000000000
 	Input      string // JSON that the function gets instead of the event
-	// Ticks makes the clock of the rule and the function that stops it; the default is a time.Ticker, which drops
-	// what nobody takes.
+	// Ticks makes the clock of the rule and the function that stops it; the default is a time.Ticker, which drops ticks
+	// that are not received in time.
 	Ticks func(every time.Duration) (<-chan time.Time, func())
 }
 
-// A Schedule invokes a function at a fixed rate, never twice at a time. A tick that falls into an invocation is made up
-// for once after it. A failed invocation is logged and not repeated: the next tick is its repetition.
+// A Schedule invokes a function at a fixed rate, never twice at a time. After an invocation during which ticks came, it
+// invokes the function once for them. A failed invocation is logged and not retried before the next tick.
 type Schedule struct {
 	function Function
 	every    time.Duration
@@ -43,12 +44,7 @@ func NewSchedule(function Function, cfg ScheduleConfig) (*Schedule, error) {
 		return nil, fmt.Errorf("the schedule of %s: %w", function.Name, err)
 	}
 	cfg.Host = cfg.Host.withDefaults()
-	if cfg.Region == "" {
-		cfg.Region = "local"
-	}
-	if cfg.Account == "" {
-		cfg.Account = "000000000000"
-	}
+	cfg.Region, cfg.Account = cmp.Or(cfg.Region, "local"), cmp.Or(cfg.Account, "000000000000")
 	if cfg.Ticks == nil {
 		cfg.Ticks = func(every time.Duration) (<-chan time.Time, func()) {
 			ticker := time.NewTicker(every)
@@ -84,20 +80,15 @@ func (s *Schedule) Run(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			if err := s.fire(ctx, at); err != nil {
+			payload, err := s.event(at)
+			if err == nil {
+				_, err = s.function.call(ctx, s.cfg.Host, payload)
+			}
+			if err != nil {
 				s.cfg.Logger.WarnContext(ctx, "scheduled invocation failed", "function", s.function.Name, "error", err)
 			}
 		}
 	}
-}
-
-func (s *Schedule) fire(ctx context.Context, at time.Time) error {
-	payload, err := s.event(at)
-	if err != nil {
-		return err
-	}
-	_, err = s.function.call(ctx, s.cfg.Host, payload)
-	return err
 }
 
 func (s *Schedule) event(at time.Time) ([]byte, error) {

@@ -33,8 +33,8 @@ func newShard(s *Stream, id string) *shard {
 	return one
 }
 
-// read reads the shard until it is closed and all of it processed. Its error is errNotFinished when ctx ended first, else
-// one of the checkpoints.
+// read reads the shard until it is closed and all of it processed. Its error is errNotFinished when ctx ended first,
+// else one of the checkpoints.
 func (s *shard) read(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, w := range s.workers {
@@ -74,8 +74,8 @@ func (s *shard) follow(ctx context.Context) error {
 	return errNotFinished
 }
 
-// next returns the changes behind those that were read: from the cache, or by a poll of its own for those that the cache
-// no longer has.
+// next returns the changes behind those that were read: from the cache, or by a poll of its own for those that the
+// cache no longer has.
 func (s *shard) next(ctx context.Context) (page, error) {
 	p, ok, err := s.cache.after(ctx, s.scanned)
 	if ok || err != nil {

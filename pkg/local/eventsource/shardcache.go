@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// minPollPause is the pause after a poll that read a change that a source waits for; it doubles with every poll that does
-	// not, up to the configured one.
+	// minPollPause is the pause after a poll that read a change that a source waits for; it doubles with every poll
+	// that does not, up to the configured one.
 	minPollPause = 10 * time.Millisecond
-	// minPollInterval is the least time between two polls of which the first has read everything: writers nudge more often
-	// than polls pay off.
+	// minPollInterval is the least time between two polls of which the first has read everything: writers nudge more
+	// often than polls pay off.
 	minPollInterval = 3 * time.Millisecond
 )
 
@@ -24,7 +24,8 @@ type page struct {
 }
 
 // A shardCache reads the end of a shard once for all sources. It keeps the newest changes, up to a number of bytes. The
-// sources that have seen them all wait while one of them reads the next; a source that is further behind reads by itself.
+// sources that have seen them all wait while one of them reads the next; a source that is further behind reads by
+// itself.
 type shardCache struct {
 	feed    *Feed
 	reading chan struct{} // holds one: the source that reads
@@ -53,8 +54,8 @@ func newShardCache(f *Feed, shard string) *shardCache {
 	}
 }
 
-// after returns the changes behind a position, and waits until there are some. ok is false when the cache does not reach
-// back so far.
+// after returns the changes behind a position, and waits until there are some. ok is false when the cache does not
+// reach back so far.
 func (s *shardCache) after(ctx context.Context, at string) (p page, ok bool, err error) {
 	for {
 		p, more, ok := s.look(at)

@@ -23,9 +23,9 @@ type StreamConfig struct {
 	MaximumRetryAttempts    *int           // nil or negative: endless
 	MaximumRecordAge        *time.Duration // nil or not positive: endless
 
-	// ShardWorkers is how many batches of each of the stream's shards may be under way at a time, default 1: the mapping's
-	// ParallelizationFactor, or as many times more as the table's stream had shards in DynamoDB, where the local table
-	// server has a single one. Records of one partition key go to one worker.
+	// ShardWorkers is how many batches of each of the stream's shards may be under way at a time, default 1: the
+	// mapping's ParallelizationFactor, or as many times more as the table's stream had shards in DynamoDB, where the
+	// local table server has a single one. Records of one partition key go to one worker.
 	ShardWorkers int
 	RetryMin     time.Duration // pause before the first retry of a failed batch or poll, default 100 ms
 	RetryMax     time.Duration // to which the pause doubles, default 10 s

@@ -141,8 +141,8 @@ func (f recordFormat) event(from types.Record) events.DynamoDBEventRecord {
 	return event
 }
 
-// expired reports whether a record is the deletion of an item whose time to live was over. The local table deletes expired
-// items by an ordinary request, whose record lacks the userIdentity that DynamoDB's own deletions have.
+// expired reports whether a record is the deletion of an item whose time to live was over. The local table deletes
+// expired items by an ordinary request, whose record lacks the userIdentity that DynamoDB's own deletions have.
 func (f recordFormat) expired(from types.Record) bool {
 	ttl, ok := from.Dynamodb.OldImage[f.ttlAttribute].(*types.AttributeValueMemberN)
 	if f.ttlAttribute == "" || !ok || from.EventName != types.OperationTypeRemove {

@@ -6,8 +6,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// memberOf returns a member of an object, absent when it has none. A change is the record of the event, and an attribute
-// value is DynamoDB's JSON, an object whose only member names its type; a filter reads both without making JSON of them.
+// memberOf returns a member of an object, absent when it has none. A change is the record of the event, and an
+// attribute value is DynamoDB's JSON, an object whose only member names its type; a filter reads both without making
+// JSON of them.
 func memberOf(of any, name string) any {
 	var member any
 	present := false

@@ -68,8 +68,8 @@ func (w *shardWorker) feed(records []record, scanned string, closed bool) {
 	}
 }
 
-// run processes batches until the worker is closed and has none left. Its error is errNotFinished when ctx ended first, else one of the
-// checkpoints.
+// run processes batches until the worker is closed and has none left. Its error is errNotFinished when ctx ended first,
+// else one of the checkpoints.
 func (w *shardWorker) run(ctx context.Context) error {
 	for {
 		batch, left, closed, err := w.take()
@@ -93,7 +93,8 @@ func (w *shardWorker) run(ctx context.Context) error {
 }
 
 // take returns the next batch if it is full, its window is over or the worker is closed, else how long the window is
-// still open, 0 when nothing waits. When nothing waits, the checkpoint moves behind the records that the filter dropped.
+// still open, 0 when nothing waits. When nothing waits, the checkpoint moves behind the records that the filter
+// dropped.
 func (w *shardWorker) take() (batch []record, left time.Duration, closed bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

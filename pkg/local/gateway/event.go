@@ -17,7 +17,7 @@ const (
 	region    = "local"
 )
 
-// event is what the payloads of authorizers and functions have in common. Its members are null where API Gateway sends
+// event holds the members that the payloads of authorizers and functions share. Its members are null where API Gateway sends
 // null.
 type event struct {
 	Resource                        string              `json:"resource"`

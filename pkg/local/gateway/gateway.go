@@ -31,7 +31,7 @@ const (
 // failed. It returns when ctx is done, at the latest.
 type Invoker func(ctx context.Context, function string, payload []byte) ([]byte, error)
 
-// Config holds what has a default.
+// Config holds settings with defaults.
 type Config struct {
 	Clock   func() time.Time // default time.Now
 	Logger  *slog.Logger     // of failures; default slog.Default

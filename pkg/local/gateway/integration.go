@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// functionAnswer is what a function behind a proxy integration returns. API Gateway refuses other members.
+// functionAnswer is the answer of a function behind a proxy integration. API Gateway refuses other members.
 type functionAnswer struct {
 	StatusCode        int                 `json:"statusCode"`
 	Headers           map[string]string   `json:"headers"`

@@ -35,7 +35,7 @@ func (t *texts) UnmarshalJSON(from []byte) error {
 	return json.Unmarshal(from, (*[]string)(t))
 }
 
-// check refuses what API Gateway refuses, and conditions, which are not evaluated here.
+// check refuses policies that API Gateway refuses, and conditions, which are not evaluated here.
 func (p policy) check() error {
 	if len(p.Statement) == 0 {
 		return errors.New("policyDocument has no statement")

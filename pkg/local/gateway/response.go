@@ -16,7 +16,7 @@ type refusal struct {
 	kind    string
 	message string
 	status  int   // where the type leaves it open
-	cause   error // what to log, nil for a fault of the client's
+	cause   error // to be logged, nil for a fault of the client's
 }
 
 func (r *refusal) Error() string { return r.kind + ": " + r.message }

@@ -113,7 +113,7 @@ func (a attribute) output() attributeValue {
 	return attributeValue{DataType: a.dataType, StringValue: &a.value}
 }
 
-// size is what the attribute counts against the size of its message.
+// size returns how many bytes the attribute adds to the size of its message.
 func (a attribute) size() int { return len(a.name) + len(a.dataType) + len(a.value) }
 
 // attributesMD5 is the checksum that clients compare: over each name, type and value in the order of the names, with

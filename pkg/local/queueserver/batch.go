@@ -25,7 +25,8 @@ type done struct {
 	ID string `json:"Id"`
 }
 
-// add enters the result of one entry. An error of the protocol fails the entry; any other, which is returned, the request.
+// add adds the result of one entry. An error of the protocol fails the entry only; add returns any other, which fails
+// the request.
 func (o *batchResult[T]) add(id string, ok T, err error) error {
 	refusal := (*apiError)(nil)
 	switch {
@@ -40,7 +41,7 @@ func (o *batchResult[T]) add(id string, ok T, err error) error {
 	return nil
 }
 
-// checkBatch checks what makes a batch invalid as a whole.
+// checkBatch returns the error that makes a batch invalid as a whole.
 func checkBatch[T any](entries []T, id func(*T) string) error {
 	if len(entries) == 0 {
 		return modelled("EmptyBatchRequest", "There should be at least one entry in the request.")

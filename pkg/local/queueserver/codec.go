@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// errMalformed is what reading a record reports; the journal adds where.
+// errMalformed is the error of reading a record; the journal adds its position.
 var errMalformed = errors.New("malformed record")
 
-// codec writes the fields of a record, or reads them in the same order. Integers are varints (zigzag for times), strings
-// are their length and their bytes, lists and maps their length and their elements, maps in the order of their keys. After
-// the first fault it reads zero values and keeps the fault. Writing changes no field, so that others may read them.
+// codec writes the fields of a record, or reads them in the same order. Integers are varints (zigzag for times),
+// strings are their length and their bytes, lists and maps their length and their elements, maps in the order of their
+// keys. After the first fault it reads zero values and keeps the fault. Writing changes no field, so that others may
+// read them.
 type codec struct {
 	reading bool
-	b       []byte // what was written, or is still to be read
+	b       []byte // written bytes, or those still to be read
 	err     error
 }
 

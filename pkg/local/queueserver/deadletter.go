@@ -2,8 +2,7 @@ package queueserver
 
 type listSourcesInput struct {
 	queueRef
-	MaxResults int
-	NextToken  string
+	pageInput
 }
 
 type listSourcesOutput struct {
@@ -20,7 +19,7 @@ func (s *Server) listDeadLetterSourceQueues(req call, in *listSourcesInput) (lis
 	if err != nil {
 		return listSourcesOutput{}, err
 	}
-	urls, token, err := s.page(req, names, in.MaxResults, in.NextToken)
+	urls, token, err := s.page(req, names, in.pageInput)
 	return listSourcesOutput{urls, token}, err
 }
 

@@ -1,5 +1,6 @@
-// Package queueserver is the queue service of the local runner: an [http.Handler] that speaks the SQS protocol (AWS JSON
-// 1.0), so that the same code and the same SDK that use Amazon SQS in AWS use real queues on a developer's machine.
+// Package queueserver is the queue service of the local runner: an [http.Handler] that speaks the SQS protocol (AWS
+// JSON 1.0), so that the same code and the same SDK that use Amazon SQS in AWS use real queues on a developer's
+// machine.
 //
 // It has the semantics of standard queues: visibility, delays, retention, redrive, move tasks, fair groups, limits and
 // typed errors. A killed process loses nothing that it has acknowledged, receive counts and deadlines included; a state
@@ -9,19 +10,19 @@
 // # Durability
 //
 // Every change is a record in an append-only journal with checksums, written before it is acknowledged; concurrent
-// requests share one write. A write is handed to the operating system, which keeps it when the process is killed; a power
-// failure or a crash of the machine may lose the last seconds unless [Config.Sync] is set, which costs a disk flush for
-// each group of requests. When the journal outgrows [Config.CompactBytes] and the last snapshot, a snapshot of the live state
-// replaces it while requests go on. When a write fails (a full disk), every later request fails too, and the state is that of
-// the last complete write at the next [Open].
+// requests share one write. A write is handed to the operating system, which keeps it when the process is killed; a
+// power failure or a crash of the machine may lose the last seconds unless [Config.Sync] is set, which costs a disk
+// flush for each group of requests. When the journal outgrows [Config.CompactBytes] and the last snapshot, a snapshot
+// of the live state replaces it while the server answers requests. When a write fails (a full disk), every later
+// request fails too, and the state is that of the last complete write at the next [Open].
 //
 // # Where it differs from Amazon SQS
 //
-// Where Amazon SQS is approximate (counts, order, who gets what after a purge) this server is exact. Fair queues there
-// set back a group that holds more than a tenth of the messages in flight; here every receive takes from the group with
-// the fewest messages in flight, of several from one with a small backlog, one after the other, and messages without a
-// group share one. ApproximateAgeOfOldestMessage, in AWS a metric of CloudWatch, is here an attribute of a queue that
-// GetQueueAttributes returns when it is named.
+// Where Amazon SQS is approximate (counts, order, messages received after a purge) this server is exact. Fair queues
+// there set back a group that holds more than a tenth of the messages in flight; here every receive takes from the
+// group with the fewest messages in flight, of several from one with a small backlog, one after the other, and messages
+// without a group share one. ApproximateAgeOfOldestMessage, in AWS a metric of CloudWatch, is here an attribute of a
+// queue that GetQueueAttributes returns when it is named.
 //
 // # Messages in flight
 //

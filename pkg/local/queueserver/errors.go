@@ -107,7 +107,7 @@ func errClosed() *apiError {
 		"The queue server is shutting down.")
 }
 
-// errInternal is what a client sees of a fault of ours. The fault itself is logged.
+// errInternal hides a fault of ours from the client. The fault itself is logged.
 func errInternal() *apiError {
 	return undeclared(http.StatusInternalServerError, "InternalFailure", "InternalFailure",
 		"The queue server could not record the request.")

@@ -41,9 +41,9 @@ func (g *group) remove(m *message) {
 }
 
 // servedBefore orders the groups that have a ready message: first by fewer messages in flight, then by the smaller
-// backlog, to the power of two, then by the longer wait. So a group with a long backlog or slow messages holds at most an
-// equal share of the consumers, and a quiet group's message waits neither for the backlog nor until every group that has
-// one was served.
+// backlog, to the power of two, then by the longer wait. So a group with a long backlog or slow messages holds at most
+// an equal share of the consumers, and a quiet group's message waits neither for the backlog nor until every group that
+// has one was served.
 func (g *group) servedBefore(other *group) bool {
 	if g.inFlight != other.inFlight {
 		return g.inFlight < other.inFlight

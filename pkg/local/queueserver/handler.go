@@ -112,7 +112,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, id string, err e
 		fault = "Receiver"
 	}
 	w.Header().Set("X-Amzn-Query-Error", refusal.code+";"+fault)
-	// A message may quote what the client sent, which need not be text.
+	// A message may quote the request, which need not be text.
 	message := strings.ToValidUTF8(refusal.message, "\uFFFD")
 	answer(w, refusal.status, map[string]string{"__type": refusal.shape, "message": message})
 }

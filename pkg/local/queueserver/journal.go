@@ -12,14 +12,14 @@ import (
 )
 
 // The file format, of journals and snapshots alike: 8 bytes "queuelg1", then frames. A frame is 12 bytes of header (the
-// payload's length, the payload's CRC-32C, the CRC-32C of those 8 bytes; 4 bytes each, little-endian) and the payload, one
-// record. The header's own sum tells a frame that was cut short by a crash from one whose length was damaged.
+// payload's length, the payload's CRC-32C, the CRC-32C of those 8 bytes; 4 bytes each, little-endian) and the payload,
+// one record. The header's own sum tells a frame that was cut short by a crash from one whose length was damaged.
 const (
 	fileMagic   = "queuelg1"
 	frameHeader = 12
 )
 
-// ErrCorrupt is what Open returns for a state that was damaged after it was written: nothing of it is served.
+// ErrCorrupt is what Open returns for a state that was damaged after it was written: the server does not start with it.
 var ErrCorrupt = errors.New("corrupt queue journal")
 
 // keepBuffer is the largest buffer that a journal keeps for its next write.
@@ -49,7 +49,7 @@ type journal struct {
 	mu       sync.Mutex
 	finished *sync.Cond // a write ended
 	file     *os.File
-	size     int64  // of the file with what is pending
+	size     int64  // of the file with the pending records
 	pending  []byte // frames that are not yet written
 	spare    []byte
 	appended uint64 // records, since Open
@@ -96,7 +96,7 @@ func (j *journal) commit(n uint64) error {
 	return j.err
 }
 
-// flush writes what is pending. The lock is released meanwhile, so that others can append.
+// flush writes the pending records. The lock is released meanwhile, so that others can append.
 func (j *journal) flush() {
 	batch, upTo, file := j.pending, j.appended, j.file
 	j.pending, j.spare = j.spare[:0], nil
@@ -137,7 +137,7 @@ func (j *journal) rotate(next *os.File) error {
 	return nil
 }
 
-// close writes what is pending, to the disk, and closes the file.
+// close writes the pending records, to the disk, and closes the file.
 func (j *journal) close() error {
 	err := j.drain()
 	j.mu.Lock()
@@ -152,8 +152,8 @@ func (j *journal) close() error {
 var errTorn = errors.New("torn tail")
 
 // replay applies the records of a file and returns the length of its intact part. The error is errTorn when the rest is
-// what an interrupted write leaves (a prefix of a frame, or zeros that a file system allotted but did not fill), and
-// wraps ErrCorrupt for everything else that is not a frame.
+// left by an interrupted write (a prefix of a frame, or zeros that a file system allotted but did not fill), and wraps
+// ErrCorrupt for everything else that is not a frame.
 func replay(data []byte, apply func(record) error) (int64, error) {
 	if len(data) < len(fileMagic) && string(data) == fileMagic[:len(data)] {
 		return 0, errTorn

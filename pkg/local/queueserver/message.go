@@ -15,7 +15,7 @@ const (
 	phaseInFlight              // invisible since a receive
 )
 
-// content is what the sender gave. It never changes, so that a snapshot can be written from it without a lock.
+// content comes from the sender. It never changes, so that a snapshot can be written from it without a lock.
 type content struct {
 	body       string
 	bodyMD5    [md5.Size]byte
@@ -36,7 +36,7 @@ type message struct {
 	received int64 // the latest receive, 0 before the first
 	first    int64 // the first receive, 0 before it
 	count    int   // receives since the send, over redrives
-	arrived  int   // count at the arrival in this queue: what redrive subtracts
+	arrived  int   // count at the arrival in this queue, which redrive subtracts
 	source   string
 
 	phase          phase

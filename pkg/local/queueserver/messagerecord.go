@@ -124,8 +124,8 @@ func (r *messageDeleted) apply(s *state) error {
 	return nil
 }
 
-// messageMoved takes a message to another queue, where it is ready at once. A redrive keeps its id, the time of its send
-// and its receives; a move task (task is not 0) makes it a new message with the same content.
+// messageMoved takes a message to another queue, where it is ready at once. A redrive keeps its id, the time of its
+// send and its receives; a move task (task is not 0) makes it a new message with the same content.
 type messageMoved struct {
 	from, seq   uint64
 	to, arrival uint64 // the queue and the sequence number there

@@ -9,7 +9,7 @@ import (
 
 const maxTaskRate = 500 // messages per second
 
-// taskHandle is what a handle encodes.
+// taskHandle is the content of a handle.
 type taskHandle struct {
 	TaskID    string `json:"taskId"`
 	SourceARN string `json:"sourceArn"`

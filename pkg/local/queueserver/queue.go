@@ -2,7 +2,7 @@ package queueserver
 
 import "container/heap"
 
-// queue is one queue's messages and settings. It knows no clock and no lock: whoever calls holds the server's.
+// queue is one queue's messages and settings. It has no clock and no lock: callers hold the server's lock.
 type queue struct {
 	id         uint64
 	name       string
@@ -49,7 +49,7 @@ func noContents() contents {
 // clear removes every message.
 func (q *queue) clear() { q.contents = noContents() }
 
-// wake lets every long poll of the queue look again.
+// wake makes every long poll of the queue try again.
 func (q *queue) wake() {
 	if q.waiting {
 		close(q.wakeup)
@@ -98,8 +98,8 @@ func (q *queue) enter(m *message, to phase) {
 	}
 	if to != phaseReady {
 		heap.Push(&q.invisible, m)
-		// A long poll sleeps until the earliest of these times as it was when it began, so it has to look again when there
-		// is an earlier one.
+		// A long poll sleeps until the earliest of these times as it was when it began, so it has to look again when
+		// there is an earlier one.
 		if q.invisible.first() == m {
 			q.wake()
 		}
@@ -148,8 +148,8 @@ func (q *queue) reorder(g *group) {
 	}
 }
 
-// next returns the message to be received next, nil when none is ready, and sends its group behind the others. The message
-// stays in its phase: the caller moves it.
+// next returns the message to be received next, nil when none is ready, and sends its group behind the others. The
+// message stays in its phase: the caller moves it.
 func (q *queue) next() *message {
 	g := q.line.first()
 	if g == nil {

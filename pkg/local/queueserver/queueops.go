@@ -1,6 +1,7 @@
 package queueserver
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -112,7 +113,7 @@ func onlyNameCharacters(s string) bool {
 	}) < 0
 }
 
-// sameQueue lets CreateQueue be repeated: what it names must not differ from the queue that exists.
+// sameQueue lets CreateQueue be repeated: the attributes that it names must be those of the queue that exists.
 func sameQueue(q *queue, attributes map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if err := checkAttribute(name, attributes[name]); err != nil {
@@ -138,10 +139,15 @@ func (s *Server) getQueueURL(req call, in *struct{ QueueName string }) (queueURL
 	})
 }
 
+// pageInput asks for a page of a list.
+type pageInput struct {
+	MaxResults int
+	NextToken  string
+}
+
 type listQueuesInput struct {
 	QueueNamePrefix string
-	MaxResults      int
-	NextToken       string
+	pageInput
 }
 
 type listQueuesOutput struct {
@@ -162,26 +168,22 @@ func (s *Server) listQueues(req call, in *listQueuesInput) (listQueuesOutput, er
 	if err != nil {
 		return listQueuesOutput{}, err
 	}
-	urls, token, err := s.page(req, names, in.MaxResults, in.NextToken)
+	urls, token, err := s.page(req, names, in.pageInput)
 	return listQueuesOutput{urls, token}, err
 }
 
-// page cuts a page out of sorted names. The token is the last name of the page before.
-func (s *Server) page(req call, names []string, size int, token string) (urls []string, next string, err error) {
-	if size < 0 || size > maxPage {
-		return nil, "", errValue(size, "MaxResults", "MaxResults must be an integer between 1 and 1000.")
+// page returns a page of sorted names as URLs. The token is the last name of the page before.
+func (s *Server) page(req call, names []string, in pageInput) (urls []string, next string, err error) {
+	if in.MaxResults < 0 || in.MaxResults > maxPage {
+		return nil, "", errValue(in.MaxResults, "MaxResults", "MaxResults must be an integer between 1 and 1000.")
 	}
-	if size == 0 {
-		size = maxPage
-	}
-	start, found := slices.BinarySearch(names, token)
+	start, found := slices.BinarySearch(names, in.NextToken)
 	if found {
 		start++
 	}
 	names = names[start:]
-	if len(names) > size {
-		names = names[:size]
-		next = names[size-1]
+	if size := cmp.Or(in.MaxResults, maxPage); len(names) > size {
+		names, next = names[:size], names[size-1]
 	}
 	for _, name := range names {
 		urls = append(urls, s.url(req, name))

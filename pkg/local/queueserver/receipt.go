@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// receipt names one receive of one message. It holds over restarts, because what it names does.
+// receipt names one receive of one message. It stays valid over restarts, since receives are recorded.
 type receipt struct {
 	queue, seq uint64
 	count      int // the message's receives, this one included
@@ -39,8 +39,8 @@ func parseReceipt(handle string) (receipt, error) {
 	return r, nil
 }
 
-// received returns the message of a receipt handle, nil when it is gone or was received again since: then the handle is a
-// good one, but no longer the message's.
+// received returns the message of a receipt handle, nil when it is gone or was received again since: then the handle is
+// a good one, but no longer the message's.
 func (q *queue) received(handle string) (*message, error) {
 	if handle == "" {
 		return nil, errMissing("ReceiptHandle")

@@ -74,7 +74,7 @@ func (s *Server) receiveMessage(req call, in *receiveMessageInput) (out receiveM
 	}
 }
 
-// pause returns how long a long poll can sleep, and what wakes it before.
+// pause returns how long a long poll can sleep, and the channel that wakes it earlier.
 func (c *change) pause(q *queue, until int64) (time.Duration, <-chan struct{}) {
 	if first := q.invisible.first(); first != nil {
 		until = min(until, first.visible)
@@ -83,7 +83,7 @@ func (c *change) pause(q *queue, until int64) (time.Duration, <-chan struct{}) {
 	return time.UnixMilli(until).Sub(c.server.config.Clock()), q.wakeup
 }
 
-// sleep returns whether to look again: not when the client has gone away or the server closes.
+// sleep reports whether to try again: not when the client has gone away or the server closes.
 func (s *Server) sleep(req call, pause time.Duration, wakeup <-chan struct{}) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -99,8 +99,8 @@ func (s *Server) sleep(req call, pause time.Duration, wakeup <-chan struct{}) bo
 	}
 }
 
-// receive receives the next messages, the groups one after the other, and moves those that were received often enough to
-// the dead-letter queue.
+// receive receives the next messages, the groups one after the other, and moves those that were received often enough
+// to the dead-letter queue.
 func (c *change) receive(q *queue, in *receiveMessageInput, wait int64) ([]received, error) {
 	free := q.maxInFlight - q.inFlight
 	if free <= 0 && wait == 0 {

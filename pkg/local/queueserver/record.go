@@ -2,8 +2,8 @@ package queueserver
 
 import "fmt"
 
-// A record is one change of the state. What an operation decides it writes as records, and both the running server and a
-// reopened one get their state from applying them, so that the two cannot differ.
+// A record is one change of the state. What an operation decides it writes as records, and both the running server and
+// a reopened one get their state from applying them, so that the two cannot differ.
 type record interface {
 	kind() byte
 	// fields writes or reads the fields.
@@ -12,8 +12,8 @@ type record interface {
 	apply(s *state) error
 }
 
-// newRecords makes an empty record of each kind. A kind's number, the first byte of its records, keeps its meaning once it
-// was used.
+// newRecords makes an empty record of each kind. A kind's number, the first byte of its records, keeps its meaning once
+// it was used.
 var newRecords = [...]func() record{
 	1:  func() record { return new(queuePut) },
 	2:  func() record { return new(queueRemoved) },
@@ -166,8 +166,8 @@ func (r *queuePurged) apply(s *state) error {
 	return nil
 }
 
-// snapshotEnd closes a snapshot: one without it was not finished. It holds the counters, which must not run backwards when
-// the messages with the highest numbers are gone.
+// snapshotEnd closes a snapshot: one without it was not finished. It holds the counters, which must not run backwards
+// when the messages with the highest numbers are gone.
 type snapshotEnd struct {
 	records, lastSeq, lastQueue uint64
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/commerce-integration/service/pkg/local/filelock"
 )
 
-// Config holds what has a usable default. The zero value is one.
+// Config holds settings with defaults. The zero value is usable.
 type Config struct {
 	// Clock is the time that deadlines and timestamps are taken from; between two looks at it long polls and move tasks
 	// sleep by the system's timers. Default time.Now.
 	Clock func() time.Time
 	// Region and AccountID are the parts of the queues' ARNs. Default us-east-1 and 000000000000.
 	Region, AccountID string
-	// Logger gets what a person should know: a torn tail, a failed compaction. Default slog.Default().
+	// Logger logs a torn tail and failed compactions. Default slog.Default().
 	Logger *slog.Logger
 	// Sync flushes the disk before a request is acknowledged, so that a power failure loses nothing either.
 	Sync bool
@@ -54,7 +54,7 @@ type Server struct {
 	stop   chan struct{}  // closed by Close
 	work   sync.WaitGroup // compactions and move tasks
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	state      *state
 	store      *store
 	compacting bool
@@ -62,8 +62,8 @@ type Server struct {
 }
 
 // Open opens the queues under dir, which it creates when there is none. A second Open of the same directory fails while
-// the first is in use. The error wraps ErrCorrupt when the state was damaged; a tail that a crash has torn, which was never
-// acknowledged, is cut off and logged.
+// the first is in use. The error wraps ErrCorrupt when the state was damaged; a tail that a crash has torn, which was
+// never acknowledged, is cut off and logged.
 func Open(dir string, cfg *Config) (*Server, error) {
 	config := cfg.withDefaults()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -84,9 +84,9 @@ func Open(dir string, cfg *Config) (*Server, error) {
 	return s, nil
 }
 
-// Close ends open long polls at once, with no messages, waits for what is being written and closes the files. Requests
-// that come later are answered 503. An http.Server that serves the Handler should be shut down after this, or its
-// shutdown waits for the long polls.
+// Close ends open long polls at once, with no messages, waits for writes under way and closes the files. Requests that
+// come later are answered 503. An http.Server that serves the Handler should be shut down after this, or its shutdown
+// waits for the long polls.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -176,8 +176,8 @@ func (c *change) refresh(q *queue) error {
 	return nil
 }
 
-// compact begins to replace the journal, which has grown too long, by a snapshot. The state is copied at once, the snapshot
-// written in the background. Whoever finds the journal too long again tries again after a failure.
+// compact begins to replace the journal, which has grown too long, by a snapshot. The state is copied at once, the
+// snapshot written in the background. After a failure the next request that finds the journal too long tries again.
 func (s *Server) compact() error {
 	c := &change{state: s.state, server: s, now: s.config.Clock().UnixMilli()}
 	for _, q := range s.state.queues {
@@ -205,9 +205,9 @@ func (s *Server) compact() error {
 	return nil
 }
 
-// Release makes every message visible that a consumer of the queue has received and not deleted, whatever timeout it has
-// left, and returns how many. It is for the start of a consumer when all earlier ones are known to be dead: SQS itself has
-// no such call and lets the timeouts run out.
+// Release makes every message visible that a consumer of the queue has received and not deleted, whatever timeout it
+// has left, and returns how many. It is for the start of a consumer when all earlier ones are known to be dead: SQS
+// itself has no such call and lets the timeouts run out.
 func (s *Server) Release(queueURL string) (released int, err error) {
 	err = s.onQueue(queueRef{queueURL}, func(c *change, q *queue) error {
 		inFlight := q.inPhase(phaseInFlight, c.lastSeq)

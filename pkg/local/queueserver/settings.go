@@ -57,7 +57,7 @@ var numbers = map[string]number{
 	attrKMSReuse:   {60, 24 * 60 * 60, 300},
 }
 
-// settings is what a queue's attributes mean.
+// settings are a queue's attributes, parsed.
 type settings struct {
 	visibility, delay, retention, wait int64 // milliseconds
 	maxSize                            int   // bytes

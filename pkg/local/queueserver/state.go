@@ -81,7 +81,8 @@ func (s *state) snapshot(now int64) []record {
 	return append(records, &snapshotEnd{records: uint64(len(records)), lastSeq: s.lastSeq, lastQueue: s.lastQueue})
 }
 
-// inOrder returns the messages so that adding them one by one gives the groups, and the messages of each, their order again.
+// inOrder returns the messages so that adding them one by one gives the groups, and the messages of each, their order
+// again.
 func (q *queue) inOrder() []*message {
 	all := make([]*message, 0, len(q.messages))
 	byOrder := func(a, b *group) int { return cmp.Compare(a.order, b.order) }

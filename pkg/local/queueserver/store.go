@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// The directory holds journals and snapshots, numbered: snapshot n is the state at the beginning of journal n. The state
-// is the newest snapshot and every journal from its number on; older files are left over from a compaction that was
-// interrupted after its snapshot was complete. Only the newest journal can have a torn tail.
+// The directory holds journals and snapshots, numbered: snapshot n is the state at the beginning of journal n. The
+// state is the newest snapshot and every journal from its number on; older files are left over from a compaction that
+// was interrupted after its snapshot was complete. Only the newest journal can have a torn tail.
 const (
 	journalSuffix  = ".journal"
 	snapshotSuffix = ".snapshot"
@@ -27,7 +27,7 @@ const (
 func journalName(n uint64) string  { return fmt.Sprintf("%016d%s", n, journalSuffix) }
 func snapshotName(n uint64) string { return fmt.Sprintf("%016d%s", n, snapshotSuffix) }
 
-// store is the directory: the journal in use and what a compaction needs to know.
+// store is the directory: the journal in use, and the newest snapshot.
 type store struct {
 	dir      string
 	journal  *journal
@@ -158,8 +158,8 @@ func (st *store) rotate() error {
 	return st.journal.rotate(f)
 }
 
-// writeSnapshot writes the records as snapshot n and removes what it replaces. It returns its size. It stops early when
-// stop is closed.
+// writeSnapshot writes the records as snapshot n and removes the files that it replaces. It returns its size. It stops
+// early when stop is closed.
 func (st *store) writeSnapshot(n uint64, records []record, stop <-chan struct{}) (int64, error) {
 	path := filepath.Join(st.dir, snapshotName(n))
 	temporary := path + temporarySuffix

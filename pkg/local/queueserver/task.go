@@ -23,8 +23,8 @@ const (
 	taskSlice = 200
 )
 
-// task moves the messages that were visible in a dead-letter queue when it was started to another queue, or each back to
-// the queue it came from.
+// task moves the messages that were visible in a dead-letter queue when it was started to another queue, or each back
+// to the queue it came from.
 type task struct {
 	id          uint64 // from the same sequence as the messages, so that none comes twice
 	uuid        string
@@ -124,7 +124,7 @@ func (s *Server) run(id uint64, rate int64, seqs []uint64) {
 	})
 }
 
-// step moves the messages that are still visible and reports whether the task goes on.
+// step moves the messages that are still visible and reports whether the task continues.
 func (c *change) step(id uint64, seqs []uint64, last bool) (bool, error) {
 	t := c.tasks[id]
 	if t == nil || t.status != taskRunning {

@@ -189,7 +189,7 @@ func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
 			h.sendDelayed(queue, "m", 1)
 			return func() {}
 		}},
-		{"hidden again for less than the wait", func(h *harness, queue string) func() {
+		{"invisible again for less than the wait", func(h *harness, queue string) func() {
 			h.send(queue, "", "m")
 			if err := h.changeVisibility(queue, h.receive(queue, 1, 0)[0], 1); err != nil {
 				h.Error(err)
@@ -203,7 +203,7 @@ func TestLongPollWakesWhenAMessageBecomesVisible(t *testing.T) {
 			}()
 			return func() {}
 		}},
-		{"hidden for less than before during the wait", func(h *harness, queue string) func() {
+		{"invisible for less than before during the wait", func(h *harness, queue string) func() {
 			h.send(queue, "", "m")
 			m := h.receive(queue, 1, 0)[0]
 			go func() {

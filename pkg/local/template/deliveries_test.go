@@ -22,7 +22,7 @@ func TestNoMessageIsVisibleWhileItsAttemptRuns(t *testing.T) {
 	}
 	for _, name := range []string{"DeliveriesQueue", "SlowDeliveriesQueue"} {
 		if got, want := m.Queues[name].VisibilityTimeout, 6*fn.Timeout; got != want {
-			t.Errorf("%s: messages are hidden for %v, want six timeouts of the worker, %v", name, got, want)
+			t.Errorf("%s: messages are invisible for %v, want six timeouts of the worker, %v", name, got, want)
 		}
 	}
 }
@@ -79,8 +79,8 @@ func TestWhoeverHoldsEventsEndsBeforeTheCircuitDoes(t *testing.T) {
 	}
 }
 
-// A row goes to the lane of its endpoint, so that whoever sends to one queue
-// sends to both.
+// A delivery goes to the lane of its endpoint, so that a function that may send to one queue
+// may send to both.
 func TestWhoSendsDeliveriesMaySendToBothLanes(t *testing.T) {
 	for name, f := range model(t).Functions {
 		may := func(action, queue string) bool {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Function is a Lambda function and what invokes it beside the API.
+// Function is a Lambda function with its event sources other than the API.
 type Function struct {
 	Name        string // folder of its code: functions/<name>
 	LogicalID   string

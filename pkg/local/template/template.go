@@ -140,7 +140,7 @@ func (x *extractor) boolean(n *node) bool {
 	return text == "true"
 }
 
-// texts returns the resolved entries of a list.
+// texts returns the resolved elements of a list.
 func (x *extractor) texts(n *node) []string {
 	var texts []string
 	for _, entry := range n.list() {
