@@ -120,22 +120,22 @@ func decodeKey(it item) (*account.APIKey, error) {
 func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value.ID) (*account.APIKey, error) {
 	var k *account.APIKey
 	err := changing(ctx, "application", func() (done bool, err error) {
-		it, err := t.get(ctx, apiKeyKey(org, application, id))
-		if err != nil || it == nil {
-			k = nil
+		k, err = read(ctx, t.db, apiKeyKey(org, application, id), decodeKey)
+		if err != nil || k == nil || !k.Revoke(value.TimeOf(t.now())) {
 			return true, err
 		}
-		if k, err = decodeKey(it); err != nil {
-			return false, err
-		}
-		if !k.Revoke(value.TimeOf(t.now())) {
-			return true, nil
-		}
-		writes, err := t.revocation(org, application, k)
+		stored := *k
+		stored.LastUsedAt = nil
+		doc, err := encodeDoc(stored)
 		if err != nil {
 			return false, err
 		}
-		refused, err := t.transact(ctx, "revoke an API key", writes...)
+		refused, err := t.transact(ctx, "revoke an API key",
+			named(t.update(applicationKey(org, application), "REMOVE #keys.#id ADD itemVersion :one", ifExists, item{":one": num(1)}),
+				map[string]string{"#keys": attrKeys, "#id": k.TextID()}),
+			t.update(apiKeyKey(org, application, id), "SET doc = :doc, revoked = :true",
+				"attribute_exists(PK) AND attribute_not_exists(revoked)", item{":doc": doc, ":true": boolean(true)}),
+			t.update(credentialKey(k.TextID()), "SET revoked = :true", ifExists, item{":true": boolean(true)}))
 		if refused.has(0) {
 			k = nil // the application was deleted meanwhile
 			return true, nil
@@ -143,22 +143,6 @@ func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value
 		return len(refused) == 0, err
 	})
 	return k, err
-}
-
-func (t *AccountStore) revocation(org, application value.ID, k *account.APIKey) ([]write, error) {
-	stored := *k
-	stored.LastUsedAt = nil
-	doc, err := encodeDoc(stored)
-	if err != nil {
-		return nil, err
-	}
-	return []write{
-		named(t.update(applicationKey(org, application), "REMOVE #keys.#id ADD itemVersion :one", ifExists, item{":one": num(1)}),
-			map[string]string{"#keys": attrKeys, "#id": k.TextID()}),
-		t.update(apiKeyKey(org, application, k.ID), "SET doc = :doc, revoked = :true",
-			"attribute_exists(PK) AND attribute_not_exists(revoked)", item{":doc": doc, ":true": boolean(true)}),
-		t.update(credentialKey(k.TextID()), "SET revoked = :true", ifExists, item{":true": boolean(true)}),
-	}, nil
 }
 
 // TouchKey writes that the key was used, unless a use less than the interval

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -42,22 +40,33 @@ func (t *DeliveryStore) CreateDelivery(ctx context.Context, d *webhook.Delivery)
 // existed already, of which nothing is written, and nil for the created ones.
 // A delivery whose creation was not answered may be found to exist.
 func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) (existing []*webhook.Delivery, err error) {
-	names := []string{attrPK, attrSK, attrType, attrDoc, attrRevision, attrExpires, attrGSI1PK, attrGSI1SK}
-	items, statements := make([]insertion, len(deliveries)), map[int]string{}
+	items := make([]insertion, len(deliveries))
 	for i, d := range deliveries {
 		it, err := encodeDelivery(d)
 		if err != nil {
 			return nil, err
 		}
-		items[i] = t.insertion(it, names, statements)
+		items[i] = t.insertion(it)
 	}
 	taken, err := t.insert(ctx, items)
 	if err != nil {
 		return nil, err
 	}
-	found, err := t.existing(ctx, items, taken)
+	var keys []key
+	for i := range items {
+		if taken[i] {
+			keys = append(keys, items[i].key)
+		}
+	}
+	stored, err := t.batchGet(ctx, keys) // expired ones too
 	if err != nil {
 		return nil, err
+	}
+	found := map[key]*webhook.Delivery{}
+	for _, it := range stored {
+		if found[keyOf(it)], err = decodeDelivery(it); err != nil {
+			return nil, err
+		}
 	}
 	existing = make([]*webhook.Delivery, len(items))
 	for i := range items {
@@ -69,26 +78,6 @@ func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webh
 		}
 	}
 	return existing, nil
-}
-
-// existing reads the deliveries whose keys were taken, expired ones too.
-func (t *DeliveryStore) existing(ctx context.Context, items []insertion, taken []bool) (map[key]*webhook.Delivery, error) {
-	found := map[key]*webhook.Delivery{}
-	for i := range items {
-		if taken[i] {
-			found[items[i].key] = nil
-		}
-	}
-	stored, err := t.batchGet(ctx, slices.Collect(maps.Keys(found)))
-	if err != nil {
-		return nil, err
-	}
-	for _, it := range stored {
-		if found[keyOf(it)], err = decodeDelivery(it); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
 }
 
 // PutDelivery replaces previous by next. When another writer was faster it
@@ -141,32 +130,12 @@ func (t *DeliveryStore) ChangeDelivery(ctx context.Context, org, id value.ID, ch
 
 // Delivery reads one delivery, strongly consistent; nil when there is none.
 func (t *DeliveryStore) Delivery(ctx context.Context, org, id value.ID) (*webhook.Delivery, error) {
-	it, err := t.get(ctx, deliveryKey(org, id))
-	if err != nil {
-		return nil, err
-	}
-	return decodeDelivery(it)
+	return read(ctx, t.db, deliveryKey(org, id), decodeDelivery)
 }
 
 // Deliveries reads deliveries by id. Absent ones are not in the answer.
 func (t *DeliveryStore) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
-	keys := make([]key, len(ids))
-	for i, id := range ids {
-		keys[i] = deliveryKey(org, id)
-	}
-	items, err := t.batchGetLive(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[value.ID]*webhook.Delivery, len(items))
-	for _, it := range items {
-		d, err := decodeDelivery(it)
-		if err != nil {
-			return nil, err
-		}
-		found[d.ID] = d
-	}
-	return found, nil
+	return readByID(ctx, t.db, org, deliveryKind, ids, decodeDelivery)
 }
 
 // AllDeliveries hands every delivery of the organization to each, shard by
@@ -190,11 +159,7 @@ func (t *DeliveryStore) AllDeliveries(ctx context.Context, org value.ID, each fu
 // DeliveriesPage reads one page of a shard of the organization's deliveries,
 // as [RecordStore.RecordsPage] does of records; there are [Shards] of them.
 func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (deliveries []*webhook.Delivery, next string, err error) {
-	deliveries, next, err = page(ctx, t.db, recordPartition(org, deliveryKind, shard), after, limit, decodeDelivery)
-	if err != nil {
-		return nil, "", fmt.Errorf("read a page of deliveries, shard %d: %w", shard, err)
-	}
-	return deliveries, next, nil
+	return page(ctx, t.db, recordPartition(org, deliveryKind, shard), after, limit, decodeDelivery)
 }
 
 // DecodeDeliveryChange reads the delivery of a stream record; nil when it was

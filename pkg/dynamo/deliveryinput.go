@@ -13,14 +13,9 @@ import (
 // endpoint and a payload, which must not be changed.
 func (t *DeliveryStore) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error) {
 	keys := make([]key, 0, 4*len(refs))
-	seen := make(map[key]bool, 4*len(refs))
 	for _, r := range refs {
-		for _, k := range inputKeys(r) {
-			if !seen[k] {
-				seen[k] = true
-				keys = append(keys, k)
-			}
-		}
+		k := inputKeys(r)
+		keys = append(keys, k[:]...)
 	}
 	items, err := t.batchGetLive(ctx, keys)
 	if err != nil {

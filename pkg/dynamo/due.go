@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -44,36 +45,28 @@ func behind(sk string) string {
 }
 
 func decodeDue(it item) (webhook.Due, error) {
-	pk, sk := getString(it, attrPK), getString(it, attrSK)
-	d := webhook.Due{Mark: getString(it, attrGSI1SK)}
-	parts := strings.Split(pk, "#")
-	if len(parts) < 3 || parts[0] != "ORG" {
-		return d, fmt.Errorf("a due mark of the unknown item %s %s", pk, sk)
-	}
-	var err error
-	if d.OrganizationID, err = value.ParseID(parts[1]); err != nil {
-		return d, fmt.Errorf("a due mark of %s: %w", pk, err)
-	}
-	text := sk
+	k := keyOf(it)
+	d, text := webhook.Due{Mark: getString(it, attrGSI1SK)}, k.sk
+	var err, endpointErr, idErr error
+	d.OrganizationID, err = organizationOf(k.pk)
 	switch {
-	case parts[2] == deliveryKind:
+	case strings.Contains(k.pk, "#"+deliveryKind+"#"):
 		d.Kind = webhook.DueDelivery
-	case strings.HasPrefix(sk, endpointPrefix):
-		d.Kind, text = webhook.DueDeletion, strings.TrimPrefix(sk, endpointPrefix)
+	case strings.HasPrefix(k.sk, endpointPrefix):
+		d.Kind, text = webhook.DueDeletion, strings.TrimPrefix(k.sk, endpointPrefix)
 		if strings.HasSuffix(d.Mark, circuitSuffix) {
 			d.Kind = webhook.DueCircuit
 		}
-	case strings.HasPrefix(sk, recoveryPrefix):
-		endpoint, id, _ := strings.Cut(strings.TrimPrefix(sk, recoveryPrefix), "#")
+	case strings.HasPrefix(k.sk, recoveryPrefix):
+		endpoint, id, _ := strings.Cut(strings.TrimPrefix(k.sk, recoveryPrefix), "#")
 		d.Kind, text = webhook.DueRecovery, id
-		if d.EndpointID, err = value.ParseID(endpoint); err != nil {
-			return d, fmt.Errorf("a due mark of %s %s: %w", pk, sk, err)
-		}
+		d.EndpointID, endpointErr = value.ParseID(endpoint)
 	default:
-		return d, fmt.Errorf("a due mark of the unknown item %s %s", pk, sk)
+		return d, fmt.Errorf("a due mark of the unknown item %s %s", k.pk, k.sk)
 	}
-	if d.ID, err = value.ParseID(text); err != nil {
-		return d, fmt.Errorf("a due mark of %s %s: %w", pk, sk, err)
+	d.ID, idErr = value.ParseID(text)
+	if err = cmp.Or(err, endpointErr, idErr); err != nil {
+		return d, fmt.Errorf("a due mark of %s %s: %w", k.pk, k.sk, err)
 	}
 	return d, nil
 }

@@ -48,7 +48,7 @@ func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint)
 			item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)}),
 	)
 	switch {
-	case refused.has(1) && refused.at(1) == nil:
+	case refused.has(1) && refused[1] == nil:
 		return fault.Missing("application")
 	case refused.has(1):
 		return fault.New(fault.Conflict, fault.CodeLimitReached,
@@ -63,11 +63,7 @@ func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint)
 // Endpoint reads one endpoint, strongly consistent; nil when the
 // organization has none with the id.
 func (t *EndpointStore) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error) {
-	it, err := t.get(ctx, endpointKey(org, id))
-	if err != nil {
-		return nil, err
-	}
-	return decodeEndpoint(it)
+	return read(ctx, t.db, endpointKey(org, id), decodeEndpoint)
 }
 
 // Endpoints reads every endpoint of the organization, in the order of their
@@ -92,19 +88,14 @@ func (t *EndpointStore) Directory(ctx context.Context, org value.ID) (*webhook.D
 			d.Applications[app.ID] = stateOf(app)
 		case typeEndpoint:
 			e, err := decodeEndpoint(it)
-			if err != nil {
-				return false, err
+			if err != nil || e == nil {
+				return err == nil, err
 			}
-			if e != nil {
-				d.Endpoints = append(d.Endpoints, e)
-			}
+			d.Endpoints = append(d.Endpoints, e)
 		}
 		return true, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+	return d, err
 }
 
 func stateOf(app *account.Application) webhook.ApplicationState {
@@ -266,9 +257,5 @@ func decodeEndpoint(it item) (*webhook.Endpoint, error) {
 // DecodeEndpointChange reads a stream record of an endpoint: what it was and
 // what it is, nil when there was none or it was deleted.
 func DecodeEndpointChange(r *events.DynamoDBEventRecord) (old, next *webhook.Endpoint, err error) {
-	if old, err = decodeEndpoint(imageItem(r.Change.OldImage)); err != nil {
-		return nil, nil, err
-	}
-	next, err = decodeEndpoint(imageItem(r.Change.NewImage))
-	return old, next, err
+	return decodeChange(r, decodeEndpoint)
 }

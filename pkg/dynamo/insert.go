@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,36 +26,28 @@ const (
 	maxInsertTries    = 10      // with the pauses up to two seconds
 )
 
-// insertion is an item to be created: its attributes, the key first, in the
-// order in which the statement asks for them.
+// insertion is an item to be created.
 type insertion struct {
 	key       key
 	statement string
-	values    []types.AttributeValue
+	values    []types.AttributeValue // as the statement asks for them, the key first
 	size      int // bytes, about
 }
 
-// insertion makes an item with the attributes of the given names that it has.
-// There are few combinations of them, so that their statements are kept.
-func (t *db) insertion(it item, names []string, statements map[int]string) insertion {
-	i := insertion{key: keyOf(it), values: make([]types.AttributeValue, 0, len(it)), size: insertOverhead}
-	combination := 0
+func (t *db) insertion(it item) insertion {
+	names := append(make([]string, 0, len(it)), attrPK, attrSK)
+	for name := range it {
+		if name != attrPK && name != attrSK {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[2:])
+	i := insertion{key: keyOf(it), values: make([]types.AttributeValue, len(names)), size: insertOverhead}
 	for n, name := range names {
-		if v, has := it[name]; has {
-			i.values, combination = append(i.values, v), combination|1<<n
-			i.size += bodySize(v)
-		}
+		i.values[n] = it[name]
+		i.size += bodySize(it[name])
 	}
-	if statements[combination] == "" {
-		var has []string
-		for n, name := range names {
-			if combination&(1<<n) != 0 {
-				has = append(has, name)
-			}
-		}
-		statements[combination] = `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(has, `': ?, '`) + `': ?}`
-	}
-	i.statement = statements[combination]
+	i.statement = `INSERT INTO "` + t.name + `" VALUE {'` + strings.Join(names, `': ?, '`) + `': ?}`
 	return i
 }
 

@@ -130,11 +130,7 @@ func decodeDueJob(it item) (index.Job, error) {
 // writer was faster.
 func (t *IndexStore) changeJob(ctx context.Context, org value.ID, list string, change func(jobState) (next jobState, changed bool)) error {
 	err := retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
-		it, err := t.get(ctx, jobKey(org, list))
-		if err != nil {
-			return false, err
-		}
-		s, err := decodeJob(it)
+		s, err := read(ctx, t.db, jobKey(org, list), decodeJob)
 		if err != nil {
 			return false, err
 		}

@@ -65,14 +65,14 @@ func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, shards []we
 		maphash.WriteComparable(&all, w.Number)
 	}
 	r.whole = max(1, all.Sum64())
+	var hours []write
 	for i := range shards {
 		r.writes = append(r.writes, t.putCounterShard(&shards[i], r.whole))
-	}
-	for i := range shards {
 		if shards[i].Finished != nil {
-			r.writes = append(r.writes, t.putHour(&shards[i]))
+			hours = append(hours, t.putHour(&shards[i]))
 		}
 	}
+	r.writes = append(r.writes, hours...)
 	if len(r.writes) > webhook.MaxOutcomeWrites {
 		return r, fmt.Errorf("record outcomes: %d writes, %d is the most", len(r.writes), webhook.MaxOutcomeWrites)
 	}
@@ -83,29 +83,22 @@ func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, shards []we
 // written everything.
 func (r *recording) conflict(refused refusals) (*webhook.WriteConflict, error) {
 	c := &webhook.WriteConflict{Deliveries: map[int]*webhook.Delivery{}, Recorded: map[int]bool{}, Shards: map[int]webhook.StoredCounterShard{}}
-	for _, one := range refused {
-		i, token := one.position, getUnsigned(one.current, attrWrite)
-		if i < len(r.outcomes) {
-			if token == r.tokens[i] {
-				c.Recorded[i] = true
-				continue
-			}
-			d, err := decodeDelivery(one.current)
-			if err != nil {
-				return nil, err
-			}
-			c.Deliveries[i] = d
-			continue
-		}
-		i -= len(r.outcomes)
-		if token == r.whole {
+	for position, current := range refused {
+		token, shard := getUnsigned(current, attrWrite), position-len(r.outcomes)
+		var err error
+		switch {
+		case shard >= 0 && token == r.whole:
 			return nil, nil // written together with all the others, which may have changed since
+		case shard >= 0:
+			c.Shards[shard], err = decodeCounterShard(current, r.shards[shard].Number)
+		case token == r.tokens[position]:
+			c.Recorded[position] = true
+		default:
+			c.Deliveries[position], err = decodeDelivery(current)
 		}
-		stored, err := decodeCounterShard(one.current, r.shards[i].Number)
 		if err != nil {
 			return nil, err
 		}
-		c.Shards[i] = stored
 	}
 	if len(r.shards) == 0 && len(c.Recorded) == len(r.outcomes) {
 		return nil, nil

@@ -22,10 +22,9 @@ const (
 // that exists already stays, so that every attempt sends the same bytes even
 // when a later release would write them otherwise.
 func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
-	names := []string{attrPK, attrSK, attrType, attrExpires, attrBody, attrPacked}
-	items, statements := make([]insertion, len(payloads)), map[int]string{}
+	items := make([]insertion, len(payloads))
 	for i, p := range payloads {
-		items[i] = t.insertion(t.encodePayload(p.OrganizationID, p.EventID, p.Body), names, statements)
+		items[i] = t.insertion(t.encodePayload(p.OrganizationID, p.EventID, p.Body))
 	}
 	_, err := t.insert(ctx, items)
 	return err
@@ -53,11 +52,7 @@ func (t *DeliveryStore) encodePayload(org, event value.ID, body []byte) item {
 
 // Payload reads the body of an event's deliveries; nil when there is none.
 func (t *DeliveryStore) Payload(ctx context.Context, org, event value.ID) ([]byte, error) {
-	it, err := t.get(ctx, payloadKey(org, event))
-	if err != nil || it == nil {
-		return nil, err
-	}
-	return t.decodePayload(it)
+	return read(ctx, t.db, payloadKey(org, event), t.decodePayload)
 }
 
 // decodePayload returns nil for what is absent.

@@ -25,37 +25,17 @@ const (
 // Record reads one record, strongly consistent; nil when there is none or it
 // was deleted.
 func (t *RecordStore) Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error) {
-	it, err := t.get(ctx, recordKey(org, string(kind), id))
-	if err != nil || it == nil {
-		return nil, err
+	s, err := read(ctx, t.db, recordKey(org, string(kind), id), decodeRecord)
+	if s != nil && s.Deleted {
+		return nil, nil
 	}
-	s, err := decodeRecord(org, it)
-	if err != nil || s.Deleted {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // Records reads records of one kind, tombstones included, by id. What is
 // absent is not in the answer.
 func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
-	keys := make([]key, len(ids))
-	for i, id := range ids {
-		keys[i] = recordKey(org, string(kind), id)
-	}
-	items, err := t.batchGetLive(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[value.ID]*commerce.Stored, len(items))
-	for _, it := range items {
-		s, err := decodeRecord(org, it)
-		if err != nil {
-			return nil, err
-		}
-		found[s.ID] = s
-	}
-	return found, nil
+	return readByID(ctx, t.db, org, string(kind), ids, decodeRecord)
 }
 
 // PutRecord replaces previous, which is nil when there was none, by next. It
@@ -84,12 +64,8 @@ func (t *RecordStore) PutRecord(ctx context.Context, previous, next *commerce.St
 }
 
 func sameRecord(a, b item) bool {
-	for _, name := range []string{attrRevision, attrVersion} {
-		if getNumber(a, name) != getNumber(b, name) {
-			return false
-		}
-	}
-	return getString(a, attrDoc) == getString(b, attrDoc) && getBool(a, attrDeleted) == getBool(b, attrDeleted)
+	return getTime(a, attrRevision) == getTime(b, attrRevision) && getNumber(a, attrVersion) == getNumber(b, attrVersion) &&
+		getString(a, attrDoc) == getString(b, attrDoc) && getBool(a, attrDeleted) == getBool(b, attrDeleted)
 }
 
 // Shards is the number of shards of an organization's records of a kind, and
@@ -102,13 +78,7 @@ const Shards = shards
 // "" at the end. A page holds at most limit records, and fewer, even none,
 // where it would pass 1 MB or holds expired tombstones.
 func (t *RecordStore) RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (records []*commerce.Stored, next string, err error) {
-	records, next, err = page(ctx, t.db, recordPartition(org, string(kind), shard), after, limit, func(it item) (*commerce.Stored, error) {
-		return decodeRecord(org, it)
-	})
-	if err != nil {
-		return nil, "", fmt.Errorf("read a page of %s shard %d: %w", kind, shard, err)
-	}
-	return records, next, nil
+	return page(ctx, t.db, recordPartition(org, string(kind), shard), after, limit, decodeRecord)
 }
 
 func encodeRecord(s *commerce.Stored) item {
@@ -139,18 +109,25 @@ func encodeRecord(s *commerce.Stored) item {
 	return it
 }
 
-func decodeRecord(org value.ID, it item) (*commerce.Stored, error) {
+// decodeRecord returns nil for what is absent.
+func decodeRecord(it item) (*commerce.Stored, error) {
+	if it == nil {
+		return nil, nil
+	}
 	s := &commerce.Stored{
-		OrganizationID: org, Revision: getTime(it, attrRevision),
+		Revision: getTime(it, attrRevision), Arrived: getTime(it, attrArrived),
 		Deleted: getBool(it, attrDeleted), Silent: getBool(it, attrSilent),
-		Arrived: getTime(it, attrArrived),
 	}
+	k := keyOf(it)
 	var err error
-	if s.Kind, err = commerce.ParseKind(getString(it, attrKind)); err != nil {
-		return nil, fmt.Errorf("decode the record %s: its kind %w", getString(it, attrSK), err)
+	if s.OrganizationID, err = organizationOf(k.pk); err != nil {
+		return nil, fmt.Errorf("decode the record %s: %w", k.sk, err)
 	}
-	if s.ID, err = value.ParseID(getString(it, attrSK)); err != nil {
-		return nil, fmt.Errorf("decode the record %q: its id %w", getString(it, attrSK), err)
+	if s.Kind, err = commerce.ParseKind(getString(it, attrKind)); err != nil {
+		return nil, fmt.Errorf("decode the record %s: its kind %w", k.sk, err)
+	}
+	if s.ID, err = value.ParseID(k.sk); err != nil {
+		return nil, fmt.Errorf("decode the record %q: its id %w", k.sk, err)
 	}
 	if _, ok := it[attrVersion]; ok {
 		version := getNumber(it, attrVersion)

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
@@ -16,8 +17,6 @@ type RecordRef struct {
 	ID             value.ID
 }
 
-func (r RecordRef) key() key { return recordKey(r.OrganizationID, string(r.Kind), r.ID) }
-
 // Found is the answer for one reference.
 type Found struct {
 	Stored *commerce.Stored // a tombstone too; nil when there is none
@@ -30,32 +29,24 @@ type Found struct {
 // the others alone.
 func (t *RecordStore) ReadRecords(ctx context.Context, refs []RecordRef) []Found {
 	found := make([]Found, len(refs))
-	for start := 0; start < len(refs); start += maxBatchGet {
-		end := min(start+maxBatchGet, len(refs))
-		t.readRecords(ctx, refs[start:end], found[start:end])
-	}
-	return found
-}
-
-// readRecords reads what one call takes.
-func (t *RecordStore) readRecords(ctx context.Context, refs []RecordRef, found []Found) {
-	keys := make([]key, len(refs))
-	at := make(map[key]int, len(refs))
+	keys, at := make([]key, len(refs)), make(map[key]int, len(refs))
 	for i, r := range refs {
-		keys[i] = r.key()
+		keys[i] = recordKey(r.OrganizationID, string(r.Kind), r.ID)
 		at[keys[i]] = i
 	}
-	items, err := t.batchGetLive(ctx, keys)
-	if err != nil {
-		for i := range found {
-			found[i].Err = err
+	for some := range slices.Chunk(keys, maxBatchGet) {
+		items, err := t.batchGetLive(ctx, some)
+		if err != nil {
+			for _, k := range some {
+				found[at[k]].Err = err
+			}
 		}
-		return
+		for _, it := range items {
+			one := &found[at[keyOf(it)]]
+			one.Stored, one.Err = decodeRecord(it)
+		}
 	}
-	for _, it := range items {
-		i := at[keyOf(it)]
-		found[i].Stored, found[i].Err = decodeRecord(refs[i].OrganizationID, it)
-	}
+	return found
 }
 
 // CreateRecords stores records of any kind and organization that were not
@@ -66,10 +57,9 @@ func (t *RecordStore) readRecords(ctx context.Context, refs []RecordRef, found [
 // after another: several at a time would slow the table down for other
 // writers, and hardly be done sooner.
 func (t *RecordStore) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
-	items, names, statements := make([]insertion, len(records)), recordAttributes(), map[int]string{}
-	left := make([]int, len(records))
+	items, left := make([]insertion, len(records)), make([]int, len(records))
 	for i, s := range records {
-		items[i], left[i] = t.insertion(encodeRecord(s), names, statements), i
+		items[i], left[i] = t.insertion(encodeRecord(s)), i
 	}
 	taken, errs := make([]bool, len(records)), make([]error, len(records))
 	for len(left) > 0 {
@@ -94,12 +84,4 @@ func (t *RecordStore) CreateRecords(ctx context.Context, records []*commerce.Sto
 		left = left[n:]
 	}
 	return errs
-}
-
-// recordAttributes are all that a record may have, the key first.
-func recordAttributes() []string {
-	return []string{
-		attrPK, attrSK, attrType, attrKind, attrRevision, attrVersion,
-		attrArrived, attrSilent, attrDeleted, attrExpires, attrDoc, attrSites,
-	}
 }

@@ -34,11 +34,7 @@ func (t *DeliveryStore) CreateRecovery(ctx context.Context, r *webhook.Recovery,
 
 // Recovery reads one recovery; nil when the endpoint has none with the id.
 func (t *DeliveryStore) Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error) {
-	it, err := t.get(ctx, recoveryKey(org, endpoint, id))
-	if err != nil {
-		return nil, err
-	}
-	return decodeDoc[webhook.Recovery](it)
+	return read(ctx, t.db, recoveryKey(org, endpoint, id), decodeDoc[webhook.Recovery])
 }
 
 // PutRecovery replaces previous by next, to be continued from the given time

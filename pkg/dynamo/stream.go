@@ -1,13 +1,12 @@
 package dynamo
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // StreamType returns the item type of a stream record, such as "rec" of a
@@ -30,41 +29,23 @@ const (
 
 // RecordChange is one write of a record: what it was, nil when there was
 // none, and what it is.
-type RecordChange struct {
-	OrganizationID value.ID
-	Old, New       *commerce.Stored
+type RecordChange struct{ Old, New *commerce.Stored }
+
+// DecodeRecordChange reads a stream record of a record.
+func DecodeRecordChange(r *events.DynamoDBEventRecord) (c RecordChange, err error) {
+	if c.Old, c.New, err = decodeChange(r, decodeRecord); err == nil && c.New == nil {
+		err = errors.New("a stream record without a new image")
+	}
+	return c, err
 }
 
-// DecodeRecordChange reads a stream record of a record. An old image that had
-// expired counts as absent.
-func DecodeRecordChange(r *events.DynamoDBEventRecord) (RecordChange, error) {
-	org, err := streamOrganization(r)
-	if err != nil {
-		return RecordChange{}, err
+// decodeChange decodes the images of a stream record; what is absent is nil.
+func decodeChange[T any](r *events.DynamoDBEventRecord, decode func(item) (*T, error)) (old, next *T, err error) {
+	if old, err = decode(imageItem(r.Change.OldImage)); err != nil {
+		return nil, nil, err
 	}
-	change := RecordChange{OrganizationID: org}
-	if change.New, err = decodeRecord(org, imageItem(r.Change.NewImage)); err != nil {
-		return RecordChange{}, err
-	}
-	if old := imageItem(r.Change.OldImage); old != nil {
-		if change.Old, err = decodeRecord(org, old); err != nil {
-			return RecordChange{}, err
-		}
-	}
-	return change, nil
-}
-
-// streamOrganization reads the organization from the partition key.
-func streamOrganization(r *events.DynamoDBEventRecord) (value.ID, error) {
-	pk := r.Change.Keys[attrPK]
-	if pk.DataType() != events.DataTypeString {
-		return value.ID{}, fmt.Errorf("a stream record without a key")
-	}
-	org, err := organizationOf(pk.String())
-	if err != nil {
-		return value.ID{}, fmt.Errorf("a stream record: %w", err)
-	}
-	return org, nil
+	next, err = decode(imageItem(r.Change.NewImage))
+	return old, next, err
 }
 
 // imageItem turns a stream image into an item; nil stays nil. Types that

@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/retry"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Table is the service's one table: the stores of everything in it, over one
@@ -94,12 +95,24 @@ func (t *db) get(ctx context.Context, k key) (item, error) {
 	return out.Item, nil
 }
 
+// read reads and decodes one item, as get does. decode gets nil for what is
+// absent.
+func read[T any](ctx context.Context, t *db, k key, decode func(item) (T, error)) (v T, err error) {
+	it, err := t.get(ctx, k)
+	if err != nil {
+		return v, err
+	}
+	return decode(it)
+}
+
 // expired reports whether the time to live of an item is over: the table
 // removes such items up to 48 hours late.
 func (t *db) expired(it item) bool {
 	at := getNumber(it, attrExpires)
 	return at != 0 && at <= t.now().Unix()
 }
+
+func (t *db) live(items []item) []item { return slices.DeleteFunc(items, t.expired) }
 
 // query reads the items that the input selects, page by page, and hands the
 // unexpired ones to each until it returns false.
@@ -111,12 +124,8 @@ func (t *db) query(ctx context.Context, in *dynamodb.QueryInput, each func(item)
 		if err != nil {
 			return wrap("query", err)
 		}
-		for _, it := range page.Items {
-			if t.expired(it) {
-				continue
-			}
-			more, err := each(it)
-			if err != nil || !more {
+		for _, it := range t.live(page.Items) {
+			if more, err := each(it); err != nil || !more {
 				return err
 			}
 		}
@@ -155,10 +164,7 @@ func page[T any](ctx context.Context, t *db, pk, after string, limit int, decode
 	if err != nil {
 		return nil, "", wrap("query", err)
 	}
-	for _, it := range out.Items {
-		if t.expired(it) {
-			continue
-		}
+	for _, it := range t.live(out.Items) {
 		v, err := decode(it)
 		if err != nil {
 			return nil, "", err
@@ -207,15 +213,17 @@ func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
 // maxBatchGet is the most keys of one BatchGetItem.
 const maxBatchGet = 100
 
-// batchGet reads the items with the keys, which must be distinct, strongly
-// consistent. Absent items are left out; expired ones are not.
+// batchGet reads the items with the keys, each once, strongly consistent.
+// Absent items are left out; expired ones are not.
 func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
-	found := make([]item, 0, len(keys))
-	for some := range slices.Chunk(keys, maxBatchGet) {
-		wanted := make([]item, len(some))
-		for i, k := range some {
-			wanted[i] = k.item()
+	seen, distinct := make(map[key]bool, len(keys)), make([]item, 0, len(keys))
+	for _, k := range keys {
+		if !seen[k] {
+			seen[k], distinct = true, append(distinct, k.item())
 		}
+	}
+	found := make([]item, 0, len(distinct))
+	for wanted := range slices.Chunk(distinct, maxBatchGet) {
 		err := t.batchRead(ctx, wanted, true, func(it item) error {
 			found = append(found, it)
 			return nil
@@ -230,7 +238,31 @@ func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
 // batchGetLive is batchGet without expired items.
 func (t *db) batchGetLive(ctx context.Context, keys []key) ([]item, error) {
 	found, err := t.batchGet(ctx, keys)
-	return slices.DeleteFunc(found, t.expired), err
+	return t.live(found), err
+}
+
+// readByID reads an organization's records of a kind, or its deliveries, by
+// their ids. Absent ones are not in the answer.
+func readByID[T any](ctx context.Context, t *db, org value.ID, kind string, ids []value.ID, decode func(item) (T, error)) (map[value.ID]T, error) {
+	keys := make([]key, len(ids))
+	for i, id := range ids {
+		keys[i] = recordKey(org, kind, id)
+	}
+	items, err := t.batchGetLive(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[value.ID]T, len(items))
+	for _, it := range items {
+		id, err := value.ParseID(getString(it, attrSK))
+		if err == nil {
+			found[id], err = decode(it)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // batchRead makes one BatchGetItem and hands each item that exists to each. It

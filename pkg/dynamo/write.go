@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -105,8 +104,7 @@ func ifToken(token uint64) (condition string, values item) {
 	return "mark = :token", item{":token": unsigned(token)}
 }
 
-// updateItem makes one update, and returns what is asked for of the item when
-// the update was made.
+// updateItem makes one update and returns what is asked for of the item then.
 func (t *db) updateItem(ctx context.Context, tried string, w write, returned types.ReturnValue) (current item, done bool, err error) {
 	out, err := t.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: w.Update.TableName, Key: w.Update.Key, UpdateExpression: w.Update.UpdateExpression,
@@ -132,29 +130,14 @@ func result(tried string, err error) (current item, done bool, _ error) {
 	return nil, false, wrap(tried, err)
 }
 
-// refusals are the writes of a transaction whose condition did not hold. When
-// there are any, nothing was written.
-type refusals []refusal
+// refusals are, by position, the writes of a transaction whose condition did
+// not hold, with the item as it is, nil when there is none. When there are any,
+// nothing was written.
+type refusals map[int]item
 
-type refusal struct {
-	position int
-	current  item // as it is; nil when there is none
-}
-
-// has reports whether the write at the position was refused.
 func (r refusals) has(position int) bool {
-	return slices.ContainsFunc(r, func(one refusal) bool { return one.position == position })
-}
-
-// at is the item that refused the write at the position; nil when there is
-// none.
-func (r refusals) at(position int) item {
-	for _, one := range r {
-		if one.position == position {
-			return one.current
-		}
-	}
-	return nil
+	_, has := r[position]
+	return has
 }
 
 // orTaken is the error of a transaction that creates items whose keys, which
@@ -220,10 +203,11 @@ func cancellation(err error) (refused refusals, collided bool) {
 		var conflict *types.TransactionConflictException
 		return nil, errors.As(err, &conflict)
 	}
+	refused = refusals{}
 	for i, reason := range cancelled.CancellationReasons {
 		switch aws.ToString(reason.Code) {
 		case "ConditionalCheckFailed":
-			refused = append(refused, refusal{i, reason.Item})
+			refused[i] = reason.Item
 		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
 			collided = true
 		}

@@ -201,7 +201,7 @@ func (r *Replay) withoutOutdated(ctx context.Context) indexer.Decoder {
 			return nil, err
 		}
 		parked := change.New
-		stored, err := r.Table.Records(ctx, change.OrganizationID, parked.Kind, []value.ID{parked.ID})
+		stored, err := r.Table.Records(ctx, change.New.OrganizationID, parked.Kind, []value.ID{parked.ID})
 		if err != nil {
 			return nil, fmt.Errorf("read the record as it is now: %w", err)
 		}

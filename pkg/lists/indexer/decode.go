@@ -51,7 +51,7 @@ func recordChanges(lists *index.Lists, change dynamo.RecordChange) ([]ListChange
 	if err != nil {
 		return nil, err
 	}
-	org, revision := change.OrganizationID, int64(change.New.Revision)
+	org, revision := change.New.OrganizationID, int64(change.New.Revision)
 	found := Changes(org, list, revision, before, now)
 	before, now = index.DeletionDocument(change.Old), index.DeletionDocument(change.New)
 	return append(found, Changes(org, lists.Deletions, revision, before, now)...), nil
