@@ -23,42 +23,23 @@ const (
 	maxFailedWrites = 2   // such writes, after which the rest of a page is left for later
 )
 
-// Unsent finds the deliveries of an endpoint that are HELD or FAILED. Held are
-// those that its circuit holds, which Unsent finds too.
-type Unsent interface {
+// BacklogStore keeps what a backlog works on. PutDelivery and PutRecovery fail
+// with [fault.ErrChanged] when another writer was faster.
+type BacklogStore interface {
+	// Unsent finds the deliveries of an endpoint that are HELD or FAILED. Held
+	// are those that its circuit holds, which Unsent finds too.
 	Unsent(ctx context.Context, org, endpoint value.ID, since, until value.Time, cursor string, limit int) ([]webhook.UnsentDelivery, error)
 	Held(ctx context.Context, org, endpoint value.ID, cursor string, limit int) ([]webhook.UnsentDelivery, error)
-}
-
-// Deliveries reads and changes deliveries. PutDelivery fails with
-// [fault.ErrChanged] when another writer was faster. RecordOutcomes then names
-// the deliveries, and has written none.
-type Deliveries interface {
 	Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
+	// RecordOutcomes writes nothing when other writers were faster, and names
+	// the deliveries that they changed.
 	RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
-}
-
-// Recoveries keeps recoveries. PutRecovery fails with [fault.ErrChanged] when
-// another writer was faster.
-type Recoveries interface {
 	Recovery(ctx context.Context, org, endpoint, id value.ID) (*webhook.Recovery, error)
 	PutRecovery(ctx context.Context, previous, next *webhook.Recovery, from value.Time) error
-}
-
-// Endpoints reads endpoints and changes their routing. SetRouting reports
-// whether previous was the stored one, and next is then.
-type Endpoints interface {
 	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
+	// SetRouting reports whether previous was the stored one, and next is then.
 	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
-}
-
-// BacklogStore is what a backlog is kept in.
-type BacklogStore interface {
-	Unsent
-	Deliveries
-	Recoveries
-	Endpoints
 }
 
 // Backlog is the HELD and FAILED deliveries of endpoints, to be sent again or
@@ -185,6 +166,35 @@ func (b *Backlog) send(ctx context.Context, lane webhook.Lane, deliveries []*web
 		return nil
 	}
 	return b.queue.Send(ctx, lane, value.TimeOf(b.clock()), deliveries...)
+}
+
+// Cancel cancels up to so many HELD deliveries of a deleted endpoint.
+func (b *Backlog) Cancel(ctx context.Context, org, endpoint value.ID, limit int) (err error) {
+	cursor := ""
+	for seen := 0; seen < limit; seen += stepSize {
+		if cursor, err = b.cancel(ctx, org, endpoint, cursor); err != nil || cursor == "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancel cancels the HELD deliveries of a deleted endpoint among the next ones
+// behind the cursor, and returns the cursor to continue from; "" when there are
+// no more. FAILED ones stay so.
+func (b *Backlog) cancel(ctx context.Context, org, endpoint value.ID, cursor string) (string, error) {
+	now := value.TimeOf(b.clock())
+	page, err := b.store.Unsent(ctx, org, endpoint, 0, now.Add(time.Hour), cursor, stepSize)
+	if err != nil || len(page) == 0 {
+		return "", err
+	}
+	c := b.change(ctx, org, page, func(d *webhook.Delivery) *webhook.Delivery {
+		if d.Status != webhook.DeliveryHeld {
+			return nil
+		}
+		return d.Cancel(now)
+	})
+	return page[len(page)-1].Cursor, c.err
 }
 
 // read reads the deliveries of a page in its order, nil for those that expired.

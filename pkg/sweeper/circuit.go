@@ -25,11 +25,6 @@ const (
 	probePage = 10
 )
 
-// Applications tells the state of applications.
-type Applications interface {
-	Application(ctx context.Context, org, id value.ID) (*account.Application, error)
-}
-
 // circuitStep is what becomes of a due circuit.
 type circuitStep struct {
 	probe  *webhook.Delivery // to be sent in the lane; nil: none

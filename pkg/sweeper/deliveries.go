@@ -32,9 +32,7 @@ func (s *Sweeper) sendDue(ctx context.Context, n *counts) (others []webhook.Due,
 		scanErr := eachPartition(func(shard int) error {
 			return s.failed(ctx, s.readOn(ctx, shard, &scans[shard]), "shard", shard)
 		})
-		if scanErr != nil {
-			err = scanErr
-		}
+		err = cmp.Or(scanErr, err)
 		var deliveries []webhook.Due
 		more = false
 		for i := range scans {
@@ -87,20 +85,15 @@ func byMark(a, b webhook.Due) int { return cmp.Compare(a.Mark, b.Mark) }
 func alternate(due []webhook.Due) []webhook.Due {
 	slices.SortStableFunc(due, byMark)
 	seen := map[value.ID]int{}
-	type numbered struct {
-		webhook.Due
-		number int // among those of the organization
+	var rounds [][]webhook.Due // the first mark of each organization, then the second
+	for _, d := range due {
+		n := seen[d.OrganizationID]
+		if seen[d.OrganizationID]++; n == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[n] = append(rounds[n], d)
 	}
-	all := make([]numbered, len(due))
-	for i, d := range due {
-		all[i] = numbered{d, seen[d.OrganizationID]}
-		seen[d.OrganizationID]++
-	}
-	slices.SortStableFunc(all, func(a, b numbered) int { return a.number - b.number })
-	for i := range all {
-		due[i] = all[i].Due
-	}
-	return due
+	return slices.Concat(rounds...)
 }
 
 // sendAll sends the deliveries in pages.

@@ -20,7 +20,8 @@ const (
 
 // drain sends the deliveries that a circuit held, once it has closed.
 type drain struct {
-	leased
+	*Sweeper
+	mark   webhook.Due
 	cursor string
 	sent   int
 }
@@ -37,7 +38,7 @@ func (d *drain) step(ctx context.Context) (more bool, err error) {
 	}
 	room := maxDrained(e.Circuit, now) - d.sent
 	if room <= 0 {
-		return false, d.release(ctx)
+		return false, d.postpone(ctx, d.mark, now)
 	}
 	page, err := d.store.Held(ctx, e.OrganizationID, e.ID, d.cursor, min(room, stepSize))
 	if err != nil {

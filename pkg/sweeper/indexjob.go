@@ -2,7 +2,6 @@ package sweeper
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -15,11 +14,6 @@ import (
 // The next run sends them again while they wait to be taken; the bound keeps
 // that cheap however many there are.
 const maxIndexJobs = 32
-
-// DueIndexJobs finds the index jobs that are due, the longest due first.
-type DueIndexJobs interface {
-	DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]index.Job, error)
-}
 
 // IndexQueue starts index jobs.
 type IndexQueue interface {
@@ -84,11 +78,8 @@ func (s *Sweeper) runIndexJob(ctx context.Context, message *events.SQSMessage) e
 	}
 	s.cfg.Logger.InfoContext(ctx, "index job done", "organizationId", job.OrganizationID, "list", job.List,
 		"more", more, "ms", s.cfg.Clock().Sub(started).Milliseconds())
-	if !more {
-		return nil
+	if more {
+		err = s.index.Send(ctx, job.OrganizationID, job.List)
 	}
-	if err := s.index.Send(ctx, job.OrganizationID, job.List); err != nil {
-		return fmt.Errorf("go on with an index job: %w", err)
-	}
-	return nil
+	return err
 }

@@ -19,27 +19,12 @@ const (
 
 // job is work on an endpoint's deliveries that takes many steps.
 type job struct {
-	due  webhook.Due
-	work work // nil until a run has taken it
-}
-
-// work is done step by step.
-type work interface {
-	// step does a bounded piece and tells whether there is more.
-	step(ctx context.Context) (more bool, err error)
+	due webhook.Due
+	// step does a bounded piece and tells whether there is more. It is nil until
+	// this run has taken the job.
+	step func(ctx context.Context) (more bool, err error)
 	// release lets the next run continue at once.
-	release(ctx context.Context) error
-}
-
-// jobsOf are the jobs among the marks.
-func jobsOf(due []webhook.Due) []*job {
-	var found []*job
-	for _, d := range due {
-		if d.Kind == webhook.DueRecovery || d.Kind == webhook.DueDeletion {
-			found = append(found, &job{due: d})
-		}
-	}
-	return found
+	release func(ctx context.Context) error
 }
 
 // runJobs works on all jobs that no other run has taken, a few steps of each
@@ -74,8 +59,8 @@ func (s *Sweeper) runJobs(ctx context.Context, jobs []*job) error {
 	ctx, cancel := finishing(ctx)
 	defer cancel()
 	for j := range waiting {
-		if j.work != nil {
-			err = cmp.Or(s.failed(ctx, j.work.release(ctx), j.attributes()...), err)
+		if j.step != nil {
+			err = cmp.Or(s.failed(ctx, j.release(ctx), j.attributes()...), err)
 		}
 	}
 	return err
@@ -89,16 +74,16 @@ func (j *job) attributes() []any {
 // someSteps does some steps of a job and tells whether there are more. A step
 // that has begun when time is up is finished. A job that fails is released.
 func (s *Sweeper) someSteps(ctx context.Context, j *job) (more bool, err error) {
-	if j.work == nil {
-		if j.work, err = s.take(ctx, j.due); err != nil || j.work == nil {
+	if j.step == nil {
+		if err := s.take(ctx, j); err != nil || j.step == nil {
 			return false, err
 		}
 	}
 	step := func() (more bool, err error) {
 		ctx, cancel := finishing(ctx)
 		defer cancel()
-		if more, err = j.work.step(ctx); err != nil {
-			return false, errors.Join(err, j.work.release(ctx))
+		if more, err = j.step(ctx); err != nil {
+			return false, errors.Join(err, j.release(ctx))
 		}
 		return more, nil
 	}
@@ -109,30 +94,39 @@ func (s *Sweeper) someSteps(ctx context.Context, j *job) (more bool, err error) 
 	return more, err
 }
 
-// take leases a job to this run; nil when another one has it, or when there
-// is nothing to do.
-func (s *Sweeper) take(ctx context.Context, d webhook.Due) (work, error) {
-	moved, _, err := s.store.Postpone(ctx, d, s.now().Add(jobLease))
+// take leases a job to this run, unless another one has it or there is nothing
+// to do.
+func (s *Sweeper) take(ctx context.Context, j *job) error {
+	moved, _, err := s.store.Postpone(ctx, j.due, s.now().Add(jobLease))
 	if err != nil || moved == nil {
-		return nil, err
+		return err
 	}
-	switch d.Kind {
+	j.release = func(ctx context.Context) error { return s.postpone(ctx, *moved, s.now()) }
+	switch j.due.Kind {
 	case webhook.DueCircuit:
-		return &drain{leased: leased{s, *moved}}, nil
+		j.step = (&drain{Sweeper: s, mark: *moved}).step
 	case webhook.DueDeletion:
-		return &deletion{leased: leased{s, *moved}}, nil
+		j.step = s.deletion(*moved)
+	default:
+		current, err := s.store.Recovery(ctx, moved.OrganizationID, moved.EndpointID, moved.ID)
+		if err != nil || current == nil {
+			return err
+		}
+		r := &recovery{backlog: s.backlog, current: current}
+		j.step, j.release = r.step, r.release
 	}
-	r, err := s.store.Recovery(ctx, d.OrganizationID, d.EndpointID, d.ID)
-	if err != nil || r == nil {
-		return nil, err
-	}
-	return &recovery{backlog: s.backlog, current: r}, nil
+	return nil
 }
 
-// leased is a job whose due mark this run has moved ahead.
-type leased struct {
-	*Sweeper
-	mark webhook.Due
+// deletion cancels the deliveries of a deleted endpoint and then removes what
+// is left of it.
+func (s *Sweeper) deletion(mark webhook.Due) func(context.Context) (bool, error) {
+	cursor := ""
+	return func(ctx context.Context) (more bool, err error) {
+		cursor, err = s.backlog.cancel(ctx, mark.OrganizationID, mark.ID, cursor)
+		if err != nil || cursor != "" {
+			return err == nil, err
+		}
+		return false, s.store.FinishEndpointDeletion(ctx, mark.OrganizationID, mark.ID)
+	}
 }
-
-func (l leased) release(ctx context.Context) error { return l.postpone(ctx, l.mark, l.now()) }

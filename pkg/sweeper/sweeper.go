@@ -11,6 +11,7 @@
 package sweeper
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -19,8 +20,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -39,20 +42,17 @@ const (
 	finishTime = 4 * time.Second
 )
 
-// DueMarks finds due marks and moves them. Postpone returns the mark as it is
-// then, nil when it was no longer as it was found.
-type DueMarks interface {
-	Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error)
-	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error)
-	FinishEndpointDeletion(ctx context.Context, org, id value.ID) error
-}
-
 // Store keeps what the sweeper looks at.
 type Store interface {
-	DueMarks
 	BacklogStore
-	Applications
-	DueIndexJobs
+	Due(ctx context.Context, shard int, after string, before value.Time, limit int) ([]webhook.Due, error)
+	// Postpone moves a due mark and returns it as it is then, nil when it was no
+	// longer as it was found.
+	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error)
+	FinishEndpointDeletion(ctx context.Context, org, id value.ID) error
+	Application(ctx context.Context, org, id value.ID) (*account.Application, error)
+	// DueJobs finds the index jobs that are due, the longest due first.
+	DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]index.Job, error)
 }
 
 // Queue sends messages to the worker, in the lane of the endpoint.
@@ -115,16 +115,14 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	group.Go(func() error { return s.startIndexJobs(ctx, n) })
 	group.Go(func() error {
 		others, err := s.sendDue(ctx, n)
-		drains, circuitErr := s.circuits(ctx, others, n)
-		if circuitErr != nil {
-			err = circuitErr
+		jobs, circuitErr := s.circuits(ctx, others, n)
+		for _, d := range others {
+			if d.Kind == webhook.DueRecovery || d.Kind == webhook.DueDeletion {
+				jobs = append(jobs, &job{due: d})
+			}
 		}
-		jobs := append(jobsOf(others), drains...)
 		n.jobs.Add(int64(len(jobs)))
-		if jobErr := s.runJobs(ctx, jobs); jobErr != nil {
-			err = jobErr
-		}
-		return err
+		return cmp.Or(s.runJobs(ctx, jobs), circuitErr, err)
 	})
 	err := group.Wait()
 	s.cfg.Logger.InfoContext(ctx, "swept", "sent", n.sent.Load(), "probes", n.probes.Load(),
