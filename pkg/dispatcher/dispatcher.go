@@ -30,25 +30,16 @@ import (
 // consumer names the dispatcher in the records that it parks.
 const consumer = "dispatcher"
 
-// Endpoints reads the endpoints of an organization, and their counters.
-type Endpoints interface {
+// Store keeps endpoints, payloads and deliveries. Payloads and deliveries that
+// exist already stay; CreateDeliveries returns these by position, and nil for
+// the created ones. PutDelivery fails with [fault.ErrChanged] when another
+// writer was faster.
+type Store interface {
 	Directory(ctx context.Context, org value.ID) (*webhook.Directory, error)
 	Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
-}
-
-// Deliveries keeps payloads and deliveries. Those that exist already stay;
-// CreateDeliveries returns them by position, and nil for the created ones.
-// PutDelivery fails with [fault.ErrChanged] when another writer was faster.
-type Deliveries interface {
 	PutPayloads(ctx context.Context, payloads []webhook.Payload) error
 	CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) (existing []*webhook.Delivery, err error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
-}
-
-// Store is what a dispatcher keeps its state in.
-type Store interface {
-	Endpoints
-	Deliveries
 }
 
 // Queue sends messages to the worker, in the lane of their endpoints.
@@ -231,15 +222,9 @@ const maxReads = 8
 func (a *addressed) address(directory *webhook.Directory) {
 	a.directory = directory
 	for _, e := range directory.Endpoints {
-		if directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && a.reaches(e) {
+		others := a.disabled == nil || e.ApplicationID == a.disabled.ApplicationID && e.ID != a.disabled.ID
+		if others && directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && commerce.Matches(e.SubscribedEvents, a.Type) {
 			a.subscribed = append(a.subscribed, e)
 		}
 	}
-}
-
-func (a *addressed) reaches(e *webhook.Endpoint) bool {
-	if a.disabled != nil && (e.ApplicationID != a.disabled.ApplicationID || e.ID == a.disabled.ID) {
-		return false
-	}
-	return commerce.Matches(e.SubscribedEvents, a.Type)
 }

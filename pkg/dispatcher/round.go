@@ -157,14 +157,15 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 func (d *Dispatcher) recheckHolds(ctx context.Context, held []*webhook.Delivery, waiting map[webhook.Lane][]*webhook.Delivery, now value.Time) error {
 	directories := map[value.ID]*webhook.Directory{}
 	for _, delivery := range held {
-		directory := directories[delivery.OrganizationID]
-		if directory == nil {
-			read, err := d.store.Directory(ctx, delivery.OrganizationID)
+		org := delivery.OrganizationID
+		if directories[org] == nil {
+			read, err := d.store.Directory(ctx, org)
 			if err != nil {
 				return err
 			}
-			directory, directories[delivery.OrganizationID] = read, read
+			directories[org] = read
 		}
+		directory := directories[org]
 		i := slices.IndexFunc(directory.Endpoints, func(e *webhook.Endpoint) bool { return e.ID == delivery.EndpointID })
 		if i < 0 {
 			continue
@@ -175,11 +176,10 @@ func (d *Dispatcher) recheckHolds(ctx context.Context, held []*webhook.Delivery,
 			continue
 		}
 		switch _, err := d.store.PutDelivery(ctx, delivery, next); {
-		case errors.Is(err, fault.ErrChanged): // the other writer has sent it
-		case err != nil:
-			return err
-		default:
+		case err == nil:
 			waiting[e.Lane] = append(waiting[e.Lane], next)
+		case !errors.Is(err, fault.ErrChanged): // else the other writer has sent it
+			return err
 		}
 	}
 	return nil
