@@ -34,7 +34,7 @@ var layers = map[string][]string{
 	"pkg/commerce":    {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
 	"pkg/account":     {"pkg/value", "pkg/fault", "pkg/strictjson"},
 	"pkg/webhook":     {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
-	"pkg/lists/index": {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment"},
+	"pkg/lists/index": {"pkg/strictbinary", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment"},
 	"pkg/auth":        {"pkg/value", "pkg/fault", "pkg/account"},
 
 	"pkg/ratelimit":        {"pkg/fault", "pkg/ratelimit/window"},

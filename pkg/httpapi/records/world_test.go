@@ -217,12 +217,12 @@ func (w *world) reindex(changes []change) {
 
 // streamRecord is what the table's stream says of a change.
 func streamRecord(sequence string, c change) events.DynamoDBEventRecord {
-	partition := "ORG#" + c.next.OrganizationID.String() + "#" + strings.ToUpper(string(c.next.Kind)) + "#0"
+	next := image(c.next)
 	r := events.DynamoDBEventRecord{EventName: "INSERT", Change: events.DynamoDBStreamRecord{
 		Keys: map[string]events.DynamoDBAttributeValue{
-			"PK": events.NewStringAttribute(partition), "SK": events.NewStringAttribute(c.next.ID.String()),
+			"PK": next["PK"], "SK": next["SK"],
 		},
-		NewImage: image(c.next), SequenceNumber: sequence,
+		NewImage: next, SequenceNumber: sequence,
 	}}
 	if c.old != nil {
 		r.EventName, r.Change.OldImage = "MODIFY", image(c.old)
@@ -233,6 +233,7 @@ func streamRecord(sequence string, c change) events.DynamoDBEventRecord {
 // image is a stored record as the stream shows its item.
 func image(s *commerce.Stored) map[string]events.DynamoDBAttributeValue {
 	m := map[string]events.DynamoDBAttributeValue{
+		"PK": events.NewStringAttribute("ORG#" + s.OrganizationID.String() + "#" + strings.ToUpper(string(s.Kind)) + "#0"),
 		"SK": events.NewStringAttribute(s.ID.String()), "t": events.NewStringAttribute("rec"),
 		"k":   events.NewStringAttribute(string(s.Kind)),
 		"rev": events.NewNumberAttribute(strconv.FormatInt(int64(s.Revision), 10)),

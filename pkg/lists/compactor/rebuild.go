@@ -80,7 +80,7 @@ func (j *job) addTombstones(ctx context.Context, upTo uint64, documents map[int3
 		if stored.At < useless {
 			return false, nil
 		}
-		e, err := j.Decode(stored)
+		e, err := j.DecodeEntry(stored)
 		if err != nil {
 			return true, nil //nolint:nilerr // as said above
 		}

@@ -6,69 +6,49 @@ import (
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/strictbinary"
 )
 
-// codec appends values to data or, when it reads, takes them off data. One
+// codec appends values to Data or, when it reads, takes them off Data. One
 // function describes a format for both directions. Once something does not
-// fit, bad is set and what is read means nothing; counts are 0 from then on,
-// so that loops end.
+// fit, Bad is set and what is read means nothing.
 type codec struct {
 	reading bool
-	data    []byte
-	bad     bool
+	strictbinary.Reader
 }
 
-func (c *codec) fail() { c.bad, c.data = true, nil }
-
-// took moves on by the length of a varint, which is not positive where there
-// was none.
-func (c *codec) took(n int) {
-	if n <= 0 {
-		c.fail()
-		return
-	}
-	c.data = c.data[n:]
-}
+func reading(data []byte) codec { return codec{true, strictbinary.Reader{Data: data}} }
 
 func (c *codec) uvarint(v *uint64) {
-	if !c.reading {
-		c.data = binary.AppendUvarint(c.data, *v)
-		return
+	if c.reading {
+		*v = c.Uvarint()
+	} else {
+		c.Data = binary.AppendUvarint(c.Data, *v)
 	}
-	n := 0
-	*v, n = binary.Uvarint(c.data)
-	c.took(n)
 }
 
 func (c *codec) varint(v *int64) {
-	if !c.reading {
-		c.data = binary.AppendVarint(c.data, *v)
-		return
+	if c.reading {
+		*v = c.Varint()
+	} else {
+		c.Data = binary.AppendVarint(c.Data, *v)
 	}
-	n := 0
-	*v, n = binary.Varint(c.data)
-	c.took(n)
 }
 
 // count is a number from 0 that fits a signed integer of 32 bits.
 func (c *codec) count(v *int) {
 	n := uint64(*v) //nolint:gosec // never negative
-	if c.uvarint(&n); n > 1<<31-1 {
-		c.fail()
-		n = 0
-	}
-	*v = int(n) //nolint:gosec // checked above
+	c.uvarint(&n)
+	c.Fail(n > 1<<31-1)
+	*v = int(n & (1<<31 - 1))
 }
 
 // fixed is as many bytes as b has.
 func (c *codec) fixed(b []byte) {
-	switch {
-	case !c.reading:
-		c.data = append(c.data, b...)
-	case len(b) > len(c.data):
-		c.fail()
-	default:
-		c.data = c.data[copy(b, c.data):]
+	if c.reading {
+		copy(b, c.Take(uint64(len(b))))
+	} else {
+		c.Data = append(c.Data, b...)
 	}
 }
 
@@ -76,13 +56,10 @@ func (c *codec) fixed(b []byte) {
 func (c *codec) text(s *string) {
 	n := len(*s)
 	c.count(&n)
-	switch {
-	case !c.reading:
-		c.data = append(c.data, *s...)
-	case n > len(c.data):
-		c.fail()
-	default:
-		*s, c.data = string(c.data[:n]), c.data[n:]
+	if c.reading {
+		*s = string(c.Take(uint64(n))) //nolint:gosec // never negative
+	} else {
+		c.Data = append(c.Data, *s...)
 	}
 }
 
@@ -98,7 +75,7 @@ func elements[T any](c *codec, s *[]T, element func(*T)) {
 	if c.reading {
 		*s = nil
 	}
-	for i := 0; i < n && !c.bad; i++ {
+	for i := 0; i < n && !c.Bad; i++ {
 		if c.reading {
 			*s = append(*s, *new(T))
 		}

@@ -5,8 +5,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // Interval is how a list is divided into partitions.
@@ -101,4 +103,120 @@ func (l *List) Expired(partition int32, now time.Time) bool {
 func (l *List) ExpiredDocument(d *columnar.Document, now time.Time) bool {
 	ms, ok := l.time(d)
 	return ok && l.Keep > 0 && ms < now.Add(-l.Keep).UnixMilli()
+}
+
+// Lists are all lists of an organization.
+type Lists struct {
+	Records    map[commerce.Kind]*List
+	Deletions  *List
+	Deliveries *List // the webhook history
+}
+
+// Source reads what lists are rebuilt from, page by page of a shard.
+type Source interface {
+	RecordsPage(ctx context.Context, org value.ID, kind commerce.Kind, shard int, after string, limit int) (page []*commerce.Stored, next string, err error)
+	DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (page []*webhook.Delivery, next string, err error)
+}
+
+const (
+	// sourcePage is how many items a rebuild reads at a time.
+	sourcePage = 1000
+	// deliveryListName names the list of deliveries in the table's keys.
+	deliveryListName = "webhook-events"
+)
+
+// NewLists declares the lists over the source, which spreads the records of a
+// kind, and the deliveries, over so many shards.
+func NewLists(source Source, shards int) *Lists {
+	kinds, deletions, deliveries := commerce.Kinds(), commerce.DeletionList(), webhook.DeliveryList().Schema
+	l := &Lists{
+		Records: map[commerce.Kind]*List{},
+		Deletions: &List{
+			Name: deletions.Name, Schema: deletions.Schema, By: Monthly, On: deletions.Schema.Col("deletedAt"), Keep: commerce.TombstoneAge,
+			Shards: len(kinds) * shards,
+			Read: reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*commerce.Stored, string, error) {
+				return source.RecordsPage(ctx, org, kinds[shard/shards], shard%shards, after, sourcePage)
+			}, func(s *commerce.Stored) (*columnar.Document, error) { return DeletionDocument(s), nil }),
+		},
+		Deliveries: &List{
+			Name: deliveryListName, Schema: deliveries, By: Daily, On: deliveries.Col("createdAt"), Keep: webhook.Retention, Shards: shards,
+			Read: reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*webhook.Delivery, string, error) {
+				return source.DeliveriesPage(ctx, org, shard, after, sourcePage)
+			}, func(d *webhook.Delivery) (*columnar.Document, error) { return new(webhook.DeliveryDocument(d, 0)), nil }),
+		},
+	}
+	for _, kind := range kinds {
+		list := &List{Name: kind.Plural(), Schema: commerce.ListOf(kind).Schema, Shards: shards}
+		if kind.Monthly() {
+			list.By, list.On = Monthly, list.Schema.Col("createdAt")
+		}
+		list.Read = reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*commerce.Stored, string, error) {
+			return source.RecordsPage(ctx, org, kind, shard, after, sourcePage)
+		}, RecordDocument)
+		l.Records[kind] = list
+	}
+	return l
+}
+
+// reader makes a [List.Read] of a function that reads pages and one that turns
+// an item into a document, nil when the list does not show it.
+func reader[T any](
+	page func(ctx context.Context, org value.ID, shard int, after string) ([]T, string, error),
+	document func(T) (*columnar.Document, error),
+) func(context.Context, value.ID, int, string) ([]columnar.Document, string, error) {
+	return func(ctx context.Context, org value.ID, shard int, after string) ([]columnar.Document, string, error) {
+		items, next, err := page(ctx, org, shard, after)
+		if err != nil {
+			return nil, "", err
+		}
+		documents := make([]columnar.Document, 0, len(items))
+		for _, item := range items {
+			d, err := document(item)
+			if err != nil {
+				return nil, "", err
+			}
+			if d != nil {
+				documents = append(documents, *d)
+			}
+		}
+		return documents, next, nil
+	}
+}
+
+// All returns every list, those of records first.
+func (l *Lists) All() []*List {
+	var all []*List
+	for _, kind := range commerce.Kinds() {
+		all = append(all, l.Records[kind])
+	}
+	return append(all, l.Deletions, l.Deliveries)
+}
+
+// Named returns the list with the name, nil when there is none.
+func (l *Lists) Named(name string) *List {
+	for _, list := range l.All() {
+		if list.Name == name {
+			return list
+		}
+	}
+	return nil
+}
+
+// RecordDocument is what the list of its kind shows of a record, nil when it
+// shows nothing. Visible is not set.
+func RecordDocument(s *commerce.Stored) (*columnar.Document, error) {
+	if s == nil || s.Deleted {
+		return nil, nil
+	}
+	document, err := commerce.Document(s, 0)
+	return &document, err
+}
+
+// DeletionDocument is what the list of deletions shows of a record, nil when it
+// shows nothing. Visible is not set.
+func DeletionDocument(s *commerce.Stored) *columnar.Document {
+	if s == nil || !s.Deleted {
+		return nil
+	}
+	return new(commerce.DeletionDocument(s, 0))
 }

@@ -116,11 +116,12 @@ const manifestVersion = 1
 
 // EncodeManifest returns the stored form of the list's manifest.
 func (k Key) EncodeManifest(m *Manifest) []byte {
-	c := codec{data: []byte{manifestVersion}}
+	c := codec{}
+	c.fixed([]byte{manifestVersion})
 	c.fixed(k.Org[:])
 	c.text(&k.List.Name)
 	c.manifest(m)
-	return seal(nil, c.data)
+	return seal(nil, c.Data)
 }
 
 // DecodeManifest reads the stored form of the list's manifest.
@@ -132,14 +133,14 @@ func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
 	if !ok || len(body) == 0 {
 		return nil, fmt.Errorf("checksum of %d bytes: %w", len(data), errManifest)
 	}
-	c, org, name := codec{reading: true, data: body[1:]}, value.ID{}, ""
+	c, org, name := reading(body[1:]), value.ID{}, ""
 	c.fixed(org[:])
 	c.text(&name)
 	if org != k.Org || name != k.List.Name {
 		return nil, fmt.Errorf("it belongs to another list: %w", errManifest)
 	}
 	m := &Manifest{}
-	if c.manifest(m); c.bad || len(c.data) > 0 {
+	if c.manifest(m); c.Bad || len(c.Data) > 0 {
 		return nil, fmt.Errorf("content: %w", errManifest)
 	}
 	return m, m.check(k.List)
@@ -208,9 +209,7 @@ func (c *codec) segment(s *Segment) {
 		c.chunk(chunk)
 		size += chunk.Size
 	})
-	if c.reading && size != s.Bytes() {
-		c.fail()
-	}
+	c.Fail(c.reading && size != s.Bytes())
 }
 
 func (c *codec) chunk(chunk *Chunk) {

@@ -332,12 +332,12 @@ func (k recordKey) shard() int {
 
 // streamRecord is what the table's stream says of a write.
 func streamRecord(sequence string, old, next *commerce.Stored) events.DynamoDBEventRecord {
-	partition := "ORG#" + next.OrganizationID.String() + "#" + strings.ToUpper(string(next.Kind)) + "#0"
+	image := streamImage(next)
 	r := events.DynamoDBEventRecord{EventName: "INSERT", Change: events.DynamoDBStreamRecord{
 		Keys: map[string]events.DynamoDBAttributeValue{
-			"PK": events.NewStringAttribute(partition), "SK": events.NewStringAttribute(next.ID.String()),
+			"PK": image["PK"], "SK": image["SK"],
 		},
-		NewImage: streamImage(next), SequenceNumber: sequence,
+		NewImage: image, SequenceNumber: sequence,
 	}}
 	if old != nil {
 		r.EventName, r.Change.OldImage = "MODIFY", streamImage(old)
@@ -348,6 +348,7 @@ func streamRecord(sequence string, old, next *commerce.Stored) events.DynamoDBEv
 // streamImage is a stored record as the stream shows its item.
 func streamImage(s *commerce.Stored) map[string]events.DynamoDBAttributeValue {
 	m := map[string]events.DynamoDBAttributeValue{
+		"PK": events.NewStringAttribute("ORG#" + s.OrganizationID.String() + "#" + strings.ToUpper(string(s.Kind)) + "#0"),
 		"SK": events.NewStringAttribute(s.ID.String()), "t": events.NewStringAttribute("rec"),
 		"k":   events.NewStringAttribute(string(s.Kind)),
 		"rev": events.NewNumberAttribute(strconv.FormatInt(int64(s.Revision), 10)),

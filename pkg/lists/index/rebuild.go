@@ -24,18 +24,18 @@ func (k Key) EncodeRebuild(s *RebuildState) []byte {
 	c.count(&s.Shard)
 	c.text(&s.After)
 	c.fixed(k.EncodeManifest(&s.Manifest))
-	return seal(nil, c.data)
+	return seal(nil, c.Data)
 }
 
 // DecodeRebuild reads the stored form of a rebuild's state.
 func (k Key) DecodeRebuild(data []byte) (*RebuildState, error) {
 	body, ok := unseal(nil, data)
-	c, s := codec{reading: true, data: body}, &RebuildState{}
+	c, s := reading(body), &RebuildState{}
 	c.count(&s.Shard)
-	if c.text(&s.After); !ok || c.bad {
+	if c.text(&s.After); !ok || c.Bad {
 		return nil, fmt.Errorf("state of a rebuild: %w", errManifest)
 	}
-	m, err := k.DecodeManifest(c.data)
+	m, err := k.DecodeManifest(c.Data)
 	if err != nil {
 		return nil, err
 	}

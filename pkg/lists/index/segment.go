@@ -55,25 +55,12 @@ func (x Index) Tail(ctx context.Context, after uint64, consistent bool, each fun
 			return fmt.Errorf("entry %d follows %d: %w", stored.Sequence, after, ErrGap)
 		}
 		after = stored.Sequence
-		e, err := x.Decode(stored)
+		e, err := x.DecodeEntry(stored)
 		if err != nil {
-			return err
+			return fmt.Errorf("entry %d of the tail: %w", after, err)
 		}
 		return each(after, e)
 	})
-}
-
-// Decode decodes an entry and sets the time at which its documents became
-// visible.
-func (k Key) Decode(stored StoredEntry) (TailEntry, error) {
-	e, err := k.DecodeEntry(stored.Sequence, stored.Body)
-	if err != nil {
-		return TailEntry{}, fmt.Errorf("entry %d of the tail: %w", stored.Sequence, err)
-	}
-	for i := range e.Changes {
-		e.Changes[i].Visible = int64(stored.At)
-	}
-	return e, nil
 }
 
 // Open reads and decodes segments with the groups and the core.
@@ -83,28 +70,19 @@ func (x Index) Open(ctx context.Context, segments []*Segment, groups columnar.Co
 		return nil, err
 	}
 	opened := make([]*segment.Segment, len(data))
-	for i := range data {
-		if opened[i], err = x.decodeSegment(data[i]); err != nil {
-			return nil, fmt.Errorf("segment %d of %d: %w", i+1, len(data), err)
+	for i, data := range data {
+		s, err := segment.Decode(x.List.Schema, data[columnar.Core])
+		for g := columnar.Core + 1; err == nil && int(g) < columnar.NumColumnGroups; g++ {
+			if data[g] != nil {
+				err = s.Decode(g, data[g])
+			}
 		}
+		if err != nil {
+			return nil, fmt.Errorf("segment %d of %d: %w", i+1, len(opened), err)
+		}
+		opened[i] = s
 	}
 	return opened, nil
-}
-
-func (k Key) decodeSegment(groups [columnar.NumColumnGroups][]byte) (*segment.Segment, error) {
-	s, err := segment.Decode(k.List.Schema, groups[columnar.Core])
-	if err != nil {
-		return nil, err
-	}
-	for g := columnar.Core + 1; int(g) < columnar.NumColumnGroups; g++ {
-		if groups[g] == nil {
-			continue
-		}
-		if err := s.Decode(g, groups[g]); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
 }
 
 // Read returns the groups of segments, by segment; groups that were not asked

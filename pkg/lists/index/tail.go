@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (
@@ -116,49 +117,50 @@ func (k Key) entryContext(sequence uint64) []byte {
 	return binary.BigEndian.AppendUint64(slices.Concat(k.Org[:], []byte(k.List.Name)), sequence)
 }
 
-// DecodeEntry decodes an entry. Visible is not set.
-func (k Key) DecodeEntry(sequence uint64, entry []byte) (TailEntry, error) {
-	body, ok := unseal(k.entryContext(sequence), entry)
+// DecodeEntry decodes an entry. Its documents became visible when it was
+// appended.
+func (k Key) DecodeEntry(stored StoredEntry) (TailEntry, error) {
+	body, ok := unseal(k.entryContext(stored.Sequence), stored.Body)
 	if !ok {
-		return TailEntry{}, fmt.Errorf("checksum of %d bytes: %w", len(entry), errEntry)
+		return TailEntry{}, fmt.Errorf("checksum of %d bytes: %w", len(stored.Body), errEntry)
 	}
-	c, kind, size := codec{reading: true, data: body}, []byte{0}, 0
+	c, kind, size := reading(body), []byte{0}, 0
 	c.fixed(kind)
 	c.count(&size)
-	if c.bad || size > maxUnpacked || kind[0] > entryRebuilt {
+	if c.Bad || size > maxUnpacked || kind[0] > entryRebuilt {
 		return TailEntry{}, fmt.Errorf("kind %d, %d bytes: %w", kind[0], size, errEntry)
 	}
 	if kind[0] == entryPacked {
 		var err error
-		if c.data, err = unpacker().DecodeAll(c.data, make([]byte, 0, size)); err != nil {
+		if c.Data, err = unpacker().DecodeAll(c.Data, make([]byte, 0, size)); err != nil {
 			return TailEntry{}, fmt.Errorf("unpack: %w", errors.Join(errEntry, err))
 		}
 	}
-	if len(c.data) != size {
-		return TailEntry{}, fmt.Errorf("%d bytes, not %d: %w", len(c.data), size, errEntry)
+	if len(c.Data) != size {
+		return TailEntry{}, fmt.Errorf("%d bytes, not %d: %w", len(c.Data), size, errEntry)
 	}
 	if kind[0] != entryRebuilt {
-		return k.decodeChanges(&c)
+		return k.decodeChanges(&c, stored.At)
 	}
 	e := TailEntry{}
-	if c.uvarint(&e.Rebuilt); c.bad || len(c.data) > 0 {
+	if c.uvarint(&e.Rebuilt); c.Bad || len(c.Data) > 0 {
 		return TailEntry{}, fmt.Errorf("version: %w", errEntry)
 	}
 	return e, nil
 }
 
-func (k Key) decodeChanges(c *codec) (TailEntry, error) {
-	e := TailEntry{Size: len(c.data)}
-	for len(c.data) > 0 {
+func (k Key) decodeChanges(c *codec, at value.Time) (TailEntry, error) {
+	e := TailEntry{Size: len(c.Data)}
+	for len(c.Data) > 0 {
 		partition := int64(0)
-		if c.varint(&partition); c.bad {
+		if c.varint(&partition); c.Bad {
 			return TailEntry{}, fmt.Errorf("partition: %w", errEntry)
 		}
-		document, rest, err := columnar.DecodeDocument(k.List.Schema, c.data)
+		document, rest, err := columnar.DecodeDocument(k.List.Schema, c.Data)
 		if err != nil {
 			return TailEntry{}, err
 		}
-		c.data = rest
+		document.Visible, c.Data = int64(at), rest
 		e.Changes = append(e.Changes, Change{int32(partition), document}) //nolint:gosec // the number that we wrote
 	}
 	return e, nil

@@ -38,7 +38,7 @@ func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
 				if len(entry) > maxEntry+20 {
 					t.Errorf("an entry of %d bytes, want at most %d", len(entry), maxEntry)
 				}
-				read, err := testKey.DecodeEntry(7, testKey.SealEntry(7, entry))
+				read, err := testKey.DecodeEntry(StoredEntry{Sequence: 7, Body: testKey.SealEntry(7, entry)})
 				if err != nil || read.Rebuilt != 0 {
 					t.Fatalf("got rebuilt %d, %v", read.Rebuilt, err)
 				}
@@ -53,7 +53,7 @@ func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
 
 func TestAnEntryTellsOfARebuild(t *testing.T) {
 	for _, version := range []uint64{1, 200, 1 << 40} {
-		if got, err := testKey.DecodeEntry(7, testKey.SealEntry(7, RebuiltEntry(version))); err != nil || got.Rebuilt != version || len(got.Changes) > 0 {
+		if got, err := testKey.DecodeEntry(StoredEntry{Sequence: 7, Body: testKey.SealEntry(7, RebuiltEntry(version))}); err != nil || got.Rebuilt != version || len(got.Changes) > 0 {
 			t.Errorf("version %d: got %+v, %v", version, got, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestAnEntryInThePlaceOfAnotherIsRefused(t *testing.T) {
 		"another sequence":     {testKey, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := place.DecodeEntry(place.sequence, entry); !errors.Is(err, errEntry) {
+			if got, err := place.DecodeEntry(StoredEntry{Sequence: place.sequence, Body: entry}); !errors.Is(err, errEntry) {
 				t.Errorf("got %+v, %v; want %v", got, err, errEntry)
 			}
 		})
@@ -87,7 +87,7 @@ func FuzzReadEntry(f *testing.F) {
 	f.Add([]byte{entryPacked, 4, 1, 2})
 	f.Fuzz(func(t *testing.T, entry []byte) {
 		entry = testKey.SealEntry(7, entry) // what the checksum lets through
-		read, err := testKey.DecodeEntry(7, entry)
+		read, err := testKey.DecodeEntry(StoredEntry{Sequence: 7, Body: entry})
 		if err != nil {
 			if !Damaged(err) {
 				t.Errorf("%x: error %v does not mean a rebuild", entry, err)
@@ -96,7 +96,7 @@ func FuzzReadEntry(f *testing.F) {
 		}
 		var again []Change
 		for _, e := range PackEntries(read.Changes) {
-			r, err := testKey.DecodeEntry(7, testKey.SealEntry(7, e))
+			r, err := testKey.DecodeEntry(StoredEntry{Sequence: 7, Body: testKey.SealEntry(7, e)})
 			if err != nil {
 				t.Fatalf("%x: written again: %v", entry, err)
 			}
