@@ -31,7 +31,7 @@ type insertion struct {
 	key       key
 	statement string
 	values    []types.AttributeValue // as the statement asks for them, the key first
-	size      int // bytes, about
+	size      int                    // bytes, about
 }
 
 func (t *db) insertion(it item) insertion {

@@ -76,10 +76,7 @@ func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, unt
 		s.holder, s.lease, s.due = holder, until, 0
 		return s, true
 	})
-	if err != nil {
-		return nil, err
-	}
-	return taken, nil
+	return taken, err
 }
 
 // EndJob gives the job back, to run again at next, or because it was requested
