@@ -30,15 +30,19 @@ func TestPortsThatNoWebhookGoesToAreReadFromAList(t *testing.T) {
 		{"22", []uint16{22}},
 		{"22, 8080,65535", []uint16{22, 8080, 65535}},
 	} {
-		cfg, err := app.ConfigFrom(environment("TABLE_NAME", "t", "REFUSED_PORTS", c.text))
-		if err != nil || !slices.Equal(cfg.RefusedPorts, c.want) {
-			t.Errorf("%q: got %v, %v; want %v", c.text, cfg.RefusedPorts, err, c.want)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			cfg, err := app.ConfigFrom(environment("TABLE_NAME", "t", "REFUSED_PORTS", c.text))
+			if err != nil || !slices.Equal(cfg.RefusedPorts, c.want) {
+				t.Errorf("%q: got %v, %v; want %v", c.text, cfg.RefusedPorts, err, c.want)
+			}
+		})
 	}
 	for _, text := range []string{"ssh", "22,", "65536", "-1", "22;23"} {
-		if _, err := app.ConfigFrom(environment("TABLE_NAME", "t", "REFUSED_PORTS", text)); err == nil || !strings.Contains(err.Error(), "REFUSED_PORTS") {
-			t.Errorf("%q: got %v, want an error that names the variable", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := app.ConfigFrom(environment("TABLE_NAME", "t", "REFUSED_PORTS", text)); err == nil || !strings.Contains(err.Error(), "REFUSED_PORTS") {
+				t.Errorf("%q: got %v, want an error that names the variable", text, err)
+			}
+		})
 	}
 }
 

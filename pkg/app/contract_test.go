@@ -102,9 +102,11 @@ func TestEveryPathLeadsItsOtherMethodsToTheFunctionThatHasIt(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/", "/{proxy+}"} {
-		if functions[path] != "api" {
-			t.Errorf("ANY %s: function %q, want api", path, functions[path])
-		}
+		t.Run(path, func(t *testing.T) {
+			if functions[path] != "api" {
+				t.Errorf("ANY %s: function %q, want api", path, functions[path])
+			}
+		})
 	}
 }
 
@@ -138,26 +140,28 @@ func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
 			"http://localhost:8080/": http.StatusNotFound, "http://10.0.0.1/": http.StatusNotFound, "http://127.0.0.1:9001/": http.StatusBadRequest,
 		}},
 	} {
-		environment := map[string]string{
-			"TABLE_NAME": name, "ALLOW_PRIVATE_TARGETS": test.private, "REFUSED_PORTS": test.ports,
-			"SERVICE_KEY": base64.StdEncoding.EncodeToString(make([]byte, app.ServiceKeySize)),
-		}
-		cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
-		if err != nil {
-			t.Fatal(err)
-		}
-		base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
-		base.Table = dynamo.New(client, name, time.Now)
-		handler, err := app.Webhooks(t.Context(), base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for url, want := range test.status {
-			got, err := handler(t.Context(), createEndpoint(url))
-			if err != nil || got.StatusCode != want {
-				t.Errorf("%s, private targets %q, refused ports %q: got %d %s, %v; want %d", url, test.private, test.ports, got.StatusCode, got.Body, err, want)
+		t.Run(test.private, func(t *testing.T) {
+			environment := map[string]string{
+				"TABLE_NAME": name, "ALLOW_PRIVATE_TARGETS": test.private, "REFUSED_PORTS": test.ports,
+				"SERVICE_KEY": base64.StdEncoding.EncodeToString(make([]byte, app.ServiceKeySize)),
 			}
-		}
+			cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
+			if err != nil {
+				t.Fatal(err)
+			}
+			base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+			base.Table = dynamo.New(client, name, time.Now)
+			handler, err := app.Webhooks(t.Context(), base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for url, want := range test.status {
+				got, err := handler(t.Context(), createEndpoint(url))
+				if err != nil || got.StatusCode != want {
+					t.Errorf("%s, private targets %q, refused ports %q: got %d %s, %v; want %d", url, test.private, test.ports, got.StatusCode, got.Body, err, want)
+				}
+			}
+		})
 	}
 }
 

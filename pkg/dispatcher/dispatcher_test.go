@@ -169,7 +169,7 @@ func TestReplayedBatchMakesNothingNew(t *testing.T) {
 	}
 }
 
-func TestEventsOfAnEndpointThatMustNotBeAskedAreHeldWithoutAMessage(t *testing.T) {
+func TestEventsOfInactiveEndpointsAreHeldWithoutAMessage(t *testing.T) {
 	h := newHarness(t)
 	suspended := h.Application(t)
 	want := map[value.ID]webhook.HeldReason{

@@ -35,30 +35,32 @@ func (l *lifting) PutDelivery(ctx context.Context, previous, next *webhook.Deliv
 // endpoint and recovered what it held, is sent.
 func TestAHoldThatIsLiftedWhileItIsWrittenIsTakenBack(t *testing.T) {
 	for name, fails := range map[string]int{"at once": 0, "when the stream brings the batch again": 1} {
-		h := newHarness(t)
-		e, other := h.Endpoint(t, "*"), h.Endpoint(t, "*")
-		h.SetStatus(t, e.ID, webhook.Paused)
-		h.SetStatus(t, other.ID, webhook.Paused)
-		store := &lifting{Store: h.Table, fails: fails, do: func() { h.SetStatus(t, e.ID, webhook.Active) }}
-		d, record := h.dispatcher(store, h.Queues().Deliveries()), h.created(t)
-		for range fails {
-			if failed := h.handle(t, d, record).BatchItemFailures; len(failed) != 1 {
-				t.Errorf("%s: failures %+v, want the record", name, failed)
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			e, other := h.Endpoint(t, "*"), h.Endpoint(t, "*")
+			h.SetStatus(t, e.ID, webhook.Paused)
+			h.SetStatus(t, other.ID, webhook.Paused)
+			store := &lifting{Store: h.Table, fails: fails, do: func() { h.SetStatus(t, e.ID, webhook.Active) }}
+			d, record := h.dispatcher(store, h.Queues().Deliveries()), h.created(t)
+			for range fails {
+				if failed := h.handle(t, d, record).BatchItemFailures; len(failed) != 1 {
+					t.Errorf("failures %+v, want the record", failed)
+				}
 			}
-		}
-		if failed := h.handle(t, d, record).BatchItemFailures; len(failed) > 0 {
-			t.Errorf("%s: failures %+v", name, failed)
-		}
-		found := map[webhook.DeliveryStatus]int{}
-		messages := h.messages(t)
-		for _, delivery := range h.AllDeliveries(t) {
-			found[delivery.Status]++
-			if sent := len(messages[delivery.ID]) == 1; sent != (delivery.EndpointID == e.ID) || delivery.Pending() != sent || sent != (delivery.DueAt != nil) {
-				t.Errorf("%s: %d messages of delivery %+v", name, len(messages[delivery.ID]), delivery)
+			if failed := h.handle(t, d, record).BatchItemFailures; len(failed) > 0 {
+				t.Errorf("failures %+v", failed)
 			}
-		}
-		if found[webhook.DeliveryPending] != 1 || found[webhook.DeliveryHeld] != 1 {
-			t.Errorf("%s: deliveries %v, want one PENDING and one HELD", name, found)
-		}
+			found := map[webhook.DeliveryStatus]int{}
+			messages := h.messages(t)
+			for _, delivery := range h.AllDeliveries(t) {
+				found[delivery.Status]++
+				if sent := len(messages[delivery.ID]) == 1; sent != (delivery.EndpointID == e.ID) || delivery.Pending() != sent || sent != (delivery.DueAt != nil) {
+					t.Errorf("%d messages of delivery %+v", len(messages[delivery.ID]), delivery)
+				}
+			}
+			if found[webhook.DeliveryPending] != 1 || found[webhook.DeliveryHeld] != 1 {
+				t.Errorf("deliveries %v, want one PENDING and one HELD", found)
+			}
+		})
 	}
 }

@@ -56,7 +56,7 @@ func TestEndpointsAreReadAnewForEveryBatch(t *testing.T) {
 	}
 }
 
-func TestEventsTakeTheLaneOfTheirEndpointAndWaitForAnOpenCircuit(t *testing.T) {
+func TestEventsFollowTheirEndpointsLaneAndCircuit(t *testing.T) {
 	h := newHarness(t)
 	now := h.Now()
 	quick := h.Endpoint(t, "*")
@@ -112,7 +112,7 @@ func (p *picky) PutPayloads(ctx context.Context, payloads []webhook.Payload) err
 	return p.Store.PutPayloads(ctx, payloads)
 }
 
-func TestChangeWhoseEventsTheTableRefusesIsParkedAndTheRestGoesOn(t *testing.T) {
+func TestChangeWithRefusedEventsIsParked(t *testing.T) {
 	h := newHarness(t)
 	h.Endpoint(t, "*")
 	bad := h.created(t)

@@ -212,13 +212,15 @@ func TestAChangeThatChangesNothingOrFailsWritesNothing(t *testing.T) {
 	app := a.application(t, "shop")
 	stop := errors.New("stop")
 	for name, result := range map[string]error{"nothing": nil, "fails": stop} {
-		_, err := a.ChangeApplication(t.Context(), a.org, app.ID, func(app *account.Application) (bool, error) {
-			app.Name = "changed"
-			return false, result
+		t.Run(name, func(t *testing.T) {
+			_, err := a.ChangeApplication(t.Context(), a.org, app.ID, func(app *account.Application) (bool, error) {
+				app.Name = "changed"
+				return false, result
+			})
+			if !errors.Is(err, result) {
+				t.Errorf("got %v, want %v", err, result)
+			}
 		})
-		if !errors.Is(err, result) {
-			t.Errorf("%s: got %v, want %v", name, err, result)
-		}
 	}
 	got, err := a.Application(t.Context(), a.org, app.ID)
 	if err != nil || got.Name != "shop" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -121,17 +122,19 @@ func TestChunkWhoseAnswerIsLostIsPut(t *testing.T) {
 func TestAChunkIsDeletedByItsContentID(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	putChunk(t, table, org, index.StoredChunk{Number: 1, ContentID: 5}, 0)
-	for _, row := range []struct {
+	for i, row := range []struct {
 		org               value.ID
 		number, contentID uint64
 		left              int
 	}{{value.NewID(), 1, 5, 1}, {org, 2, 5, 1}, {org, 1, 6, 1}, {org, 1, 5, 0}, {org, 1, 5, 0}} {
-		if err := table.DeleteChunk(t.Context(), row.org, list, row.number, row.contentID); err != nil {
-			t.Error(err)
-		}
-		if left := readChunks(t, table, org, 1); len(left) != row.left {
-			t.Errorf("delete %d of chunk %d: %d chunks left, want %d", row.contentID, row.number, len(left), row.left)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if err := table.DeleteChunk(t.Context(), row.org, list, row.number, row.contentID); err != nil {
+				t.Error(err)
+			}
+			if left := readChunks(t, table, org, 1); len(left) != row.left {
+				t.Errorf("delete %d of chunk %d: %d chunks left, want %d", row.contentID, row.number, len(left), row.left)
+			}
+		})
 	}
 }
 

@@ -238,14 +238,16 @@ func TestPayloadsOfEveryFormAreRead(t *testing.T) {
 		{"packed, 64 MB", "z", encoder.EncodeAll(make([]byte, 64<<20), nil), ""},
 		{"garbage", "z", []byte("garbage"), ""},
 	} {
-		event := value.NewID()
-		putRaw(t, client, name, map[string]any{
-			"PK": "ORG#" + org.String() + "#PAYLOAD#" + event.String(), "SK": "PAYLOAD", row.attribute: row.stored,
+		t.Run(row.what, func(t *testing.T) {
+			event := value.NewID()
+			putRaw(t, client, name, map[string]any{
+				"PK": "ORG#" + org.String() + "#PAYLOAD#" + event.String(), "SK": "PAYLOAD", row.attribute: row.stored,
+			})
+			got, err := table.Payload(t.Context(), org, event)
+			if string(got) != row.want || (err == nil) != (row.want != "") {
+				t.Errorf("%d bytes, %v; want %d", len(got), err, len(row.want))
+			}
 		})
-		got, err := table.Payload(t.Context(), org, event)
-		if string(got) != row.want || (err == nil) != (row.want != "") {
-			t.Errorf("%s: %d bytes, %v; want %d", row.what, len(got), err, len(row.want))
-		}
 	}
 }
 

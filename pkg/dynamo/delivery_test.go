@@ -86,9 +86,11 @@ func TestRowIsShownForThirtyDays(t *testing.T) {
 func TestPayloadNeverChanges(t *testing.T) {
 	table, org, event := dynamotest.NewTable(t), value.NewID(), value.NewID()
 	for _, body := range []string{`{"first":1}`, `{"second":2}`} {
-		if err := table.PutPayload(t.Context(), org, event, []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(body, func(t *testing.T) {
+			if err := table.PutPayload(t.Context(), org, event, []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	for owner, want := range map[value.ID]string{org: `{"first":1}`, value.NewID(): ""} {
 		if got, err := table.Payload(t.Context(), owner, event); err != nil || string(got) != want {
@@ -389,9 +391,11 @@ func TestRecoveryNeedsAnActiveEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, endpoint := range map[string]*webhook.Endpoint{"deleted": e, "disabled": paused, "absent": makeEndpoint(org, value.NewID())} {
-		r := makeRecovery(endpoint)
-		if err := table.CreateRecovery(t.Context(), r, r.CreatedAt); !fault.Is(err, fault.Conflict) {
-			t.Errorf("%s endpoint: %v, want a conflict", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := makeRecovery(endpoint)
+			if err := table.CreateRecovery(t.Context(), r, r.CreatedAt); !fault.Is(err, fault.Conflict) {
+				t.Errorf("%s endpoint: %v, want a conflict", name, err)
+			}
+		})
 	}
 }

@@ -68,9 +68,11 @@ func TestEndpointNeedsItsApplication(t *testing.T) {
 	table, org, other := dynamotest.NewTable(t), value.NewID(), value.NewID()
 	foreign := newApplication(t, table, other)
 	for name, app := range map[string]value.ID{"absent": value.NewID(), "another organization's": foreign} {
-		if err := table.CreateEndpoint(t.Context(), makeEndpoint(org, app)); !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s application: %v, want not_found", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := table.CreateEndpoint(t.Context(), makeEndpoint(org, app)); !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s application: %v, want not_found", name, err)
+			}
+		})
 	}
 }
 

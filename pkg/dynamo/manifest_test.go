@@ -127,7 +127,7 @@ func TestManifestWhoseAnswerIsLostIsPut(t *testing.T) {
 // A writer whose answer was lost cannot tell whether it was faster once its
 // version has been replaced: saying that it was not would let it reuse what
 // the manifest names.
-func TestManifestThatIsReplacedBeforeItsAnswerIsRepeatedIsInDoubt(t *testing.T) {
+func TestReplacedManifestIsInDoubtAfterALostAnswer(t *testing.T) {
 	table, b := breakingTable(t, "PutItem")
 	org := value.NewID()
 	b.after = func() {

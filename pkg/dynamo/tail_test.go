@@ -103,13 +103,15 @@ func TestTailIsReadFromASequenceOn(t *testing.T) {
 		after uint64
 		want  string
 	}{{0, "01234"}, {3, "34"}, {5, ""}, {1 << 40, ""}, {1<<64 - 1, ""}} {
-		var got string
-		for _, e := range readTail(t, table, org, row.after) {
-			got += string(e.Body)
-		}
-		if got != row.want {
-			t.Errorf("after %d: got %q, want %q", row.after, got, row.want)
-		}
+		t.Run(fmt.Sprint(row.after), func(t *testing.T) {
+			var got string
+			for _, e := range readTail(t, table, org, row.after) {
+				got += string(e.Body)
+			}
+			if got != row.want {
+				t.Errorf("after %d: got %q, want %q", row.after, got, row.want)
+			}
+		})
 	}
 	if other := readTail(t, table, value.NewID(), 0); len(other) != 0 {
 		t.Errorf("another organization's tail: got %d entries, want none", len(other))

@@ -22,14 +22,16 @@ func TestLinesThatAreNoRecordsCostOnlyThemselves(t *testing.T) {
 		{"{\"kind\":\"product\",\"record\":{\"name\":\"\xff\"}}", "malformed_json"},
 		{long, "too_large: the line is longer than 1 MiB"},
 	} {
-		text := `{"kind":"product","record":{"id":"a"}}` + "\n" + c.line + "\r\n\n" + `{"kind":"order","record":{"id":"b"}}`
-		records, rejected := readAll(t, importer.JSONLines, "", writeFile(t, "x.jsonl", text))
-		if len(records) != 2 || records[1].Place.Line != 4 {
-			t.Errorf("line %.80s: got %d records, want its neighbours on lines 1 and 4", c.line, len(records))
-		}
-		if len(rejected) != 1 || rejected[0].Place.String() != "x.jsonl:2" || !strings.Contains(rejected[0].Error(), c.want) {
-			t.Errorf("line %.80s: got %v, want %q at x.jsonl:2", c.line, rejected, c.want)
-		}
+		t.Run(c.line, func(t *testing.T) {
+			text := `{"kind":"product","record":{"id":"a"}}` + "\n" + c.line + "\r\n\n" + `{"kind":"order","record":{"id":"b"}}`
+			records, rejected := readAll(t, importer.JSONLines, "", writeFile(t, "x.jsonl", text))
+			if len(records) != 2 || records[1].Place.Line != 4 {
+				t.Errorf("line %.80s: got %d records, want its neighbours on lines 1 and 4", c.line, len(records))
+			}
+			if len(rejected) != 1 || rejected[0].Place.String() != "x.jsonl:2" || !strings.Contains(rejected[0].Error(), c.want) {
+				t.Errorf("line %.80s: got %v, want %q at x.jsonl:2", c.line, rejected, c.want)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package importer_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -128,9 +129,11 @@ func TestNorthwindSumsAreExact(t *testing.T) {
 		{"freight", sum(t, orders, func(o commerce.Order) value.Amount { return o.ShippingTotal }), "64942.69"},
 		{"spent by customers", sum(t, customers, func(c commerce.Customer) value.Amount { return c.TotalSpent }), "1330735.7295"},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: got %s, want %s", c.name, c.got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if c.got != c.want {
+				t.Errorf("got %s, want %s", c.got, c.want)
+			}
+		})
 	}
 	if len(items) != 2155 {
 		t.Errorf("items: got %d, want 2155", len(items))
@@ -187,20 +190,22 @@ func TestNorthwindRowsInFull(t *testing.T) {
 		{"products.csv:6", []string{`"isActive":false`, `"sellingPrice":21.35`, `"reorderPoint":0`, `"quantityPerUnit":"36 boxes"`}},
 		{"categories.csv:2", []string{`"name":"Beverages"`, `"order":1`}},
 	} {
-		i := slices.IndexFunc(records, func(r importer.Record) bool { return r.Place.String() == c.place })
-		if i < 0 {
-			t.Errorf("no record from %s", c.place)
-			continue
-		}
-		body := string(records[i].Body)
-		for _, want := range c.want {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s: got %s, want it to hold %s", c.place, body, want)
+		t.Run(c.place, func(t *testing.T) {
+			i := slices.IndexFunc(records, func(r importer.Record) bool { return r.Place.String() == c.place })
+			if i < 0 {
+				t.Errorf("no record from %s", c.place)
+				return
 			}
-		}
-		if strings.Contains(body, "NULL") {
-			t.Errorf("%s: got %s, want no NULL in it", c.place, body)
-		}
+			body := string(records[i].Body)
+			for _, want := range c.want {
+				if !strings.Contains(body, want) {
+					t.Errorf("got %s, want it to hold %s", body, want)
+				}
+			}
+			if strings.Contains(body, "NULL") {
+				t.Errorf("got %s, want no NULL in it", body)
+			}
+		})
 	}
 }
 
@@ -236,19 +241,21 @@ func smallNorthwind(t *testing.T, detail, order string) string {
 
 const goodOrder = "1,VINET,1996-07-04 00:00:00.000,NULL,1.00,France"
 
-func TestNorthwindDiscountsOfBinaryFloatsAreTheDecimalsTheyStandFor(t *testing.T) {
+func TestNorthwindDiscountsAreReadAsDecimals(t *testing.T) {
 	for _, c := range []struct{ discount, want string }{
 		{"0", "0"}, {"0.15", "3.15"}, {"0.15000001", "3.15"}, {"0.15000000596046448", "3.15"}, {"0.05000000074505806", "1.05"}, {"1", "21"},
 	} {
-		records, rejected := readAll(t, importer.Northwind, "", smallNorthwind(t, "1,11,21.00,1,"+c.discount, goodOrder))
-		orders := decode[commerce.Order](t, records, "order")
-		if len(orders) != 1 {
-			t.Errorf("discount %s: rejected %v", c.discount, rejected)
-			continue
-		}
-		if got := orders[0].Items[0].DiscountAmount.String(); got != c.want {
-			t.Errorf("discount %s of 21: got %s, want %s", c.discount, got, c.want)
-		}
+		t.Run(c.discount, func(t *testing.T) {
+			records, rejected := readAll(t, importer.Northwind, "", smallNorthwind(t, "1,11,21.00,1,"+c.discount, goodOrder))
+			orders := decode[commerce.Order](t, records, "order")
+			if len(orders) != 1 {
+				t.Errorf("discount %s: rejected %v", c.discount, rejected)
+				return
+			}
+			if got := orders[0].Items[0].DiscountAmount.String(); got != c.want {
+				t.Errorf("discount %s of 21: got %s, want %s", c.discount, got, c.want)
+			}
+		})
 	}
 }
 
@@ -262,15 +269,17 @@ func TestNorthwindRefusesTheOrderOfABadLine(t *testing.T) {
 		{"1,11,21.00,1,0", "1,VINET,4 July,NULL,1.00,France", "orderDate"},
 		{"1,11,21.00,1,0", "1,VINET,1996-07-04 00:00:00.000,NULL,1.00,Atlantis", "shipCountry"},
 	} {
-		records, rejected := readAll(t, importer.Northwind, "", smallNorthwind(t, c.detail, c.order))
-		if got := decode[commerce.Order](t, records, "order"); len(got) != 0 {
-			t.Errorf("%s / %s: got an order, want none", c.detail, c.order)
-		}
-		if len(records) != 3 {
-			t.Errorf("%s / %s: got %d records, want the category, the product and the customer", c.detail, c.order, len(records))
-		}
-		if len(rejected) == 0 || rejected[0].Field != c.field {
-			t.Errorf("%s / %s: got %v, want field %s", c.detail, c.order, rejected, c.field)
-		}
+		t.Run(fmt.Sprintf("%v_%v", c.detail, c.order), func(t *testing.T) {
+			records, rejected := readAll(t, importer.Northwind, "", smallNorthwind(t, c.detail, c.order))
+			if got := decode[commerce.Order](t, records, "order"); len(got) != 0 {
+				t.Errorf("%s / %s: got an order, want none", c.detail, c.order)
+			}
+			if len(records) != 3 {
+				t.Errorf("%s / %s: got %d records, want the category, the product and the customer", c.detail, c.order, len(records))
+			}
+			if len(rejected) == 0 || rejected[0].Field != c.field {
+				t.Errorf("%s / %s: got %v, want field %s", c.detail, c.order, rejected, c.field)
+			}
+		})
 	}
 }

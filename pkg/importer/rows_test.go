@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,14 +57,16 @@ func TestCSVCellsBecomeWhatTheShapeHas(t *testing.T) {
 		{"invoice", "lines[0].description,lines[0].unitPrice", "Mug,1.10", `{"lines":[{"description":"Mug","unitPrice":1.1}]}`, ""},
 		{"category", "name,order", "Mugs,7", `{"name":"Mugs","order":7}`, ""},
 	} {
-		path := writeFile(t, "x.csv", c.header+"\n"+c.row+"\n")
-		records, rejected := readAll(t, importer.CSV, c.kind, path)
-		switch {
-		case c.want != "" && (len(records) != 1 || string(records[0].Body) != c.want):
-			t.Errorf("%s %s = %s: got %v %v, want %s", c.kind, c.header, c.row, records, rejected, c.want)
-		case c.reject != "" && (len(rejected) != 1 || !strings.HasSuffix(rejected[0].Error(), c.reject)):
-			t.Errorf("%s %s = %s: got %v %v, want the rejection %q", c.kind, c.header, c.row, records, rejected, c.reject)
-		}
+		t.Run(fmt.Sprintf("%v_%v_%v", c.kind, c.header, c.row), func(t *testing.T) {
+			path := writeFile(t, "x.csv", c.header+"\n"+c.row+"\n")
+			records, rejected := readAll(t, importer.CSV, c.kind, path)
+			switch {
+			case c.want != "" && (len(records) != 1 || string(records[0].Body) != c.want):
+				t.Errorf("%s %s = %s: got %v %v, want %s", c.kind, c.header, c.row, records, rejected, c.want)
+			case c.reject != "" && (len(rejected) != 1 || !strings.HasSuffix(rejected[0].Error(), c.reject)):
+				t.Errorf("%s %s = %s: got %v %v, want the rejection %q", c.kind, c.header, c.row, records, rejected, c.reject)
+			}
+		})
 	}
 }
 
@@ -114,18 +117,20 @@ func TestCSVHeadersThatCannotBeRead(t *testing.T) {
 		{"product", "tags[0", "a position is written [0] to [999]"},
 		{"order", "items[0].colour", `there is no field "colour"`},
 	} {
-		path := writeFile(t, "x.csv", c.header)
-		source, err := importer.Open(importer.CSV, c.kind, []string{path}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, err = range source.Records() {
+		t.Run(fmt.Sprintf("%v_%v", c.kind, c.header), func(t *testing.T) {
+			path := writeFile(t, "x.csv", c.header)
+			source, err := importer.Open(importer.CSV, c.kind, []string{path}, nil)
 			if err != nil {
-				break
+				t.Fatal(err)
 			}
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("header %q: got %v, want %q", c.header, err, c.want)
-		}
+			for _, err = range source.Records() {
+				if err != nil {
+					break
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("header %q: got %v, want %q", c.header, err, c.want)
+			}
+		})
 	}
 }

@@ -101,26 +101,28 @@ func TestRunSendsTheGoodRecordsAndCountsTheBad(t *testing.T) {
 
 func TestRunKeepsEveryBatchWithinTheBounds(t *testing.T) {
 	for _, c := range []struct{ records, size int }{{1_300, 10}, {150, 9_000}, {40, 50_000}} {
-		size := c.size
-		var to outbox
-		run(t, products(c.records, size), &to, importer.Config{})
-		if len(to.batches) < 2 {
-			t.Errorf("size %d: got %d batches, want the bounds to part the records", size, len(to.batches))
-		}
-		for i, batch := range to.batches {
-			bytes, records := 0, 0
-			for _, message := range batch.Messages {
-				bytes += len(message)
-				changes, _ := commerce.ParseMessage(message)
-				records += len(changes)
-				if len(changes) > 500 || len(changes) == 0 {
-					t.Errorf("size %d, batch %d: a message has %d records, want 1 to 500", size, i, len(changes))
+		t.Run(fmt.Sprint(c.records), func(t *testing.T) {
+			size := c.size
+			var to outbox
+			run(t, products(c.records, size), &to, importer.Config{})
+			if len(to.batches) < 2 {
+				t.Errorf("size %d: got %d batches, want the bounds to part the records", size, len(to.batches))
+			}
+			for i, batch := range to.batches {
+				bytes, records := 0, 0
+				for _, message := range batch.Messages {
+					bytes += len(message)
+					changes, _ := commerce.ParseMessage(message)
+					records += len(changes)
+					if len(changes) > 500 || len(changes) == 0 {
+						t.Errorf("size %d, batch %d: a message has %d records, want 1 to 500", size, i, len(changes))
+					}
+				}
+				if bytes > 1<<20 || len(batch.Messages) > 10 || records != batch.Records {
+					t.Errorf("size %d, batch %d: got %d bytes in %d messages, %d of %d records", size, i, bytes, len(batch.Messages), records, batch.Records)
 				}
 			}
-			if bytes > 1<<20 || len(batch.Messages) > 10 || records != batch.Records {
-				t.Errorf("size %d, batch %d: got %d bytes in %d messages, %d of %d records", size, i, bytes, len(batch.Messages), records, batch.Records)
-			}
-		}
+		})
 	}
 }
 
@@ -190,15 +192,17 @@ func TestRunGivesRecordsTheSitesThatTheyDoNotName(t *testing.T) {
 		{"customer of many", importer.Record{Kind: "customer", Op: "put", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a, b}, `{"id":"` + id + `"}`},
 		{"deleted product", importer.Record{Kind: "product", Op: "delete", Body: []byte(`{"id":"` + id + `"}`)}, []value.ID{a}, `"record":{"id":"` + id + `"},"silent":true}`},
 	} {
-		var to outbox
-		run(t, func(yield func(importer.Record, error) bool) { yield(c.record, nil) }, &to, importer.Config{Sites: c.sites})
-		if len(to.batches) != 1 {
-			t.Errorf("%s: nothing was sent", c.name)
-			continue
-		}
-		if got := string(to.batches[0].Messages[0]); !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %s, want it to hold %s", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			var to outbox
+			run(t, func(yield func(importer.Record, error) bool) { yield(c.record, nil) }, &to, importer.Config{Sites: c.sites})
+			if len(to.batches) != 1 {
+				t.Error("nothing was sent")
+				return
+			}
+			if got := string(to.batches[0].Messages[0]); !strings.Contains(got, c.want) {
+				t.Errorf("got %s, want it to hold %s", got, c.want)
+			}
+		})
 	}
 }
 

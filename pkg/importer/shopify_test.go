@@ -73,16 +73,18 @@ func TestShopifyVariantsShareWhatTheFirstRowHas(t *testing.T) {
 		},
 		{"Card", "GIFT_CARD", "25", false, []string{}, `{"handle":"card"}`},
 	} {
-		p := products[i]
-		if p.Name != c.name || string(p.Type) != c.kind || p.SellingPrice.String() != c.price || p.IsActive != c.active {
-			t.Errorf("product %d: got %q %s %s active %v, want %q %s %s active %v", i, p.Name, p.Type, p.SellingPrice, p.IsActive, c.name, c.kind, c.price, c.active)
-		}
-		if !slices.Equal(p.Images, c.images) {
-			t.Errorf("product %d: got images %q, want %q", i, p.Images, c.images)
-		}
-		if got := string(p.Attributes); got != c.attributes {
-			t.Errorf("product %d: got attributes %s, want %s", i, got, c.attributes)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			p := products[i]
+			if p.Name != c.name || string(p.Type) != c.kind || p.SellingPrice.String() != c.price || p.IsActive != c.active {
+				t.Errorf("product %d: got %q %s %s active %v, want %q %s %s active %v", i, p.Name, p.Type, p.SellingPrice, p.IsActive, c.name, c.kind, c.price, c.active)
+			}
+			if !slices.Equal(p.Images, c.images) {
+				t.Errorf("product %d: got images %q, want %q", i, p.Images, c.images)
+			}
+			if got := string(p.Attributes); got != c.attributes {
+				t.Errorf("product %d: got attributes %s, want %s", i, got, c.attributes)
+			}
+		})
 	}
 	if p := products[1]; *p.Description != "<p>Clay</p>" || !slices.Equal(p.Tags, []string{"a", "b"}) || *p.SKU != "M-2" || p.PurchasePrice != nil {
 		t.Errorf("second variant: got %+v, want the shared description and tags, its own sku and no cost", p)

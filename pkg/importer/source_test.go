@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 
 func TestSourceSaysWhatItCannotOpen(t *testing.T) {
 	file := writeFile(t, "x.jsonl", "")
-	for _, c := range []struct {
+	for i, c := range []struct {
 		format importer.Format
 		kind   commerce.Kind
 		paths  []string
@@ -28,10 +29,12 @@ func TestSourceSaysWhatItCannotOpen(t *testing.T) {
 		{importer.JSONLines, "", []string{filepath.Dir(file)}, "is a directory"},
 		{importer.JSONLines, "", []string{importer.Stdin, file}, "can only be the one file"},
 	} {
-		_, err := importer.Open(c.format, c.kind, c.paths, nil)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Open(%s, %q, %q): got %v, want %q", c.format, c.kind, c.paths, err, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			_, err := importer.Open(c.format, c.kind, c.paths, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Open(%s, %q, %q): got %v, want %q", c.format, c.kind, c.paths, err, c.want)
+			}
+		})
 	}
 }
 
@@ -61,9 +64,11 @@ func TestSourceFingerprintIsOfTheContent(t *testing.T) {
 		"another cut":     fingerprint(importer.JSONLines, "", "a", "bc"),
 		"another order":   fingerprint(importer.JSONLines, "", "c", "ab"),
 	} {
-		if other == same {
-			t.Errorf("%s: got the same fingerprint", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if other == same {
+				t.Error("got the same fingerprint")
+			}
+		})
 	}
 }
 

@@ -98,33 +98,39 @@ func TestListenerTakesTimesWithinFiveMinutes(t *testing.T) {
 	}{
 		{0, 204}, {-300 * time.Second, 204}, {300 * time.Second, 204}, {-301 * time.Second, 401}, {301 * time.Second, 401},
 	} {
-		now := moment.Truncate(time.Second)
-		l := open(t, listener.Config{Now: at(now)}, secret)
-		sent := now.Add(c.away)
-		got := post(l, "a", strconv.FormatInt(sent.Unix(), 10), sign(t, secret, "a", sent, []byte("{}")), []byte("{}"))
-		if got != c.want {
-			t.Errorf("sent %s away: got %d, want %d", c.away, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.away), func(t *testing.T) {
+			now := moment.Truncate(time.Second)
+			l := open(t, listener.Config{Now: at(now)}, secret)
+			sent := now.Add(c.away)
+			got := post(l, "a", strconv.FormatInt(sent.Unix(), 10), sign(t, secret, "a", sent, []byte("{}")), []byte("{}"))
+			if got != c.want {
+				t.Errorf("sent %s away: got %d, want %d", c.away, got, c.want)
+			}
+		})
 	}
 }
 
 func TestListenerRefusesTimestampsThatAreNoWholeSeconds(t *testing.T) {
 	for _, timestamp := range []string{"1614265330.5", "-1614265330", "+1614265330", "yesterday", " 1614265330", "1e9", "99999999999999999999"} {
-		l := open(t, listener.Config{Now: at(time.Unix(1614265330, 0))}, secret)
-		if got := post(l, "a", timestamp, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", []byte("{}")); got != 401 {
-			t.Errorf("timestamp %q: got %d, want 401", timestamp, got)
-		}
-		if got := l.Events()[0].Reason; got != listener.ErrTimestamp {
-			t.Errorf("timestamp %q: got %v, want %v", timestamp, got, listener.ErrTimestamp)
-		}
+		t.Run(timestamp, func(t *testing.T) {
+			l := open(t, listener.Config{Now: at(time.Unix(1614265330, 0))}, secret)
+			if got := post(l, "a", timestamp, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", []byte("{}")); got != 401 {
+				t.Errorf("timestamp %q: got %d, want 401", timestamp, got)
+			}
+			if got := l.Events()[0].Reason; got != listener.ErrTimestamp {
+				t.Errorf("timestamp %q: got %v, want %v", timestamp, got, listener.ErrTimestamp)
+			}
+		})
 	}
 }
 
 func TestListenerRefusesSecretsThatAnybodyCanGuess(t *testing.T) {
 	for _, bad := range []string{"", "whsec_", "whsec_====", "whsec_not base64!"} {
-		if _, err := listener.New([]string{bad}, listener.Config{}); err == nil {
-			t.Errorf("secret %q: got no error, want one", bad)
-		}
+		t.Run(bad, func(t *testing.T) {
+			if _, err := listener.New([]string{bad}, listener.Config{}); err == nil {
+				t.Errorf("secret %q: got no error, want one", bad)
+			}
+		})
 	}
 }
 
@@ -177,10 +183,12 @@ func TestListenerDoesNotCountWhatItFailedAsSeen(t *testing.T) {
 		status int
 		repeat bool
 	}{{500, false}, {204, false}, {204, true}} {
-		got := send(t, l, "a", `{}`)
-		if repeat := l.Events()[i].Repeat; got != c.status || repeat != c.repeat {
-			t.Errorf("attempt %d: got %d, repeat %v, want %d, %v", i, got, repeat, c.status, c.repeat)
-		}
+		t.Run(fmt.Sprintf("%v_%v", c.status, c.repeat), func(t *testing.T) {
+			got := send(t, l, "a", `{}`)
+			if repeat := l.Events()[i].Repeat; got != c.status || repeat != c.repeat {
+				t.Errorf("attempt %d: got %d, repeat %v, want %d, %v", i, got, repeat, c.status, c.repeat)
+			}
+		})
 	}
 }
 
@@ -209,11 +217,13 @@ func TestListenerTakesPostOnItsPathOnly(t *testing.T) {
 		method, path string
 		want         int
 	}{{"POST", "/hooks", 204}, {"POST", "/", 404}, {"GET", "/hooks", 405}, {"PUT", "/hooks", 405}} {
-		w := httptest.NewRecorder()
-		l.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
-		if w.Code != c.want {
-			t.Errorf("%s %s: got %d, want %d", c.method, c.path, w.Code, c.want)
-		}
+		t.Run(fmt.Sprintf("%v_%v", c.method, c.path), func(t *testing.T) {
+			w := httptest.NewRecorder()
+			l.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
+			if w.Code != c.want {
+				t.Errorf("%s %s: got %d, want %d", c.method, c.path, w.Code, c.want)
+			}
+		})
 	}
 	if got := len(l.Events()); got != 1 {
 		t.Errorf("got %d events, want 1", got)

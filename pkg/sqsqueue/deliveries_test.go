@@ -75,7 +75,7 @@ func TestMovedMessageTellsWhomItReplacesAndComesAfterItsDelay(t *testing.T) {
 	}
 }
 
-func TestManyMessagesAreHiddenAtOnceAndOneThatIsGoneDoesNotStopTheOthers(t *testing.T) {
+func TestVisibilityOfManyMessagesChangesDespiteAGoneOne(t *testing.T) {
 	q := queuetest.Start(t)
 	d := q.Deliveries()
 	var rows []*webhook.Delivery

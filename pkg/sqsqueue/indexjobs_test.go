@@ -33,8 +33,10 @@ func TestWhatIsNoIndexJobIsRefused(t *testing.T) {
 		`{"organizationId":"x"}`: "organizationId",
 		`{"organizationId":"01938f5a-0f00-7000-8000-000000000001"}`: "organization or list is missing",
 	} {
-		if job, err := sqsqueue.ParseIndexJob(body); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %+v, %v; want an error that says %q", body, job, err, want)
-		}
+		t.Run(body, func(t *testing.T) {
+			if job, err := sqsqueue.ParseIndexJob(body); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: got %+v, %v; want an error that says %q", body, job, err, want)
+			}
+		})
 	}
 }

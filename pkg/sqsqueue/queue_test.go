@@ -103,9 +103,11 @@ func TestWhatTheQueueRefusesIsNoPassingFault(t *testing.T) {
 		"no such queue":    sqsqueue.New(q.Client, "http://127.0.0.1/000000000000/none").Send(t.Context(), sqsqueue.Message{Body: "x"}),
 		"a rubbish handle": q.Queue("DeliveriesQueue").ChangeVisibility(t.Context(), sqsqueue.VisibilityChange{Receipt: "rubbish", For: time.Second}),
 	} {
-		if err == nil || fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: %v, want an error that stays", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err == nil || fault.Is(err, fault.Unavailable) {
+				t.Errorf("%v, want an error that stays", err)
+			}
+		})
 	}
 }
 
@@ -123,25 +125,27 @@ func TestUnreachableQueueIsAPassingFault(t *testing.T) {
 func TestParkedRecordIsKeptWhole(t *testing.T) {
 	q := queuetest.Start(t)
 	for name, doc := range map[string]string{"small": "{}", "larger than a message": strings.Repeat(`{"a":"b"},`, 120_000)} {
-		record := events.DynamoDBEventRecord{EventID: "1", EventName: "MODIFY", Change: events.DynamoDBStreamRecord{
-			SequenceNumber: "7", NewImage: map[string]events.DynamoDBAttributeValue{"doc": events.NewStringAttribute(doc)},
-		}}
-		if err := sqsqueue.NewPark(q.Queue("ParkQueue")).Park(t.Context(), "dispatcher", record, errors.New("broken\x00 \xff")); err != nil {
-			t.Fatal(err)
-		}
-		m := q.Await(t, "ParkQueue")[0]
-		q.Delete(t, "ParkQueue", m)
-		attributes := map[string]string{}
-		for name, v := range m.MessageAttributes {
-			attributes[name] = *v.StringValue
-		}
-		consumer, got, err := sqsqueue.Unpark(m.Body, attributes)
-		if err != nil || consumer != "dispatcher" || got.Change.SequenceNumber != "7" || got.Change.NewImage["doc"].String() != doc {
-			t.Errorf("%s: unparked %q, %v", name, consumer, err)
-		}
-		if by, cause := sqsqueue.ParkedBy(attributes); by != "dispatcher" || cause != "broken " {
-			t.Errorf("%s: parked by %q for %q", name, by, cause)
-		}
+		t.Run(name, func(t *testing.T) {
+			record := events.DynamoDBEventRecord{EventID: "1", EventName: "MODIFY", Change: events.DynamoDBStreamRecord{
+				SequenceNumber: "7", NewImage: map[string]events.DynamoDBAttributeValue{"doc": events.NewStringAttribute(doc)},
+			}}
+			if err := sqsqueue.NewPark(q.Queue("ParkQueue")).Park(t.Context(), "dispatcher", record, errors.New("broken\x00 \xff")); err != nil {
+				t.Fatal(err)
+			}
+			m := q.Await(t, "ParkQueue")[0]
+			q.Delete(t, "ParkQueue", m)
+			attributes := map[string]string{}
+			for name, v := range m.MessageAttributes {
+				attributes[name] = *v.StringValue
+			}
+			consumer, got, err := sqsqueue.Unpark(m.Body, attributes)
+			if err != nil || consumer != "dispatcher" || got.Change.SequenceNumber != "7" || got.Change.NewImage["doc"].String() != doc {
+				t.Errorf("unparked %q, %v", consumer, err)
+			}
+			if by, cause := sqsqueue.ParkedBy(attributes); by != "dispatcher" || cause != "broken " {
+				t.Errorf("parked by %q for %q", by, cause)
+			}
+		})
 	}
 }
 

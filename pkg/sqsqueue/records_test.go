@@ -1,6 +1,7 @@
 package sqsqueue_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,8 +80,10 @@ func TestBackOffDoublesUpToFiveMinutes(t *testing.T) {
 	for receives, want := range map[int]time.Duration{
 		1: 2 * time.Second, 2: 4 * time.Second, 8: 256 * time.Second, 9: 5 * time.Minute, 50: 5 * time.Minute, 1000: 5 * time.Minute,
 	} {
-		if got := sqsqueue.BackOff(receives); got != want {
-			t.Errorf("after %d receives: got %s, want %s", receives, got, want)
-		}
+		t.Run(fmt.Sprint(receives), func(t *testing.T) {
+			if got := sqsqueue.BackOff(receives); got != want {
+				t.Errorf("after %d receives: got %s, want %s", receives, got, want)
+			}
+		})
 	}
 }

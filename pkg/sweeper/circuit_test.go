@@ -154,7 +154,7 @@ func TestPausedEndpointIsProbedOnceItIsActivated(t *testing.T) {
 	}
 }
 
-func TestEndpointOfASuspendedApplicationIsNeitherProbedNorDrained(t *testing.T) {
+func TestSuspendedApplicationIsNeitherProbedNorDrained(t *testing.T) {
 	h := newHarness(t)
 	delivery := h.kept(t, 1)[0]
 	h.open(t, 0)

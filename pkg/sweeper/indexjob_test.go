@@ -111,13 +111,15 @@ func TestIndexJobThatFailsComesAgain(t *testing.T) {
 		"a run that fails":                {index: &maintained{err: errors.New("no such list")}, body: someJob},
 		"a rest that cannot be passed on": {index: &maintained{left: 2, sendErr: fault.Busy(errors.New("the queue is down"))}, body: someJob},
 	} {
-		s := sweeper.New(nil, nil, sweeper.IndexCompaction{IndexQueue: c.index, Compactor: c.index}, sweeper.Config{
-			Logger: slog.New(slog.DiscardHandler),
+		t.Run(name, func(t *testing.T) {
+			s := sweeper.New(nil, nil, sweeper.IndexCompaction{IndexQueue: c.index, Compactor: c.index}, sweeper.Config{
+				Logger: slog.New(slog.DiscardHandler),
+			})
+			answer, err := s.Handle(t.Context(), indexJobs(c.body))
+			if diff := cmp.Diff(failures("0"), answer); diff != "" || err != nil {
+				t.Errorf("error %v, answer (-want +got):\n%s", err, diff)
+			}
 		})
-		answer, err := s.Handle(t.Context(), indexJobs(c.body))
-		if diff := cmp.Diff(failures("0"), answer); diff != "" || err != nil {
-			t.Errorf("%s: error %v, answer (-want +got):\n%s", name, err, diff)
-		}
 	}
 }
 

@@ -197,7 +197,7 @@ func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.Deliver
 	return f.BacklogStore.RecordOutcomes(ctx, outcomes, tallies)
 }
 
-func TestRecoveryCountsEveryDeliveryOnceHoweverOftenTheTableRefuses(t *testing.T) {
+func TestRecoveryCountsOnceThoughWritesAreRefused(t *testing.T) {
 	h := newHarness(t)
 	deliveries := h.held(t, 1200)
 	r := h.recovery(t, -time.Hour, time.Hour)

@@ -65,7 +65,7 @@ func (h *harness) run(t testing.TB, span time.Duration) {
 	}
 }
 
-func TestRecoveryThatTakesSeveralRunsSendsEachDeliveryOnce(t *testing.T) {
+func TestRecoveryOfSeveralRunsSendsEachDeliveryOnce(t *testing.T) {
 	if runs := recoverAll(t, 4000, 300*time.Millisecond); runs < 2 {
 		t.Errorf("4,000 deliveries in %d run of 300 ms, want several", runs)
 	}

@@ -3,7 +3,9 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,39 +108,41 @@ func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
 		{"ChangeVisibility", false, 2},
 		{"ChangeVisibility", true, 2},
 	} {
-		rcv := newReceiver(t, always(http.StatusInternalServerError))
-		e, _ := h.endpoint(t, rcv.url, 3)
-		delivery := h.event(t, e)
-		m := h.receive(t)
-		var dead atomic.Bool
-		f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
-			switch {
-			case dead.Load():
-				return errWrong, nil
-			case call == tt.step && tt.after:
-				dead.Store(true)
-				return nil, errWrong
-			case call == tt.step:
-				dead.Store(true)
-				return errWrong, nil
+		t.Run(fmt.Sprintf("%v_%v", tt.step, tt.after), func(t *testing.T) {
+			rcv := newReceiver(t, always(http.StatusInternalServerError))
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			m := h.receive(t)
+			var dead atomic.Bool
+			f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
+				switch {
+				case dead.Load():
+					return errWrong, nil
+				case call == tt.step && tt.after:
+					dead.Store(true)
+					return nil, errWrong
+				case call == tt.step:
+					dead.Store(true)
+					return errWrong, nil
+				}
+				return nil, nil
+			}}
+			h.crash(t, h.worker(f, f, true), m...)
+			h.Pass(6 * time.Minute) // the queue's own timeout
+			for range 2 {
+				if left := h.handle(t, h.Worker, m...); len(left) != 1 {
+					t.Fatalf("%s, after %t: the message that carries the retry is done", tt.step, tt.after)
+				}
+				if got, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID); err != nil || got.AttemptCount == 2 {
+					break
+				}
+				h.Pass(5 * time.Second)
 			}
-			return nil, nil
-		}}
-		h.crash(t, h.worker(f, f, true), m...)
-		h.Pass(6 * time.Minute) // the queue's own timeout
-		for range 2 {
-			if left := h.handle(t, h.Worker, m...); len(left) != 1 {
-				t.Fatalf("%s, after %t: the message that carries the retry is done", tt.step, tt.after)
-			}
-			if got, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID); err != nil || got.AttemptCount == 2 {
-				break
-			}
-			h.Pass(5 * time.Second)
-		}
-		h.delivery(t, delivery, webhook.DeliveryPending, 2)
-		h.counters(t, e, 0, 2)
-		rcv.requests(t, tt.requests)
-		h.Queues().Delete(t, servicetest.MainQueue, m...)
+			h.delivery(t, delivery, webhook.DeliveryPending, 2)
+			h.counters(t, e, 0, 2)
+			rcv.requests(t, tt.requests)
+			h.Queues().Delete(t, servicetest.MainQueue, m...)
+		})
 	}
 }
 
@@ -214,7 +218,7 @@ func TestRetriesAreDelayedMessagesWhenTooManyAreInFlight(t *testing.T) {
 
 func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
 	h := newHarness(t)
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		call     string
 		err      error
 		attempts int // that the delivery knows of
@@ -226,26 +230,28 @@ func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
 		{"RecordOutcomes", errWrong, 0, 1},
 		{"ChangeVisibility", errBusy, 1, 1},
 	} {
-		failing := true
-		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-			if failing {
-				w.WriteHeader(http.StatusInternalServerError)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			failing := true
+			rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
+				if failing {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			})
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			m := h.receive(t)
+			if left := h.handle(t, h.failing(tt.call, always1000, tt.err, nil), m...); len(left) != 1 {
+				t.Errorf("%s: %s: %d messages left, want the message kept", tt.call, tt.err, len(left))
 			}
+			h.delivery(t, delivery, webhook.DeliveryPending, tt.attempts)
+			h.counters(t, e, 0, int64(tt.attempts))
+			rcv.requests(t, tt.requests)
+			failing = false
+			if left := h.at(t, m[0], 5*time.Second); len(left) > 0 {
+				t.Errorf("%s: messages left: %+v", tt.call, left)
+			}
+			h.delivery(t, delivery, webhook.DeliveryDelivered, tt.attempts+1)
 		})
-		e, _ := h.endpoint(t, rcv.url, 3)
-		delivery := h.event(t, e)
-		m := h.receive(t)
-		if left := h.handle(t, h.failing(tt.call, always1000, tt.err, nil), m...); len(left) != 1 {
-			t.Errorf("%s: %s: %d messages left, want the message kept", tt.call, tt.err, len(left))
-		}
-		h.delivery(t, delivery, webhook.DeliveryPending, tt.attempts)
-		h.counters(t, e, 0, int64(tt.attempts))
-		rcv.requests(t, tt.requests)
-		failing = false
-		if left := h.at(t, m[0], 5*time.Second); len(left) > 0 {
-			t.Errorf("%s: messages left: %+v", tt.call, left)
-		}
-		h.delivery(t, delivery, webhook.DeliveryDelivered, tt.attempts+1)
 	}
 }
 
@@ -254,14 +260,16 @@ func TestFaultsOfOursBackOffLongerEachTime(t *testing.T) {
 	for receives, want := range map[string]time.Duration{
 		"": 2 * time.Second, "1": 2 * time.Second, "2": 4 * time.Second, "8": 256 * time.Second, "9": 5 * time.Minute, "49": 5 * time.Minute,
 	} {
-		q := &hidden{Queue: h.deliveries}
-		w := h.worker(&faulty{Store: h.Table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
-		ref := webhook.DeliveryRef{OrganizationID: h.Org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.App}
-		m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
-		h.crash(t, w, m)
-		if len(q.changes) != 1 || q.changes[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
-			t.Errorf("received %q times: hidden %+v, want %s", receives, q.changes, want)
-		}
+		t.Run(receives, func(t *testing.T) {
+			q := &hidden{Queue: h.deliveries}
+			w := h.worker(&faulty{Store: h.Table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
+			ref := webhook.DeliveryRef{OrganizationID: h.Org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.App}
+			m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
+			h.crash(t, w, m)
+			if len(q.changes) != 1 || q.changes[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
+				t.Errorf("received %q times: hidden %+v, want %s", receives, q.changes, want)
+			}
+		})
 	}
 }
 
@@ -279,23 +287,25 @@ func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, changes ...
 func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
 	h := newHarness(t)
 	for _, call := range []string{"CounterShard", "RecordOutcomes"} {
-		for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
-			rcv := newReceiver(t, always(http.StatusInternalServerError))
-			e, _ := h.endpoint(t, rcv.url, 3)
-			delivery := h.event(t, e)
-			w := h.failing(call, 3, errBusy, nil)
-			if lost {
-				w = h.failing(call, 3, nil, errBusy)
+		t.Run(call, func(t *testing.T) {
+			for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
+				rcv := newReceiver(t, always(http.StatusInternalServerError))
+				e, _ := h.endpoint(t, rcv.url, 3)
+				delivery := h.event(t, e)
+				w := h.failing(call, 3, errBusy, nil)
+				if lost {
+					w = h.failing(call, 3, nil, errBusy)
+				}
+				m := h.receive(t)
+				if left := h.handle(t, w, m...); len(left) != 1 {
+					t.Errorf("%s, %s: left %+v, want the message that carries the retry", call, name, left)
+				}
+				h.delivery(t, delivery, webhook.DeliveryPending, 1)
+				h.counters(t, e, 0, 1)
+				rcv.requests(t, 1)
+				h.Queues().Delete(t, servicetest.MainQueue, m...)
 			}
-			m := h.receive(t)
-			if left := h.handle(t, w, m...); len(left) != 1 {
-				t.Errorf("%s, %s: left %+v, want the message that carries the retry", call, name, left)
-			}
-			h.delivery(t, delivery, webhook.DeliveryPending, 1)
-			h.counters(t, e, 0, 1)
-			rcv.requests(t, 1)
-			h.Queues().Delete(t, servicetest.MainQueue, m...)
-		}
+		})
 	}
 }
 

@@ -61,21 +61,23 @@ func TestAHoldIsLookedAtAgainByAMessageThatComesAgain(t *testing.T) {
 		"soon, and it is PAUSED still":          {14 * time.Minute, webhook.Paused, webhook.DeliveryHeld, 0},
 		"late, when the owner waits to recover": {16 * time.Minute, webhook.Active, webhook.DeliveryHeld, 0},
 	} {
-		e, _ := h.endpoint(t, rcv.url, 3)
-		delivery := h.event(t, e)
-		h.SetStatus(t, e.ID, webhook.Paused)
-		messages := h.receive(t)
-		h.crash(t, h.Worker, messages...) // its messages are not deleted
-		h.delivery(t, delivery, webhook.DeliveryHeld, 0)
-		h.SetStatus(t, e.ID, c.next)
-		h.Pass(c.later)
-		if left := h.handle(t, h.Worker, messages...); len(left) != c.left {
-			t.Errorf("%s: messages left: %+v, want %d", name, left, c.left)
-		}
-		h.delivery(t, delivery, c.want, 0)
-		for _, m := range messages {
-			h.Queues().Delete(t, queueOf(&m), m)
-		}
+		t.Run(name, func(t *testing.T) {
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			h.SetStatus(t, e.ID, webhook.Paused)
+			messages := h.receive(t)
+			h.crash(t, h.Worker, messages...) // its messages are not deleted
+			h.delivery(t, delivery, webhook.DeliveryHeld, 0)
+			h.SetStatus(t, e.ID, c.next)
+			h.Pass(c.later)
+			if left := h.handle(t, h.Worker, messages...); len(left) != c.left {
+				t.Errorf("messages left: %+v, want %d", left, c.left)
+			}
+			h.delivery(t, delivery, c.want, 0)
+			for _, m := range messages {
+				h.Queues().Delete(t, queueOf(&m), m)
+			}
+		})
 	}
 	rcv.requests(t, 0)
 }

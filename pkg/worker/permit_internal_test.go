@@ -170,7 +170,7 @@ func TestAttemptWaitsAMomentForRoomAndNotAgainAtOnce(t *testing.T) {
 	})
 }
 
-func TestAttemptWaitsForAnEndpointThatIsBusyAndNotForOneThatIsSlow(t *testing.T) {
+func TestAttemptWaitsForBusyNotForSlowEndpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
 			each    time.Duration // what an attempt takes

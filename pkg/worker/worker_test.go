@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -226,37 +227,39 @@ func TestReplayedMessageOfAnEndedDeliveryDoesNothing(t *testing.T) {
 func TestConcurrentAttemptsOfADeliveryCountOnce(t *testing.T) {
 	h := newHarness(t)
 	for name, status := range map[string]int{"delivered": http.StatusOK, "failed": http.StatusInternalServerError} {
-		var all sync.WaitGroup // nobody is answered before all have asked
-		all.Add(4)
-		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-			all.Done()
-			all.Wait()
-			w.WriteHeader(status)
-		})
-		e, _ := h.endpoint(t, rcv.url, 3)
-		delivery := h.event(t, e)
-		message := h.receive(t)[0]
-		var group errgroup.Group
-		for i := range 4 {
-			m := message
-			m.MessageId += strconv.Itoa(i)
-			group.Go(func() error {
-				_, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
-				return err
+		t.Run(name, func(t *testing.T) {
+			var all sync.WaitGroup // nobody is answered before all have asked
+			all.Add(4)
+			rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
+				all.Done()
+				all.Wait()
+				w.WriteHeader(status)
 			})
-		}
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		got, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID)
-		if err != nil || got.AttemptCount != 1 || len(got.Attempts) != 1 {
-			t.Errorf("%s: delivery %+v, %v; want one attempt", name, got, err)
-		}
-		found, err := h.Table.Counters(t.Context(), h.Org, e.ID)
-		if c := found[e.ID]; err != nil || c.SuccessCount+c.FailureCount != 1 {
-			t.Errorf("%s: counters %+v, %v; want one attempt", name, c, err)
-		}
-		h.Queues().Delete(t, servicetest.MainQueue, message)
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			message := h.receive(t)[0]
+			var group errgroup.Group
+			for i := range 4 {
+				m := message
+				m.MessageId += strconv.Itoa(i)
+				group.Go(func() error {
+					_, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{m}})
+					return err
+				})
+			}
+			if err := group.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID)
+			if err != nil || got.AttemptCount != 1 || len(got.Attempts) != 1 {
+				t.Errorf("delivery %+v, %v; want one attempt", got, err)
+			}
+			found, err := h.Table.Counters(t.Context(), h.Org, e.ID)
+			if c := found[e.ID]; err != nil || c.SuccessCount+c.FailureCount != 1 {
+				t.Errorf("counters %+v, %v; want one attempt", c, err)
+			}
+			h.Queues().Delete(t, servicetest.MainQueue, message)
+		})
 	}
 }
 
@@ -364,19 +367,21 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		{http.StatusInternalServerError, "3600", 4 * time.Second},
 		{http.StatusTooManyRequests, "soon", 4 * time.Second},
 	} {
-		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
-			w.Header().Set("Retry-After", tt.header)
-			w.WriteHeader(tt.status)
+		t.Run(fmt.Sprintf("%v_%v", tt.status, tt.header), func(t *testing.T) {
+			rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
+				w.Header().Set("Retry-After", tt.header)
+				w.WriteHeader(tt.status)
+			})
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			m := h.receive(t)
+			h.handle(t, h.Worker, m...)
+			got := h.delivery(t, delivery, webhook.DeliveryPending, 1)
+			if wait := got.NextAttemptAt.Std().Sub(h.Time()).Round(time.Second); wait != tt.want || (got.DueAt != nil) != (wait > 15*time.Minute) {
+				t.Errorf("%d with Retry-After %s: next in %s, due %v; want %s", tt.status, tt.header, wait, got.DueAt, tt.want)
+			}
+			h.Queues().Delete(t, servicetest.MainQueue, m...)
 		})
-		e, _ := h.endpoint(t, rcv.url, 3)
-		delivery := h.event(t, e)
-		m := h.receive(t)
-		h.handle(t, h.Worker, m...)
-		got := h.delivery(t, delivery, webhook.DeliveryPending, 1)
-		if wait := got.NextAttemptAt.Std().Sub(h.Time()).Round(time.Second); wait != tt.want || (got.DueAt != nil) != (wait > 15*time.Minute) {
-			t.Errorf("%d with Retry-After %s: next in %s, due %v; want %s", tt.status, tt.header, wait, got.DueAt, tt.want)
-		}
-		h.Queues().Delete(t, servicetest.MainQueue, m...)
 	}
 }
 
@@ -430,16 +435,18 @@ func TestEventsOfAnEndpointThatMustNotBeAskedAreHeld(t *testing.T) {
 		{webhook.HeldDisabled, func(e *webhook.Endpoint) { h.SetStatus(t, e.ID, webhook.Disabled) }},
 		{webhook.HeldSuspended, func(e *webhook.Endpoint) { h.Suspend(t, e.ApplicationID) }},
 	} {
-		e, _ := h.endpoint(t, rcv.url, 3)
-		delivery := h.event(t, e)
-		tt.change(e)
-		if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
-			t.Errorf("%s: messages left: %+v", tt.reason, left)
-		}
-		if got := h.delivery(t, delivery, webhook.DeliveryHeld, 0); got.HeldReason != tt.reason || got.NextAttemptAt != nil {
-			t.Errorf("%s: delivery %+v", tt.reason, got)
-		}
-		h.counters(t, e, 0, 0)
+		t.Run(fmt.Sprint(tt.reason), func(t *testing.T) {
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			tt.change(e)
+			if left := h.handle(t, h.Worker, h.receive(t)...); len(left) > 0 {
+				t.Errorf("%s: messages left: %+v", tt.reason, left)
+			}
+			if got := h.delivery(t, delivery, webhook.DeliveryHeld, 0); got.HeldReason != tt.reason || got.NextAttemptAt != nil {
+				t.Errorf("%s: delivery %+v", tt.reason, got)
+			}
+			h.counters(t, e, 0, 0)
+		})
 	}
 	rcv.requests(t, 0)
 }

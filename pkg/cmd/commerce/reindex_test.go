@@ -242,7 +242,7 @@ func TestReindexRefusesAPositionThatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedRebuildEndsBetweenTwoJobsAndIsGoneOnWithAtOnce(t *testing.T) {
+func TestInterruptedRebuildGoesOnAtTheNextJob(t *testing.T) {
 	t.Parallel()
 	s := newTableHarness(t)
 	org := value.NewID()

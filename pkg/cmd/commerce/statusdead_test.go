@@ -105,7 +105,7 @@ func (s *service) returns(t *testing.T, r *receiver) {
 	})
 }
 
-func TestADeliveryThatFailedByOurFaultIsShownAndComesToItsEndByARedrive(t *testing.T) {
+func TestDeliveryFailedByOurFaultEndsByARedrive(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
 	s.start(t)
@@ -184,7 +184,7 @@ func (s *service) recover(t *testing.T, r *receiver) {
 	s.create(t, path+"/recover", `{"since":"2020-01-01T00:00:00Z"}`)
 }
 
-func TestADeliveryThatOutlastedTheTableIsShownAndComesToItsEndByARedrive(t *testing.T) {
+func TestDeliveryOlderThanItsItemEndsByARedrive(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
 	s.start(t)

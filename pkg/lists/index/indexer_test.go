@@ -67,7 +67,7 @@ func (w *world) tailEnd(t *testing.T, org value.ID) uint64 {
 	return end
 }
 
-func TestAnOrganizationIsRegisteredBeforeTheFirstEntryWhereverTheWriterDies(t *testing.T) {
+func TestOrganizationIsRegisteredBeforeItsFirstTailEntry(t *testing.T) {
 	for _, row := range []struct {
 		fails      string // the put at which the writer dies
 		registered int
@@ -94,7 +94,7 @@ func TestAnOrganizationIsRegisteredBeforeTheFirstEntryWhereverTheWriterDies(t *t
 	}
 }
 
-func TestEveryOrganizationOfABatchIsRegisteredOncePerListAndWeek(t *testing.T) {
+func TestOrganizationsAreRegisteredOncePerListAndWeek(t *testing.T) {
 	w := newWorld(t)
 	watched := &puts{}
 	table := dynamo.New(watched.watch(w.client), w.table.Name(), w.clock)
@@ -134,7 +134,7 @@ func TestEveryOrganizationOfABatchIsRegisteredOncePerListAndWeek(t *testing.T) {
 
 // A rebuild of an organization nothing of which was indexed before begins its
 // tail without the writer.
-func TestAnOrganizationWhoseTailSomebodyElseBeganIsRegisteredWithinAWeek(t *testing.T) {
+func TestOrganizationOfAForeignTailIsRegisteredInAWeek(t *testing.T) {
 	w := newWorld(t)
 	w.put(value.NewID(), thing{size: 1, month: 1})
 	if err := ops.Rebuild(t.Context(), w.storage, w.compactor(), index.Key{Org: w.org, List: w.list}, func(int, int) {}); err != nil {

@@ -48,7 +48,7 @@ func waiting() *exec.Cmd {
 	return cmd
 }
 
-func TestAChildApartIsLeftToAnInterruptedParentAndDiesWithAKilledOne(t *testing.T) {
+func TestDetachedChildDiesOnlyWithAKilledParent(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux does this")
 	}

@@ -114,7 +114,7 @@ func splitInto(t *testing.T, b *table, f Function, n int, file string) (*Stream,
 	})
 }
 
-func TestASplitShardKeepsTheOrderOfEachKeyAndDeliversOthersSideBySide(t *testing.T) {
+func TestSplitShardKeepsTheOrderOfEachKey(t *testing.T) {
 	b := newTable(t)
 	const keys, each = 20, 10
 	together := make(chan struct{})

@@ -241,7 +241,7 @@ func TestWhetherALostWriteIsDoneDependsOnTheFault(t *testing.T) {
 	}
 }
 
-func TestTheSDKTriesAgainWhatWasLostButNotAnAnswerCutInItsMiddle(t *testing.T) {
+func TestSDKRetriesLostRequestsNotCutAnswers(t *testing.T) {
 	w := newWorld(t, faults.Config{Seed: 3, Rates: faults.Every(0.1, faults.LostAnswer, faults.LostRequest, faults.Throttle, faults.InternalError, faults.FalseError)})
 	patient := dynamodb.New(w.faulty.Options(), func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {

@@ -55,7 +55,7 @@ func TestAnInvocationIsWhatLambdaMakesOfIt(t *testing.T) {
 	}
 }
 
-func TestConcurrentInvocationsHaveInstancesOfTheirOwnUpToTheBound(t *testing.T) {
+func TestConcurrentInvocationsHaveTheirOwnInstances(t *testing.T) {
 	f := newFleet(t, Function{Instances: 3}, Config{})
 	gate := filepath.Join(t.TempDir(), "gate")
 	answers := make(chan told, 5)
@@ -101,7 +101,7 @@ func TestAnInvocationPastItsDeadlineFailsAndItsProcessIsKilled(t *testing.T) {
 	}
 }
 
-func TestAProcessThatEndsFailsItsInvocationAndIsStartedAgainAtTheNext(t *testing.T) {
+func TestProcessThatEndsIsStartedAgainAtTheNextInvocation(t *testing.T) {
 	f := newFleet(t, Function{}, Config{})
 	for _, c := range []struct {
 		name string
@@ -194,7 +194,7 @@ func TestAnAnswerOrAnEventThatLambdaDoesNotTakeFails(t *testing.T) {
 	}
 }
 
-func TestAnInitializationThatFailsFailsTheInvocationThatNeededIt(t *testing.T) {
+func TestFailedInitializationFailsItsInvocation(t *testing.T) {
 	for _, c := range []struct {
 		standIn, kind, says string
 	}{

@@ -15,7 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-func TestAQueueThatIsThereTakesOnWhatTheTemplateSaysNowAndKeepsItsMessages(t *testing.T) {
+func TestExistingQueueIsUpdatedAndKeepsItsMessages(t *testing.T) {
 	server, err := queueserver.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)

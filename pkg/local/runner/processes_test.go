@@ -9,7 +9,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-func TestAFunctionHasAnInstanceForEachInvocationThatItsSourcesMakeAtATime(t *testing.T) {
+func TestFunctionHasAnInstancePerConcurrentInvocation(t *testing.T) {
 	queue := func(most int) []template.QueueSource { return []template.QueueSource{{MaxConcurrency: most}} }
 	for name, c := range map[string]struct {
 		function template.Function

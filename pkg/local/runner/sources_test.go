@@ -47,7 +47,7 @@ func TestWhatKeepsTheMachineBusyRunsLessSideBySideThanInAWS(t *testing.T) {
 	}
 }
 
-func TestBatchesOfTheStreamAreFewOnOneMachineAndManyForProcesses(t *testing.T) {
+func TestStreamBatchesAreFewOnOneMachine(t *testing.T) {
 	for _, c := range []struct{ factor, here, asProcesses int }{{1, 1, 8}, {2, 2, 16}, {10, 2, 16}} {
 		if here, asProcesses := lanes(c.factor), processLanes(c.factor); here != c.here || asProcesses != c.asProcesses {
 			t.Errorf("factor %d: got %d and %d lanes, want %d and %d", c.factor, here, asProcesses, c.here, c.asProcesses)

@@ -262,7 +262,7 @@ func TestEveryDeadLetterQueueHasItsAlarm(t *testing.T) {
 
 // Past about 120,000 messages in flight a queue hands out nothing, without an
 // error.
-func TestQueuesOfDeliveriesAndRecordsAreWatchedForMessagesInFlight(t *testing.T) {
+func TestQueuesAreWatchedForMessagesInFlight(t *testing.T) {
 	_, n, _ := stack(t)
 	watched := map[string]bool{}
 	for _, resource := range n.get("Resources").pairs() {
