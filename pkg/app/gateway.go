@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -60,14 +61,8 @@ func requestID(ctx context.Context) string {
 // baseURL is what the client sees in front of a path, stage included: the
 // context's path carries the stage, the event's does not.
 func baseURL(r *http.Request, gateway events.APIGatewayProxyRequestContext) string {
-	scheme := r.Header.Get("X-Forwarded-Proto")
-	if scheme == "" {
-		scheme = "https"
-	}
-	host := r.Header.Get("Host")
-	if host == "" {
-		host = gateway.DomainName
-	}
+	scheme := cmp.Or(r.Header.Get("X-Forwarded-Proto"), "https")
+	host := cmp.Or(r.Header.Get("Host"), gateway.DomainName)
 	stage := ""
 	if gateway.Stage != "" && gateway.Path == "/"+gateway.Stage+r.URL.Path {
 		stage = "/" + gateway.Stage

@@ -103,14 +103,10 @@ var ErrNoPrincipal = errors.New("auth: no principal in the authorizer context")
 // one, is an error, so that no request is served without a principal.
 func PrincipalFromContext(ctx map[string]any) (Principal, error) {
 	get := func(key string) string {
-		switch v := ctx[key].(type) {
-		case string:
-			return v
-		case nil:
+		if ctx[key] == nil {
 			return ""
-		default:
-			return fmt.Sprint(v)
 		}
+		return fmt.Sprint(ctx[key])
 	}
 	p := Principal{Kind: PrincipalKind(get(contextKind)), Scopes: ParseScopes(get(contextScopes))}
 	if p.Kind != KindUser && p.Kind != KindKey && p.Kind != KindApplication {

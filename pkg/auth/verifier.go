@@ -206,7 +206,7 @@ func (v *Verifier) principal(claims jwt.MapClaims) (Principal, *Denial) {
 	if denial != nil {
 		return Principal{}, denial
 	}
-	sites, denial := siteClaim(claims)
+	sites, denial := siteClaim(claims["siteIds"])
 	if denial != nil {
 		return Principal{}, denial
 	}
@@ -239,8 +239,7 @@ func (v *Verifier) scopes(claims jwt.MapClaims) (Scopes, *Denial) {
 
 // siteClaim reads the siteIds claim; absent and null are every site. An empty
 // list is refused, because it could mean every site or none.
-func siteClaim(claims jwt.MapClaims) ([]value.ID, *Denial) {
-	claim := claims["siteIds"]
+func siteClaim(claim any) ([]value.ID, *Denial) {
 	if claim == nil {
 		return nil, nil
 	}

@@ -163,9 +163,11 @@ func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
 			continue
 		}
 		v, err := cellValue(c.form, cell)
-		if err == nil && c.path == nil {
+		switch {
+		case err != nil:
+		case c.path == nil:
 			err = record.setEnvelope(c.name, v)
-		} else if err == nil {
+		default:
 			err = body.set(c.path, v)
 		}
 		if err != nil {
@@ -186,15 +188,8 @@ func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
 }
 
 func (r *Record) setEnvelope(name string, v jsontext.Value) error {
-	switch name {
-	case "op":
-		return strictjson.Unmarshal(v, &r.Op)
-	case "version":
-		return strictjson.Unmarshal(v, &r.Version)
-	default:
-		r.SiteIDs = v
-		return nil
-	}
+	into := map[string]any{"op": &r.Op, "version": &r.Version, "siteIds": &r.SiteIDs}[name]
+	return strictjson.Unmarshal(v, into)
 }
 
 // cellValue turns a cell into JSON.

@@ -61,7 +61,7 @@ func openSheet(name string, r io.Reader, required ...string) (*sheet, error) {
 // row rejects, go to emit.
 func (s *sheet) each(emit emitter, row func()) error {
 	for {
-		if s.err = s.next(); s.err == io.EOF {
+		if s.err = s.next(); errors.Is(s.err, io.EOF) {
 			return nil
 		}
 		if s.err == nil {

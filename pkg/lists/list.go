@@ -1,10 +1,6 @@
 package lists
 
-import (
-	"slices"
-
-	"github.com/commerce-integration/service/pkg/lists/columnar"
-)
+import "github.com/commerce-integration/service/pkg/lists/columnar"
 
 // List declares a list, an ordered and filterable collection that the API
 // answers.
@@ -52,13 +48,6 @@ type Order struct {
 	Desc   bool   // the direction unless orderDirection says another
 }
 
-func (o Order) column() string {
-	if o.Column != "" {
-		return o.Column
-	}
-	return o.Name
-}
-
 // By makes the order of a date or a number: descending by default.
 func By(name string) Order { return Order{Name: name, Desc: true} }
 
@@ -78,14 +67,6 @@ func (l *List) searched() []string {
 		}
 	}
 	return names
-}
-
-func (l *List) order(name string) (Order, bool) {
-	i := slices.IndexFunc(l.Orders, func(o Order) bool { return o.Name == name })
-	if i < 0 {
-		return Order{}, false
-	}
-	return l.Orders[i], true
 }
 
 func (l *List) orderNames() []string {

@@ -87,8 +87,7 @@ func (p *parser) integer(name string, most int, into *int) {
 	if !ok {
 		return
 	}
-	digits := strings.Trim(text, "0123456789") == ""
-	if !digits || len(text) > 1 && text[0] == '0' {
+	if strings.Trim(text, "0123456789") != "" || len(text) > 1 && text[0] == '0' {
 		p.refuse(name, fault.DetailFormat, "must be a whole number between 1 and %d, digits only", most)
 		return
 	}
@@ -102,19 +101,15 @@ func (p *parser) integer(name string, most int, into *int) {
 
 func (p *parser) order() {
 	if text, ok := p.get(paramOrderBy); ok {
-		if order, known := p.list.order(text); known {
-			p.q.Order, p.q.Desc = order, order.Desc
+		if i := slices.Index(p.list.orderNames(), text); i >= 0 {
+			p.q.Order, p.q.Desc = p.list.Orders[i], p.list.Orders[i].Desc
 		} else {
 			p.refuse(paramOrderBy, fault.DetailFormat, "must be one of %s", strings.Join(p.list.orderNames(), ", "))
 		}
 	}
 	if text, ok := p.get(paramDirection); ok {
-		switch strings.ToLower(text) {
-		case "asc":
-			p.q.Desc = false
-		case "desc":
-			p.q.Desc = true
-		default:
+		text = strings.ToLower(text)
+		if p.q.Desc = text == "desc"; !p.q.Desc && text != "asc" {
 			p.refuse(paramDirection, fault.DetailFormat, "must be asc or desc")
 		}
 	}
@@ -123,15 +118,14 @@ func (p *parser) order() {
 // search reads the words to search for. A blank text is as good as none.
 func (p *parser) search() {
 	text := strings.TrimSpace(p.values.Get(paramSearch))
-	if utf8.RuneCountInString(text) > maxSearch {
+	switch {
+	case utf8.RuneCountInString(text) > maxSearch:
 		p.refuse(paramSearch, fault.DetailOutOfRange, "must have at most %d characters", maxSearch)
-		return
-	}
-	if len(strings.Fields(text)) > maxTokens {
+	case len(strings.Fields(text)) > maxTokens:
 		p.refuse(paramSearch, fault.DetailOutOfRange, "must have at most %d words", maxTokens)
-		return
+	default:
+		p.q.Search = fold.Tokens(text)
 	}
-	p.q.Search = fold.Tokens(text)
 }
 
 func (p *parser) filter(f *Filter) {

@@ -1,6 +1,7 @@
 package lists
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -76,7 +77,7 @@ func (q *Query) Index(more ...columnar.Filter) columnar.Query {
 	}
 	out := columnar.Query{
 		Filter: columnar.All(filters...), Search: q.Search, Desc: q.Desc, Offset: q.Offset(), Limit: q.Limit,
-		OrderBy: q.list.Schema.Col(q.Order.column()),
+		OrderBy: q.list.Schema.Col(cmp.Or(q.Order.Column, q.Order.Name)),
 	}
 	if q.After != nil {
 		after := [16]byte(*q.After)

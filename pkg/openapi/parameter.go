@@ -43,17 +43,10 @@ func parameter(p *httpapi.Param) *huma.Param {
 	for _, e := range p.Enum {
 		value.Enum = append(value.Enum, e)
 	}
-	bound := func(n *int64) *float64 {
-		if n == nil {
-			return nil
-		}
-		f := float64(*n)
-		return &f
-	}
 	if p.Type == huma.TypeString {
-		value.MinLength, value.MaxLength = length(p.Min), length(p.Max)
+		value.MinLength, value.MaxLength = bound[int](p.Min), bound[int](p.Max)
 	} else {
-		value.Minimum, value.Maximum = bound(p.Min), bound(p.Max)
+		value.Minimum, value.Maximum = bound[float64](p.Min), bound[float64](p.Max)
 	}
 	value.Default = defaultOf(p)
 	out := &huma.Param{Name: p.Name, In: p.In, Description: p.Description, Required: p.Required, Schema: value}
@@ -65,12 +58,12 @@ func parameter(p *httpapi.Param) *huma.Param {
 	return out
 }
 
-func length(n *int64) *int {
+func bound[T int | float64](n *int64) *T {
 	if n == nil {
 		return nil
 	}
-	i := int(*n)
-	return &i
+	t := T(*n)
+	return &t
 }
 
 func defaultOf(p *httpapi.Param) any {

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,15 +15,12 @@ import (
 // implies or names.
 func (b *builder) responses(op *httpapi.Operation) map[string]*huma.Response {
 	success := &huma.Response{Description: http.StatusText(op.Status)}
-	mediaType := op.MediaType
-	if mediaType == "" {
-		mediaType = "application/json"
-	}
-	switch {
-	case op.Result != nil:
-		success.Content = map[string]*huma.MediaType{mediaType: {Schema: b.schema(op.Result)}}
-	case op.MediaType != "":
-		success.Content = map[string]*huma.MediaType{mediaType: {}}
+	if op.Result != nil || op.MediaType != "" {
+		content := &huma.MediaType{}
+		if op.Result != nil {
+			content.Schema = b.schema(op.Result)
+		}
+		success.Content = map[string]*huma.MediaType{cmp.Or(op.MediaType, "application/json"): content}
 	}
 	success.Headers = headers(op)
 	out := map[string]*huma.Response{strconv.Itoa(op.Status): success}

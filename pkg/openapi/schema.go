@@ -75,11 +75,10 @@ func nullable(s *huma.Schema) *huma.Schema {
 
 func newRegistry() huma.Registry {
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	alias := func(t, as reflect.Type) { registry.RegisterTypeAlias(t, as) }
-	alias(reflect.TypeFor[value.ID](), reflect.TypeFor[idSchema]())
-	alias(reflect.TypeFor[value.Time](), reflect.TypeFor[timeSchema]())
-	alias(reflect.TypeFor[value.Amount](), reflect.TypeFor[amountSchema]())
-	alias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[objectSchema]())
+	registry.RegisterTypeAlias(reflect.TypeFor[value.ID](), reflect.TypeFor[idSchema]())
+	registry.RegisterTypeAlias(reflect.TypeFor[value.Time](), reflect.TypeFor[timeSchema]())
+	registry.RegisterTypeAlias(reflect.TypeFor[value.Amount](), reflect.TypeFor[amountSchema]())
+	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[objectSchema]())
 	return registry
 }
 
