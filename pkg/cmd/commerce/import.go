@@ -131,7 +131,8 @@ func (c *importCommand) open(paths []string, in io.Reader) (_ *importer.Source, 
 	return importer.Open(format, kind, paths, in)
 }
 
-// guessFormat goes by names; Shopify's export is a .csv like any other.
+// guessFormat goes by the first name. It cannot recognize Shopify's export, which
+// is a .csv file like others.
 func guessFormat(paths []string) (importer.Format, error) {
 	switch extension := strings.ToLower(filepath.Ext(paths[0])); {
 	case extension == ".jsonl" || extension == ".ndjson":

@@ -27,7 +27,7 @@ func (t *listsTarget) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.list, "list", "", "one list, such as products (default: all)")
 }
 
-// scope is what a [listsTarget] names.
+// scope holds the lists and organizations of a [listsTarget].
 type scope struct {
 	table         *dynamo.Table
 	owner         string // of the table: its name in AWS, or the local organization
@@ -69,7 +69,7 @@ func (t *listsTarget) open(ctx context.Context) (*scope, error) {
 	return s, err
 }
 
-// String counts what the scope holds.
+// String counts lists and organizations.
 func (s *scope) String() string {
 	return fmt.Sprintf("%s of %s", counted(len(s.lists), "list"), counted(len(s.organizations), "organization"))
 }

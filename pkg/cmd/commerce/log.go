@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// newLogger writes what the local service logs as text, with the request id
-// of the invocation, as the logger of a function in Lambda adds it.
+// newLogger returns a logger for the local service. It writes text and adds the
+// invocation's request ID, as the logger of a function in Lambda does.
 func newLogger(out io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(invocations{slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})})
 }

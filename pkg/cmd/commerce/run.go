@@ -73,7 +73,7 @@ func faultKinds() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(faults.All()), "[]"), " ", ", ")
 }
 
-// parseFaults reads what --faults says.
+// parseFaults reads the value of --faults.
 func parseFaults(text string) (faults.Rates, error) {
 	rates := faults.Rates{}
 	for part := range strings.SplitSeq(text, ",") {
@@ -152,7 +152,7 @@ func (o *runOptions) setFaults(out io.Writer) (err error) {
 	return nil
 }
 
-// greet prints what one needs to try the service.
+// greet prints the credentials and some requests to try the service with.
 func greet(out io.Writer, info *runner.Info) {
 	fmt.Fprintf(out, `The service runs at %[1]s (documentation: %[1]s/docs)
 
