@@ -61,7 +61,7 @@ type party struct {
 
 // call is a request that a receiver got.
 type call struct {
-	at    time.Duration // since the world began
+	at    time.Duration // since the test began
 	event string        // the event's id
 	order string        // the number of its order
 	body  string
@@ -165,7 +165,7 @@ func (w *harness) order(prefix string) {
 	w.Put(w.t, commerce.KindOrder, nil, record, nil)
 }
 
-// until lets time pass up to that long after the world began. Everything that
+// until lets time pass up to that long after the test began. Everything that
 // is due on the way happens at its time.
 func (w *harness) until(since time.Duration) {
 	w.t.Helper()

@@ -62,7 +62,7 @@ func TestAFullCacheChangesNoAnswer(t *testing.T) {
 // sides while records change; every answer is of one organization and one
 // state.
 func TestReadersAndWritersRunBesideOneAnother(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	for _, org := range []value.ID{ours, theirs} {
 		for n := range 10 {
 			w.putFor(org, commerce.KindProduct, map[string]any{"id": numbered(n), "name": "p"})

@@ -20,7 +20,7 @@ var required = map[commerce.Kind]map[string]any{
 }
 
 // least stores the least that is a record.
-func (w *world) least(org value.ID, kind commerce.Kind, id value.ID) *commerce.Stored {
+func (w *harness) least(org value.ID, kind commerce.Kind, id value.ID) *commerce.Stored {
 	w.t.Helper()
 	m := map[string]any{"id": id}
 	for name, v := range required[kind] {
@@ -47,7 +47,7 @@ func (a answer) expectDeletions(t tester, want ...*commerce.Stored) {
 }
 
 func TestDeletionsAreOfTheKindsThatACredentialMayRead(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	gone := map[commerce.Kind]*commerce.Stored{}
 	for _, kind := range commerce.Kinds() {
 		w.least(ours, kind, numbered(1)) // one id of five kinds
@@ -82,7 +82,7 @@ func TestDeletionsAreOfTheKindsThatACredentialMayRead(t *testing.T) {
 }
 
 func TestWhatIsPutAgainLeavesTheDeletions(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	const kind = commerce.KindCustomer
 	w.least(ours, kind, numbered(1))
 	w.settle()
@@ -106,7 +106,7 @@ func TestWhatIsPutAgainLeavesTheDeletions(t *testing.T) {
 }
 
 func TestDeletionsAreForgottenAfterNinetyDays(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	old := w.remove(commerce.KindOrder, numbered(1))
 	w.advance(24 * time.Hour)
 	young := w.remove(commerce.KindOrder, numbered(2))
@@ -124,7 +124,7 @@ func TestDeletionsAreForgottenAfterNinetyDays(t *testing.T) {
 }
 
 func TestAWalkThroughDeletionsMissesNoneThatSharesAnID(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	want := map[commerce.Deletion]bool{}
 	for n := range 4 {
 		for i, kind := range commerce.Kinds() {

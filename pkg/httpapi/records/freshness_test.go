@@ -26,25 +26,25 @@ func TestWhatChangedAfterTheViewIsCheckedAgain(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		change func(w *world)
+		change func(w *harness)
 		query  string
 		shown  string // the record's name within the freshness; "" when it is left out
 	}{
-		{"moved to a site that the key may not see", func(w *world) { w.put(commerce.KindProduct, with("sku", "wanted"), siteB) }, sku, ""},
-		{"moved to every site", func(w *world) { w.put(commerce.KindProduct, with("sku", "wanted")) }, sku, "after"},
-		{"moved to one more site", func(w *world) { w.put(commerce.KindProduct, with("sku", "wanted"), siteA, siteB) }, sku, "after"},
-		{"no longer of the filter", func(w *world) { w.put(commerce.KindProduct, with("sku", "other"), siteA) }, sku, ""},
-		{"no longer of the search", func(w *world) { w.put(commerce.KindProduct, with("sku", "other"), siteA) }, "/api/products?search=want", ""},
-		{"no longer active", func(w *world) { w.put(commerce.KindProduct, with("isActive", false), siteA) }, sku + "&isActive=true", ""},
-		{"changed beside the filter", func(w *world) { w.put(commerce.KindProduct, with("isActive", false), siteA) }, sku, "after"},
-		{"deleted", func(w *world) { w.remove(commerce.KindProduct, numbered(1)) }, sku, ""},
-		{"deleted and created again", func(w *world) {
+		{"moved to a site that the key may not see", func(w *harness) { w.put(commerce.KindProduct, with("sku", "wanted"), siteB) }, sku, ""},
+		{"moved to every site", func(w *harness) { w.put(commerce.KindProduct, with("sku", "wanted")) }, sku, "after"},
+		{"moved to one more site", func(w *harness) { w.put(commerce.KindProduct, with("sku", "wanted"), siteA, siteB) }, sku, "after"},
+		{"no longer of the filter", func(w *harness) { w.put(commerce.KindProduct, with("sku", "other"), siteA) }, sku, ""},
+		{"no longer of the search", func(w *harness) { w.put(commerce.KindProduct, with("sku", "other"), siteA) }, "/api/products?search=want", ""},
+		{"no longer active", func(w *harness) { w.put(commerce.KindProduct, with("isActive", false), siteA) }, sku + "&isActive=true", ""},
+		{"changed beside the filter", func(w *harness) { w.put(commerce.KindProduct, with("isActive", false), siteA) }, sku, "after"},
+		{"deleted", func(w *harness) { w.remove(commerce.KindProduct, numbered(1)) }, sku, ""},
+		{"deleted and created again", func(w *harness) {
 			w.remove(commerce.KindProduct, numbered(1))
 			w.put(commerce.KindProduct, with("sku", "wanted"), siteA)
 		}, sku, "after"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, present)
+			w := newHarness(t, present)
 			w.put(commerce.KindProduct, first, siteA)
 			w.settle()
 			cold, warm := w.serve(), w.serve()
@@ -84,7 +84,7 @@ func names(t *testing.T, a answer) string {
 }
 
 func TestAWriteIsReadAtOnceByItsIDAndSoonInLists(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	api := w.serve()
 	ask(t, api, user(), "/api/products").expect(t)
 	stored := w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "p"})
@@ -97,7 +97,7 @@ func TestAWriteIsReadAtOnceByItsIDAndSoonInLists(t *testing.T) {
 }
 
 func TestAViewThatNobodyAskedForInDaysMissesNothing(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	api := w.serve()
 	ask(t, api, user(), "/api/products").expect(t)
 	ask(t, api, user(), "/api/deletions").expect(t)
@@ -113,7 +113,7 @@ func TestAViewThatNobodyAskedForInDaysMissesNothing(t *testing.T) {
 }
 
 func TestUpdatedComparesWithWhenAChangeBecameVisible(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	early := w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "p"})
 	w.settle()
 	first := w.serve()
@@ -145,7 +145,7 @@ func TestUpdatedComparesWithWhenAChangeBecameVisible(t *testing.T) {
 }
 
 func TestAnInvoiceBecomesOverdueWithoutAnyWrite(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	due := value.TimeOf(present) + 60_000
 	invoice := func(n int, fields map[string]any) *commerce.Stored {
 		m := map[string]any{"id": numbered(n), "currency": "EUR", "invoiceNumber": "R", "status": "ISSUED", "dueAt": due, "amountDue": 1, "total": 1}
@@ -204,7 +204,7 @@ func TestAListIsOfOneMoment(t *testing.T) {
 }
 
 func TestDescendantsAreFollowedThroughTheWholeTree(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	category := func(n int, parent int) {
 		m := map[string]any{"id": numbered(n), "name": "c"}
 		if parent > 0 {

@@ -23,7 +23,7 @@ import (
 )
 
 // fill stores so many products with rising ids and names.
-func (w *world) fill(n int) []*commerce.Stored {
+func (w *harness) fill(n int) []*commerce.Stored {
 	w.t.Helper()
 	stored := make([]*commerce.Stored, n)
 	for i := range stored {
@@ -33,7 +33,7 @@ func (w *world) fill(n int) []*commerce.Stored {
 }
 
 func TestAListIsCutIntoPages(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	all := w.fill(23)
 	w.settle()
 	api := w.serve()
@@ -75,7 +75,7 @@ func reversed(s []*commerce.Stored) []*commerce.Stored {
 }
 
 func TestTheOrderIsThatOfItsFieldUnlessADirectionIsAskedFor(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	product := func(n int, fields map[string]any) *commerce.Stored {
 		fields["id"] = numbered(n)
 		return w.put(commerce.KindProduct, fields)
@@ -114,7 +114,7 @@ func TestTheOrderIsThatOfItsFieldUnlessADirectionIsAskedFor(t *testing.T) {
 }
 
 func TestLinksLeadToTheOtherPages(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	all := w.fill(5)
 	w.settle()
 	api := w.serve()
@@ -147,7 +147,7 @@ func TestLinksLeadToTheOtherPages(t *testing.T) {
 }
 
 func TestReadsAreConditionalAndHaveAHead(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	stored := w.fill(30)
 	w.settle()
 	api := w.serve()
@@ -211,7 +211,7 @@ func TestReadsAreConditionalAndHaveAHead(t *testing.T) {
 }
 
 func TestTheTagOfAListChangesWithItsPageOnly(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "a"})
 	w.settle()
 	api := w.serve()
@@ -305,7 +305,7 @@ func TestABusyTableAnswersUnavailable(t *testing.T) {
 }
 
 func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
-	api := newWorld(t, present).serve()
+	api := newHarness(t, present).serve()
 	const org = `{"organizationId":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00",`
 	const app, read = `"applicationId":"00000000-0000-4000-8000-00000000bbbb",`, `["categories:read","customers:read","invoices:read","orders:read","products:read"]`
 	viewer := narrowed(user(), auth.WebhooksRead, auth.OrdersRead)

@@ -52,7 +52,7 @@ type plainRecord struct {
 	folded  map[string][]string // what fold found before
 }
 
-func (w *world) plainRecord(t testing.TB, s *commerce.Stored) *plainRecord {
+func (w *harness) plainRecord(t testing.TB, s *commerce.Stored) *plainRecord {
 	t.Helper()
 	r := &plainRecord{
 		id: s.ID.String(), texts: map[string]string{}, times: map[string]time.Time{}, numbers: map[string]*big.Rat{},
@@ -484,7 +484,7 @@ type plainDeletion struct {
 }
 
 // plainDeletions are an organization's tombstones.
-func (w *world) plainDeletions(org value.ID) []plainDeletion {
+func (w *harness) plainDeletions(org value.ID) []plainDeletion {
 	var found []plainDeletion
 	for key, s := range w.stored {
 		if key.org == org && s.Deleted {

@@ -24,7 +24,7 @@ func manyIDs(n int) string {
 }
 
 func TestAQueryIsRefusedByWhatIsWrongWithIt(t *testing.T) {
-	api := newWorld(t, present).serve()
+	api := newHarness(t, present).serve()
 	for _, tt := range []struct{ target, field, in, code, says string }{
 		{"products?colour=red", "colour", "query", "unknown", "not a parameter"},
 		{"products?Limit=5", "Limit", "query", "unknown", "not a parameter"},
@@ -120,7 +120,7 @@ func TestAQueryIsRefusedByWhatIsWrongWithIt(t *testing.T) {
 }
 
 func TestEverythingWrongIsNamedAtOnce(t *testing.T) {
-	a := ask(t, newWorld(t, present).serve(), user(), "/api/products?limit=0&isActive=maybe&brandId=x")
+	a := ask(t, newHarness(t, present).serve(), user(), "/api/products?limit=0&isActive=maybe&brandId=x")
 	var fields []string
 	for _, d := range a.problem(t).Details {
 		fields = append(fields, d.Field)
@@ -131,7 +131,7 @@ func TestEverythingWrongIsNamedAtOnce(t *testing.T) {
 }
 
 func TestParametersAreTakenUpToTheirBounds(t *testing.T) {
-	api := newWorld(t, present).serve()
+	api := newHarness(t, present).serve()
 	for _, target := range []string{
 		"products?page=1", "products?page=2147483647&limit=100", "products?limit=1", "products?limit=100",
 		"products?orderDirection=DESC", "products?orderDirection=Asc",
@@ -155,7 +155,7 @@ func TestParametersAreTakenUpToTheirBounds(t *testing.T) {
 }
 
 func TestAMissingScopeIsNamed(t *testing.T) {
-	api := newWorld(t, present).serve()
+	api := newHarness(t, present).serve()
 	for path, scope := range map[string]string{
 		"products": "products:read", "categories": "categories:read", "orders": "orders:read", "customers": "customers:read",
 		"invoices": "invoices:read", "orders/" + idA: "orders:read", "orders?limit=0": "orders:read", "deletions?kind=order,product": "orders:read",

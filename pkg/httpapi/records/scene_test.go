@@ -19,11 +19,11 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// scene is a world full of random records of two organizations, which share
+// scene is a harness full of random records of two organizations, which share
 // their ids, and two instances over it: one that was there from the start and
 // followed every change, and one that comes last.
 type scene struct {
-	*world
+	*harness
 	random  *rand.Rand
 	ids     []value.ID
 	history []change
@@ -39,7 +39,7 @@ const recordsPerKind = 36
 func newScene(t testing.TB, seed uint64) *scene {
 	t.Helper()
 	s := &scene{
-		world: newWorld(t, present.Add(-40*time.Hour)), random: rand.New(rand.NewPCG(seed, 0)), checked: map[string]*plainRecord{},
+		harness: newHarness(t, present.Add(-40*time.Hour)), random: rand.New(rand.NewPCG(seed, 0)), checked: map[string]*plainRecord{},
 	}
 	for range recordsPerKind {
 		id := value.ID{6: 0x40, 8: 0x80}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTheSiteIsAskedForByHeaderOrQuery(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	inA := w.put(commerce.KindOrder, order(1, siteA))
 	inB := w.put(commerce.KindOrder, order(2, siteB))
 	nowhere := w.put(commerce.KindOrder, order(3, value.ID{}))
@@ -47,7 +47,7 @@ func TestTheSiteIsAskedForByHeaderOrQuery(t *testing.T) {
 }
 
 func TestASiteThatMayNotBeAskedForIsRefused(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	record := w.put(commerce.KindOrder, order(1, siteA))
 	api := w.serve()
 	for _, path := range []string{"/api/orders", "/api/orders/" + record.ID.String()} {
@@ -87,7 +87,7 @@ func TestASiteThatMayNotBeAskedForIsRefused(t *testing.T) {
 }
 
 func TestGlobalCategoriesAreListedAsAskedFor(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	category := func(n int, site value.ID) *commerce.Stored {
 		m := map[string]any{"id": numbered(n), "name": "c", "order": n}
 		if !site.IsZero() {
@@ -134,7 +134,7 @@ func TestGlobalCategoriesAreListedAsAskedFor(t *testing.T) {
 }
 
 func TestAProductOfNoSiteIsSoldAtEverySite(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	product := func(n int, sites ...value.ID) *commerce.Stored {
 		return w.put(commerce.KindProduct, map[string]any{"id": numbered(n), "name": "p"}, sites...)
 	}
@@ -151,7 +151,7 @@ func TestAProductOfNoSiteIsSoldAtEverySite(t *testing.T) {
 }
 
 func TestWhatIsNotVisibleIsAbsentByItsID(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	category := func(n int, fields map[string]any) *commerce.Stored {
 		fields["id"], fields["name"] = numbered(n), "c"
 		return w.put(commerce.KindCategory, fields)
@@ -216,7 +216,7 @@ func order(n int, site value.ID) map[string]any {
 }
 
 func TestASiteHeaderThatIsRepeatedNamesOneSite(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	inA := w.put(commerce.KindOrder, order(1, siteA))
 	w.settle()
 	api := w.serve()

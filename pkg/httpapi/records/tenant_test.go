@@ -13,7 +13,7 @@ import (
 // the same moments and so under the same revisions, and asks one instance,
 // whose views and caches are warm, as the one and the other in turn.
 func TestOrganizationsNeverMix(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	orgs := []value.ID{ours, theirs}
 	const both, gone = 1, 3 // and one that each has alone
 	stored := map[value.ID]map[commerce.Kind][]*commerce.Stored{ours: {}, theirs: {}}
@@ -68,7 +68,7 @@ func expectOnly(t *testing.T, a answer, org value.ID) {
 }
 
 func TestDescendantsAreThoseOfTheOwnTree(t *testing.T) {
-	w := newWorld(t, present)
+	w := newHarness(t, present)
 	for _, org := range []value.ID{ours, theirs} {
 		child := map[string]any{"id": numbered(2), "name": "c"}
 		if org == theirs {

@@ -27,8 +27,8 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// harness is an index whose table tells what it consumes.
-type harness struct {
+// meteredHarness is an index whose table tells what it consumes.
+type meteredHarness struct {
 	table *dynamo.Table
 	meter *meter.Meter
 	lists *index.Lists
@@ -37,28 +37,28 @@ type harness struct {
 	jobs  map[string]bool // lists of which a job was started
 }
 
-func newHarness(b *testing.B) *harness {
+func newMeteredHarness(b *testing.B) *meteredHarness {
 	b.Helper()
-	p := &harness{meter: meter.New(), org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), jobs: map[string]bool{}}
+	p := &meteredHarness{meter: meter.New(), org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), jobs: map[string]bool{}}
 	client, name := dynamotest.Client(b)
 	p.table = dynamo.New(dynamodb.New(client.Options(), p.meter.Measure), name, p.clock)
 	p.lists = index.NewLists(p.table, dynamo.Shards)
 	return p
 }
 
-func (p *harness) clock() time.Time { return p.now }
+func (p *meteredHarness) clock() time.Time { return p.now }
 
-func (p *harness) Send(_ context.Context, _ value.ID, list string) error {
+func (p *meteredHarness) Send(_ context.Context, _ value.ID, list string) error {
 	p.jobs[list] = true
 	return nil
 }
 
-func (p *harness) compactor() *compactor.Compactor {
+func (p *meteredHarness) compactor() *compactor.Compactor {
 	return compactor.New(p.table, p.lists.All(), p.clock, slog.New(slog.DiscardHandler))
 }
 
 // order is the n-th of a million orders over 24 months, the newest now.
-func (p *harness) order(n, of int, revision int64) columnar.Document {
+func (p *meteredHarness) order(n, of int, revision int64) columnar.Document {
 	r := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // data of a benchmark
 	schema := p.lists.Records[commerce.KindOrder].Schema
 	placed := p.now.AddDate(-2, 0, 0).UnixMilli() + int64(n)*(p.now.Sub(p.now.AddDate(-2, 0, 0)).Milliseconds()/int64(of))
@@ -79,7 +79,7 @@ func (p *harness) order(n, of int, revision int64) columnar.Document {
 }
 
 // sealOrders makes an index of so many orders, each month sealed.
-func (p *harness) sealOrders(b *testing.B, count int) {
+func (p *meteredHarness) sealOrders(b *testing.B, count int) {
 	b.Helper()
 	list := p.lists.Records[commerce.KindOrder]
 	const page = 1000
@@ -115,7 +115,7 @@ func cpu() time.Duration {
 func BenchmarkColdList(b *testing.B) {
 	for _, count := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := newHarness(b)
+			p := newMeteredHarness(b)
 			p.sealOrders(b, count)
 			list := p.lists.Records[commerce.KindOrder]
 			placedAt := list.Schema.Col("placedAt")
@@ -133,7 +133,7 @@ func BenchmarkColdList(b *testing.B) {
 	}
 }
 
-func (p *harness) cold(b *testing.B, list *index.List, q columnar.Query) {
+func (p *meteredHarness) cold(b *testing.B, list *index.List, q columnar.Query) {
 	b.ReportAllocs()
 	p.meter.Reset()
 	var busy time.Duration
@@ -156,7 +156,7 @@ func (p *harness) cold(b *testing.B, list *index.List, q columnar.Query) {
 func BenchmarkWarmList(b *testing.B) {
 	for _, count := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := newHarness(b)
+			p := newMeteredHarness(b)
 			p.sealOrders(b, count)
 			list := p.lists.Records[commerce.KindOrder]
 			q := columnar.Query{Filter: columnar.In(list.Schema.Col("status"), "PENDING"), OrderBy: list.Schema.Col("placedAt"), Desc: true, Limit: 20}
@@ -206,7 +206,7 @@ func BenchmarkWriteUnits(b *testing.B) {
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			for b.Loop() {
-				p := newHarness(b)
+				p := newMeteredHarness(b)
 				p.write(b, row.batch, row.records, row.among, row.every)
 				p.drain(b)
 				units := p.meter.Total()
@@ -227,7 +227,7 @@ func (u unparked) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord
 }
 
 // write feeds a writer with changes of orders, and does the jobs that it starts.
-func (p *harness) write(b *testing.B, batch, records, among int, every time.Duration) {
+func (p *meteredHarness) write(b *testing.B, batch, records, among int, every time.Duration) {
 	list, random := p.lists.Records[commerce.KindOrder], rand.New(rand.NewPCG(1, 2)) //nolint:gosec // as above
 	n := 0
 	decode := func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
@@ -260,7 +260,7 @@ func (p *harness) write(b *testing.B, batch, records, among int, every time.Dura
 	}
 }
 
-func (p *harness) run(b *testing.B, m *compactor.Compactor, list *index.List) {
+func (p *meteredHarness) run(b *testing.B, m *compactor.Compactor, list *index.List) {
 	for more := true; more; {
 		var err error
 		if more, err = m.Run(b.Context(), p.org, list.Name); err != nil {
@@ -270,7 +270,7 @@ func (p *harness) run(b *testing.B, m *compactor.Compactor, list *index.List) {
 }
 
 // drain does the jobs that are due later: the last fold and the last counts.
-func (p *harness) drain(b *testing.B) {
+func (p *meteredHarness) drain(b *testing.B) {
 	list, m := p.lists.Records[commerce.KindOrder], p.compactor()
 	for range 3 {
 		p.now = p.now.Add(7 * 24 * time.Hour)

@@ -51,8 +51,8 @@ type thing struct {
 	deleted  bool
 }
 
-// world is a table of things with its stream and its clock.
-type world struct {
+// harness is a table of things with its stream and its clock.
+type harness struct {
 	mu     sync.Mutex
 	now    time.Time
 	things map[value.ID]thing
@@ -66,32 +66,32 @@ type world struct {
 	list    *index.List
 }
 
-// newWorld keeps the index in the table.
-func newWorld(t *testing.T) *world {
+// newHarness keeps the index in the table.
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	w := newMemoryWorld()
+	w := newMemoryHarness()
 	client, table := dynamotest.Client(t)
 	w.client, w.table = client, dynamo.New(client, table, w.clock)
 	w.storage = w.table
 	return w
 }
 
-// newMemoryWorld keeps the index in memory.
-func newMemoryWorld() *world {
-	w := &world{now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), things: map[value.ID]thing{}, org: value.NewID()}
+// newMemoryHarness keeps the index in memory.
+func newMemoryHarness() *harness {
+	w := &harness{now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC), things: map[value.ID]thing{}, org: value.NewID()}
 	w.storage = newMemory(w.clock)
 	w.list = &index.List{Name: "things", Schema: schema, By: index.Monthly, On: createdAt, Shards: 2, Read: w.read}
 	return w
 }
 
 // inBoth runs a test with the index in memory and in the table.
-func inBoth(t *testing.T, test func(*testing.T, *world)) {
-	t.Run("memory", func(t *testing.T) { test(t, newMemoryWorld()) })
-	t.Run("table", func(t *testing.T) { test(t, newWorld(t)) })
+func inBoth(t *testing.T, test func(*testing.T, *harness)) {
+	t.Run("memory", func(t *testing.T) { test(t, newMemoryHarness()) })
+	t.Run("table", func(t *testing.T) { test(t, newHarness(t)) })
 }
 
 // read gives the things of a shard, one at a time.
-func (w *world) read(_ context.Context, _ value.ID, shard int, after string) ([]columnar.Document, string, error) {
+func (w *harness) read(_ context.Context, _ value.ID, shard int, after string) ([]columnar.Document, string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ids []string
@@ -116,27 +116,27 @@ func (w *world) read(_ context.Context, _ value.ID, shard int, after string) ([]
 }
 
 // Send notes that a job was started.
-func (w *world) Send(_ context.Context, _ value.ID, list string) error {
+func (w *harness) Send(_ context.Context, _ value.ID, list string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.starts = append(w.starts, list)
 	return nil
 }
 
-func (w *world) clock() time.Time {
+func (w *harness) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) advance(d time.Duration) {
+func (w *harness) advance(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.now.Add(d)
 }
 
 // put writes a thing and its stream record, whose images say what was and is.
-func (w *world) put(id value.ID, th thing) {
+func (w *harness) put(id value.ID, th thing) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	old, had := w.things[id]
@@ -165,7 +165,7 @@ func document(id value.ID, th thing) columnar.Document {
 	return b.Document(th.revision, 0)
 }
 
-func (w *world) decode(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+func (w *harness) decode(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
 	if r.Change.NewImage == nil {
 		return nil, errors.New("no image")
 	}
@@ -189,20 +189,20 @@ func (p *parked) Park(context.Context, string, events.DynamoDBEventRecord, error
 	return nil
 }
 
-func (w *world) indexer(park indexer.Parker) *indexer.Indexer {
+func (w *harness) indexer(park indexer.Parker) *indexer.Indexer {
 	return indexer.New(w.storage, w.decode, park, w, slog.New(slog.DiscardHandler))
 }
 
-func (w *world) compactor() *compactor.Compactor {
+func (w *harness) compactor() *compactor.Compactor {
 	return compactor.New(w.storage, []*index.List{w.list}, w.clock, slog.New(slog.DiscardHandler))
 }
 
-func (w *world) views() *views.Cache {
+func (w *harness) views() *views.Cache {
 	return views.NewCache(w.storage, views.Config{Clock: w.clock, Start: w})
 }
 
 // ask asks for everything that a query holds for.
-func (w *world) ask(t *testing.T, v *views.Cache, q columnar.Query) []string {
+func (w *harness) ask(t *testing.T, v *views.Cache, q columnar.Query) []string {
 	t.Helper()
 	q.OrderBy, q.Limit = size, 1000
 	result, err := v.Query(t.Context(), w.org, w.list, q)
@@ -220,7 +220,7 @@ func (w *world) ask(t *testing.T, v *views.Cache, q columnar.Query) []string {
 }
 
 // want is what a list of all live things gives.
-func (w *world) want() []string {
+func (w *harness) want() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ids []value.ID
@@ -239,7 +239,7 @@ func (w *world) want() []string {
 	return out
 }
 
-func (w *world) handle(t *testing.T, writer *indexer.Indexer, records []events.DynamoDBEventRecord) {
+func (w *harness) handle(t *testing.T, writer *indexer.Indexer, records []events.DynamoDBEventRecord) {
 	t.Helper()
 	response, err := writer.Handle(t.Context(), events.DynamoDBEvent{Records: records})
 	if err != nil || response.BatchItemFailures != nil {
@@ -248,7 +248,7 @@ func (w *world) handle(t *testing.T, writer *indexer.Indexer, records []events.D
 }
 
 // maintain wants a job now and runs jobs until nothing is left to do.
-func (w *world) maintain(t *testing.T, m *compactor.Compactor) {
+func (w *harness) maintain(t *testing.T, m *compactor.Compactor) {
 	t.Helper()
 	if err := w.storage.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func (w *world) maintain(t *testing.T, m *compactor.Compactor) {
 	}
 }
 
-func (w *world) verify(t *testing.T) {
+func (w *harness) verify(t *testing.T) {
 	t.Helper()
 	differences, err := ops.Verify(t.Context(), w.storage, w.org, w.list, w.clock())
 	if err != nil || len(differences) > 0 {
@@ -270,7 +270,7 @@ func (w *world) verify(t *testing.T) {
 }
 
 func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *harness) {
 		random := rand.New(rand.NewPCG(1, 2))
 		writer, warm, maintainer := w.indexer(&parked{}), w.views(), w.compactor()
 		ids := make([]value.ID, 40)
@@ -304,7 +304,7 @@ func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
 }
 
 func TestAListInOrderOfTimeOpensOnlyWhatItsPageNeeds(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for n := range 60 {
 		w.put(value.NewID(), thing{size: int64(n), month: 1 + n/10})
 	}
@@ -360,7 +360,7 @@ func (c *chunkCounter) count(ctx context.Context, in middleware.InitializeInput,
 }
 
 func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *harness) {
 		cache, writer := w.views(), w.indexer(&parked{})
 		if got := w.ask(t, cache, columnar.Query{}); len(got) != 0 {
 			t.Fatalf("an empty table: got %v", got)
@@ -378,7 +378,7 @@ func TestAListReadsTheTailAtMostOnceASecond(t *testing.T) {
 }
 
 func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *harness) {
 		writer, id := w.indexer(&parked{}), value.NewID()
 		w.put(id, thing{size: 1, month: 1})
 		w.put(id, thing{size: 1, month: 1, deleted: true})
@@ -394,7 +394,7 @@ func TestADeletedThingIsNotBroughtBackByAReplay(t *testing.T) {
 }
 
 func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *harness) {
 		park := &parked{}
 		w.put(value.NewID(), thing{size: 1, month: 1})
 		empty := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "bad"}}
@@ -409,7 +409,7 @@ func TestAPoisonRecordIsParkedAndTheRestGoesOn(t *testing.T) {
 }
 
 func TestABusyTableFailsTheBatchFromItsFirstRecord(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *harness) {
 		w.put(value.NewID(), thing{size: 1, month: 1})
 		w.put(value.NewID(), thing{size: 1, month: 1})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -422,7 +422,7 @@ func TestABusyTableFailsTheBatchFromItsFirstRecord(t *testing.T) {
 }
 
 func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *harness) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
@@ -432,7 +432,7 @@ func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
 }
 
 func TestAJobThatDiesAtAnyCallLeavesTheIndexAsItWas(t *testing.T) {
-	w := newMemoryWorld()
+	w := newMemoryHarness()
 	writer, healthy := w.indexer(&parked{}), w.compactor()
 	died := 0
 	for calls := 0; died == calls; calls++ {

@@ -49,7 +49,7 @@ func (p *puts) put(ctx context.Context, in middleware.InitializeInput, next midd
 	return next.HandleInitialize(ctx, in)
 }
 
-func (w *world) organizations(t *testing.T) []value.ID {
+func (w *harness) organizations(t *testing.T) []value.ID {
 	t.Helper()
 	found, err := w.table.Organizations(t.Context())
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *world) organizations(t *testing.T) []value.ID {
 	return found
 }
 
-func (w *world) tailEnd(t *testing.T, org value.ID) uint64 {
+func (w *harness) tailEnd(t *testing.T, org value.ID) uint64 {
 	t.Helper()
 	end, err := w.table.TailEnd(t.Context(), org, w.list.Name)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestOrganizationIsRegisteredBeforeItsFirstTailEntry(t *testing.T) {
 		registered int
 	}{{"org", 0}, {"job", 1}, {"tail", 1}} {
 		t.Run(row.fails, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			w.put(value.NewID(), thing{size: 1, month: 1})
 			batch := events.DynamoDBEvent{Records: w.stream}
 			dying := &puts{fails: row.fails}
@@ -95,7 +95,7 @@ func TestOrganizationIsRegisteredBeforeItsFirstTailEntry(t *testing.T) {
 }
 
 func TestOrganizationsAreRegisteredOncePerListAndWeek(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	watched := &puts{}
 	table := dynamo.New(watched.watch(w.client), w.table.Name(), w.clock)
 	orgs := []value.ID{value.NewRandomID(), value.NewRandomID(), value.NewRandomID()}
@@ -135,7 +135,7 @@ func TestOrganizationsAreRegisteredOncePerListAndWeek(t *testing.T) {
 // A rebuild of an organization nothing of which was indexed before begins its
 // tail without the writer.
 func TestOrganizationOfAForeignTailIsRegisteredInAWeek(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.put(value.NewID(), thing{size: 1, month: 1})
 	if err := ops.Rebuild(t.Context(), w.storage, w.compactor(), index.Key{Org: w.org, List: w.list}, func(int, int) {}); err != nil {
 		t.Fatal(err)

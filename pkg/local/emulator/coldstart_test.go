@@ -32,7 +32,7 @@ func BenchmarkColdStart(b *testing.B) {
 
 func coldStart(b *testing.B, sampleName string) {
 	name, _, _ := strings.Cut(sampleName, "-")
-	w, event := newWorld(b), sample(b, sampleName)
+	w, event := newHarness(b), sample(b, sampleName)
 	var inits, firsts []float64
 	for b.Loop() {
 		f := w.start(b, name)

@@ -56,7 +56,7 @@ func linkedOnly() map[string][]string {
 }
 
 func TestEveryFunctionMayDoWhatItCallsAndNothingElse(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	for name, declared := range w.model.Functions {
 		want := map[string]bool{}
 		for _, op := range operations(t, name) {
@@ -105,7 +105,7 @@ func sourceActions(f template.Function) []string {
 var indexReader = regexp.MustCompile(`/pkg/dynamo\.\(\*Table\)\.(Due|DueJobs|Unsent|Held)$`)
 
 func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	const index = "Table.Arn/index/GSI1"
 	for name, declared := range w.model.Functions {
 		reads := slices.ContainsFunc(symbols(t, name), func(symbol string) bool {
@@ -127,7 +127,7 @@ func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
 		"IndexJobs.Send": {"IndexJobsQueue.Arn"}, "Park.Park": {"ParkQueue.Arn"}, "Rejects.Reject": {"RecordsDLQ.Arn"},
 	}
 	sent := map[string]bool{} // by method
-	for name, declared := range newWorld(t).model.Functions {
+	for name, declared := range newHarness(t).model.Functions {
 		want := map[string]bool{}
 		for _, symbol := range symbols(t, name) {
 			if match := sender.FindStringSubmatch(symbol); match != nil {

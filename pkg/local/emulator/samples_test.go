@@ -46,7 +46,7 @@ func (p *policy) effect() string {
 }
 
 func TestAuthorizerAllowsATokenAndAKeyAndDeniesTheSamples(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	key := w.makeApplication(t)
 	f := w.start(t, "authorizer")
 	for _, test := range []struct {
@@ -74,7 +74,7 @@ func TestAuthorizerAllowsATokenAndAKeyAndDeniesTheSamples(t *testing.T) {
 }
 
 func TestAuthorizerFailsWhenTheIssuerCannotBeReached(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.environment = append(w.environment, "JWKS_URL=http://127.0.0.1:9/")
 	token := "Bearer " + w.token(t)
 	event := edited(t, "authorizer-jwt", map[string]any{"multiValueHeaders": map[string][]string{"Authorization": {token}}})
@@ -84,7 +84,7 @@ func TestAuthorizerFailsWhenTheIssuerCannotBeReached(t *testing.T) {
 }
 
 func TestDevelopersCreatesAndListsApplications(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	f := w.start(t, "developers")
 	var created account.Application
 	f.request(t, sample(t, "developers-create"), http.StatusCreated, &created)
@@ -105,7 +105,7 @@ func TestWebhooksListsTheCatalogue(t *testing.T) {
 	var listed struct {
 		Data []map[string]jsontext.Value `json:"data"`
 	}
-	f := newWorld(t).start(t, "webhooks")
+	f := newHarness(t).start(t, "webhooks")
 	for _, encoding := range []string{"identity", "gzip"} {
 		event := edited(t, "webhooks-event-types", map[string]any{"multiValueHeaders": map[string][]string{"Accept-Encoding": {encoding}}})
 		answer := f.request(t, event, http.StatusOK, &listed)
@@ -117,7 +117,7 @@ func TestWebhooksListsTheCatalogue(t *testing.T) {
 
 // In AWS the service key comes from Secrets Manager.
 func TestWebhooksSealsSecretsUnderTheKeyOfSecretsManager(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.makeApplication(t)
 	const secret = "rK2mZ0bQ8xTtLq5Vd1Wc7NfYh3JpG6sAeRu4iXo9BkDzMnCvEwHyUaPlFgSjTqO1"
 	manager := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -149,7 +149,7 @@ func TestWebhooksSealsSecretsUnderTheKeyOfSecretsManager(t *testing.T) {
 }
 
 func TestIngestStoresWhatTheAPIListsOnceItIsIndexed(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	var answer events.SQSEventResponse
 	decode(t, w.start(t, "ingest").invoke(t, sample(t, "ingest")), &answer)
 	if len(answer.BatchItemFailures) != 0 {
@@ -184,7 +184,7 @@ func TestIngestStoresWhatTheAPIListsOnceItIsIndexed(t *testing.T) {
 }
 
 func TestIndexerLogsTheChangesOfLists(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	var answer events.DynamoDBEventResponse
 	decode(t, w.start(t, "indexer").invoke(t, sample(t, "indexer")), &answer)
 	if len(answer.BatchItemFailures) != 0 {
@@ -206,7 +206,7 @@ func TestIndexerLogsTheChangesOfLists(t *testing.T) {
 }
 
 func TestWorkerDeliversWhatTheDispatcherSends(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	receiver := newReceiver(t)
 	w.makeApplication(t)
 	secret := w.makeEndpoint(t, receiver.server.URL)
@@ -255,14 +255,14 @@ func TestWorkerDeliversWhatTheDispatcherSends(t *testing.T) {
 
 func TestWorkerDropsAMessageWhoseRowIsGone(t *testing.T) {
 	var answer events.SQSEventResponse
-	decode(t, newWorld(t).start(t, "worker").invoke(t, sample(t, "worker")), &answer)
+	decode(t, newHarness(t).start(t, "worker").invoke(t, sample(t, "worker")), &answer)
 	if len(answer.BatchItemFailures) != 0 {
 		t.Errorf("got %+v, want no failure: nothing is left to be done", answer)
 	}
 }
 
 func TestSweeperSendsWhatComesDue(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.makeApplication(t)
 	w.makeEndpoint(t, "http://127.0.0.1:9/")
 	now := value.TimeOf(time.Now())
@@ -291,7 +291,7 @@ func TestSweeperSendsWhatComesDue(t *testing.T) {
 }
 
 func TestSweeperStartsAndDoesTheIndexJobsThatAreDue(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.start(t, "indexer").invoke(t, sample(t, "indexer"))
 	org, list := value.MustID(sampleOrganization), "products"
 	if err := w.table.RequestJob(t.Context(), org, list, value.TimeOf(time.Now())); err != nil {
@@ -317,7 +317,7 @@ func TestSweeperStartsAndDoesTheIndexJobsThatAreDue(t *testing.T) {
 }
 
 func TestFunctionsDoNotStartWithoutTheirTable(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.environment = append(w.environment, "TABLE_NAME=")
 	for name := range w.model.Functions {
 		f := w.start(t, name)

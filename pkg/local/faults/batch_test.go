@@ -14,7 +14,7 @@ import (
 )
 
 // insert creates things of the value 1 in one batch.
-func (w *world) insert(c *dynamodb.Client, sks ...string) ([]types.BatchStatementResponse, error) {
+func (w *harness) insert(c *dynamodb.Client, sks ...string) ([]types.BatchStatementResponse, error) {
 	statement := `INSERT INTO "` + w.table + `" VALUE {'PK': ?, 'SK': ?, 'v': ?}`
 	in := &dynamodb.BatchExecuteStatementInput{}
 	for _, sk := range sks {
@@ -30,7 +30,7 @@ func (w *world) insert(c *dynamodb.Client, sks ...string) ([]types.BatchStatemen
 }
 
 func TestStatementsOfABatchFailOnTheirOwn(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Unprocessed)})
+	w := newHarness(t, faults.Config{Rates: only(faults.Unprocessed)})
 	met := map[types.BatchStatementErrorCodeEnum]bool{}
 	whole := 0
 	for round := range 30 {
@@ -70,7 +70,7 @@ func TestStatementsOfABatchFailOnTheirOwn(t *testing.T) {
 }
 
 func TestAFailedStatementLeavesTheAnswersOfOthersAtTheirPlaces(t *testing.T) {
-	w := newWorld(t, faults.Config{})
+	w := newHarness(t, faults.Config{})
 	if _, err := w.insert(w.faulty, "b", "d"); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestABatchOfStatementsFailsWhole(t *testing.T) {
 	for fault, done := range map[faults.Fault]string{
 		faults.Throttle: "", faults.InternalError: "", faults.LostRequest: "", faults.LostAnswer: "1", faults.FalseError: "1",
 	} {
-		w := newWorld(t, faults.Config{Rates: only(fault)})
+		w := newHarness(t, faults.Config{Rates: only(fault)})
 		_, err := w.insert(w.faulty, "a", "b")
 		var api smithy.APIError
 		lost := fault == faults.LostRequest || fault == faults.LostAnswer

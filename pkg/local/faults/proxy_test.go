@@ -24,18 +24,18 @@ import (
 	"github.com/commerce-integration/service/pkg/local/faults"
 )
 
-// world is a table behind a proxy, with a client that does not try again and
+// harness is a table behind a proxy, with a client that does not try again and
 // one that goes around the proxy.
-type world struct {
+type harness struct {
 	t              *testing.T
 	proxy          *faults.Proxy
 	faulty, direct *dynamodb.Client
 	table          string
 }
 
-func newWorld(t *testing.T, cfg faults.Config) *world {
+func newHarness(t *testing.T, cfg faults.Config) *harness {
 	t.Helper()
-	w := &world{t: t}
+	w := &harness{t: t}
 	w.direct, w.table = dynamotest.Client(t)
 	var err error
 	if w.proxy, err = faults.New(*w.direct.Options().BaseEndpoint, cfg); err != nil {
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, cfg faults.Config) *world {
 	return w
 }
 
-func (w *world) client(name string) *dynamodb.Client {
+func (w *harness) client(name string) *dynamodb.Client {
 	return dynamodb.New(w.direct.Options(), func(o *dynamodb.Options) {
 		o.BaseEndpoint, o.Retryer = aws.String(w.proxy.Endpoint(name)), aws.NopRetryer{}
 	})
@@ -65,19 +65,19 @@ func thing(sk, v string) item {
 	return item{"PK": text("p"), "SK": text(sk), "v": text(v), "w": text("w")}
 }
 
-func (w *world) put(c *dynamodb.Client, it item) error {
+func (w *harness) put(c *dynamodb.Client, it item) error {
 	_, err := c.PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: it})
 	return err
 }
 
-func (w *world) mustPut(it item) {
+func (w *harness) mustPut(it item) {
 	w.t.Helper()
 	if err := w.put(w.faulty, it); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) get(c *dynamodb.Client, sk string, consistent bool) (string, error) {
+func (w *harness) get(c *dynamodb.Client, sk string, consistent bool) (string, error) {
 	out, err := c.GetItem(w.t.Context(), &dynamodb.GetItemInput{TableName: &w.table, Key: key(sk), ConsistentRead: &consistent})
 	if err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func valueOf(it item) string {
 }
 
 // stored is the item's value in the table itself.
-func (w *world) stored(sk string) string {
+func (w *harness) stored(sk string) string {
 	w.t.Helper()
 	v, err := w.get(w.direct, sk, true)
 	if err != nil {
@@ -104,7 +104,7 @@ func (w *world) stored(sk string) string {
 
 func only(f faults.Fault) faults.Rates { return faults.Rates{f: 1} }
 
-func (w *world) transact(c *dynamodb.Client) error {
+func (w *harness) transact(c *dynamodb.Client) error {
 	_, err := c.TransactWriteItems(w.t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &w.table, Item: thing("a", "1")}},
 		{Put: &types.Put{TableName: &w.table, Item: thing("b", "1")}},
@@ -122,7 +122,7 @@ func TestRefusalsHaveTheShapesOfTheRealOnesAndDoNothing(t *testing.T) {
 		{faults.InternalError, []string{"InternalServerError"}},
 		{faults.Conflict, []string{"TransactionConflictException"}},
 	} {
-		w := newWorld(t, faults.Config{Rates: only(c.fault)})
+		w := newHarness(t, faults.Config{Rates: only(c.fault)})
 		met := map[string]bool{}
 		for range 30 {
 			err := w.put(w.faulty, thing("a", "1"))
@@ -149,7 +149,7 @@ func TestRefusalsHaveTheShapesOfTheRealOnesAndDoNothing(t *testing.T) {
 }
 
 func TestATransactionIsCancelledWithOneReason(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Conflict)})
+	w := newHarness(t, faults.Config{Rates: only(faults.Conflict)})
 	hit := map[int]bool{}
 	for range 40 {
 		err := w.transact(w.faulty)
@@ -188,7 +188,7 @@ func TestATransactionIsCancelledWithOneReason(t *testing.T) {
 }
 
 func TestATimeoutHangsUntilTheClientGivesUp(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Timeout)})
+	w := newHarness(t, faults.Config{Rates: only(faults.Timeout)})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := w.faulty.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.table, Item: thing("a", "1")})
@@ -201,11 +201,11 @@ func TestATimeoutHangsUntilTheClientGivesUp(t *testing.T) {
 }
 
 func TestAHangEndsWithTheProxyOrItsBound(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Timeout), MaxHang: 20 * time.Millisecond})
+	w := newHarness(t, faults.Config{Rates: only(faults.Timeout), MaxHang: 20 * time.Millisecond})
 	if err := w.put(w.faulty, thing("a", "1")); err == nil {
 		t.Error("past the bound: the write succeeded")
 	}
-	long := newWorld(t, faults.Config{Rates: only(faults.Timeout)})
+	long := newHarness(t, faults.Config{Rates: only(faults.Timeout)})
 	failed := make(chan error)
 	go func() { failed <- long.put(long.faulty, thing("a", "1")) }()
 	for long.proxy.Counts().Of(faults.Timeout) == 0 {
@@ -223,7 +223,7 @@ func TestWhetherALostWriteIsDoneDependsOnTheFault(t *testing.T) {
 	for fault, done := range map[faults.Fault]string{
 		faults.LostRequest: "", faults.LostAnswer: "1", faults.FalseError: "1",
 	} {
-		w := newWorld(t, faults.Config{Rates: only(fault)})
+		w := newHarness(t, faults.Config{Rates: only(fault)})
 		for i := range 20 {
 			sk := fmt.Sprint(i)
 			err := w.put(w.faulty, thing(sk, "1"))
@@ -242,7 +242,7 @@ func TestWhetherALostWriteIsDoneDependsOnTheFault(t *testing.T) {
 }
 
 func TestSDKRetriesLostRequestsNotCutAnswers(t *testing.T) {
-	w := newWorld(t, faults.Config{Seed: 3, Rates: faults.Every(0.1, faults.LostAnswer, faults.LostRequest, faults.Throttle, faults.InternalError, faults.FalseError)})
+	w := newHarness(t, faults.Config{Seed: 3, Rates: faults.Every(0.1, faults.LostAnswer, faults.LostRequest, faults.Throttle, faults.InternalError, faults.FalseError)})
 	patient := dynamodb.New(w.faulty.Options(), func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.RateLimiter = 20, noLimit{}
@@ -275,7 +275,7 @@ func (noLimit) GetToken(context.Context, uint) (func() error, error) {
 func (noLimit) AddTokens(uint) error { return nil }
 
 func TestADelayedRequestIsDone(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Delay), MaxDelay: 5 * time.Millisecond})
+	w := newHarness(t, faults.Config{Rates: only(faults.Delay), MaxDelay: 5 * time.Millisecond})
 	w.mustPut(thing("a", "1"))
 	if got := w.stored("a"); got != "1" || w.proxy.Counts().Of(faults.Delay) != 1 {
 		t.Errorf("stored %q, counted\n%s", got, w.proxy.Counts())
@@ -283,7 +283,7 @@ func TestADelayedRequestIsDone(t *testing.T) {
 }
 
 func TestABatchIsDoneByParts(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Unprocessed)})
+	w := newHarness(t, faults.Config{Rates: only(faults.Unprocessed)})
 	for round := range 20 {
 		writes := []types.WriteRequest{}
 		for i := range 10 {
@@ -330,7 +330,7 @@ func TestABatchIsDoneByParts(t *testing.T) {
 }
 
 func TestFaultsCanBeSwitchedWhileTheProxyRuns(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Throttle)})
+	w := newHarness(t, faults.Config{Rates: only(faults.Throttle)})
 	check := func(when string, fails bool) {
 		t.Helper()
 		if err := w.put(w.faulty, thing("a", "1")); (err != nil) != fails {
@@ -356,7 +356,7 @@ func TestFaultsCanBeSwitchedWhileTheProxyRuns(t *testing.T) {
 func TestOneClientMeetsTheSameFaultsWithTheSameSeed(t *testing.T) {
 	var runs []string
 	for range 2 {
-		w := newWorld(t, faults.Config{Seed: 7, Rates: faults.Every(0.3, faults.Throttle, faults.LostAnswer, faults.FalseError)})
+		w := newHarness(t, faults.Config{Seed: 7, Rates: faults.Every(0.3, faults.Throttle, faults.LostAnswer, faults.FalseError)})
 		met := ""
 		for i := range 40 {
 			err := w.put(w.faulty, thing(fmt.Sprint(i), "1"))
@@ -378,7 +378,7 @@ func TestOneClientMeetsTheSameFaultsWithTheSameSeed(t *testing.T) {
 }
 
 func TestAnswersCarryTheChecksumOfTheirBody(t *testing.T) {
-	w := newWorld(t, faults.Config{Rates: only(faults.Unprocessed)})
+	w := newHarness(t, faults.Config{Rates: only(faults.Unprocessed)})
 	w.mustPut(thing("a", "1"))
 	body := `{"RequestItems":{"` + w.table + `":{"Keys":[{"PK":{"S":"p"},"SK":{"S":"a"}},{"PK":{"S":"p"},"SK":{"S":"b"}}]}}}`
 	for _, rates := range []faults.Rates{only(faults.Unprocessed), only(faults.Throttle), nil} {

@@ -47,8 +47,8 @@ const (
 	sampleEndpoint     = "01938f5a-0f00-7000-8000-000000000051"
 )
 
-// world is what the functions of one test work on.
-type world struct {
+// harness is what the functions of one test work on.
+type harness struct {
 	table       *dynamo.Table
 	queues      *queuetest.Queues
 	issuer      *issuer.Issuer
@@ -57,10 +57,10 @@ type world struct {
 	environment []string // of every function beside what the template declares
 }
 
-func newWorld(t testing.TB) *world {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	client, tableName := dynamotest.Client(t)
-	w := &world{table: dynamo.New(client, tableName, time.Now), queues: queuetest.Start(t)}
+	w := &harness{table: dynamo.New(client, tableName, time.Now), queues: queuetest.Start(t)}
 	w.secrets = newBox(t)
 	w.model = w.resolve(t, tableName)
 	w.environment = []string{
@@ -86,7 +86,7 @@ func newBox(t testing.TB) *sealed.Box {
 
 // resolve reads the template with what its references stand for here, the
 // issuer's keys among them.
-func (w *world) resolve(t testing.TB, tableName string) *template.Model {
+func (w *harness) resolve(t testing.TB, tableName string) *template.Model {
 	t.Helper()
 	const issuerURL, audience = "https://issuer.example", "commerce"
 	var err error
@@ -117,7 +117,7 @@ func (w *world) resolve(t testing.TB, tableName string) *template.Model {
 }
 
 // start starts a function with the environment that it has in Lambda.
-func (w *world) start(t testing.TB, name string) *function {
+func (w *harness) start(t testing.TB, name string) *function {
 	t.Helper()
 	declared := w.model.Functions[name]
 	environment := []string{
@@ -132,7 +132,7 @@ func (w *world) start(t testing.TB, name string) *function {
 }
 
 // token signs a token of the samples' user.
-func (w *world) token(t testing.TB) string {
+func (w *harness) token(t testing.TB) string {
 	t.Helper()
 	token, err := w.issuer.Sign(issuer.Grant{
 		Subject: sampleUser, OrganizationID: value.MustID(sampleOrganization), Roles: []auth.Role{auth.Owner}, Lifetime: time.Hour,
@@ -144,7 +144,7 @@ func (w *world) token(t testing.TB) string {
 }
 
 // makeApplication stores the samples' application and returns a key of it.
-func (w *world) makeApplication(t testing.TB) (key string) {
+func (w *harness) makeApplication(t testing.TB) (key string) {
 	t.Helper()
 	now := value.TimeOf(time.Now())
 	org, id := value.MustID(sampleOrganization), value.MustID(sampleApplication)
@@ -162,7 +162,7 @@ func (w *world) makeApplication(t testing.TB) (key string) {
 }
 
 // makeEndpoint stores the samples' endpoint with the URL.
-func (w *world) makeEndpoint(t testing.TB, url string) (secret string) {
+func (w *harness) makeEndpoint(t testing.TB, url string) (secret string) {
 	t.Helper()
 	secret, id, now := webhook.NewSecretText(), value.MustID(sampleEndpoint), value.TimeOf(time.Now())
 	err := w.table.CreateEndpoint(t.Context(), &webhook.Endpoint{

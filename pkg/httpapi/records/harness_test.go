@@ -59,9 +59,9 @@ type revisionKey struct {
 // change is one write that the indexer has to process.
 type change struct{ old, next *commerce.Stored }
 
-// world is a real table with an indexer, under a clock that the test moves.
+// harness is a real table with an indexer, under a clock that the test moves.
 // It remembers what was stored and when it became visible in lists.
-type world struct {
+type harness struct {
 	t       testing.TB
 	table   *dynamo.Table
 	lists   *index.Lists
@@ -74,9 +74,9 @@ type world struct {
 	now time.Time
 }
 
-func newWorld(t testing.TB, now time.Time) *world {
+func newHarness(t testing.TB, now time.Time) *harness {
 	t.Helper()
-	w := &world{t: t, now: now, stored: map[recordKey]*commerce.Stored{}, visible: map[revisionKey]value.Time{}}
+	w := &harness{t: t, now: now, stored: map[recordKey]*commerce.Stored{}, visible: map[revisionKey]value.Time{}}
 	client, name := dynamotest.Client(t)
 	w.table = dynamo.New(client, name, w.clock)
 	w.lists = index.NewLists(w.table, dynamo.Shards)
@@ -97,22 +97,22 @@ type noStart struct{}
 
 func (noStart) Send(context.Context, value.ID, string) error { return nil }
 
-func (w *world) clock() time.Time {
+func (w *harness) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) set(now time.Time) {
+func (w *harness) set(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = now
 }
 
-func (w *world) advance(d time.Duration) { w.set(w.clock().Add(d)) }
+func (w *harness) advance(d time.Duration) { w.set(w.clock().Add(d)) }
 
 // settle indexes what waits and lets the views' freshness pass.
-func (w *world) settle() {
+func (w *harness) settle() {
 	w.t.Helper()
 	w.index()
 	w.advance(views.Freshness)
@@ -120,7 +120,7 @@ func (w *world) settle() {
 
 // flush moves the tail of a list into segments, as happens within a
 // day.
-func (w *world) flush(list *index.List) {
+func (w *harness) flush(list *index.List) {
 	w.t.Helper()
 	if err := w.table.RequestJob(w.t.Context(), ours, list.Name, value.TimeOf(w.clock())); err != nil {
 		w.t.Fatal(err)
@@ -133,7 +133,7 @@ func (w *world) flush(list *index.List) {
 
 // apply stores a change as ingestion does; it gives nil when there was
 // nothing to write.
-func (w *world) apply(c commerce.Change) *commerce.Stored {
+func (w *harness) apply(c commerce.Change) *commerce.Stored {
 	w.t.Helper()
 	id, err := commerce.Identify(c)
 	if err != nil {
@@ -157,12 +157,12 @@ func (w *world) apply(c commerce.Change) *commerce.Stored {
 }
 
 // put stores a record of ours.
-func (w *world) put(kind commerce.Kind, record map[string]any, sites ...value.ID) *commerce.Stored {
+func (w *harness) put(kind commerce.Kind, record map[string]any, sites ...value.ID) *commerce.Stored {
 	w.t.Helper()
 	return w.putFor(ours, kind, record, sites...)
 }
 
-func (w *world) putFor(org value.ID, kind commerce.Kind, record map[string]any, sites ...value.ID) *commerce.Stored {
+func (w *harness) putFor(org value.ID, kind commerce.Kind, record map[string]any, sites ...value.ID) *commerce.Stored {
 	w.t.Helper()
 	doc, err := json.Marshal(record, json.Deterministic(true))
 	if err != nil {
@@ -176,20 +176,20 @@ func (w *world) putFor(org value.ID, kind commerce.Kind, record map[string]any, 
 }
 
 // remove deletes a record of ours.
-func (w *world) remove(kind commerce.Kind, id value.ID) *commerce.Stored {
+func (w *harness) remove(kind commerce.Kind, id value.ID) *commerce.Stored {
 	w.t.Helper()
 	return w.apply(commerce.Change{Kind: kind, Op: commerce.OpDelete, OrganizationID: ours, Record: jsontext.Value(`{"id":"` + id.String() + `"}`)})
 }
 
 // index gives the indexer what waits, in one batch.
-func (w *world) index() {
+func (w *harness) index() {
 	w.t.Helper()
 	w.reindex(w.waiting)
 	w.waiting = nil
 }
 
 // reindex gives the indexer changes, also such that it had before.
-func (w *world) reindex(changes []change) {
+func (w *harness) reindex(changes []change) {
 	w.t.Helper()
 	var batch events.DynamoDBEvent
 	newest := map[revisionKey]change{}
@@ -259,7 +259,7 @@ func image(s *commerce.Stored) map[string]events.DynamoDBAttributeValue {
 
 // serve starts an instance of the read API, with views and caches that are
 // still empty.
-func (w *world) serve() http.Handler {
+func (w *harness) serve() http.Handler {
 	views := views.NewCache(w.table, views.Config{Clock: w.clock})
 	return server(records.Operations(w.table, views, records.Config{
 		Clock: w.clock, Lists: w.lists,
