@@ -14,11 +14,9 @@ import (
 	"testing"
 )
 
-// BenchmarkColdStart tells of each function how long it takes from its start
-// to its first invocation (init-ms), how long the emulator takes for that
-// invocation, its sample (first-ms), and how large the function is, as it is
-// and packed. The table is a local one, so that in AWS a TLS handshake and the
-// network come on top.
+// BenchmarkColdStart measures, for each function, the time from its start to its first invocation (init-ms), the time of
+// that invocation, its sample (first-ms), and the size of the function, plain and packed. The table is local: AWS adds a
+// TLS handshake and the network.
 func BenchmarkColdStart(b *testing.B) {
 	samples, err := filepath.Glob(filepath.Join(root, "events", "*.json"))
 	if err != nil {

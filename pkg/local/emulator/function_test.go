@@ -78,8 +78,7 @@ func tryStart(t testing.TB, name string, environment []string) *function {
 		"--runtime-api-address", runtimeAPI, functionBinary(t, name))
 	cmd.Env, cmd.Dir = environment, t.TempDir()
 	cmd.Stdout, cmd.Stderr = f.output, f.output
-	// The function outlives a killed emulator by a moment only: it ends when
-	// nobody answers its request for the next invocation.
+	// The function ends soon after a killed emulator: when its request for the next invocation is not answered.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Start(); err != nil {
@@ -108,7 +107,7 @@ func (f *function) stop() {
 	<-f.ended
 }
 
-// freeAddresses returns two addresses on which nobody listens.
+// freeAddresses returns two addresses on which no process listens.
 func freeAddresses(t testing.TB) (one, other string) {
 	t.Helper()
 	var addresses [2]string
@@ -141,15 +140,13 @@ func (f *function) awaitAnswering(t testing.TB, address string) bool {
 	return false
 }
 
-// functionError is a function error: the emulator answers it, and a timeout,
-// with 200, as Lambda does.
+// functionError is a function error. The emulator answers it, and a timeout, with 200, as Lambda does.
 type functionError struct {
 	Message string `json:"errorMessage"`
 	Type    string `json:"errorType"`
 }
 
-// invoke sends an event and returns the answer, which is none of the forms
-// that an error has.
+// invoke sends an event and returns the answer, which must not be an error.
 func (f *function) invoke(t testing.TB, event []byte) []byte {
 	t.Helper()
 	answer, failure := f.call(t, event)
@@ -159,7 +156,7 @@ func (f *function) invoke(t testing.TB, event []byte) []byte {
 	return answer
 }
 
-// call sends an event and returns the answer, or what failed.
+// call sends an event and returns the answer.
 func (f *function) call(t testing.TB, event []byte) (answer []byte, failure string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 70*time.Second)
@@ -189,7 +186,7 @@ func (f *function) call(t testing.TB, event []byte) (answer []byte, failure stri
 	return answer, ""
 }
 
-// emulatorBinary finds the emulator that the SAM CLI brings along.
+// emulatorBinary finds the emulator that the SAM CLI contains.
 func emulatorBinary(t testing.TB) string {
 	t.Helper()
 	arch := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
@@ -200,7 +197,7 @@ func emulatorBinary(t testing.TB) string {
 	return found[0]
 }
 
-// functionBinary finds what make build has built, for this machine.
+// functionBinary finds the binary that make build has built for this machine.
 func functionBinary(t testing.TB, name string) string {
 	t.Helper()
 	path := absolute(t, filepath.Join("dist", name, "bootstrap"))

@@ -1,11 +1,9 @@
 //go:build emulate
 
-// Package emulator_test runs every function as it is deployed: the binary that
-// make build makes, under AWS's Runtime Interface Emulator, with the
-// environment and the limits that template.yaml declares, beside a local table
-// and local queues. Each answers its sample of events/ with a success that can
-// be seen in what it answers, stores or sends, and may do in AWS what it calls.
-// What the functions do in detail is tested where they are written.
+// Package emulator_test runs every function as it is deployed: the binary of make build, under AWS's Runtime Interface
+// Emulator, with the environment and the limits of template.yaml, and with a local table and local queues. It checks that
+// each function answers its sample of events/ with success, visible in its answer, its records or its messages, and that
+// template.yaml permits its AWS calls. The functions' own packages test the details.
 package emulator_test
 
 import (
@@ -38,7 +36,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// The samples speak of this organization, its user, its application and the
+// The samples name this organization, its user, its application and the
 // application's endpoints.
 const (
 	sampleOrganization = "01938f5a-0f00-7000-8000-000000000001"
@@ -47,7 +45,7 @@ const (
 	sampleEndpoint     = "01938f5a-0f00-7000-8000-000000000051"
 )
 
-// harness is what the functions of one test work on.
+// harness is the table, queues and keys of one test's functions.
 type harness struct {
 	table       *dynamo.Table
 	queues      *queuetest.Queues
@@ -84,8 +82,7 @@ func newBox(t testing.TB) *sealed.Box {
 	return box
 }
 
-// resolve reads the template with what its references stand for here, the
-// issuer's keys among them.
+// resolve reads the template with the local values of its references, among them the issuer's keys.
 func (w *harness) resolve(t testing.TB, tableName string) *template.Model {
 	t.Helper()
 	const issuerURL, audience = "https://issuer.example", "commerce"

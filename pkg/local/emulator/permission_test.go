@@ -13,15 +13,13 @@ import (
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
-// The linker leaves out what a program cannot reach, so that the operations
-// of the SDK's clients that are in a binary are those that it may call. From
-// them follows what its function must be allowed to do, and no more.
+// The linker leaves out code that a program cannot reach, so a binary contains only those operations of the SDK's clients
+// that it may call. Its function needs the permissions for these, and no others.
 
 // operation is the name of a client's method.
 var operation = regexp.MustCompile(`^github\.com/aws/aws-sdk-go-v2/service/(dynamodb|sqs|secretsmanager)\.\(\*Client\)\.([A-Z]\w+)$`)
 
-// allowances are the actions that each operation needs. One that is not here
-// is none that the service means to use.
+// allowances are the actions that each operation needs. The service does not mean to use an operation that is not here.
 func allowances() map[string][]string {
 	return map[string][]string{
 		"dynamodb.GetItem":      {"dynamodb:GetItem"},
@@ -42,11 +40,9 @@ func allowances() map[string][]string {
 	}
 }
 
-// linkedOnly are operations that are in a binary although nothing in it leads
-// to them: the linker keeps the methods of a type by their name where it cannot
-// tell which of them an interface calls, and both ends of a change that writes
-// or, as it never does for who only asks for an index job, removes an item. The
-// queues of deliveries can count their messages, which only the worker asks.
+// linkedOnly are operations that are in a binary although it never calls them: the linker keeps the methods of a type by
+// their name where it cannot tell which of them an interface calls. A change can write or remove an item, but a request
+// for an index job never removes one. The queues of deliveries can count their messages, but only the worker does.
 func linkedOnly() map[string][]string {
 	return map[string][]string{
 		"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"},
@@ -89,7 +85,7 @@ func TestEveryFunctionMayDoWhatItCallsAndNothingElse(t *testing.T) {
 	}
 }
 
-// sourceActions is what Lambda does on behalf of a function.
+// sourceActions are the actions of Lambda on behalf of a function.
 func sourceActions(f template.Function) []string {
 	var actions []string
 	if len(f.Queues) > 0 {

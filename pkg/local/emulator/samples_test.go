@@ -25,7 +25,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// policy is what an authorizer answers.
+// policy is the answer of an authorizer.
 type policy struct {
 	PrincipalID    string            `json:"principalId"`
 	Context        map[string]string `json:"context"`
@@ -329,7 +329,7 @@ func TestFunctionsDoNotStartWithoutTheirTable(t *testing.T) {
 	}
 }
 
-// receiver keeps what is delivered to it.
+// receiver keeps the deliveries that it gets.
 type receiver struct {
 	server *httptest.Server
 	bodies chan []byte
