@@ -112,16 +112,10 @@ func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Par
 	}
 	before := p.Rows()
 	release(m, j.now(), sources...)
-	var merged []*index.Segment
-	for _, s := range p.Segments {
-		if !slices.Contains(sources, s) {
-			merged = append(merged, s)
-		}
-	}
+	p.Segments = slices.DeleteFunc(slices.Clone(p.Segments), func(s *index.Segment) bool { return slices.Contains(sources, s) })
 	if encoded.Rows > 0 {
-		merged = append(merged, segmentOf(encoded))
+		p.Segments = append(p.Segments, segmentOf(encoded))
 	}
-	p.Segments = merged
 	p.Counted = max(p.Counted-(before-p.Rows()), p.Live)
 	if whole {
 		p.Counted, p.Live = p.Rows(), p.Rows()
