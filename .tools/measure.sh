@@ -25,7 +25,7 @@ HEAD
 bench ./pkg/worker Worker
 bench ./pkg/httpapi/records Request
 bench ./pkg/lists/columnar 'Query|Apply/100000$|Memory|SegmentLoad|SegmentEncode|MillionOrders' '-benchtime 300ms'
-bench ./pkg/lists/index 'ColdList|WarmList|WriteUnits' '-benchtime 1x'
+bench ./pkg/index 'ColdList|WarmList|WriteUnits' '-benchtime 1x'
 bench ./pkg/sweeper 'Recovery$' '-benchtime 1x'
 bench ./pkg/local/queueserver . '-benchtime 1s'
 bench ./pkg/local/tableserver PutsWithStream '-benchtime 50000x'

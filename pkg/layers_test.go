@@ -2,6 +2,7 @@
 package pkg_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,12 +31,12 @@ var layers = map[string][]string{
 	"pkg/outbound":       {},
 	"pkg/sdkhttp":        {},
 
-	"pkg/lists":       {"pkg/value", "pkg/fault", "pkg/fold", "pkg/lists/columnar"},
-	"pkg/commerce":    {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
-	"pkg/account":     {"pkg/value", "pkg/fault", "pkg/strictjson"},
-	"pkg/webhook":     {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
-	"pkg/lists/index": {"pkg/strictbinary", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment"},
-	"pkg/auth":        {"pkg/value", "pkg/fault", "pkg/account"},
+	"pkg/lists":    {"pkg/value", "pkg/fault", "pkg/fold", "pkg/lists/columnar"},
+	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
+	"pkg/account":  {"pkg/value", "pkg/fault", "pkg/strictjson"},
+	"pkg/webhook":  {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
+	"pkg/index":    {"pkg/strictbinary", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment"},
+	"pkg/auth":     {"pkg/value", "pkg/fault", "pkg/account"},
 
 	"pkg/ratelimit":        {"pkg/fault", "pkg/ratelimit/window"},
 	"pkg/ratelimit/window": {},
@@ -44,20 +45,20 @@ var layers = map[string][]string{
 	"pkg/httpapi/docs":       {"pkg/fault", "pkg/httpapi"},
 	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
 	"pkg/httpapi/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
-	"pkg/httpapi/records":    {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/lists/index", "pkg/httpapi"},
+	"pkg/httpapi/records":    {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/index", "pkg/httpapi"},
 
-	"pkg/dynamo":             {"pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists/index", "pkg/ratelimit/window"},
+	"pkg/dynamo":             {"pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/ratelimit/window"},
 	"pkg":                    {},
 	"pkg/sqsqueue/queuetest": {"..."},
 	"pkg/sqsqueue":           {"pkg/pause", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook"},
 	"pkg/ingest":             {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/dynamo"},
-	"pkg/lists/indexer":      {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/index", "pkg/dynamo"},
-	"pkg/lists/compactor":    {"pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/lists/index"},
-	"pkg/lists/views":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/lists/index"},
-	"pkg/ops":                {"pkg/pause", "pkg/value", "pkg/lists/columnar", "pkg/lists/segment", "pkg/lists/index", "pkg/lists/indexer", "pkg/lists/compactor", "pkg/dynamo", "pkg/sqsqueue", "pkg/dispatcher"},
+	"pkg/index/indexer":      {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/index"},
+	"pkg/index/compactor":    {"pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
+	"pkg/index/views":        {"pkg/pause", "pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
+	"pkg/ops":                {"pkg/pause", "pkg/value", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/sqsqueue", "pkg/dispatcher"},
 	"pkg/dispatcher":         {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 	"pkg/worker":             {"pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
-	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/lists/index", "pkg/dynamo", "pkg/sqsqueue"},
+	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo", "pkg/sqsqueue"},
 
 	"pkg/importer": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/commerce"},
 	"pkg/listener": {"pkg/value", "pkg/webhook", "pkg/commerce"},
@@ -101,7 +102,7 @@ var layers = map[string][]string{
 var awsUsers = []string{
 	"pkg/dynamo", "pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
-	"pkg/ingest", "pkg/lists/indexer", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
+	"pkg/ingest", "pkg/index/indexer", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }
 
 // imports lists each package of the module with what it imports, tests apart.
@@ -135,6 +136,47 @@ func TestPackagesImportOnlyWhatIsBelowThem(t *testing.T) {
 				t.Errorf("%s imports %s, which is not below it", name, ours)
 			}
 		}
+	}
+}
+
+// TestFoldersImportInNoCircle looks at the folders below pkg as a reader of the
+// tree does; what only tests import is left out.
+func TestFoldersImportInNoCircle(t *testing.T) {
+	arrows := map[string]map[string]bool{}
+	folder := func(name string) string {
+		return strings.Join(strings.SplitN(name, "/", 3)[:min(2, strings.Count(name, "/")+1)], "/")
+	}
+	for name, imported := range imports(t) {
+		if strings.HasSuffix(name, "test") {
+			continue
+		}
+		from := folder(name)
+		for _, path := range imported {
+			if ours, isOurs := strings.CutPrefix(path, module); isOurs && folder(ours) != from {
+				if arrows[from] == nil {
+					arrows[from] = map[string]bool{}
+				}
+				arrows[from][folder(ours)] = true
+			}
+		}
+	}
+	// A folder that imports nothing of the rest is taken away, until none is left.
+	for removed := true; removed; {
+		removed = false
+		for from, to := range arrows {
+			for folder := range to {
+				if arrows[folder] == nil {
+					delete(to, folder)
+				}
+			}
+			if len(to) == 0 {
+				delete(arrows, from)
+				removed = true
+			}
+		}
+	}
+	for from, to := range arrows {
+		t.Errorf("%s is in a circle, or above one, with %v", from, slices.Sorted(maps.Keys(to)))
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/index"
-	"github.com/commerce-integration/service/pkg/lists/views"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue"

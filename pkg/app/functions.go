@@ -6,9 +6,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/dispatcher"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/ingest"
-	"github.com/commerce-integration/service/pkg/lists/compactor"
-	"github.com/commerce-integration/service/pkg/lists/indexer"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/sweeper"
@@ -61,7 +62,7 @@ func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
 
 // Indexer makes the function that appends changes to the tails of lists.
 func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
-	return indexer.New(d.Table, indexer.DecodeFor(d.lists()), d.park(), d.indexJobs(), d.Logger).Handle, nil
+	return indexer.New(d.Table, indexer.DecodeFor(d.lists(), dynamo.Stream{}), d.park(), d.indexJobs(), d.Logger).Handle, nil
 }
 
 // Dispatcher makes the function that turns changes into deliveries.

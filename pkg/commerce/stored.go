@@ -27,6 +27,10 @@ type Stored struct {
 	Arrived value.Time
 }
 
+// StoredChange is one write of a record: what it was, nil when there was none,
+// and what it is.
+type StoredChange struct{ Old, New *Stored }
+
 // Record decodes the document into its GET shape; a tombstone has none.
 func (s *Stored) Record() (any, error) { return Decode(s.Kind, s.Doc) }
 

@@ -147,21 +147,18 @@ func recovered(err *error) {
 // derive returns the events of a stream record.
 func (d *Dispatcher) derive(ctx context.Context, r *events.DynamoDBEventRecord) (found []addressed, err error) {
 	defer recovered(&err)
-	switch dynamo.StreamType(r) {
-	case dynamo.StreamRecord:
-		c, err := dynamo.DecodeRecordChange(r)
-		if err != nil {
-			return nil, err
-		}
-		payloads, err := commerce.Events(c.Old, c.New)
-		for _, p := range payloads {
-			found = append(found, addressed{WebhookPayload: p})
-		}
-		return found, err
-	case dynamo.StreamEndpoint:
+	if dynamo.StreamType(r) == dynamo.StreamEndpoint {
 		return d.disabled(ctx, r)
 	}
-	return nil, nil
+	c, err := dynamo.Stream{}.RecordChange(r)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	payloads, err := commerce.Events(c.Old, c.New)
+	for _, p := range payloads {
+		found = append(found, addressed{WebhookPayload: p})
+	}
+	return found, err
 }
 
 // disabled returns the event of an endpoint that the service has disabled.

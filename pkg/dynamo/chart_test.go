@@ -13,7 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/retry"
@@ -161,12 +159,6 @@ func (t *DeliveryStore) AllDeliveries(ctx context.Context, org value.ID, each fu
 // as [RecordStore.RecordsPage] does of records; there are [Shards] of them.
 func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (deliveries []*webhook.Delivery, next string, err error) {
 	return page(ctx, t.db, recordPartition(org, deliveryKind, shard), after, limit, decodeDelivery)
-}
-
-// DecodeDeliveryChange reads the delivery of a stream record; nil when it was
-// removed.
-func DecodeDeliveryChange(r *events.DynamoDBEventRecord) (*webhook.Delivery, error) {
-	return decodeDelivery(imageItem(r.Change.NewImage))
 }
 
 // encodeDelivery leaves out of the doc what the key says.

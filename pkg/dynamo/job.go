@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 

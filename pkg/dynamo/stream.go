@@ -1,12 +1,11 @@
 package dynamo
 
 import (
-	"errors"
-
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // StreamType returns the item type of a stream record, such as "rec" of a
@@ -27,16 +26,25 @@ const (
 	StreamEvent  = typeDelivery
 )
 
-// RecordChange is one write of a record: what it was, nil when there was
-// none, and what it is.
-type RecordChange struct{ Old, New *commerce.Stored }
+// Stream decodes records of the table's stream.
+type Stream struct{}
 
-// DecodeRecordChange reads a stream record of a record.
-func DecodeRecordChange(r *events.DynamoDBEventRecord) (c RecordChange, err error) {
-	if c.Old, c.New, err = decodeChange(r, decodeRecord); err == nil && c.New == nil {
-		err = errors.New("a stream record without a new image")
+// RecordChange returns the write of a record; nil for a change of another item.
+func (Stream) RecordChange(r *events.DynamoDBEventRecord) (*commerce.StoredChange, error) {
+	if StreamType(r) != StreamRecord {
+		return nil, nil
 	}
-	return c, err
+	old, next, err := decodeChange(r, decodeRecord)
+	return &commerce.StoredChange{Old: old, New: next}, err
+}
+
+// Delivery returns the delivery that was written; nil for a change of another
+// item.
+func (Stream) Delivery(r *events.DynamoDBEventRecord) (*webhook.Delivery, error) {
+	if StreamType(r) != StreamEvent {
+		return nil, nil
+	}
+	return decodeDelivery(imageItem(r.Change.NewImage))
 }
 
 // decodeChange decodes the images of a stream record; what is absent is nil.

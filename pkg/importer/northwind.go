@@ -227,7 +227,9 @@ func (db *northwindDB) customer() {
 	db.buyers[code] = &buyer{place: db.place(), id: id, company: company, address: address, fields: []any{
 		"id", id, "customerNumber", code, "externalRef", code, "type", "BUSINESS", "firstName", first, "lastName", last,
 		"companyName", company, "phone", phone, "isActive", true, "currency", "USD",
-		"addresses", []jsontext.Value{address}, "defaultBillingAddressId", home, "defaultShippingAddressId", home,
+		"addresses",
+		[]jsontext.Value{address},
+		"defaultBillingAddressId", home, "defaultShippingAddressId", home,
 		"metadata", db.texts(map[string]string{"contactTitle": "contactTitle", "fax": "fax"}),
 	}}
 }

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/lists/compactor"
-	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )

@@ -17,8 +17,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/index"
-	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -190,15 +190,15 @@ func (r *Replay) handle(ctx context.Context, consumer string, records []events.D
 // change may come days later and would restore it. Removals remain: no other
 // change removes the same documents.
 func (r *Replay) withoutOutdated(ctx context.Context) indexer.Decoder {
-	decode := indexer.DecodeFor(index.NewLists(r.Table, dynamo.Shards))
+	decode := indexer.DecodeFor(index.NewLists(r.Table, dynamo.Shards), dynamo.Stream{})
 	return func(record *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
 		found, err := decode(record)
-		if err != nil || dynamo.StreamType(record) != dynamo.StreamRecord {
-			return found, err
-		}
-		change, err := dynamo.DecodeRecordChange(record)
 		if err != nil {
 			return nil, err
+		}
+		change, err := dynamo.Stream{}.RecordChange(record)
+		if err != nil || change == nil {
+			return found, err
 		}
 		parked := change.New
 		stored, err := r.Table.Records(ctx, change.New.OrganizationID, parked.Kind, []value.ID{parked.ID})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"

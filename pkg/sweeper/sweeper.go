@@ -23,7 +23,7 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/index"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/commerce-integration/service/pkg/lists/compactor"
+	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/ops"
 )
 

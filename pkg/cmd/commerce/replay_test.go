@@ -23,8 +23,8 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/lists/index"
-	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/servicetest"
@@ -262,7 +262,7 @@ func TestReplayKnowsWhatTheFunctionsPark(t *testing.T) {
 	if _, err := dispatcher.New(y.table, sqsqueue.Deliveries{}, y.park, time.Now, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := indexer.New(y.table, indexer.DecodeFor(index.NewLists(y.table, dynamo.Shards)), y.park, sqsqueue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
+	if _, err := indexer.New(y.table, indexer.DecodeFor(index.NewLists(y.table, dynamo.Shards), dynamo.Stream{}), y.park, sqsqueue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	got, code := y.replay(t.Context(), "--dry-run")

@@ -22,10 +22,10 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
-	"github.com/commerce-integration/service/pkg/lists/compactor"
-	"github.com/commerce-integration/service/pkg/lists/index"
-	"github.com/commerce-integration/service/pkg/lists/indexer"
-	"github.com/commerce-integration/service/pkg/lists/views"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/index/indexer"
+	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -80,7 +80,7 @@ func newHarness(t testing.TB, now time.Time) *harness {
 	client, name := dynamotest.Client(t)
 	w.table = dynamo.New(client, name, w.clock)
 	w.lists = index.NewLists(w.table, dynamo.Shards)
-	w.writer = indexer.New(w.table, indexer.DecodeFor(w.lists), noPark{t}, noStart{}, slog.New(slog.DiscardHandler))
+	w.writer = indexer.New(w.table, indexer.DecodeFor(w.lists, dynamo.Stream{}), noPark{t}, noStart{}, slog.New(slog.DiscardHandler))
 	return w
 }
 

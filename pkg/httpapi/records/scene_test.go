@@ -15,7 +15,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/lists/views"
+	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/value"
 )
 

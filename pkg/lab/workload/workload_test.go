@@ -20,7 +20,7 @@ func TestPercentilesAreExact(t *testing.T) {
 			t.Errorf("percentile %v of 1 to 200 ms: got %d ms, want %d", p, got, want)
 		}
 	}
-	if got := (workload.Latencies)(nil).Percentile(99); got != 0 {
+	if got := workload.Latencies(nil).Percentile(99); got != 0 {
 		t.Errorf("percentile 99 of nothing: got %s, want 0", got)
 	}
 }

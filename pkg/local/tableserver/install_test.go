@@ -64,8 +64,10 @@ func TestInstallSaysHowToMendAFailure(t *testing.T) {
 		{"npm missing", "", []string{"install Node.js", "npm pack @dynoxide/"}},
 		{"offline", "echo 'npm error code ENOTFOUND' >&2; exit 1", []string{"check the network", "ENOTFOUND", "npm pack @dynoxide/"}},
 		{"nothing written", "exit 0", []string{"no such file", "check the network"}},
-		{"another package", "mkdir -p node_modules/@dynoxide/linux-x64; echo other > node_modules/@dynoxide/linux-x64/dynoxide",
-			[]string{"not used", "npm cache clean", "SHA-256", "want be909b79"}},
+		{
+			"another package", "mkdir -p node_modules/@dynoxide/linux-x64; echo other > node_modules/@dynoxide/linux-x64/dynoxide",
+			[]string{"not used", "npm cache clean", "SHA-256", "want be909b79"},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -174,7 +174,7 @@ func TestStreamSamplesFollowFromTheIngestSample(t *testing.T) {
 			if dynamo.StreamType(&record) != dynamo.StreamRecord {
 				continue
 			}
-			change, err := dynamo.DecodeRecordChange(&record)
+			change, err := dynamo.Stream{}.RecordChange(&record)
 			if err != nil {
 				t.Errorf("%s record %d: %v", name, i, err)
 				continue
@@ -213,7 +213,7 @@ func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
 		if dynamo.StreamType(&record) != dynamo.StreamRecord {
 			continue
 		}
-		change, err := dynamo.DecodeRecordChange(&record)
+		change, err := dynamo.Stream{}.RecordChange(&record)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
 		t.Errorf("row %s, want %s, which follows from event and endpoint", delivery.DeliveryID, row)
 	}
 	records := sample[events.DynamoDBEvent](t, "indexer").Records
-	row, err := dynamo.DecodeDeliveryChange(&records[len(records)-1])
+	row, err := dynamo.Stream{}.Delivery(&records[len(records)-1])
 	if err != nil || row.Ref() != delivery {
 		t.Errorf("the indexer's last record is %+v (%v), want the worker's row", row, err)
 	}
@@ -246,7 +246,7 @@ func TestIndexJobSampleIsForAListThatTheIndexerSampleChanges(t *testing.T) {
 		if dynamo.StreamType(&record) != dynamo.StreamRecord {
 			continue
 		}
-		change, err := dynamo.DecodeRecordChange(&record)
+		change, err := dynamo.Stream{}.RecordChange(&record)
 		if err != nil {
 			t.Fatal(err)
 		}

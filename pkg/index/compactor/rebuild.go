@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 

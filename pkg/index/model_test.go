@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 

@@ -21,11 +21,11 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/index/indexer"
+	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/compactor"
-	"github.com/commerce-integration/service/pkg/lists/index"
-	"github.com/commerce-integration/service/pkg/lists/indexer"
-	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -422,12 +422,13 @@ func TestABusyTableFailsTheBatchFromItsFirstRecord(t *testing.T) {
 }
 
 func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
-	w := newHarness(t) // the memory may answer before the cancellation is seen
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("got %v, want a fault of kind Unavailable", err)
-	}
+	inBoth(t, func(t *testing.T, w *harness) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("got %v, want a fault of kind Unavailable", err)
+		}
+	})
 }
 
 func TestAJobThatDiesAtAnyCallLeavesTheIndexAsItWas(t *testing.T) {

@@ -25,11 +25,11 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/index/indexer"
+	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/compactor"
-	"github.com/commerce-integration/service/pkg/lists/index"
-	"github.com/commerce-integration/service/pkg/lists/indexer"
-	"github.com/commerce-integration/service/pkg/lists/views"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -397,7 +397,7 @@ func (tr *trial) index(process string, shard, again, n int) error {
 	}
 	table := tr.table(process)
 	lists := index.NewLists(table, dynamo.Shards)
-	writer := indexer.New(table, indexer.DecodeFor(lists), refusing{tr}, refusing{tr}, slog.New(slog.DiscardHandler))
+	writer := indexer.New(table, indexer.DecodeFor(lists, dynamo.Stream{}), refusing{tr}, refusing{tr}, slog.New(slog.DiscardHandler))
 	response, err := writer.Handle(context.Background(), in)
 	if err != nil || len(response.BatchItemFailures) > 0 {
 		return errors.Join(err, errors.New("the batch is to come again"))

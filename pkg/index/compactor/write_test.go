@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -126,6 +126,9 @@ func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query) (co
 			if result, missing := v.query(q); missing.none() {
 				return result, nil
 			}
+		}
+		if ctx.Err() != nil { // a request that was called off starts no load
+			return columnar.Result{}, fault.Busy(ctx.Err())
 		}
 		select {
 		case prepared := <-c.prepare(ctx, v, q):

@@ -4,9 +4,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -17,31 +16,34 @@ type ListChange struct {
 	index.Change
 }
 
+// Stream decodes records of the table's stream. What it returns is nil for a
+// change of another item.
+type Stream interface {
+	RecordChange(r *events.DynamoDBEventRecord) (*commerce.StoredChange, error)
+	Delivery(r *events.DynamoDBEventRecord) (*webhook.Delivery, error)
+}
+
 // DecodeFor returns the [Decoder] of the table's stream for the lists.
-func DecodeFor(lists *index.Lists) Decoder {
+func DecodeFor(lists *index.Lists, stream Stream) Decoder {
 	return func(r *events.DynamoDBEventRecord) ([]ListChange, error) {
-		switch dynamo.StreamType(r) {
-		case dynamo.StreamRecord:
-			change, err := dynamo.DecodeRecordChange(r)
-			if err != nil {
-				return nil, err
-			}
-			return recordChanges(lists, change)
-		case dynamo.StreamEvent:
-			d, err := dynamo.DecodeDeliveryChange(r)
-			if err != nil {
-				return nil, err
-			}
-			return []ListChange{put(d.OrganizationID, lists.Deliveries, webhook.DeliveryDocument(d, 0))}, nil
-		default:
-			return nil, nil
+		change, err := stream.RecordChange(r)
+		if err != nil {
+			return nil, err
 		}
+		if change != nil {
+			return recordChanges(lists, change)
+		}
+		d, err := stream.Delivery(r)
+		if d == nil || err != nil {
+			return nil, err
+		}
+		return []ListChange{put(d.OrganizationID, lists.Deliveries, webhook.DeliveryDocument(d, 0))}, nil
 	}
 }
 
 // recordChanges turns a write of a record into changes of its kind's list and
 // of the deletions.
-func recordChanges(lists *index.Lists, change dynamo.RecordChange) ([]ListChange, error) {
+func recordChanges(lists *index.Lists, change *commerce.StoredChange) ([]ListChange, error) {
 	list := lists.Records[change.New.Kind]
 	before, err := documentBefore(list, change.Old)
 	if err != nil {

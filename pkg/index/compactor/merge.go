@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 )
 

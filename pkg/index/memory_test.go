@@ -16,9 +16,9 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/lists/compactor"
-	"github.com/commerce-integration/service/pkg/lists/index"
-	"github.com/commerce-integration/service/pkg/lists/indexer"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/value"
 )
 

@@ -17,8 +17,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/value"
 )

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/lists/index"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/pause"
 )
