@@ -128,6 +128,7 @@ func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Tim
 	}
 	ctx, cancel := finishing(ctx)
 	defer cancel()
+	// The worker moves what belongs into the slow lane: it reads the endpoint.
 	if err := s.queue.Send(ctx, webhook.LaneMain, now, deliveries...); err != nil {
 		return 0, err
 	}

@@ -17,11 +17,12 @@ const (
 	// MaxRetryCount is the most retries that an endpoint can ask for, and
 	// the length of the schedule.
 	MaxRetryCount = 10
-	// MaxRetryAfter is how long a receiver's Retry-After is honoured.
+	// MaxRetryAfter cuts a receiver's Retry-After. The longer of it and the
+	// schedule's wait counts.
 	MaxRetryAfter = 12 * time.Hour
-	// LongestCarry is the longest wait for which a queue message is kept; a
-	// longer one is left to the sweeper.
-	LongestCarry = 15 * time.Minute
+	// MaxMessageWait is the longest wait that a queue message covers; a longer
+	// one has a due mark, which the sweeper looks at.
+	MaxMessageWait = 15 * time.Minute
 
 	jitterSpan = 0.2
 )

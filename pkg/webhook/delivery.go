@@ -234,7 +234,7 @@ func (d *Delivery) retryIn(o Outcome, message string, delay time.Duration, now v
 	delay = max(delay, min(o.RetryAfter, MaxRetryAfter))
 	at := now.Add(delay)
 	d.Status, d.NextAttemptAt = DeliveryPending, &at
-	if delay <= LongestCarry {
+	if delay <= MaxMessageWait {
 		d.MessageID = message
 	} else {
 		d.DueAt = &at

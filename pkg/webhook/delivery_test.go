@@ -18,7 +18,7 @@ import (
 
 const now value.Time = 1795242941242
 
-func newRow() *webhook.Delivery {
+func newDelivery() *webhook.Delivery {
 	e := &webhook.Endpoint{ID: value.NewID(), ApplicationID: value.NewID(), OrganizationID: value.NewID()}
 	return webhook.NewDelivery(&commerce.WebhookPayload{ID: value.NewID(), Type: "order.created"}, e, "", now)
 }
@@ -41,8 +41,8 @@ func TestRetriesFollowTheSchedule(t *testing.T) {
 	}
 }
 
-func TestRowRemembersItsLastAttempts(t *testing.T) {
-	r := newRow()
+func TestDeliveryRemembersItsLastAttempts(t *testing.T) {
+	r := newDelivery()
 	reason := "no"
 	for i := range 15 {
 		r = r.Record(webhook.Outcome{
@@ -55,7 +55,7 @@ func TestRowRemembersItsLastAttempts(t *testing.T) {
 }
 
 func TestRedeliveryHasAFullSchedule(t *testing.T) {
-	r := newRow()
+	r := newDelivery()
 	reason := "no"
 	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
 	for round := range 3 {
@@ -72,7 +72,7 @@ func TestRedeliveryHasAFullSchedule(t *testing.T) {
 	}
 }
 
-func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
+func TestHeldDeliveryGoesOnWhereItsScheduleWas(t *testing.T) {
 	reason := "no"
 	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
 	for name, resume := range map[string]func(*webhook.Delivery, value.Time) *webhook.Delivery{
@@ -80,7 +80,7 @@ func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
 		"a probe": func(r *webhook.Delivery, at value.Time) *webhook.Delivery { return r.ResumeAsProbe(at, at) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRow()
+			r := newDelivery()
 			for attempt := range 4 {
 				if !r.Pending() || r.AttemptCount != attempt {
 					t.Fatalf("%s after %d attempts, want PENDING after %d", r.Status, r.AttemptCount, attempt)
@@ -103,7 +103,7 @@ func TestHeldRowGoesOnWhereItsScheduleWas(t *testing.T) {
 
 func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
 	at := now.Add(40 * time.Second)
-	held := newRow().Hold(webhook.HeldCircuitOpen, now)
+	held := newDelivery().Hold(webhook.HeldCircuitOpen, now)
 	r := held.ResumeAsProbe(at, now)
 	if !r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != at || *r.DueAt != at.Add(10*time.Minute) || held.Pending() {
 		t.Errorf("probe %+v", r)
@@ -118,34 +118,34 @@ func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
 
 // Rows are the most that a delivery writes: one write unit is 1 KiB with the
 // keys.
-func TestRowsAreSmallAtRest(t *testing.T) {
+func TestDeliveriesAreSmallAtRest(t *testing.T) {
 	site, status, body := value.NewID(), 200, `{"received":true,"id":"evt_0192f0c45b1e7a2d"}`
-	row := newRow()
-	row.SiteID, row.Type = &site, "order.fulfillment.updated"
+	d := newDelivery()
+	d.SiteID, d.Type = &site, "order.fulfillment.updated"
 	delivered := webhook.Outcome{Attempt: webhook.Attempt{At: now, DurationMs: 12, ResponseStatus: &status, ResponseBody: &body}}
 	for name, tt := range map[string]struct {
-		row  *webhook.Delivery
+		d    *webhook.Delivery
 		most int
 	}{
-		"before its attempt": {row, 700},
-		"resumed":            {row.Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now), 700},
-		"after a success":    {row.Record(delivered, "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40", 8, 0, now), 1000},
+		"before its attempt": {d, 700},
+		"resumed":            {d.Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now), 700},
+		"after a success":    {d.Record(delivered, "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40", 8, 0, now), 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := json.Marshal(tt.row)
+			doc, err := json.Marshal(tt.d)
 			if err != nil || len(doc) >= tt.most {
 				t.Errorf("%d bytes, %v; want less than %d: %s", len(doc), err, tt.most, doc)
 			}
 			var got webhook.Delivery
-			if err := json.Unmarshal(doc, &got); err != nil || cmp.Diff(tt.row, &got) != "" {
-				t.Errorf("%v, %s", err, cmp.Diff(tt.row, &got))
+			if err := json.Unmarshal(doc, &got); err != nil || cmp.Diff(tt.d, &got) != "" {
+				t.Errorf("%v, %s", err, cmp.Diff(tt.d, &got))
 			}
 		})
 	}
 }
 
-// A row as the first release wrote it.
-func TestRowOfOldIsRead(t *testing.T) {
+// A d as the first release wrote it.
+func TestDeliveryOfOldIsRead(t *testing.T) {
 	const old = `{"id":"70c52167-aa44-5a7c-9a78-cd98fa110090","eventId":"01a1ff78-8fa5-781f-8725-842e00adf88e","endpointId":"01a1ff78-8fa5-781b-b2be-41c7c14f3bb4",` +
 		`"applicationId":"01a1ff78-8fa5-781d-9108-0a8e1ae05c59","organizationId":"01a1ff78-8fa5-781e-a55f-40e40e6686f1","siteId":null,"type":"order.created",` +
 		`"status":"PENDING","attemptCount":1,"nextAttemptAt":"2026-11-21T06:35:41.242Z","lastAttemptAt":"2026-11-21T06:35:36.242Z",` +
@@ -162,10 +162,10 @@ func TestRowOfOldIsRead(t *testing.T) {
 
 // Whatever happens to a row, what is derived from its status holds, and
 // updatedAt rises, which orders the changes.
-func TestRowStaysConsistent(t *testing.T) {
+func TestDeliveryStaysConsistent(t *testing.T) {
 	reason := "no"
 	rapid.Check(t, func(t *rapid.T) {
-		r, at := newRow(), now
+		r, at := newDelivery(), now
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			before := r
 			at = at.Add(time.Duration(rapid.Int64Range(-1000, 1e10).Draw(t, "passing")))
@@ -196,7 +196,7 @@ func TestRowStaysConsistent(t *testing.T) {
 			case pending != (r.NextAttemptAt != nil), (r.Status == webhook.DeliveryHeld) != (r.HeldReason != ""),
 				pending != (r.MessageID != "" || r.DueAt != nil), r.MessageID != "" && r.DueAt != nil, r.Probe && !pending:
 				t.Fatalf("inconsistent: %+v", r)
-			case pending && r.NextAttemptAt.Std().Sub(at.Std()) > webhook.MaxRetryAfter:
+			case pending && r.NextAttemptAt.Std().Sub(at.Std()) > max(webhook.MaxRetryAfter, webhook.RetryDelay(webhook.MaxRetryCount, 1)):
 				t.Fatalf("the next attempt lies %s ahead", r.NextAttemptAt.Std().Sub(at.Std()))
 			}
 		}
@@ -223,14 +223,14 @@ func TestResponseBodiesAreClippedAsText(t *testing.T) {
 	}
 }
 
-func TestMessageNamesItsRow(t *testing.T) {
-	r := newRow()
+func TestMessageNamesItsDelivery(t *testing.T) {
+	r := newDelivery()
 	moved := r.Ref()
 	moved.As = "0192f0c4-5b1e-7a2d-8c3f-1e5d7b9a2c40"
 	if ref, err := webhook.ParseDeliveryRef(moved.Body()); err != nil || ref != moved || !ref.Names(r) {
 		t.Errorf("ParseRef(%s) = %+v, %v", moved.Body(), ref, err)
 	}
-	if moved.Names(newRow()) {
+	if moved.Names(newDelivery()) {
 		t.Error("a message names every row")
 	}
 	ref, err := webhook.ParseDeliveryRef(r.Ref().Body())
@@ -244,12 +244,12 @@ func TestMessageNamesItsRow(t *testing.T) {
 	}
 }
 
-func TestRowsAreShownForThirtyDaysAndLess(t *testing.T) {
+func TestDeliveriesAreShownForThirtyDaysAndLess(t *testing.T) {
 	for _, days := range []struct {
 		n     int
 		shown bool
 	}{{30, true}, {31, false}} {
-		if shown := now.Add(time.Duration(days.n)*24*time.Hour) < newRow().ExpiresAt(); shown != days.shown {
+		if shown := now.Add(time.Duration(days.n)*24*time.Hour) < newDelivery().ExpiresAt(); shown != days.shown {
 			t.Errorf("after %d days: shown %t", days.n, shown)
 		}
 	}

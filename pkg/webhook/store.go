@@ -12,7 +12,7 @@ import (
 // everything that an attempt needs, so that one read gets it.
 type DeliveryRef struct {
 	OrganizationID value.ID `json:"organizationId"`
-	DeliveryID     value.ID `json:"rowId"`
+	DeliveryID     value.ID `json:"rowId"` // the name in messages, which outlive a deployment
 	EventID        value.ID `json:"eventId"`
 	EndpointID     value.ID `json:"endpointId"`
 	ApplicationID  value.ID `json:"applicationId"`

@@ -70,7 +70,7 @@ func (w *Worker) logAttempt(ctx context.Context, d *webhook.Delivery, answer *ou
 		return
 	}
 	w.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "attempt",
-		slog.String("rowId", d.ID.String()), slog.String("endpointId", d.EndpointID.String()), slog.String("type", d.Type),
+		slog.String("deliveryId", d.ID.String()), slog.String("endpointId", d.EndpointID.String()), slog.String("type", d.Type),
 		slog.Int("attempt", d.AttemptCount+1), slog.Int("status", answer.Status), slog.String("reason", answer.Reason),
 		slog.Duration("took", answer.Took))
 }

@@ -331,7 +331,7 @@ func (w *Worker) report(ctx context.Context, messages []*message) events.SQSEven
 		}
 		if m.is(failed) {
 			w.cfg.Logger.ErrorContext(ctx, "delivery could not be worked on", "messageId", m.sqs.MessageId,
-				"rowId", m.ref.DeliveryID, "receives", sqsqueue.Receives(m.sqs), "error", end.err)
+				"deliveryId", m.ref.DeliveryID, "receives", sqsqueue.Receives(m.sqs), "error", end.err)
 		}
 		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.sqs.MessageId})
 	}

@@ -44,7 +44,7 @@ type WebhookRecovery struct {
 }
 
 func (a *area) actionOperations() []httpapi.Operation {
-	conflict := []int{http.StatusConflict}
+	conflicts := []int{http.StatusConflict}
 	return []httpapi.Operation{
 		{
 			ID: "testWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/test",
@@ -53,7 +53,7 @@ func (a *area) actionOperations() []httpapi.Operation {
 				"neither the endpoint nor its counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it " +
 				"again for the outcome. 409 when the application is suspended.",
 			Scope: auth.WebhooksWrite, Body: TestDto{}, EmptyBody: true, Result: WebhookEvent{}, Status: http.StatusAccepted,
-			Errors: conflict, Handle: a.test,
+			Errors: conflicts, Handle: a.test,
 		},
 		{
 			ID: "recoverWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/recover",
@@ -62,7 +62,7 @@ func (a *area) actionOperations() []httpapi.Operation {
 				"however many there are; a circuit that is open closes first. The answer may come before all are sent: read the recovery for its " +
 				"progress. 409 unless the endpoint is ACTIVE, its application is not suspended and no other recovery of it runs.",
 			Scope: auth.WebhooksWrite, Body: RecoverDto{}, Result: WebhookRecovery{}, Status: http.StatusAccepted,
-			Errors: conflict, Handle: a.recover,
+			Errors: conflicts, Handle: a.recover,
 		},
 		{
 			ID: "getWebhookRecovery", Method: http.MethodGet, Path: endpointPath + "/recoveries/{recoveryId}",

@@ -22,7 +22,7 @@ const (
 func (a *area) endpointOperations() []httpapi.Operation {
 	required := itemParam()
 	required.Required, required.Description = true, "The application that the endpoint belongs to."
-	conflict := []int{http.StatusConflict}
+	conflicts := []int{http.StatusConflict}
 	return []httpapi.Operation{
 		{
 			ID: "createWebhookEndpoint", Method: http.MethodPost, Path: endpointsPath,
@@ -30,7 +30,7 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			Description: "An application can have 50 endpoints, an organization 500. This answer is the only one that shows the secret in full.",
 			Scope:       auth.WebhooksWrite, Params: []httpapi.Param{required}, Body: webhook.CreateWebhookEndpointDto{},
 			Result: webhook.WebhookEndpoint{}, Status: http.StatusCreated,
-			Errors: conflict, Handle: a.createEndpoint,
+			Errors: conflicts, Handle: a.createEndpoint,
 		},
 		{
 			ID: "listWebhookEndpoints", Method: http.MethodGet, Path: endpointsPath,
@@ -50,14 +50,14 @@ func (a *area) endpointOperations() []httpapi.Operation {
 				"ACTIVE also ends a DISABLED that the service has set.",
 			Scope: auth.WebhooksWrite, Body: webhook.UpdateWebhookEndpointDto{},
 			Result: webhook.WebhookEndpoint{},
-			Errors: conflict, Handle: a.updateEndpoint,
+			Errors: conflicts, Handle: a.updateEndpoint,
 		},
 		{
 			ID: "deleteWebhookEndpoint", Method: http.MethodDelete, Path: endpointPath,
 			Summary:     "Delete a webhook endpoint",
 			Description: "Its pending and held events are cancelled; the history stays until it expires.",
 			Scope:       auth.WebhooksWrite, Status: http.StatusNoContent,
-			Errors: conflict, Handle: a.deleteEndpoint,
+			Errors: conflicts, Handle: a.deleteEndpoint,
 		},
 		{
 			ID: "rotateWebhookEndpointSecret", Method: http.MethodPost, Path: endpointPath + "/rotate-secret",

@@ -72,7 +72,7 @@ func (l *serviceLog) read(line []byte) {
 		Timestamp  time.Time `json:"timestamp"`
 		Level      string    `json:"level"`
 		Message    string    `json:"message"`
-		DeliveryID string    `json:"rowId"`
+		DeliveryID string    `json:"deliveryId"`
 		Status     int       `json:"status"`
 		RequestID  string    `json:"requestId"`
 	}
