@@ -116,7 +116,7 @@ func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
 	}
 }
 
-// Rows are the most that a delivery writes: one write unit is 1 KiB with the
+// Deliveries are the most that an event writes: one write unit is 1 KiB with the
 // keys.
 func TestDeliveriesAreSmallAtRest(t *testing.T) {
 	site, status, body := value.NewID(), 200, `{"received":true,"id":"evt_0192f0c45b1e7a2d"}`
@@ -144,7 +144,7 @@ func TestDeliveriesAreSmallAtRest(t *testing.T) {
 	}
 }
 
-// A d as the first release wrote it.
+// A delivery as the first release wrote it.
 func TestDeliveryOfOldIsRead(t *testing.T) {
 	const old = `{"id":"70c52167-aa44-5a7c-9a78-cd98fa110090","eventId":"01a1ff78-8fa5-781f-8725-842e00adf88e","endpointId":"01a1ff78-8fa5-781b-b2be-41c7c14f3bb4",` +
 		`"applicationId":"01a1ff78-8fa5-781d-9108-0a8e1ae05c59","organizationId":"01a1ff78-8fa5-781e-a55f-40e40e6686f1","siteId":null,"type":"order.created",` +
