@@ -82,8 +82,8 @@ func Worker(ctx context.Context, d *Dependencies) (QueueFunc, error) {
 
 // Sweeper makes the function that the schedule calls.
 func Sweeper(_ context.Context, d *Dependencies) (ScheduleFunc, error) {
-	maintainer := compactor.New(d.Table, d.lists().All(), d.Clock, d.Logger)
-	return sweeper.New(d.Table, d.deliveries(), sweeper.IndexCompaction{IndexQueue: d.indexJobs(), Compactor: maintainer}, sweeper.Config{
+	compaction := compactor.New(d.Table, d.lists().All(), d.Clock, d.Logger)
+	return sweeper.New(d.Table, d.deliveries(), sweeper.IndexCompaction{IndexQueue: d.indexJobs(), Compactor: compaction}, sweeper.Config{
 		Clock: d.Clock, Logger: d.Logger,
 	}).Handle, nil
 }

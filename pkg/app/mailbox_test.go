@@ -107,7 +107,7 @@ func (m *mailbox) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ..
 	return nil
 }
 
-// Crowded reports what it always is.
+// TooManyInFlight reports that there is room.
 func (m *mailbox) TooManyInFlight(context.Context, webhook.Lane) bool { return false }
 
 func (l *letter) receipt() string { return l.id + "/" + strconv.Itoa(l.receives) }

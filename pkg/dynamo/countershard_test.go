@@ -14,29 +14,29 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
+func TestShardOfAnEndpointAreReadTogether(t *testing.T) {
 	table := dynamotest.NewTable(t)
 	r := newRecorded(t, table, 0)
 	org, now := r.e.OrganizationID, r.now
 	if s, err := table.CounterShard(t.Context(), org, r.e.ID, 7); err != nil || s.Number != 7 || s.Revision != 0 || s.Shard == nil {
-		t.Errorf("a tally that is not there: %+v, %v; want an empty one", s, err)
+		t.Errorf("a shard that is not there: %+v, %v; want an empty one", s, err)
 	}
 	for shard := range webhook.MaxCounterShards {
-		r.record(nil, r.counted(emptyTally(shard), shard+1))
+		r.record(nil, r.counted(emptyShard(shard), shard+1))
 	}
 	other := newRecorded(t, table, 0)
 	other.e.OrganizationID = org
-	other.record(nil, other.counted(emptyTally(2), 1))
+	other.record(nil, other.counted(emptyShard(2), 1))
 	if taken, err := table.TakePermit(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); !taken || err != nil {
 		t.Fatalf("TakePermit: %t, %v", taken, err)
 	}
 	stored, err := table.CounterShards(t.Context(), org, r.e.ID)
 	if err != nil || len(stored) != webhook.MaxCounterShards {
-		t.Fatalf("%d tallies, %v; want %d", len(stored), err, webhook.MaxCounterShards)
+		t.Fatalf("%d shards, %v; want %d", len(stored), err, webhook.MaxCounterShards)
 	}
 	for shard, s := range stored {
 		if s.Number != shard || s.Revision != 1 || s.Shard.Counters().SuccessCount != int64(shard+1) {
-			t.Errorf("tally %d: %+v with %d successes", shard, s, s.Shard.Counters().SuccessCount)
+			t.Errorf("shard %d: %+v with %d successes", shard, s, s.Shard.Counters().SuccessCount)
 		}
 	}
 	h, err := table.Health(t.Context(), org, r.e.ID, 0, now)
@@ -47,7 +47,7 @@ func TestTalliesOfAnEndpointAreReadTogether(t *testing.T) {
 		t.Errorf("Health since later: %+v, %v; want no recent attempts", h, err)
 	}
 	if foreign, err := table.CounterShards(t.Context(), value.NewID(), r.e.ID); len(foreign) > 0 || err != nil {
-		t.Errorf("Tallies of another organization: %+v, %v", foreign, err)
+		t.Errorf("Shards of another organization: %+v, %v", foreign, err)
 	}
 }
 
@@ -108,9 +108,9 @@ func TestAForgottenEndpointLeavesNothingThatStays(t *testing.T) {
 	org, now := r.e.OrganizationID, r.now
 	kept := newRecorded(t, table, 0)
 	kept.e.OrganizationID = org
-	kept.record(nil, kept.counted(emptyTally(1), 1))
+	kept.record(nil, kept.counted(emptyShard(1), 1))
 	for shard := range webhook.MaxCounterShards {
-		r.record(nil, r.counted(emptyTally(shard), 1))
+		r.record(nil, r.counted(emptyShard(shard), 1))
 	}
 	if _, err := table.TakePermit(t.Context(), org, r.e.ID, "worker", now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)

@@ -109,8 +109,8 @@ func TestRowsAndPayloadsAreCreatedWhateverFails(t *testing.T) {
 		for i, r := range rows {
 			payloads[i] = webhook.Payload{OrganizationID: org, EventID: r.EventID, Body: fmt.Appendf(nil, `{"round":%d,"row":%d}`, round, i)}
 		}
-		insist(t, func() error { return table.PutPayloads(t.Context(), payloads) })
-		insist(t, func() error {
+		retryWhileThrottled(t, func() error { return table.PutPayloads(t.Context(), payloads) })
+		retryWhileThrottled(t, func() error {
 			existing, err := table.CreateDeliveries(t.Context(), rows)
 			for i, e := range existing {
 				if e != nil && cmp.Diff(e, rows[i]) != "" {
@@ -137,7 +137,7 @@ func TestRowsAndPayloadsAreCreatedWhateverFails(t *testing.T) {
 }
 
 // insist does something until it is no longer the table that fails.
-func insist(t *testing.T, do func() error) {
+func retryWhileThrottled(t *testing.T, do func() error) {
 	t.Helper()
 	for {
 		err := do()

@@ -90,18 +90,18 @@ func BenchmarkPutPayloads(b *testing.B) {
 
 func BenchmarkRecordOutcomes(b *testing.B) {
 	d := newDeliveries(b)
-	tally := emptyTally(0)
+	shard := emptyShard(0)
 	var outcomes []webhook.DeliveryChange
-	var tallies []webhook.CounterShardWrite
+	var shards []webhook.CounterShardWrite
 	d.run(b, 10, func() {
 		rows := d.rows(10)
 		if _, err := d.CreateDeliveries(b.Context(), rows); err != nil {
 			b.Fatal(err)
 		}
-		outcomes, tallies = manyOutcomes(rows, tally, true, value.TimeOf(time.Now()))
-		tally.Revision, tally.Shard = tally.Revision+1, tallies[0].Next
+		outcomes, shards = manyOutcomes(rows, shard, true, value.TimeOf(time.Now()))
+		shard.Revision, shard.Shard = shard.Revision+1, shards[0].Next
 	}, func() {
-		if clash, err := d.RecordOutcomes(b.Context(), outcomes, tallies); clash != nil || err != nil {
+		if clash, err := d.RecordOutcomes(b.Context(), outcomes, shards); clash != nil || err != nil {
 			b.Fatal(clash, err)
 		}
 	})

@@ -22,7 +22,7 @@ import (
 )
 
 // recorded is what one worker has on its hands: rows of an endpoint that it
-// has attempted, and a tally of its own.
+// has attempted, and a shard of its own.
 type recorded struct {
 	t     testing.TB
 	table *dynamo.Table
@@ -66,7 +66,7 @@ func (r *recorded) outcomes(indexes ...int) []webhook.DeliveryChange {
 	return outcomes
 }
 
-// counted is a tally's write that counts so many successes more.
+// counted is a shard's write that counts so many successes more.
 func (r *recorded) counted(from webhook.StoredCounterShard, successes int) []webhook.CounterShardWrite {
 	var attempts []webhook.Attempt
 	for range successes {
@@ -78,14 +78,14 @@ func (r *recorded) counted(from webhook.StoredCounterShard, successes int) []web
 	return []webhook.CounterShardWrite{w}
 }
 
-func emptyTally(shard int) webhook.StoredCounterShard {
+func emptyShard(shard int) webhook.StoredCounterShard {
 	return webhook.StoredCounterShard{Number: shard, Shard: &webhook.CounterShard{}}
 }
 
 // record expects that all of it is written.
-func (r *recorded) record(outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) {
+func (r *recorded) record(outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) {
 	r.t.Helper()
-	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || err != nil {
+	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, shards); clash != nil || err != nil {
 		r.t.Fatalf("RecordOutcomes: %+v, %v; want it written", clash, err)
 	}
 }
@@ -105,18 +105,18 @@ func (r *recorded) check(successes int64, want map[int]*webhook.Delivery) {
 	}
 }
 
-func TestOutcomesAndTheirTallyAreWrittenTogether(t *testing.T) {
+func TestOutcomesAndTheirShardAreWrittenTogether(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 10)
 	outcomes := r.outcomes(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	want := map[int]*webhook.Delivery{}
 	for i, o := range outcomes {
 		want[i] = o.Next
 	}
-	r.record(outcomes, r.counted(emptyTally(3), 10))
+	r.record(outcomes, r.counted(emptyShard(3), 10))
 	r.check(10, want)
 	stored, err := r.table.CounterShard(t.Context(), r.e.OrganizationID, r.e.ID, 3)
 	if err != nil || stored.Revision != 1 || stored.Number != 3 {
-		t.Errorf("Tally: %+v, %v; want revision 1", stored, err)
+		t.Errorf("Shard: %+v, %v; want revision 1", stored, err)
 	}
 	r.record(nil, r.counted(stored, 2))
 	r.check(12, want)
@@ -132,7 +132,7 @@ func TestNothingIsWrittenWhenARowHasChanged(t *testing.T) {
 	absent := *r.rows[2]
 	absent.ID = value.NewID()
 	outcomes := append(r.outcomes(0, 1), webhook.DeliveryChange{Previous: &absent, Next: absent.Cancel(r.now)})
-	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, r.counted(emptyTally(0), 3))
+	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, r.counted(emptyShard(0), 3))
 	want := &webhook.WriteConflict{Deliveries: map[int]*webhook.Delivery{1: held, 2: nil}, Recorded: map[int]bool{}, Shards: map[int]webhook.StoredCounterShard{}}
 	if err != nil || cmp.Diff(clash, want) != "" {
 		t.Errorf("RecordOutcomes: %v\n%s", err, cmp.Diff(clash, want))
@@ -140,20 +140,20 @@ func TestNothingIsWrittenWhenARowHasChanged(t *testing.T) {
 	r.check(0, map[int]*webhook.Delivery{0: r.rows[0], 1: held})
 }
 
-func TestNothingIsWrittenWhenATallyHasAnotherRevision(t *testing.T) {
+func TestNothingIsWrittenWhenAShardHasAnotherRevision(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 1)
-	r.record(nil, r.counted(emptyTally(5), 1))
-	outdated, gone := r.counted(emptyTally(5), 7), r.counted(webhook.StoredCounterShard{Number: 6, Revision: 4, Shard: &webhook.CounterShard{}}, 1)
+	r.record(nil, r.counted(emptyShard(5), 1))
+	outdated, gone := r.counted(emptyShard(5), 7), r.counted(webhook.StoredCounterShard{Number: 6, Revision: 4, Shard: &webhook.CounterShard{}}, 1)
 	clash, err := r.table.RecordOutcomes(t.Context(), r.outcomes(0), append(outdated, gone...))
 	if err != nil || clash == nil || len(clash.Deliveries)+len(clash.Recorded) > 0 || len(clash.Shards) != 2 {
-		t.Fatalf("RecordOutcomes: %+v, %v; want both tallies", clash, err)
+		t.Fatalf("RecordOutcomes: %+v, %v; want both shards", clash, err)
 	}
 	there, none := clash.Shards[0], clash.Shards[1]
 	if there.Number != 5 || there.Revision != 1 || there.Shard.Counters().SuccessCount != 1 {
-		t.Errorf("the tally that is there: %+v, want revision 1 with one success", there)
+		t.Errorf("the shard that is there: %+v, want revision 1 with one success", there)
 	}
 	if none.Number != 6 || none.Revision != 0 || none.Shard.Counters().SuccessCount != 0 {
-		t.Errorf("the tally that is gone: %+v, want an empty one of revision 0", none)
+		t.Errorf("the shard that is gone: %+v, want an empty one of revision 0", none)
 	}
 	r.check(1, map[int]*webhook.Delivery{0: r.rows[0]})
 	r.record(r.outcomes(0), r.counted(there, 1))
@@ -166,21 +166,21 @@ func TestTooManyOutcomesAreRefused(t *testing.T) {
 	for i := range r.rows {
 		all = append(all, i)
 	}
-	if clash, err := r.table.RecordOutcomes(t.Context(), r.outcomes(all...), r.counted(emptyTally(0), 1)); clash != nil || err == nil {
+	if clash, err := r.table.RecordOutcomes(t.Context(), r.outcomes(all...), r.counted(emptyShard(0), 1)); clash != nil || err == nil {
 		t.Errorf("101 writes: %+v, %v; want an error", clash, err)
 	}
-	r.record(r.outcomes(all[1:]...), r.counted(emptyTally(0), 1))
+	r.record(r.outcomes(all[1:]...), r.counted(emptyShard(0), 1))
 	r.check(1, map[int]*webhook.Delivery{0: r.rows[0]})
 }
 
 func TestOutcomesOfAnotherOrganizationAreAsGoodAsAbsent(t *testing.T) {
 	r := newRecorded(t, dynamotest.NewTable(t), 1)
-	r.record(nil, r.counted(emptyTally(0), 1))
-	outcomes, tallies := r.outcomes(0), r.counted(webhook.StoredCounterShard{Revision: 1, Shard: &webhook.CounterShard{}}, 1)
+	r.record(nil, r.counted(emptyShard(0), 1))
+	outcomes, shards := r.outcomes(0), r.counted(webhook.StoredCounterShard{Revision: 1, Shard: &webhook.CounterShard{}}, 1)
 	foreign := *outcomes[0].Next
 	foreign.OrganizationID = value.NewID()
-	outcomes[0].Next, tallies[0].OrganizationID = &foreign, foreign.OrganizationID
-	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, tallies)
+	outcomes[0].Next, shards[0].OrganizationID = &foreign, foreign.OrganizationID
+	clash, err := r.table.RecordOutcomes(t.Context(), outcomes, shards)
 	if err != nil || clash == nil || cmp.Diff(clash.Deliveries, map[int]*webhook.Delivery{0: nil}) != "" || clash.Shards[0].Revision != 0 {
 		t.Errorf("RecordOutcomes: %+v, %v; want neither to be there", clash, err)
 	}
@@ -191,7 +191,7 @@ func TestOutcomesWhoseAnswerIsLostAreRecordedOnce(t *testing.T) {
 	table, b := breakingTable(t, "TransactWriteItems")
 	r := newRecorded(t, table, 2)
 	b.broken.Store(false)
-	r.record(r.outcomes(0, 1), r.counted(emptyTally(0), 2))
+	r.record(r.outcomes(0, 1), r.counted(emptyShard(0), 2))
 	if !b.broken.Load() {
 		t.Error("no answer was lost")
 	}
@@ -199,10 +199,10 @@ func TestOutcomesWhoseAnswerIsLostAreRecordedOnce(t *testing.T) {
 }
 
 // lose has an outcome recorded by a call that never learns of it.
-func (r *recorded) lose(proxy *faults.Proxy, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) {
+func (r *recorded) lose(proxy *faults.Proxy, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) {
 	r.t.Helper()
 	proxy.SetOperation("TransactWriteItems", faults.Rates{faults.FalseError: 1})
-	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, tallies); clash != nil || !fault.Is(err, fault.Unavailable) {
+	if clash, err := r.table.RecordOutcomes(r.t.Context(), outcomes, shards); clash != nil || !fault.Is(err, fault.Unavailable) {
 		r.t.Fatalf("RecordOutcomes without an answer: %+v, %v; want it unavailable", clash, err)
 	}
 	proxy.SetRates(nil)
@@ -223,9 +223,9 @@ func TestACallMadeAnewMeetsItsOwnWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			table, proxy := faultyTable(t, nil)
 			r := newRecorded(t, table, 3)
-			r.lose(proxy, r.outcomes(c.first...), r.counted(emptyTally(0), len(c.first)))
+			r.lose(proxy, r.outcomes(c.first...), r.counted(emptyShard(0), len(c.first)))
 			again := r.outcomes(c.again...)
-			clash, err := table.RecordOutcomes(t.Context(), again, r.counted(emptyTally(0), len(c.again)))
+			clash, err := table.RecordOutcomes(t.Context(), again, r.counted(emptyShard(0), len(c.again)))
 			if err != nil || (clash == nil) != c.written {
 				t.Fatalf("RecordOutcomes: %+v, %v; want it written: %t", clash, err, c.written)
 			}
@@ -239,7 +239,7 @@ func TestACallMadeAnewMeetsItsOwnWrite(t *testing.T) {
 			}
 			stored := clash.Shards[0]
 			if cmp.Diff(clash.Recorded, want) != "" || len(clash.Deliveries) > 0 || stored.Revision != 1 || stored.Shard.Counters().SuccessCount != 2 {
-				t.Errorf("clash: %+v; want recorded %v, no rows, and the tally that counts both", clash, want)
+				t.Errorf("clash: %+v; want recorded %v, no rows, and the shard that counts both", clash, want)
 			}
 		})
 	}
@@ -248,13 +248,13 @@ func TestACallMadeAnewMeetsItsOwnWrite(t *testing.T) {
 func TestAWholeCallIsKnownThoughARowHasChangedSince(t *testing.T) {
 	table, proxy := faultyTable(t, nil)
 	r := newRecorded(t, table, 2)
-	outcomes, tallies := r.outcomes(0, 1), r.counted(emptyTally(0), 2)
-	r.lose(proxy, outcomes, tallies)
+	outcomes, shards := r.outcomes(0, 1), r.counted(emptyShard(0), 2)
+	r.lose(proxy, outcomes, shards)
 	requeued := outcomes[0].Next.Requeue(r.now + 9)
 	if _, err := table.PutDelivery(t.Context(), outcomes[0].Next, requeued); err != nil {
 		t.Fatal(err)
 	}
-	r.record(outcomes, tallies)
+	r.record(outcomes, shards)
 	r.check(2, map[int]*webhook.Delivery{0: requeued, 1: outcomes[1].Next})
 }
 
@@ -262,8 +262,8 @@ func TestTheSameOutcomeOfAnotherProcessIsAnothers(t *testing.T) {
 	client, name := dynamotest.Client(t)
 	r := newRecorded(t, dynamo.New(client, name, time.Now), 1)
 	other := dynamo.New(client, name, time.Now)
-	r.record(r.outcomes(0), r.counted(emptyTally(0), 1))
-	clash, err := other.RecordOutcomes(t.Context(), r.outcomes(0), r.counted(emptyTally(1), 1))
+	r.record(r.outcomes(0), r.counted(emptyShard(0), 1))
+	clash, err := other.RecordOutcomes(t.Context(), r.outcomes(0), r.counted(emptyShard(1), 1))
 	if err != nil || clash == nil || clash.Deliveries[0] == nil || len(clash.Recorded) > 0 {
 		t.Errorf("RecordOutcomes: %+v, %v; want the row as another's", clash, err)
 	}
@@ -276,9 +276,9 @@ func TestOutcomesWaitForConflictsAndThrottles(t *testing.T) {
 			table, proxy := faultyTable(t, nil)
 			r := newRecorded(t, table, 20)
 			proxy.SetOperation("TransactWriteItems", faults.Rates{f: 0.4})
-			tally := emptyTally(0)
+			shard := emptyShard(0)
 			for i := range r.rows {
-				outcomes, w := r.outcomes(i), r.counted(tally, 1)
+				outcomes, w := r.outcomes(i), r.counted(shard, 1)
 				clash, err := table.RecordOutcomes(t.Context(), outcomes, w)
 				for fault.Is(err, fault.Unavailable) { // every try met a fault: the worker makes the call again
 					clash, err = table.RecordOutcomes(t.Context(), outcomes, w)
@@ -286,7 +286,7 @@ func TestOutcomesWaitForConflictsAndThrottles(t *testing.T) {
 				if clash != nil || err != nil {
 					t.Fatalf("RecordOutcomes: %+v, %v; want it written", clash, err)
 				}
-				tally = webhook.StoredCounterShard{Revision: tally.Revision + 1, Shard: w[0].Next}
+				shard = webhook.StoredCounterShard{Revision: shard.Revision + 1, Shard: w[0].Next}
 			}
 			r.check(20, nil)
 			if proxy.Counts().Of(f) == 0 {
@@ -303,7 +303,7 @@ func TestAFinishedHourIsKept(t *testing.T) {
 	r.now = first + 5
 	var stored []webhook.StoredCounterShard
 	for shard := range 2 {
-		w := r.counted(emptyTally(shard), 1)
+		w := r.counted(emptyShard(shard), 1)
 		r.record(nil, w)
 		stored = append(stored, webhook.StoredCounterShard{Number: shard, Revision: 1, Shard: w[0].Next})
 	}
@@ -363,7 +363,7 @@ func TestAnHourIsReadOnceThoughItIsFinishedMeanwhile(t *testing.T) {
 	const hour = value.Time(3_600_000)
 	first := r.now - r.now%hour
 	r.now = first
-	w := r.counted(emptyTally(0), 3)
+	w := r.counted(emptyShard(0), 3)
 	r.record(nil, w)
 	hold.Store(true) // between the counter shards and the finished hours
 	read := make(chan []*webhook.HourStats)
@@ -438,12 +438,12 @@ func idsOf(rows []*webhook.Delivery) []value.ID {
 // work attempts the rows, four at a time, until each is delivered at its
 // third attempt, by whatever process.
 func (r *recorded) work(table *dynamo.Table, process int) {
-	tally := emptyTally(process)
+	shard := emptyShard(process)
 	for start := 0; start < len(r.rows); start += 4 {
 		ids := idsOf(r.rows[start:min(start+4, len(r.rows))])
 		for pending := true; pending; {
 			var err error
-			if pending, err = r.attempt(table, ids, &tally); err != nil && !fault.Is(err, fault.Unavailable) {
+			if pending, err = r.attempt(table, ids, &shard); err != nil && !fault.Is(err, fault.Unavailable) {
 				r.t.Error(err)
 				return
 			}
@@ -452,7 +452,7 @@ func (r *recorded) work(table *dynamo.Table, process int) {
 }
 
 // attempt makes one attempt of each row that is pending.
-func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *webhook.StoredCounterShard) (pending bool, err error) {
+func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, shard *webhook.StoredCounterShard) (pending bool, err error) {
 	rows, err := table.Deliveries(r.t.Context(), r.e.OrganizationID, ids)
 	if err != nil {
 		return true, err
@@ -467,9 +467,9 @@ func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *webhook.S
 	}
 	for len(outcomes) > 0 {
 		pending = true
-		next, _ := tally.Shard.Add(attempts, webhook.Health{}, r.now)
+		next, _ := shard.Shard.Add(attempts, webhook.Health{}, r.now)
 		clash, err := table.RecordOutcomes(r.t.Context(), outcomes, []webhook.CounterShardWrite{{
-			OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Number: tally.Number, Revision: tally.Revision, Next: next,
+			OrganizationID: r.e.OrganizationID, EndpointID: r.e.ID, Number: shard.Number, Revision: shard.Revision, Next: next,
 		}})
 		switch {
 		case err != nil && !fault.Is(err, fault.Unavailable):
@@ -477,11 +477,11 @@ func (r *recorded) attempt(table *dynamo.Table, ids []value.ID, tally *webhook.S
 		case err != nil:
 			continue
 		case clash == nil:
-			tally.Revision, tally.Shard = tally.Revision+1, next
+			shard.Revision, shard.Shard = shard.Revision+1, next
 			return true, nil
 		}
 		if stored, changed := clash.Shards[0]; changed {
-			*tally = stored
+			*shard = stored
 		}
 		outcomes, attempts = without(outcomes, attempts, clash)
 	}

@@ -69,7 +69,7 @@ func TestNoMoreThanTheSlotsAreTakenAtOnceWhateverFails(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
-			insist(t, func() error {
+			retryWhileThrottled(t, func() error {
 				ok, err := table.TakePermit(t.Context(), org, endpoint, fmt.Sprint(i), now, now.Add(time.Minute))
 				if ok {
 					taken.Add(1)

@@ -179,7 +179,7 @@ func TestConditionsStandWhateverFails(t *testing.T) {
 	c := webhook.Routing{}
 	for i := range 30 {
 		next := openAt(now + value.Time(i))
-		insist(t, func() error {
+		retryWhileThrottled(t, func() error {
 			done, err := table.SetRouting(t.Context(), org, e.ID, c, next)
 			if err == nil && !done {
 				t.Errorf("transition %d was refused though nobody else made one", i)

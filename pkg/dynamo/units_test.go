@@ -52,7 +52,7 @@ func encoded(t testing.TB, ev *commerce.WebhookPayload) []byte {
 
 // What a delivered event costs, the record and the index left out: a unit for
 // its payload, one for its row, and for the outcome two, and those of the
-// tally by the number of outcomes that are written together.
+// shard by the number of outcomes that are written together.
 func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 	client, name := dynamotest.Client(t)
 	m := meter.New()
@@ -86,11 +86,11 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 		_, err := table.CreateDeliveries(t.Context(), rows)
 		return err
 	})
-	tally := emptyTally(0)
+	shard := emptyShard(0)
 	for _, success := range []bool{false, true} {
-		outcomes, tallies := manyOutcomes(rows, tally, success, now)
+		outcomes, shards := manyOutcomes(rows, shard, success, now)
 		consumed(fmt.Sprintf("ten outcomes, successes: %t", success), 22, func() error {
-			clash, err := table.RecordOutcomes(t.Context(), outcomes, tallies)
+			clash, err := table.RecordOutcomes(t.Context(), outcomes, shards)
 			if clash != nil {
 				t.Fatalf("clash: %+v", clash)
 			}
@@ -99,20 +99,20 @@ func TestADeliveryCostsFewWriteUnits(t *testing.T) {
 		for i, o := range outcomes {
 			rows[i] = o.Next
 		}
-		tally.Revision, tally.Shard = tally.Revision+1, tallies[0].Next
+		shard.Revision, shard.Shard = shard.Revision+1, shards[0].Next
 	}
 }
 
-// manyOutcomes are the outcomes of rows of one endpoint, and the tally that
+// manyOutcomes are the outcomes of rows of one endpoint, and the shard that
 // counts them.
-func manyOutcomes(rows []*webhook.Delivery, tally webhook.StoredCounterShard, success bool, now value.Time) ([]webhook.DeliveryChange, []webhook.CounterShardWrite) {
+func manyOutcomes(rows []*webhook.Delivery, shard webhook.StoredCounterShard, success bool, now value.Time) ([]webhook.DeliveryChange, []webhook.CounterShardWrite) {
 	outcomes := make([]webhook.DeliveryChange, len(rows))
 	attempts := make([]webhook.Attempt, len(rows))
 	for i, r := range rows {
 		outcomes[i].Previous = r
 		outcomes[i].Next, attempts[i] = attempted(r, success, now)
 	}
-	w := webhook.CounterShardWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Number: tally.Number, Revision: tally.Revision}
-	w.Next, w.Finished = tally.Shard.Add(attempts, webhook.Health{}, now)
+	w := webhook.CounterShardWrite{OrganizationID: rows[0].OrganizationID, EndpointID: rows[0].EndpointID, Number: shard.Number, Revision: shard.Revision}
+	w.Next, w.Finished = shard.Shard.Add(attempts, webhook.Health{}, now)
 	return outcomes, []webhook.CounterShardWrite{w}
 }

@@ -186,7 +186,7 @@ type failing struct {
 	fails func(call int) bool
 }
 
-func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, tallies []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	f.mu.Lock()
 	f.calls++
 	fails := f.fails(f.calls)
@@ -194,7 +194,7 @@ func (f *failing) RecordOutcomes(ctx context.Context, outcomes []webhook.Deliver
 	if fails {
 		return nil, fault.Busy(errors.New("throttled"))
 	}
-	return f.BacklogStore.RecordOutcomes(ctx, outcomes, tallies)
+	return f.BacklogStore.RecordOutcomes(ctx, outcomes, shards)
 }
 
 func TestRecoveryCountsOnceThoughWritesAreRefused(t *testing.T) {

@@ -30,7 +30,7 @@ func add(t *webhook.CounterShard, at value.Time, attempts ...webhook.Attempt) *w
 }
 
 func TestCounterShardCountsItsAttempts(t *testing.T) {
-	tally := add(&webhook.CounterShard{}, now,
+	shard := add(&webhook.CounterShard{}, now,
 		attempt(now-30, 10*time.Millisecond, ""), attempt(now-20, 3*time.Second, "no"), attempt(now-10, 2*time.Second, "connection refused"))
 	success, failure, reason := now-30, now-10, "connection refused"
 	want := webhook.Health{
@@ -41,34 +41,34 @@ func TestCounterShardCountsItsAttempts(t *testing.T) {
 		Run:    webhook.FailureRun{Count: 2, Start: now - 20, Last: now - 10},
 		Recent: webhook.Recent{Attempts: 3, Failed: 2, Slow: 1},
 	}
-	got := webhook.HealthOf([]*webhook.CounterShard{tally}, now-1000, now)
+	got := webhook.HealthOf([]*webhook.CounterShard{shard}, now-1000, now)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("health (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want.Counters, tally.Counters()); diff != "" {
+	if diff := cmp.Diff(want.Counters, shard.Counters()); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
-	if h := tally.Hour(); h.SuccessCount != 1 || h.FailureCount != 2 || h.Start != webhook.StatsHour.Start(now) {
+	if h := shard.Hour(); h.SuccessCount != 1 || h.FailureCount != 2 || h.Start != webhook.StatsHour.Start(now) {
 		t.Errorf("hour %s: %d and %d, want 1 and 2 of %s", h.Start, h.SuccessCount, h.FailureCount, webhook.StatsHour.Start(now))
 	}
 }
 
 func TestAddingLeavesTheCounterShardAsItWas(t *testing.T) {
-	tally := &webhook.CounterShard{}
+	shard := &webhook.CounterShard{}
 	for i := range 10 {
 		at := now.Add(time.Duration(i) * 20 * time.Second)
-		before := tally.Encode()
-		next := add(tally, at, attempt(at, time.Second, "no"), attempt(at, time.Second, ""), attempt(at, time.Second, "no"))
-		if !bytes.Equal(tally.Encode(), before) {
-			t.Fatalf("after %d batches the tally changed under the next", i)
+		before := shard.Encode()
+		next := add(shard, at, attempt(at, time.Second, "no"), attempt(at, time.Second, ""), attempt(at, time.Second, "no"))
+		if !bytes.Equal(shard.Encode(), before) {
+			t.Fatalf("after %d batches the shard changed under the next", i)
 		}
-		tally = next
+		shard = next
 	}
 }
 
 func TestLatestFailureOfAllCounterShardsGivesTheReason(t *testing.T) {
 	early, late := attempt(now-1000, 0, "early"), attempt(now-10, 0, "late")
-	for name, tallies := range map[string][]*webhook.CounterShard{
+	for name, shards := range map[string][]*webhook.CounterShard{
 		"two writers":           {add(&webhook.CounterShard{}, now, late), add(&webhook.CounterShard{}, now, early)},
 		"the other way":         {add(&webhook.CounterShard{}, now, early), add(&webhook.CounterShard{}, now, late)},
 		"out of order":          {add(&webhook.CounterShard{}, now, late, early)},
@@ -76,7 +76,7 @@ func TestLatestFailureOfAllCounterShardsGivesTheReason(t *testing.T) {
 		"with a success behind": {add(&webhook.CounterShard{}, now, early, late, attempt(now, 0, ""))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := webhook.HealthOf(tallies, 0, now).Counters
+			c := webhook.HealthOf(shards, 0, now).Counters
 			if c.FailureCount != 2 || *c.LastFailureReason != "late" || *c.LastFailureAt != now-10 {
 				t.Errorf("%d failures, the last %q at %s; want 2, late at %s", c.FailureCount, *c.LastFailureReason, *c.LastFailureAt, now-10)
 			}
@@ -98,9 +98,9 @@ func TestFinishedHourIsHandedOverOnce(t *testing.T) {
 		{hour.Add(time.Hour) - 1, 1, 0}, // a clock that is behind
 		{hour.Add(9 * time.Hour), 1, hour.Add(time.Hour)},
 	}
-	tally, counted := &webhook.CounterShard{}, map[value.Time]int64{}
+	shard, counted := &webhook.CounterShard{}, map[value.Time]int64{}
 	for i, step := range steps {
-		next, finished := tally.Add(slices.Repeat([]webhook.Attempt{attempt(step.at, 0, "")}, step.attempts), webhook.Health{}, step.at)
+		next, finished := shard.Add(slices.Repeat([]webhook.Attempt{attempt(step.at, 0, "")}, step.attempts), webhook.Health{}, step.at)
 		var start value.Time
 		if finished != nil {
 			start = finished.Start
@@ -109,9 +109,9 @@ func TestFinishedHourIsHandedOverOnce(t *testing.T) {
 		if start != step.finished {
 			t.Errorf("step %d: finished the hour of %s, want %s", i, start, step.finished)
 		}
-		tally = next
+		shard = next
 	}
-	counted[tally.Hour().Start] += tally.Hour().SuccessCount
+	counted[shard.Hour().Start] += shard.Hour().SuccessCount
 	want := map[value.Time]int64{hour: 3, hour.Add(time.Hour): 4, hour.Add(9 * time.Hour): 1}
 	if diff := cmp.Diff(want, counted); diff != "" {
 		t.Errorf("attempts by hour (-want +got):\n%s", diff)
@@ -121,7 +121,7 @@ func TestFinishedHourIsHandedOverOnce(t *testing.T) {
 func TestWhatWasBeforeTellsNothing(t *testing.T) {
 	old := add(&webhook.CounterShard{}, now-10, attempt(now-20, 0, "no"), attempt(now-10, 0, "no"))
 	for name, tt := range map[string]struct {
-		tally *webhook.CounterShard
+		shard *webhook.CounterShard
 		since value.Time
 		want  int
 	}{
@@ -135,7 +135,7 @@ func TestWhatWasBeforeTellsNothing(t *testing.T) {
 		"the attempt ended when it must, at it": {addKnowing(&webhook.CounterShard{}, webhook.Health{Since: now}), now, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := webhook.HealthOf([]*webhook.CounterShard{tt.tally}, tt.since, now)
+			h := webhook.HealthOf([]*webhook.CounterShard{tt.shard}, tt.since, now)
 			if h.Run.Count != tt.want {
 				t.Errorf("a run of %+v, want %d", h.Run, tt.want)
 			}
@@ -190,9 +190,9 @@ func drawAttempts(t *rapid.T, at value.Time) []webhook.Attempt {
 func TestHealthHoldsAgainstOneLogOfAllAttempts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		writers := rapid.IntRange(1, 4).Draw(t, "writers")
-		fresh := rapid.Bool().Draw(t, "everybody looks at all tallies first")
+		fresh := rapid.Bool().Draw(t, "everybody looks at all shards first")
 		strict := rapid.Bool().Draw(t, "no two records at the same time")
-		tallies := slices.Repeat([]*webhook.CounterShard{{}}, writers)
+		shards := slices.Repeat([]*webhook.CounterShard{{}}, writers)
 		var since value.Time
 		sinceMoved := false
 		known := []webhook.Health{{}}
@@ -207,17 +207,17 @@ func TestHealthHoldsAgainstOneLogOfAllAttempts(t *testing.T) {
 				since, sinceMoved = at, sinceMoved || len(log) > 0
 			}
 			r := record{at, rapid.IntRange(0, writers-1).Draw(t, "writer"), drawAttempts(t, at)}
-			k := webhook.HealthOf(tallies, since, at)
+			k := webhook.HealthOf(shards, since, at)
 			if !fresh {
 				k = known[rapid.IntRange(0, len(known)-1).Draw(t, "known")]
 				k.Since = since
 			}
-			tallies[r.writer], _ = tallies[r.writer].Add(r.attempts, k, at)
+			shards[r.writer], _ = shards[r.writer].Add(r.attempts, k, at)
 			log = append(log, r)
 			for _, a := range r.attempts {
 				total.Count(a)
 			}
-			h := webhook.HealthOf(tallies, since, at)
+			h := webhook.HealthOf(shards, since, at)
 			known = append(known, h)
 			want := trailing(log, since)
 			exact := !sinceMoved && (writers == 1 || fresh && strict)
@@ -237,7 +237,7 @@ func isReason(p cmp.Path) bool { return p.Last().String() == ".LastFailureReason
 // Recent counts by minutes: all of the last four, nothing older than five.
 func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tallies := slices.Repeat([]*webhook.CounterShard{{}}, rapid.IntRange(1, 3).Draw(t, "writers"))
+		shards := slices.Repeat([]*webhook.CounterShard{{}}, rapid.IntRange(1, 3).Draw(t, "writers"))
 		since, at := now, now
 		var ends []value.Time
 		reset := 0 // attempts before since was moved
@@ -246,8 +246,8 @@ func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
 			if rapid.IntRange(0, 20).Draw(t, "owner") == 0 {
 				since, reset = at, len(ends)
 			}
-			w := rapid.IntRange(0, len(tallies)-1).Draw(t, "writer")
-			tallies[w], _ = tallies[w].Add([]webhook.Attempt{attempt(at, 3*time.Second, "no")}, webhook.Health{Since: since}, at)
+			w := rapid.IntRange(0, len(shards)-1).Draw(t, "writer")
+			shards[w], _ = shards[w].Add([]webhook.Attempt{attempt(at, 3*time.Second, "no")}, webhook.Health{Since: since}, at)
 			ends = append(ends, at)
 			count := func(span time.Duration, ends []value.Time) (n int) {
 				for _, end := range ends {
@@ -257,7 +257,7 @@ func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
 				}
 				return n
 			}
-			got := webhook.HealthOf(tallies, since, at).Recent
+			got := webhook.HealthOf(shards, since, at).Recent
 			least, most := count(4*time.Minute, ends[reset:]), count(5*time.Minute, ends)
 			if got.Attempts < least || got.Attempts > most || got.Slow != got.Attempts || got.Failed != got.Attempts {
 				t.Fatalf("recent %+v, want %d to %d attempts since %s at %s", got, least, most, since, at)
@@ -268,34 +268,34 @@ func TestRecentAttemptsAreThoseOfTheLastMinutes(t *testing.T) {
 
 func TestCounterShardAtRestReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tally, at := &webhook.CounterShard{}, now
+		shard, at := &webhook.CounterShard{}, now
 		for range rapid.IntRange(0, 30).Draw(t, "records") {
 			at = at.Add(time.Duration(rapid.IntRange(0, 100_000).Draw(t, "passing")) * time.Millisecond)
-			tally, _ = tally.Add(drawAttempts(t, at), webhook.Health{}, at)
+			shard, _ = shard.Add(drawAttempts(t, at), webhook.Health{}, at)
 		}
-		body := tally.Encode()
+		body := shard.Encode()
 		got, err := webhook.DecodeCounterShard(body)
 		if err != nil {
 			t.Fatalf("decode %x: %v", body, err)
 		}
-		tallies := func(t *webhook.CounterShard) []*webhook.CounterShard { return []*webhook.CounterShard{t} }
-		if diff := cmp.Diff(webhook.HealthOf(tallies(tally), 0, at), webhook.HealthOf(tallies(got), 0, at)); diff != "" {
+		shards := func(t *webhook.CounterShard) []*webhook.CounterShard { return []*webhook.CounterShard{t} }
+		if diff := cmp.Diff(webhook.HealthOf(shards(shard), 0, at), webhook.HealthOf(shards(got), 0, at)); diff != "" {
 			t.Fatalf("health differs:\n%s", diff)
 		}
-		hour, err := webhook.DecodeHourStats(tally.Hour().Encode())
-		if err != nil || *hour != *got.Hour() || *hour != *tally.Hour() {
-			t.Fatalf("hour %+v, %v, want %+v", hour, err, tally.Hour())
+		hour, err := webhook.DecodeHourStats(shard.Hour().Encode())
+		if err != nil || *hour != *got.Hour() || *hour != *shard.Hour() {
+			t.Fatalf("hour %+v, %v, want %+v", hour, err, shard.Hour())
 		}
 	})
 }
 
 func TestCounterShardAtRestIsSmall(t *testing.T) {
-	tally, reason := &webhook.CounterShard{}, "timed out after 15 s waiting for headers"
+	shard, reason := &webhook.CounterShard{}, "timed out after 15 s waiting for headers"
 	for i := range 20_000 { // a busy hour with all kinds of latencies
 		at := now.Add(time.Duration(i) * 100 * time.Millisecond)
-		tally = add(tally, at, attempt(at, time.Duration(i%97)*time.Duration(i%89)*2*time.Millisecond, ""), attempt(at, 15*time.Second, reason))
+		shard = add(shard, at, attempt(at, time.Duration(i%97)*time.Duration(i%89)*2*time.Millisecond, ""), attempt(at, 15*time.Second, reason))
 	}
-	if n := len(tally.Encode()); n >= 700 {
+	if n := len(shard.Encode()); n >= 700 {
 		t.Errorf("%d bytes, want less than 700", n)
 	}
 	if n := len(add(&webhook.CounterShard{}, now, attempt(now, 20*time.Millisecond, "")).Encode()); n >= 70 {
@@ -335,23 +335,23 @@ func TestMalformedCounterShardIsRefused(t *testing.T) {
 		"the last bucket":         {[]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 104, 1}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tally, err := webhook.DecodeCounterShard(tt.body); (err == nil) != tt.ok || (tally != nil) != tt.ok {
-				t.Errorf("%x reads as %+v, %v; want a tally %t", tt.body, tally, err, tt.ok)
+			if shard, err := webhook.DecodeCounterShard(tt.body); (err == nil) != tt.ok || (shard != nil) != tt.ok {
+				t.Errorf("%x reads as %+v, %v; want a shard %t", tt.body, shard, err, tt.ok)
 			}
 		})
 	}
 }
 
-// seeds are tallies and hours at rest, and what is nearly one.
+// seeds are shards and hours at rest, and what is nearly one.
 func seeds() [][]byte {
-	tally := &webhook.CounterShard{}
-	found := [][]byte{nil, {0}, {1}, {2}, tally.Encode(), tally.Hour().Encode()}
+	shard := &webhook.CounterShard{}
+	found := [][]byte{nil, {0}, {1}, {2}, shard.Encode(), shard.Hour().Encode()}
 	for i := range 12 {
 		at := now.Add(time.Duration(i) * 50 * time.Second)
-		tally = add(tally, at, attempt(at, time.Duration(i)*700*time.Millisecond, []string{"", "no"}[i%2]))
-		found = append(found, tally.Encode(), tally.Hour().Encode())
+		shard = add(shard, at, attempt(at, time.Duration(i)*700*time.Millisecond, []string{"", "no"}[i%2]))
+		found = append(found, shard.Encode(), shard.Hour().Encode())
 	}
-	last := tally.Encode()
+	last := shard.Encode()
 	for i := range last {
 		damaged := slices.Clone(last)
 		damaged[i] ^= 0x81
@@ -360,19 +360,19 @@ func seeds() [][]byte {
 	return append(found, append(last, 0), bytes.Repeat([]byte{0xff}, 300), append([]byte{1}, bytes.Repeat([]byte{0x80}, 300)...))
 }
 
-// What is taken for a tally or an hour is in the one form of it, and can be
+// What is taken for a shard or an hour is in the one form of it, and can be
 // worked with.
 func FuzzDecodeCounterShard(f *testing.F) {
 	for _, seed := range seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if tally, err := webhook.DecodeCounterShard(b); err == nil {
-			if again := tally.Encode(); !bytes.Equal(again, b) {
+		if shard, err := webhook.DecodeCounterShard(b); err == nil {
+			if again := shard.Encode(); !bytes.Equal(again, b) {
 				t.Fatalf("%x reads as what is written %x", b, again)
 			}
-			next := add(tally, now, attempt(now, time.Second, "no"))
-			webhook.HealthOf([]*webhook.CounterShard{tally, next}, 0, now)
+			next := add(shard, now, attempt(now, time.Second, "no"))
+			webhook.HealthOf([]*webhook.CounterShard{shard, next}, 0, now)
 		}
 		if hour, err := webhook.DecodeHourStats(b); err == nil {
 			if again := hour.Encode(); !bytes.Equal(again, b) {

@@ -168,13 +168,13 @@ func TestLaneFollowsHowAnEndpointDoes(t *testing.T) {
 // while it drains nor after.
 func TestOnlyAttemptsAfterItClosedOpenACircuitAgain(t *testing.T) {
 	e := &webhook.Endpoint{Status: webhook.Active, CreatedAt: now.Add(-days)}
-	tally, at := &webhook.CounterShard{}, now
+	shard, at := &webhook.CounterShard{}, now
 	attempts := func(n int, reason string) webhook.Routing {
 		for range n {
 			at = at.Add(100 * time.Millisecond)
-			tally, _ = tally.Add([]webhook.Attempt{attempt(at, 0, reason)}, webhook.Health{Since: e.HealthStart()}, at)
+			shard, _ = shard.Add([]webhook.Attempt{attempt(at, 0, reason)}, webhook.Health{Since: e.HealthStart()}, at)
 		}
-		h := webhook.HealthOf([]*webhook.CounterShard{tally}, e.HealthStart(), at)
+		h := webhook.HealthOf([]*webhook.CounterShard{shard}, e.HealthStart(), at)
 		next, _ := e.NextRouting(h, reason == "", false, at)
 		return next
 	}

@@ -16,11 +16,11 @@ import (
 
 // hourOf is an hour whose attempts took so many milliseconds.
 func hourOf(start value.Time, took ...int64) *webhook.HourStats {
-	tally := &webhook.CounterShard{}
+	shard := &webhook.CounterShard{}
 	for _, ms := range took {
-		tally = add(tally, start, attempt(start, time.Duration(ms)*time.Millisecond, ""))
+		shard = add(shard, start, attempt(start, time.Duration(ms)*time.Millisecond, ""))
 	}
-	return tally.Hour()
+	return shard.Hour()
 }
 
 func TestPercentilesAreOffByATenthAtMost(t *testing.T) {

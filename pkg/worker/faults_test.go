@@ -172,14 +172,14 @@ func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
 	h.counters(t, e, 0, 1)
 }
 
-// crowded is a queue with too many messages in flight.
-type crowded struct{ worker.Queue }
+// full is a queue with too many messages in flight.
+type full struct{ worker.Queue }
 
-func (crowded) TooManyInFlight(context.Context, webhook.Lane) bool { return true }
+func (full) TooManyInFlight(context.Context, webhook.Lane) bool { return true }
 
 func TestRetriesAreDelayedMessagesWhenTooManyAreInFlight(t *testing.T) {
 	h := newHarness(t)
-	w := h.worker(h.Table, crowded{h.deliveries}, true)
+	w := h.worker(h.Table, full{h.deliveries}, true)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 5)
 	delivery := h.event(t, e)
@@ -354,7 +354,7 @@ func TestFailedMoveKeepsTheMessage(t *testing.T) {
 	h.delivery(t, delivery, webhook.DeliveryPending, 0)
 	h.setLane(t, e, webhook.LaneMain)
 	next := h.event(t, e)
-	f := &faulty{Store: h.Table, Queue: crowded{h.deliveries}, fail: func(call string) (error, error) {
+	f := &faulty{Store: h.Table, Queue: full{h.deliveries}, fail: func(call string) (error, error) {
 		if call == "Move" {
 			return errBusy, nil
 		}

@@ -271,14 +271,14 @@ func failedOnce(t *testing.T) (*harness, *receiver, *webhook.Delivery, events.SQ
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 10)
 	delivery := h.event(t, e)
-	carrier := h.receive(t)[0]
-	h.handle(t, h.Worker, carrier)
-	return h, rcv, delivery, carrier
+	message := h.receive(t)[0]
+	h.handle(t, h.Worker, message)
+	return h, rcv, delivery, message
 }
 
 func TestOnlyTheNamedMessageRetriesUnlessItIsLost(t *testing.T) {
-	h, rcv, delivery, carrier := failedOnce(t)
-	duplicate := carrier
+	h, rcv, delivery, message := failedOnce(t)
+	duplicate := message
 	duplicate.MessageId = "another"
 	for _, step := range []struct {
 		name     string
@@ -287,12 +287,12 @@ func TestOnlyTheNamedMessageRetriesUnlessItIsLost(t *testing.T) {
 		attempts int
 	}{
 		{"a duplicate that is too early waits", duplicate, 0, 1},
-		{"the carrier that is too early waits", carrier, time.Second, 1},
+		{"the message that is too early waits", message, time.Second, 1},
 		{"a duplicate at the time waits", duplicate, 4 * time.Second, 1},
 		{"a duplicate a little late waits", duplicate, time.Minute, 1},
 		{"a duplicate two minutes late takes over", duplicate, time.Minute + 10*time.Second, 2},
-		{"the late carrier waits", carrier, 50 * time.Second, 2},
-		{"the new carrier brings the retry", duplicate, 10 * time.Second, 3},
+		{"the late message waits", message, 50 * time.Second, 2},
+		{"the new message brings the retry", duplicate, 10 * time.Second, 3},
 	} {
 		h.Pass(step.after)
 		response, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{step.message}})
@@ -306,20 +306,20 @@ func TestOnlyTheNamedMessageRetriesUnlessItIsLost(t *testing.T) {
 
 func TestTheNamedMessageOfABatchStays(t *testing.T) {
 	for _, carrierFirst := range []bool{true, false} {
-		h, _, delivery, carrier := failedOnce(t)
-		duplicate, twin := carrier, carrier
+		h, _, delivery, message := failedOnce(t)
+		duplicate, twin := message, message
 		duplicate.MessageId = "another"
-		batch := []events.SQSMessage{duplicate, carrier, twin}
+		batch := []events.SQSMessage{duplicate, message, twin}
 		if carrierFirst {
-			batch = []events.SQSMessage{carrier, twin, duplicate}
+			batch = []events.SQSMessage{message, twin, duplicate}
 		}
 		response, err := h.Handle(t.Context(), events.SQSEvent{Records: batch})
-		want := []events.SQSBatchItemFailure{{ItemIdentifier: carrier.MessageId}, {ItemIdentifier: carrier.MessageId}}
+		want := []events.SQSBatchItemFailure{{ItemIdentifier: message.MessageId}, {ItemIdentifier: message.MessageId}}
 		if diff := cmp.Diff(want, response.BatchItemFailures); err != nil || diff != "" {
-			t.Errorf("carrier first %t: error %v, -want +got of what stays:\n%s", carrierFirst, err, diff)
+			t.Errorf("message first %t: error %v, -want +got of what stays:\n%s", carrierFirst, err, diff)
 		}
 		h.Pass(10 * time.Second)
-		h.handle(t, h.Worker, carrier)
+		h.handle(t, h.Worker, message)
 		h.delivery(t, delivery, webhook.DeliveryPending, 2)
 	}
 }
