@@ -46,7 +46,7 @@ PKG ?= ./...
 
 .PHONY: test
 test: ## vet and test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part)
-	go vet -tags emulate $(PKG)
+	go vet -race -tags emulate $(PKG)
 	go test -race -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: quick
