@@ -45,8 +45,7 @@ smoke: ## run the service on each table server and ask what README's tour asks (
 PKG ?= ./...
 
 .PHONY: test
-test: ## vet and test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part)
-	go vet -race -tags emulate $(PKG)
+test: ## test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part); lint vets
 	go test -race -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: quick
