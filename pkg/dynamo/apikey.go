@@ -151,9 +151,9 @@ func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value
 // ago is written already. A key that is gone is no error.
 func (t *AccountStore) TouchKey(ctx context.Context, org, application, id value.ID, interval time.Duration) error {
 	now := value.TimeOf(t.now())
-	_, _, err := t.write(ctx, "write a key's last use", t.update(apiKeyKey(org, application, id), "SET usedAt = :now",
+	_, _, err := t.updateItem(ctx, "write a key's last use", t.update(apiKeyKey(org, application, id), "SET usedAt = :now",
 		"attribute_exists(PK) AND (attribute_not_exists(usedAt) OR usedAt <= :before)",
-		item{":now": num(now), ":before": num(now.Add(-interval))}))
+		item{":now": num(now), ":before": num(now.Add(-interval))}), types.ReturnValueNone)
 	return err
 }
 

@@ -166,7 +166,7 @@ func (t *AccountStore) deleteKeys(ctx context.Context, org, application value.ID
 	for _, k := range keys {
 		for _, gone := range []key{apiKeyKey(org, application, k.ID), credentialKey(k.TextID())} {
 			group.Go(func() error {
-				_, _, err := t.write(ctx, "delete the keys of a deleted application", t.remove(gone, "", nil))
+				_, _, err := t.removeItem(ctx, "delete the keys of a deleted application", t.remove(gone, "", nil))
 				return err
 			})
 		}

@@ -42,7 +42,7 @@ func (t *IndexStore) PutChunk(ctx context.Context, org value.ID, list string, c 
 // DeleteChunk deletes a chunk if it has the content. That costs as much as
 // writing it: a chunk is better kept and overwritten.
 func (t *IndexStore) DeleteChunk(ctx context.Context, org value.ID, list string, number, contentID uint64) error {
-	_, _, err := t.write(ctx, "delete a chunk", t.remove(chunkKey(org, list, number), "mark = :content", item{":content": unsigned(contentID)}))
+	_, _, err := t.removeItem(ctx, "delete a chunk", t.remove(chunkKey(org, list, number), "mark = :content", item{":content": unsigned(contentID)}))
 	return err
 }
 

@@ -28,7 +28,7 @@ func (t *DeliveryStore) CreateDelivery(ctx context.Context, d *webhook.Delivery)
 	if err != nil {
 		return nil, err
 	}
-	current, _, err := t.write(ctx, "create a delivery", t.put(it, ifAbsent, nil))
+	current, _, err := t.putItem(ctx, "create a delivery", t.put(it, ifAbsent, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook
 	}
 	token := newToken()
 	it[attrWrite] = unsigned(token)
-	found, done, err := t.write(ctx, "put a delivery", t.putRevision(it, previous.UpdatedAt))
+	found, done, err := t.putItem(ctx, "put a delivery", t.putRevision(it, previous.UpdatedAt))
 	if err != nil {
 		return nil, err
 	}

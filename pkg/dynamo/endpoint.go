@@ -188,11 +188,11 @@ func (t *EndpointStore) FinishEndpointDeletion(ctx context.Context, org, id valu
 	}
 	const tried = "remove a deleted endpoint"
 	for _, k := range keys {
-		if _, _, err := t.write(ctx, tried, t.remove(k, "", nil)); err != nil {
+		if _, _, err := t.removeItem(ctx, tried, t.remove(k, "", nil)); err != nil {
 			return err
 		}
 	}
-	_, _, err = t.write(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
+	_, _, err = t.removeItem(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
 	return err
 }
 

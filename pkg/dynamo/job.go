@@ -148,7 +148,7 @@ func (t *IndexStore) changeJob(ctx context.Context, org value.ID, list string, c
 func (t *IndexStore) replaceJob(ctx context.Context, org value.ID, list string, token uint64, next jobState) (done bool, err error) {
 	condition, values := ifToken(token)
 	if next == (jobState{}) {
-		_, done, err = t.write(ctx, "delete a job", t.remove(jobKey(org, list), condition, values))
+		_, done, err = t.removeItem(ctx, "delete a job", t.remove(jobKey(org, list), condition, values))
 		return done, err
 	}
 	_, done, err = t.putOnce(ctx, "put a job", encodeJob(org, list, next), newToken(), condition, values)

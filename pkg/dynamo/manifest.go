@@ -66,7 +66,7 @@ func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which 
 // already is no error. It fails with [fault.ErrChanged] when another version is
 // there. Without a live manifest and without entries a tail starts from 1 again.
 func (t *IndexStore) DeleteManifest(ctx context.Context, org value.ID, list, which string, version uint64) error {
-	_, done, err := t.write(ctx, "delete a manifest", t.remove(manifestKey(org, list, which),
+	_, done, err := t.removeItem(ctx, "delete a manifest", t.remove(manifestKey(org, list, which),
 		ifAbsent+" OR itemVersion = :version", item{":version": unsigned(version)}))
 	if err == nil && !done {
 		return fault.ErrChanged

@@ -32,7 +32,7 @@ func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []webhook.Payl
 
 // PutPayload keeps one body, as PutPayloads does.
 func (t *DeliveryStore) PutPayload(ctx context.Context, org, event value.ID, body []byte) error {
-	_, _, err := t.write(ctx, "put a payload", t.put(t.encodePayload(org, event, body), ifAbsent, nil))
+	_, _, err := t.putItem(ctx, "put a payload", t.put(t.encodePayload(org, event, body), ifAbsent, nil))
 	return err
 }
 

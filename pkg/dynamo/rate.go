@@ -75,7 +75,7 @@ func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version i
 	if version != 0 {
 		condition, values[":read"] = "itemVersion = :read", num(version)
 	}
-	current, done, err := t.write(ctx, "replace a rate window", t.update(rateKey(subject), set, condition, values))
+	current, done, err := t.updateItem(ctx, "replace a rate window", t.update(rateKey(subject), set, condition, values), types.ReturnValueNone)
 	switch {
 	case err != nil:
 		return window.Window{}, false, err

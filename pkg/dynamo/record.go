@@ -54,7 +54,7 @@ func (t *RecordStore) PutRecord(ctx context.Context, previous, next *commerce.St
 	default:
 		w = t.put(it, "rev = :rev AND ver = :ver", item{":rev": num(previous.Revision), ":ver": num(*previous.Version)})
 	}
-	current, done, err := t.write(ctx, "put a record", w)
+	current, done, err := t.putItem(ctx, "put a record", w)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", next.Kind, next.ID, err)
 	}

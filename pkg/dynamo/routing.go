@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/value"
@@ -36,7 +38,7 @@ func (t *EndpointStore) SetRouting(ctx context.Context, org, endpoint value.ID, 
 		if err := u.reroute(stored, next, endpoint); err != nil {
 			return false, err
 		}
-		found, done, err := t.write(ctx, "set an endpoint's routing", u.write(t.db, org, endpoint))
+		found, done, err := t.updateItem(ctx, "set an endpoint's routing", u.write(t.db, org, endpoint), types.ReturnValueNone)
 		if err != nil || done {
 			return done, err
 		}

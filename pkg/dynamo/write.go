@@ -13,8 +13,9 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// write changes one item, under a condition: alone by [db.write], or together
-// with others by [db.transact].
+// write changes one item, under a condition: alone by [db.putItem],
+// [db.updateItem] or [db.removeItem], or together with others by
+// [db.transact].
 type write = types.TransactWriteItem
 
 // Conditions of many writes.
@@ -66,24 +67,25 @@ func named(w write, names map[string]string) write {
 	return w
 }
 
-// write makes one write. When its condition does not hold, nothing is written:
-// done is false, and current is the item as it is, nil if there is none.
-func (t *db) write(ctx context.Context, tried string, w write, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
-	switch {
-	case w.Put != nil:
-		_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: w.Put.TableName, Item: w.Put.Item,
-			ConditionExpression: w.Put.ConditionExpression, ExpressionAttributeValues: w.Put.ExpressionAttributeValues,
-			ReturnValuesOnConditionCheckFailure: w.Put.ReturnValuesOnConditionCheckFailure,
-		}, options...)
-	case w.Delete != nil:
-		_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: w.Delete.TableName, Key: w.Delete.Key,
-			ConditionExpression: w.Delete.ConditionExpression, ExpressionAttributeValues: w.Delete.ExpressionAttributeValues,
-		})
-	default:
-		return t.updateItem(ctx, tried, w, types.ReturnValueNone)
-	}
+// putItem makes one put. When its condition does not hold, nothing is written:
+// done is false, and current is the item as it is, nil if there is none. Each
+// kind of write has a method of its own, so that the linker leaves out of a
+// function the requests that it never makes and may not make.
+func (t *db) putItem(ctx context.Context, tried string, w write, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
+	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: w.Put.TableName, Item: w.Put.Item,
+		ConditionExpression: w.Put.ConditionExpression, ExpressionAttributeValues: w.Put.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: w.Put.ReturnValuesOnConditionCheckFailure,
+	}, options...)
+	return result(tried, err)
+}
+
+// removeItem makes one removal, as [db.putItem] does of a put.
+func (t *db) removeItem(ctx context.Context, tried string, w write) (current item, done bool, err error) {
+	_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: w.Delete.TableName, Key: w.Delete.Key,
+		ConditionExpression: w.Delete.ConditionExpression, ExpressionAttributeValues: w.Delete.ExpressionAttributeValues,
+	})
 	return result(tried, err)
 }
 
@@ -91,7 +93,7 @@ func (t *db) write(ctx context.Context, tried string, w write, options ...func(*
 // earlier try, whose answer was lost, knows it by the token and is done.
 func (t *db) putOnce(ctx context.Context, tried string, it item, token uint64, condition string, values item, options ...func(*dynamodb.Options)) (current item, done bool, err error) {
 	it[attrToken] = unsigned(token)
-	current, done, err = t.write(ctx, tried, t.put(it, condition, values), options...)
+	current, done, err = t.putItem(ctx, tried, t.put(it, condition, values), options...)
 	return current, done || err == nil && getUnsigned(current, attrToken) == token, err
 }
 

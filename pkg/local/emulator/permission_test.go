@@ -98,7 +98,7 @@ func sourceActions(f template.Function) []string {
 }
 
 // indexReader is the name of a method that reads the secondary index.
-var indexReader = regexp.MustCompile(`/pkg/dynamo\.\(\*Table\)\.(Due|DueJobs|Unsent|Held)$`)
+var indexReader = regexp.MustCompile(`/pkg/dynamo\.\(\*\w+\)\.(Due|DueJobs|Unsent|Held)$`)
 
 func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 	w := newHarness(t)
@@ -114,12 +114,12 @@ func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 }
 
 // sender is the name of a method that sends to a queue. Deliveries have two.
-var sender = regexp.MustCompile(`/pkg/sqsqueue\.\(?\*?(Deliveries\)?\.(?:SendTo|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
+var sender = regexp.MustCompile(`/pkg/sqsqueue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
 
 func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
 	deliveries := []string{"DeliveriesQueue.Arn", "SlowDeliveriesQueue.Arn"}
 	queues := map[string][]string{
-		"Deliveries.SendTo": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue.Arn"},
+		"Deliveries.Send": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue.Arn"},
 		"IndexJobs.Send": {"IndexJobsQueue.Arn"}, "Park.Park": {"ParkQueue.Arn"}, "Rejects.Reject": {"RecordsDLQ.Arn"},
 	}
 	sent := map[string]bool{} // by method
