@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		}
 	}
 	// The heap is small, so that by default the collector would run after every few requests.
-	defer debug.SetGCPercent(debug.SetGCPercent(200))
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	if err := checkTemplate(cfg.Template); err != nil {
 		return err
 	}
