@@ -103,8 +103,7 @@ func (w *harness) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord
 	return nil
 }
 
-// noLists stands for the index jobs, of which there are none: nobody follows
-// the stream for the lists.
+// noLists does nothing with index jobs: no indexer follows the stream here.
 type noLists struct{}
 
 func (noLists) Send(context.Context, value.ID, string) error        { return nil }

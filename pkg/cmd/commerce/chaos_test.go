@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lab/chaos"
-	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
 // chaosConfig runs the command that the test binary can be.
@@ -19,7 +19,7 @@ func chaosConfig(t *testing.T, out *lockedBuffer) chaos.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, err := workload.BinDir()
+	bin, err := tableserver.CacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}

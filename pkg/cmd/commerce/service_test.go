@@ -134,11 +134,10 @@ func (s *service) newOrganization(t *testing.T) *service {
 // shareBinary lets every data folder use one installation of the table
 // server.
 func shareBinary(ctx context.Context, data string) error {
-	cache, err := os.UserCacheDir()
+	installed, err := tableserver.CacheDir()
 	if err != nil {
 		return err
 	}
-	installed := filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version)
 	if _, err := tableserver.Install(ctx, installed); err != nil {
 		return err
 	}

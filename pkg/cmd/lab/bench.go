@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lab/bench"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
 // benchOptions are the flags of one bench command.
@@ -34,7 +35,7 @@ func (o *benchOptions) addFlags(cmd *cobra.Command, duration time.Duration, defa
 
 // run measures the sections, the first of them when no flag names any.
 func (o *benchOptions) run(cmd *cobra.Command, sections []bench.Section, first int) (err error) {
-	if o.BinDir, err = workload.BinDir(); err != nil {
+	if o.BinDir, err = tableserver.CacheDir(); err != nil {
 		return err
 	}
 	if len(o.Sections) == 0 {

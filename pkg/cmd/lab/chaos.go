@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/lab/chaos"
-	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
 func newChaosCommand() *cobra.Command {
@@ -35,7 +35,7 @@ It needs Linux, Go and a checkout of the repository.`,
 			if scenario != "faults" && scenario != "dead-endpoints" {
 				return fmt.Errorf("--scenario %s: must be faults or dead-endpoints", scenario)
 			}
-			if cfg.BinDir, err = workload.BinDir(); err != nil {
+			if cfg.BinDir, err = tableserver.CacheDir(); err != nil {
 				return err
 			}
 			program, remove, err := buildCommerce(cmd)

@@ -30,11 +30,11 @@ import (
 var endpoint = sync.OnceValues(func() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cache, err := os.UserCacheDir()
+	cache, err := tableserver.CacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w", err)
+		return "", err
 	}
-	binary, err := tableserver.Install(ctx, filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version))
+	binary, err := tableserver.Install(ctx, cache)
 	if err != nil {
 		return "", err
 	}

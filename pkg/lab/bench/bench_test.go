@@ -9,12 +9,13 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lab/bench"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 )
 
 // config is one with hardly any data, for moments.
 func config(t *testing.T, out *bytes.Buffer, sections []bench.Section) bench.Config {
 	t.Helper()
-	bin, err := workload.BinDir()
+	bin, err := tableserver.CacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,16 +35,6 @@ func Build(ctx context.Context, dir string) (program string, err error) {
 	return program, nil
 }
 
-// BinDir is the folder in which the lab's runs keep the table server, which
-// have new data each time.
-func BinDir() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w", err)
-	}
-	return filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version), nil
-}
-
 // Process is commerce run in a process of its own. It can be killed and started
 // again with the same data at the same address.
 type Process struct {

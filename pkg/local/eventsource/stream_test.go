@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -38,11 +37,11 @@ type table struct {
 
 func newTable(t testing.TB) *table {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	cache, err := tableserver.CacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary, err := tableserver.Install(t.Context(), filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version))
+	binary, err := tableserver.Install(t.Context(), cache)
 	if errors.Is(err, tableserver.ErrNoPackage) || errors.Is(err, exec.ErrNotFound) {
 		t.Skip(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -134,7 +133,7 @@ type receipt struct {
 
 func startTraced(b *testing.B, processes bool) *traced {
 	b.Helper()
-	cache, err := os.UserCacheDir()
+	cache, err := tableserver.CacheDir()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -143,7 +142,7 @@ func startTraced(b *testing.B, processes bool) *traced {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		ended <- Run(ctx, Config{
-			Addr: "127.0.0.1:0", DataDir: b.TempDir(), BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version),
+			Addr: "127.0.0.1:0", DataDir: b.TempDir(), BinDir: cache,
 			Template: "../../../template.yaml", NoDemo: true, PrivateTargets: true, Processes: processes,
 			Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			AWS:    func(cfg *aws.Config) { t.wire.inner, cfg.HTTPClient = cfg.HTTPClient, t.wire },

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -31,7 +29,7 @@ type table struct {
 
 func newTable(t *testing.T) *table {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	cache, err := tableserver.CacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +42,7 @@ func newTable(t *testing.T) *table {
 		t.Fatal(err)
 	}
 	s := &servers{}
-	cfg := &Config{TableServer: tableserver.Dynoxide, BinDir: filepath.Join(cache, "commerce-integration", "dynoxide-"+tableserver.Version), Logger: slog.New(slog.DiscardHandler)}
+	cfg := &Config{TableServer: tableserver.Dynoxide, BinDir: cache, Logger: slog.New(slog.DiscardHandler)}
 	if err := s.start(t.Context(), cfg, data, l); err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,16 @@ type Program struct {
 	path string // of the executable, or of the folder of Java archives
 }
 
+// CacheDir is the folder of the user's cache in which runs without a data folder of their own, such as tests, share the
+// installed server.
+func CacheDir() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder: %w", err)
+	}
+	return filepath.Join(cache, "commerce-integration", "dynoxide-"+Version), nil
+}
+
 // Install puts the server for this platform into dir, as [Kind.Install] does.
 func Install(ctx context.Context, dir string) (Program, error) {
 	kind, err := KindFor(runtime.GOOS, runtime.GOARCH)

@@ -13,11 +13,11 @@ import (
 // pinned returns the real binary, fetched once per machine. Only a machine that can neither fetch nor run it skips.
 func pinned(t testing.TB) Program {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	cache, err := CacheDir()
 	if err != nil {
 		t.Fatalf("looking for the cache directory: %v", err)
 	}
-	program, err := Dynoxide.Install(t.Context(), filepath.Join(cache, "commerce-integration", "dynoxide-"+Version))
+	program, err := Dynoxide.Install(t.Context(), cache)
 	if errors.Is(err, exec.ErrNotFound) {
 		t.Skip(err)
 	}
