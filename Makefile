@@ -18,6 +18,7 @@ FUNCTIONS := $(notdir $(wildcard functions/*))
 TOOL := go tool -modfile=.tools/go.mod
 SAM_VERSION := 1.170.0
 CFN_LINT_VERSION := 1.53.3
+SCHEMATHESIS_VERSION := 4.32.5
 SAM := SAM_CLI_TELEMETRY=0 .build/sam/bin/sam
 GO_DIRS := functions pkg
 
@@ -54,7 +55,7 @@ quick: ## vet everything, and run the tests that need no server, without the rac
 	go test -short $$(go list ./pkg/... | grep -vE '/pkg/(cmd|lab|local)/')
 
 .PHONY: check
-check: lint validate test emulate ## all that a change has to pass
+check: lint validate test emulate conform ## all that a change has to pass
 
 .PHONY: lint
 lint: ## format check, static analysis, known vulnerabilities
@@ -85,6 +86,50 @@ emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every 
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
 	go test -tags emulate -count=1 -timeout 12m ./pkg/local/emulator
 	go test -tags emulate -count=1 -timeout 12m -run Processes ./pkg/cmd/commerce
+
+MINISTACK_VERSION := 1.5.33
+
+.build/ministack/.installed-$(MINISTACK_VERSION):
+	rm -rf .build/ministack
+	python3 -m venv .build/ministack
+	.build/ministack/bin/pip install -q 'ministack[full]==$(MINISTACK_VERSION)'
+	@touch $@
+
+.PHONY: test-cloud
+test-cloud: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) .build/ministack/.installed-$(MINISTACK_VERSION) ## deploy onto an emulator of AWS that enforces IAM, and use the service there: before every release (no Docker)
+	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
+	go test -tags cloud -count=1 -timeout 10m ./pkg/local/cloud
+
+.PHONY: test-official
+test-official: ## run the tests of table and queues on DynamoDB Local and ElasticMQ: before every release (Maven, Java 17)
+	@.tools/official.sh
+
+.PHONY: clients
+clients: ## lint the OpenAPI document, refuse breaking changes of it, generate clients and compile them (Maven, Java, Python)
+	@.tools/clients.sh
+
+.PHONY: released
+released: ## take the OpenAPI document as the released one: from then on it may only be added to
+	cp pkg/httpapi/docs/openapi.json pkg/httpapi/docs/released.json
+
+# conform takes about two minutes.
+.build/schemathesis/.installed-$(SCHEMATHESIS_VERSION):
+	rm -rf .build/schemathesis
+	python3 -m venv .build/schemathesis
+	.build/schemathesis/bin/pip install -q schemathesis==$(SCHEMATHESIS_VERSION)
+	@touch $@
+
+.PHONY: conform
+conform: .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION) ## ask the running service what the OpenAPI document permits, and what it does not (PORT=3400)
+	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
+	@.tools/conform/run.sh
+
+# How long each target is fuzzed.
+FUZZTIME ?= 10s
+
+.PHONY: fuzz
+fuzz: ## fuzz every target, each for FUZZTIME=10s (PKG=./pkg/auth for a part)
+	@.tools/fuzz.sh $(FUZZTIME) $(PKG)
 
 .PHONY: bench
 bench: ## measure the service on this machine (BENCH_FLAGS="--quick ...")
@@ -126,10 +171,11 @@ package: build .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## uploa
 	$(SAM) package -t template.yaml --output-template-file .build/packaged.yaml
 
 .PHONY: deploy
-deploy: build validate ## deploy (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... [PARAMETERS="Key=value ..."])
-	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:?set it}"
-	$(SAM) deploy -t template.yaml --parameter-overrides \
-		Architecture=$(AWS_ARCH) JwtIssuer=$$JWT_ISSUER JwtAudience=$$JWT_AUDIENCE JwksUrl=$$JWKS_URL $(PARAMETERS)
+deploy: build validate ## deploy (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET=... [PARAMETERS="Key=value ..."])
+	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:-$${JWT_HS256_SECRET:?set it, or JWKS_URL}}"
+	@$(SAM) deploy -t template.yaml $(if $(CI),--no-confirm-changeset) --parameter-overrides \
+		Architecture=$(AWS_ARCH) JwtIssuer="$$JWT_ISSUER" JwtAudience="$$JWT_AUDIENCE" \
+		$${JWKS_URL:+JwksUrl="$$JWKS_URL"} $${JWT_HS256_SECRET:+JwtHs256Secret="$$JWT_HS256_SECRET"} $(PARAMETERS)
 
 .PHONY: clean
 clean: ## remove what was built, not what was stored

@@ -172,6 +172,7 @@ def environment(run, state):
         "PARK_QUEUE_URL": f"{beside}/ParkQueue",
         "JWKS_URL": f"{queues}/.well-known/jwks.json",
         "SERVICE_KEY": state["serviceKey"],
+        "SIGNING_SECRETS": state["signingSecret"],
         "ALLOW_PRIVATE_TARGETS": "true",
         "AWS_ENDPOINT_URL_DYNAMODB": reachable(run["dynamodbEndpoint"]),
         "AWS_ENDPOINT_URL_SQS": queues,

@@ -3,13 +3,11 @@ package account
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -57,16 +55,16 @@ func (s Sites) MarshalJSONTo(enc *jsontext.Encoder) error {
 type APIKey struct {
 	ID             value.ID    `json:"id"`
 	OrganizationID value.ID    `json:"organizationId"`
-	ApplicationID  value.ID    `json:"applicationId"`
-	Name           string      `json:"name"`
+	ApplicationID  value.ID    `json:"applicationId" doc:"The application that the key belongs to."`
+	Name           string      `json:"name" doc:"What people call it, 1 to 120 characters."`
 	Prefix         string      `json:"prefix" doc:"The first 17 characters of the key."`
-	Last4          string      `json:"last4"`
-	Scopes         []string    `json:"scopes"`
+	Last4          string      `json:"last4" doc:"The last 4 characters of the key."`
+	Scopes         []string    `json:"scopes" doc:"What the key may read, in the order of their names."`
 	SiteIDs        Sites       `json:"siteIds" nullable:"true" doc:"null: every site."`
 	Status         KeyStatus   `json:"status" doc:"ACTIVE, REVOKED or EXPIRED."`
 	LastUsedAt     *value.Time `json:"lastUsedAt" doc:"Written at most once a minute."`
-	ExpiresAt      *value.Time `json:"expiresAt"`
-	RevokedAt      *value.Time `json:"revokedAt"`
+	ExpiresAt      *value.Time `json:"expiresAt" doc:"From when on it is refused. null: never."`
+	RevokedAt      *value.Time `json:"revokedAt" doc:"When it was revoked. null when it was not."`
 	CreatedBy      value.ID    `json:"createdBy" format:"uuid" doc:"The user who created it."`
 	CreatedAt      value.Time  `json:"createdAt"`
 	UpdatedAt      value.Time  `json:"updatedAt"`
@@ -81,7 +79,7 @@ type CreatedKey struct {
 // CreateApiKeyDto is the input of a new key. Absent scopes are all five read
 // scopes, absent siteIds every site, an absent expiresAt never.
 type CreateApiKeyDto struct { //nolint:revive,staticcheck // clients know it by this name
-	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120"`
+	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"What people call it."`
 	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"categories:read, customers:read, invoices:read, orders:read, products:read; absent: all of them."`
 	SiteIDs   *[]value.ID `json:"siteIds" required:"false" minItems:"1" maxItems:"100" doc:"Absent: every site."`
 	ExpiresAt *value.Time `json:"expiresAt" required:"false" doc:"In the future; absent: never."`
@@ -89,11 +87,13 @@ type CreateApiKeyDto struct { //nolint:revive,staticcheck // clients know it by 
 
 // ParseCreateKey reads the body of a key's creation at the time now.
 func ParseCreateKey(body []byte, now value.Time) (CreateApiKeyDto, error) {
-	var dto CreateApiKeyDto
-	if err := strictjson.Unmarshal(body, &dto); err != nil {
+	var (
+		c   Checks
+		dto CreateApiKeyDto
+	)
+	if err := c.Read(body, &dto); err != nil {
 		return CreateApiKeyDto{}, err
 	}
-	var c Checks
 	c.Refuse(dto.Name == nil, "name", fault.DetailRequired, "is required")
 	c.name(dto.Name)
 	if dto.Scopes != nil {
@@ -112,11 +112,7 @@ func (c *Checks) scopes(scopes []string) {
 	if len(scopes) == 0 {
 		c.Add("scopes", fault.DetailOutOfRange, "must not be empty: leave it out for every scope")
 	}
-	for i, scope := range scopes {
-		if !slices.Contains(ReadScopes(), scope) {
-			c.Add("scopes["+strconv.Itoa(i)+"]", fault.DetailUnknown, "must be one of %s", strings.Join(ReadScopes(), ", "))
-		}
-	}
+	c.scopesOf(scopes, ReadScopes())
 }
 
 func (c *Checks) sites(sites []value.ID) {

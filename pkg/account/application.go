@@ -2,7 +2,6 @@ package account
 
 import (
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -35,13 +34,13 @@ type Application struct {
 	ID             value.ID   `json:"id"`
 	OrganizationID value.ID   `json:"organizationId"`
 	UserID         value.ID   `json:"userId" doc:"The user who created it."`
-	Name           string     `json:"name"`
-	Description    *string    `json:"description"`
-	Website        *string    `json:"website"`
-	RedirectURI    *string    `json:"redirectUri"`
+	Name           string     `json:"name" doc:"What people call it, 1 to 120 characters."`
+	Description    *string    `json:"description" doc:"Free text. null when it has none."`
+	Website        *string    `json:"website" doc:"The URL of its website. null when it has none."`
+	RedirectURI    *string    `json:"redirectUri" doc:"Kept for the organization's own identity provider, which signs users in; this service redirects nobody. null when it has none."`
 	Status         Status     `json:"status" doc:"ACTIVE or SUSPENDED; keys and tokens of a suspended application are refused."`
-	ClientID       value.ID   `json:"clientId"`
-	ClientSecret   string     `json:"clientSecret" doc:"In full only in the answer that creates it, afterwards masked: cs_****Jw3k."`
+	ClientID       value.ID   `json:"clientId" doc:"What it calls itself when it asks for a token."`
+	ClientSecret   string     `json:"clientSecret" doc:"In full only in the answer that creates or rotates it, afterwards masked: cs_****Jw3k."`
 	RateLimit      int        `json:"rateLimit" doc:"Requests per 60 s over all keys and tokens of the application."`
 	CreatedAt      value.Time `json:"createdAt"`
 	UpdatedAt      value.Time `json:"updatedAt"`
@@ -49,16 +48,16 @@ type Application struct {
 
 // CreateApplicationDto is the input of a new application.
 type CreateApplicationDto struct {
-	Name        *string `json:"name" nullable:"false" minLength:"1" maxLength:"120"`
-	Description *string `json:"description" required:"false" maxLength:"2000"`
-	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048"`
-	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
+	Name        *string `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"What people call it."`
+	Description *string `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
+	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"The absolute URL of its website."`
+	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"Kept for the organization's own identity provider, which signs users in; this service redirects nobody. https, or http on 127.0.0.1 and [::1]; without fragment, user name and password."`
 }
 
 // UpdateApplicationDto documents the input of a change, which is read as an
 // [ApplicationChange] to tell absent from null.
 type UpdateApplicationDto struct {
-	Name        *string `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120"`
+	Name        *string `json:"name" required:"false" nullable:"false" minLength:"1" maxLength:"120" doc:"What people call it."`
 	Description *string `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
 	Website     *string `json:"website" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
 	RedirectURI *string `json:"redirectUri" required:"false" format:"uri" maxLength:"2048" doc:"null clears it."`
@@ -75,11 +74,13 @@ type ApplicationChange struct {
 // ParseCreateApplication reads the body of a creation. An error is a fault
 // that names each field that is wrong.
 func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
-	var dto CreateApplicationDto
-	if err := strictjson.Unmarshal(body, &dto); err != nil {
+	var (
+		c   Checks
+		dto CreateApplicationDto
+	)
+	if err := c.Read(body, &dto); err != nil {
 		return CreateApplicationDto{}, err
 	}
-	var c Checks
 	c.Refuse(dto.Name == nil, "name", fault.DetailRequired, "is required")
 	c.name(dto.Name)
 	c.Description(dto.Description)
@@ -90,11 +91,13 @@ func ParseCreateApplication(body []byte) (CreateApplicationDto, error) {
 
 // ParseUpdateApplication reads the body of a change.
 func ParseUpdateApplication(body []byte) (ApplicationChange, error) {
-	var change ApplicationChange
-	if err := strictjson.Unmarshal(body, &change); err != nil {
+	var (
+		c      Checks
+		change ApplicationChange
+	)
+	if err := c.Read(body, &change); err != nil {
 		return ApplicationChange{}, err
 	}
-	var c Checks
 	c.Refuse(change.Name.Null, "name", fault.DetailNotAllowed, "cannot be cleared: leave it out to keep it")
 	c.name(change.Name.Pointer())
 	c.Description(change.Description.Pointer())

@@ -96,6 +96,8 @@ var inputs = []struct{ body, want string }{
 	{`{"name":"x","redirectUri":"https://me:pw@example.com/cb"}`, "redirectUri invalid_format"},
 	{`{"name":"x","redirectUri":"myapp://cb"}`, "redirectUri invalid_format"},
 	{`{"name":"","website":"x","redirectUri":"y"}`, "name out_of_range, website invalid_format, redirectUri invalid_format"},
+	{`{"name":7,"colour":"red","website":"x"}`, "name wrong_type, colour unknown, website invalid_format"},
+	{`{"name":"\u0085","description":[],"website":"x"}`, "name invalid_format, description wrong_type, website invalid_format"},
 }
 
 func TestCreationChecksItsFields(t *testing.T) {

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
 )
 
 // Bounds of text fields, in code points after trimming.
@@ -20,11 +22,34 @@ const (
 
 // Checks collects the faults of a body. Each check of a text trims it in place;
 // a nil text is absent and passes.
-type Checks struct{ details fault.Details }
+type Checks struct {
+	details fault.Details
+	unread  []string // fields that could not be decoded
+}
 
-// Add adds a fault of a field.
+// Read decodes a body. Fields that are wrong are collected, so that the checks
+// of the others follow; the error is that of a body that is no JSON object.
+func (c *Checks) Read(body []byte, dto any) (err error) {
+	c.details, err = strictjson.Collect(body, dto)
+	for _, d := range c.details {
+		c.unread = append(c.unread, fieldOf(d.Field))
+	}
+	return err
+}
+
+// fieldOf is the field of the body that a path leads into.
+func fieldOf(path string) string {
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		return path[:end]
+	}
+	return path
+}
+
+// Add adds a fault of a field, unless the field could not be decoded.
 func (c *Checks) Add(field, code, format string, args ...any) {
-	c.details.Add(fault.InBody, field, code, format, args...)
+	if !slices.Contains(c.unread, fieldOf(field)) {
+		c.details.Add(fault.InBody, field, code, format, args...)
+	}
 }
 
 // Refuse adds a fault when the condition holds.
@@ -45,8 +70,9 @@ func (c *Checks) name(text *string) {
 	if n := utf8.RuneCountInString(*text); n < 1 || n > MaxName {
 		c.Add("name", fault.DetailOutOfRange, "must have 1 to %d characters", MaxName)
 	}
-	if strings.ContainsAny(*text, "\t\r\n") { // the decoder refuses the other control characters
-		c.Add("name", fault.DetailFormat, "must be one line without control characters")
+	if at := strings.IndexAny(*text, "\t\r\n"); at >= 0 { // the decoder refuses the other control characters
+		c.Add("name", fault.DetailFormat, "must be one line without control characters: character %d is %U",
+			utf8.RuneCountInString((*text)[:at])+1, (*text)[at])
 	}
 }
 

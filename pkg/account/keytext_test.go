@@ -1,6 +1,7 @@
 package account
 
 import (
+	"hash/crc32"
 	"strings"
 	"testing"
 )
@@ -101,6 +102,13 @@ func FuzzParseKeyText(f *testing.F) {
 			if !strings.ContainsRune(base62Digits, digit) {
 				t.Errorf("%q: accepted with the digit %q", text, digit)
 			}
+		}
+		var sum uint64 // read from its digits, where checksum writes them
+		for _, digit := range text[keyBody:] {
+			sum = sum*uint64(base62Base) + uint64(strings.IndexRune(base62Digits, digit))
+		}
+		if want := crc32.ChecksumIEEE([]byte(text[:keyBody])); sum != uint64(want) {
+			t.Errorf("%q: accepted with the checksum %d, want %d", text, sum, want)
 		}
 	})
 }

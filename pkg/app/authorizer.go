@@ -2,42 +2,62 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 )
 
-// jwksTimeout bounds the request for the issuer's keys.
-const jwksTimeout = 5 * time.Second
+// errUnauthorized makes API Gateway answer 401 and keep nothing of it, unlike a
+// policy that denies. The text is API Gateway's.
+var errUnauthorized = errors.New("Unauthorized") //nolint:revive // as API Gateway knows it
 
 // Authorizer makes the function that both of the API's authorizers call.
 func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 	verifier, err := auth.NewVerifier(auth.VerifierConfig{
 		Issuer: d.Config.JWTIssuer, Audience: d.Config.JWTAudience, JWKSURL: d.Config.JWKSURL,
 		HS256Secret: d.Config.HS256Secret, OrganizationClaim: d.Config.OrganizationClaim,
-		DefaultRole: auth.Role(d.Config.DefaultRole), Client: &http.Client{Timeout: jwksTimeout}, Clock: d.Clock,
+		DefaultRole: auth.Role(d.Config.DefaultRole), Clock: d.Clock,
 	})
 	if err != nil {
 		return nil, err
 	}
 	authorizer := auth.NewAuthorizer(verifier, d.Table, auth.AuthorizerConfig{Clock: d.Clock, Logger: d.Logger})
 	return func(ctx context.Context, r events.APIGatewayCustomAuthorizerRequestTypeRequest) (events.APIGatewayCustomAuthorizerResponse, error) {
-		principal, denial, err := authorizer.Authorize(ctx, auth.Request{Headers: headersOf(r), Read: isRead(r.Resource)})
+		read := isRead(r.Resource)
+		principal, denial, err := authorizer.Authorize(ctx, auth.Request{Headers: headersOf(r), Read: read})
 		switch {
 		case err != nil:
-			d.Logger.ErrorContext(ctx, "cannot authorize", "path", r.Path, "error", err)
+			d.Logger.ErrorContext(ctx, "cannot authorize", "path", r.Resource, "error", err)
 			return events.APIGatewayCustomAuthorizerResponse{}, fmt.Errorf("authorize: %w", err)
 		case denial != nil:
-			d.Logger.InfoContext(ctx, "denied", "path", r.Path, "code", denial.Code)
+			passing := denial.Passing && !read // nobody keeps answers for the read API
+			if passing && denial.Of.Kind == auth.KindApplication {
+				// The function refuses a suspended application's token itself, and
+				// tells the audit trail.
+				return policy("Allow", denial.Of.Subject(), r.MethodArn, denial.Of.Context()), nil
+			}
+			refused(&r, denial).Write(ctx, d.Logger)
+			if passing {
+				return events.APIGatewayCustomAuthorizerResponse{}, errUnauthorized
+			}
 			return policy("Deny", "nobody", r.MethodArn, map[string]string{"code": denial.Code, "message": denial.Message}), nil
 		}
 		return policy("Allow", principal.Subject(), r.MethodArn, principal.Context()), nil
 	}, nil
+}
+
+// refused is the denial as the audit trail gets it. The gateway's request id is
+// the one that the client receives with a denial.
+func refused(r *events.APIGatewayCustomAuthorizerRequestTypeRequest, denial *auth.Denial) *audit.Entry {
+	return &audit.Entry{
+		Action: audit.CredentialRefused, Outcome: audit.Refused, Actor: denial.Of, KeyText: denial.KeyText, Code: denial.Code,
+		Path: r.Resource, SourceAddress: r.RequestContext.Identity.SourceIP, GatewayRequestID: r.RequestContext.RequestID,
+	}
 }
 
 // isRead tells the read API, which takes API keys, from the rest.

@@ -33,6 +33,19 @@ type Config struct {
 	ServiceKey          []byte
 	ServiceKeySecretARN string `env:"SERVICE_KEY_SECRET_ARN"`
 
+	// SigningSecrets are the texts that the keys of application tokens come from,
+	// the current one and, after a space, the previous: for local runs. When
+	// they are empty they come from Secrets Manager.
+	SigningSecrets   string `env:"SIGNING_SECRETS"`
+	SigningSecretARN string `env:"SIGNING_SECRET_ARN"`
+
+	// BasePath is the first segment of paths below a domain of one's own, ""
+	// for none.
+	BasePath string `env:"BASE_PATH"`
+	// AllowedOrigins are those whose scripts may use the API, separated by
+	// commas.
+	AllowedOrigins string `env:"ALLOWED_ORIGINS"`
+
 	// AllowPrivateTargets lets webhooks reach loopback and private
 	// addresses, for local runs: ALLOW_PRIVATE_TARGETS.
 	AllowPrivateTargets bool

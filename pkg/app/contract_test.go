@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"flag"
 	"fmt"
@@ -17,41 +16,45 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/openapi"
 	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 var update = flag.Bool("update", false, "rewrite the OpenAPI document")
 
 func TestTheOpenAPIDocumentIsWhatTheOperationsDeclare(t *testing.T) {
-	golden := filepath.Join("..", "httpapi", "docs", "openapi.json")
-	got, err := openapi.Build(app.Operations())
+	got, err := openapi.Build(app.Operations(), openapi.Config{Events: commerce.EventTypes(webhook.Sample()), Examples: examples(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil { //nolint:gosec // a public document
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
+	checkGolden(t, goldenDocument, got)
+}
+
+// examples reads those that the service answered.
+func examples(t *testing.T) (read map[string]openapi.Example) {
+	t.Helper()
+	raw, err := os.ReadFile(goldenExamples)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not current: go test ./pkg/app -run OpenAPI -update", golden)
+	if err := json.Unmarshal(raw, &read); err != nil {
+		t.Fatal(err)
 	}
+	return read
 }
 
 // authorizers are the template's names for the kinds of access.
-var authorizers = map[httpapi.Access]string{httpapi.Public: "", httpapi.Developer: "JwtOnly", httpapi.Reader: "Any"}
+var authorizers = map[httpapi.Access]string{httpapi.Public: "", httpapi.Developer: "JwtOnly", httpapi.Manager: "JwtOnly", httpapi.Reader: "Any"}
 
 func TestTheTemplateDeclaresExactlyTheRoutesInCode(t *testing.T) {
 	type target struct{ function, authorizer string }
@@ -162,6 +165,33 @@ func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestFunctionsWhoseOperationsTakeAnIdempotencyKeyKeepAnswers(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	cfg := app.Config{ServiceKey: make([]byte, app.ServiceKeySize)}
+	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+	base.Table = dynamo.New(client, name, time.Now)
+	for function, operations := range app.OperationsByFunction() {
+		made, err := app.Functions()[function](t.Context(), base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range operations {
+			if !op.TakesIdempotencyKey() {
+				continue
+			}
+			t.Run(op.ID, func(t *testing.T) {
+				event := createEndpoint("https://example.com/")
+				event.Path = strings.NewReplacer("{id}", value.NewID().String(), "{keyId}", value.NewID().String()).Replace(op.Path)
+				event.Headers["Idempotency-Key"] = "k"
+				got, err := made.(app.GatewayFunc)(t.Context(), event)
+				if err != nil || got.StatusCode >= http.StatusInternalServerError {
+					t.Errorf("got %d %s, %v", got.StatusCode, got.Body, err)
+				}
+			})
+		}
 	}
 }
 

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/commerce-integration/service/pkg/apptoken"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
@@ -75,8 +78,9 @@ func (d *Dependencies) indexJobs() sqsqueue.IndexJobs {
 
 func (d *Dependencies) lists() *index.Lists { return index.NewLists(d.Table, dynamo.Shards) }
 
-// views is the view cache. It may take half of the function's memory, which
-// leaves room for filling one view beside the cached ones.
+// views is the view cache. It may take half of the function's memory, loads and
+// queries included; the rest is for records, and for what the garbage collector
+// has not freed yet.
 func (d *Dependencies) views() *views.Cache {
 	maxBytes := int64(lambdacontext.MemoryLimitInMB) << 20 / 2
 	if maxBytes == 0 {
@@ -93,7 +97,7 @@ func (d *Dependencies) outbound() outbound.Config {
 	}
 }
 
-// secrets returns the box that keeps webhook secrets.
+// secrets returns the box that keeps webhook secrets and answers.
 func (d *Dependencies) secrets(ctx context.Context) (*sealed.Box, error) {
 	key := d.Config.ServiceKey
 	if key == nil {
@@ -111,16 +115,59 @@ func (d *Dependencies) fetchServiceKey(ctx context.Context) ([]byte, error) {
 	if d.Config.ServiceKeySecretARN == "" {
 		return nil, errors.New("neither SERVICE_KEY nor SERVICE_KEY_SECRET_ARN is set")
 	}
-	out, err := secretsmanager.NewFromConfig(d.AWS).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{
-		SecretId: &d.Config.ServiceKeySecretARN,
-	})
+	text, _, err := d.secretText(ctx, d.Config.ServiceKeySecretARN, stageCurrent)
 	if err != nil {
 		return nil, fmt.Errorf("read the service key: %w", err)
 	}
-	text := aws.ToString(out.SecretString)
-	if text == "" {
-		return nil, errors.New("read the service key: the secret is empty")
-	}
 	key := sha256.Sum256([]byte(text))
 	return key[:], nil
+}
+
+// The versions of a secret that Secrets Manager keeps by these names: a new
+// value makes the current one the previous.
+const (
+	stageCurrent  = "AWSCURRENT"
+	stagePrevious = "AWSPREVIOUS"
+)
+
+// secretText reads a version of a secret, and when that was made.
+func (d *Dependencies) secretText(ctx context.Context, arn, stage string) (text string, created time.Time, err error) {
+	out, err := secretsmanager.NewFromConfig(d.AWS).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn, VersionStage: &stage})
+	if err != nil {
+		return "", created, err
+	}
+	if text = aws.ToString(out.SecretString); text == "" {
+		return "", created, errors.New("the secret is empty")
+	}
+	return text, aws.ToTime(out.CreatedDate), nil
+}
+
+// signingSecrets reads what the keys of application tokens come from.
+func (d *Dependencies) signingSecrets(ctx context.Context) (s apptoken.Secrets, err error) {
+	if given := strings.Fields(d.Config.SigningSecrets); len(given) > 0 {
+		s.Current = given[0]
+		if len(given) > 1 {
+			s.Previous = given[1]
+		}
+		return s, nil
+	}
+	if d.Config.SigningSecretARN == "" {
+		return s, errors.New("neither SIGNING_SECRETS nor SIGNING_SECRET_ARN is set")
+	}
+	if s.Current, s.Created, err = d.secretText(ctx, d.Config.SigningSecretARN, stageCurrent); err != nil {
+		return s, fmt.Errorf("read the signing secret: %w", err)
+	}
+	previous, created, err := d.secretText(ctx, d.Config.SigningSecretARN, stagePrevious)
+	var none *types.ResourceNotFoundException
+	if errors.As(err, &none) {
+		return s, nil // it was never rotated
+	}
+	if err != nil {
+		return s, fmt.Errorf("read the signing secret before: %w", err)
+	}
+	s.Previous = previous
+	if created.After(s.Created) {
+		s.Created = created
+	}
+	return s, nil
 }

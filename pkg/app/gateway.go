@@ -17,13 +17,26 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// gatewayFunc puts an HTTP handler behind API Gateway's proxy events.
-func gatewayFunc(handler http.Handler) GatewayFunc {
+// gatewayFunc puts an HTTP handler behind API Gateway's proxy events. Below a
+// domain of one's own, paths may begin with a base path.
+func gatewayFunc(handler http.Handler, basePath string) GatewayFunc {
 	adapter := httpadapter.New(handler)
 	return func(ctx context.Context, event events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-		event.Path = escapedPath(event.Path)
+		event.Path = escapedPath(withoutBasePath(event, basePath))
 		return adapter.ProxyWithContext(ctx, event)
 	}
+}
+
+// withoutBasePath returns the event's path as routes have it: API Gateway
+// leaves the base path in it. Below the API's own domain there is none, and the
+// context's path begins with the stage.
+func withoutBasePath(event events.APIGatewayProxyRequest, basePath string) string {
+	own := event.RequestContext.Path == "/"+event.RequestContext.Stage+event.Path
+	rest, found := strings.CutPrefix(event.Path+"/", "/"+basePath+"/")
+	if own || !found || basePath == "" {
+		return event.Path
+	}
+	return "/" + strings.TrimSuffix(rest, "/")
 }
 
 // escapedPath makes any path one that parses: the adapter fails the whole
@@ -45,6 +58,7 @@ func callerOf(r *http.Request) httpapi.Caller {
 		caller.Err = auth.ErrNoPrincipal
 		return caller
 	}
+	caller.SourceAddress = gateway.Identity.SourceIP
 	caller.Principal, caller.Err = auth.PrincipalFromContext(gateway.Authorizer)
 	return caller
 }
@@ -58,14 +72,17 @@ func requestID(ctx context.Context) string {
 	return value.NewRandomID().String()
 }
 
-// baseURL is what the client sees in front of a path, stage included: the
-// context's path carries the stage, the event's does not.
+// baseURL is what the client sees in front of a path: the context's path has
+// the stage or the base path, the request's has neither.
 func baseURL(r *http.Request, gateway events.APIGatewayProxyRequestContext) string {
-	scheme := cmp.Or(r.Header.Get("X-Forwarded-Proto"), "https")
-	host := cmp.Or(r.Header.Get("Host"), gateway.DomainName)
-	stage := ""
-	if gateway.Stage != "" && gateway.Path == "/"+gateway.Stage+r.URL.Path {
-		stage = "/" + gateway.Stage
+	scheme := "https"
+	if r.Header.Get("X-Forwarded-Proto") == "http" { // locally; nothing else that a client may send counts
+		scheme = "http"
 	}
-	return scheme + "://" + host + stage
+	host := cmp.Or(r.Header.Get("Host"), gateway.DomainName)
+	prefix, found := strings.CutSuffix(gateway.Path, r.URL.Path)
+	if !found {
+		prefix = ""
+	}
+	return scheme + "://" + host + prefix
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -78,13 +77,13 @@ func newHarness(t *testing.T, random ...float64) *harness {
 	w.Set(w.start)
 	w.grid = w.start.Truncate(time.Minute).Add(time.Minute)
 	w.mail = &mailbox{clock: w.Time}
-	quiet := slog.New(slog.DiscardHandler)
+	logger := w.Leaks.Logger()
 	for i := range w.workers {
 		w.workers[i] = worker.New(w.Table, w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
-			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: quiet})
+			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: logger})
 	}
-	w.dispatcher = dispatcher.New(w.Table, w.mail, w, w.Time, quiet)
-	w.sweeper = sweeper.New(w.Table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.Time, Logger: quiet})
+	w.dispatcher = dispatcher.New(w.Table, w.mail, w, w.Time, logger)
+	w.sweeper = sweeper.New(w.Table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.Time, Logger: logger})
 	w.server = httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(w.server.Close)
 	return w

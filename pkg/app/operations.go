@@ -5,15 +5,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/apptoken"
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
 	"github.com/commerce-integration/service/pkg/httpapi/docs"
+	"github.com/commerce-integration/service/pkg/httpapi/oauth"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ratelimit"
+	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -22,12 +28,17 @@ import (
 // API makes the function of the read API, which also answers every path that
 // no other function has.
 func API(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-	return d.serve(d.apiOperations()), nil
+	return d.serve(d.apiOperations(), nil, nil), nil
 }
 
-// Developers makes the function of applications and API keys.
-func Developers(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-	return d.serve(d.developerOperations()), nil
+// Developers makes the function of applications, API keys and applications'
+// tokens.
+func Developers(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
+	secrets, err := d.secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.serve(d.developerOperations(), d.keeper(secrets), d.refresh()), nil
 }
 
 // Webhooks makes the function of webhook endpoints and the history.
@@ -36,7 +47,7 @@ func Webhooks(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.serve(d.webhookOperations(secrets.Seal)), nil
+	return d.serve(d.webhookOperations(secrets.Seal), d.keeper(secrets), d.refresh()), nil
 }
 
 // OperationsByFunction returns the operations of each function that the API
@@ -62,7 +73,10 @@ func (d *Dependencies) apiOperations() []httpapi.Operation {
 }
 
 func (d *Dependencies) developerOperations() []httpapi.Operation {
-	return developers.Operations(d.Table, developers.Config{Clock: d.Clock})
+	tokens := oauth.Config{
+		Clock: d.Clock, Signer: apptoken.NewSigner(d.signingSecrets, d.Table, d.Clock), Attempts: ratelimit.New(d.Table, d.Clock),
+	}
+	return append(developers.Operations(d.Table, developers.Config{Clock: d.Clock}), oauth.Operations(d.Table, tokens)...)
 }
 
 func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string) string) []httpapi.Operation {
@@ -80,13 +94,26 @@ type history struct {
 	list  *index.List
 }
 
-func (h history) Query(ctx context.Context, org value.ID, q columnar.Query) (columnar.Result, error) {
-	return h.views.Query(ctx, org, h.list, q)
+func (h history) Query(ctx context.Context, org value.ID, q columnar.Query, now bool) (lists.Answer, error) {
+	return h.views.Query(ctx, org, h.list, q, now)
 }
 
+// keeper keeps the answers to requests that name an idempotency key.
+func (d *Dependencies) keeper(secrets *sealed.Box) *idempotency.Keeper {
+	return idempotency.New(d.Table, secrets, d.Clock)
+}
+
+// refresh brings a principal up to date.
+type refresh = func(context.Context, auth.Principal) (auth.Principal, *auth.Denial, error)
+
+// refresh looks at the application that a token names, where the authorizer
+// leaves that to the function.
+func (d *Dependencies) refresh() refresh { return auth.NewApplications(d.Table, d.Clock).Refresh }
+
 // serve puts operations behind the gateway.
-func (d *Dependencies) serve(operations []httpapi.Operation) GatewayFunc {
-	return gatewayFunc(httpapi.NewServer(operations, httpapi.Config{
-		Caller: callerOf, Limiter: ratelimit.New(d.Table, d.Clock), Clock: d.Clock, Logger: d.Logger,
-	}))
+func (d *Dependencies) serve(operations []httpapi.Operation, keeper *idempotency.Keeper, refresh refresh) GatewayFunc {
+	server := httpapi.NewServer(operations, httpapi.Config{
+		Caller: callerOf, Limiter: ratelimit.New(d.Table, d.Clock), Refresh: refresh, Idempotency: keeper, Clock: d.Clock, Logger: d.Logger,
+	})
+	return gatewayFunc(allowOrigins(d.Config.AllowedOrigins, server), d.Config.BasePath)
 }

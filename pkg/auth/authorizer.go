@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/apptoken"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -25,6 +26,13 @@ type KeyStore interface {
 	TouchKey(ctx context.Context, organization, application, key value.ID, interval time.Duration) error
 }
 
+// Store keeps what an authorizer checks credentials against.
+type Store interface {
+	KeyStore
+	ClientStore
+	SigningKeyStore
+}
+
 // AuthorizerConfig configures an authorizer; Clock is required.
 type AuthorizerConfig struct {
 	Clock  func() time.Time
@@ -34,17 +42,24 @@ type AuthorizerConfig struct {
 // Authorizer turns the credentials of a request into a principal. It is safe
 // for concurrent use.
 type Authorizer struct {
-	tokens TokenVerifier
-	keys   *keyCache
-	cfg    AuthorizerConfig
+	users        TokenVerifier
+	tokens       *applicationTokens
+	applications *Applications
+	keys         *keyCache
+	cfg          AuthorizerConfig
 }
 
-// NewAuthorizer makes an authorizer of users' tokens and of API keys.
-func NewAuthorizer(tokens TokenVerifier, keys KeyStore, cfg AuthorizerConfig) *Authorizer {
+// NewAuthorizer makes an authorizer of users' tokens, which the verifier
+// checks, and of API keys and applications' tokens, which the store knows.
+func NewAuthorizer(users TokenVerifier, store Store, cfg AuthorizerConfig) *Authorizer {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Authorizer{tokens: tokens, keys: newKeyCache(keys, cfg.Clock), cfg: cfg}
+	return &Authorizer{
+		users: users, keys: newKeyCache(store, cfg.Clock), cfg: cfg,
+		tokens:       &applicationTokens{verifier: apptoken.NewVerifier(cfg.Clock), keys: &publishedKeys{store: store, now: cfg.Clock}},
+		applications: NewApplications(store, cfg.Clock),
+	}
 }
 
 // Request is a request as an authorizer sees it.
@@ -57,8 +72,9 @@ type Request struct {
 // acceptable, or an error when it cannot decide: then the request must be
 // answered as unavailable, and no decision about the credentials may be cached.
 //
-// The read API denies a key together with a bearer token, because it is unclear
-// which of them counts. Elsewhere an API key is ignored.
+// On the read API a key decides alone, whatever the Authorization header beside
+// it holds: a bad key is denied even beside a good token. Elsewhere a key is
+// ignored.
 func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Denial, error) {
 	token, denial := bearer(header(r.Headers, "Authorization"))
 	if !r.Read {
@@ -68,12 +84,10 @@ func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Deni
 		case token == "":
 			return Principal{}, deny("send a bearer token in the Authorization header"), nil
 		}
-		return a.tokens.Verify(ctx, token)
+		return a.token(ctx, r, token)
 	}
 	keys := header(r.Headers, "X-API-Key")
 	switch {
-	case len(keys) > 0 && (token != "" || denial != nil):
-		return Principal{}, deny("send an API key or a bearer token, not both"), nil
 	case len(keys) > 1:
 		return Principal{}, deny("send one X-API-Key header"), nil
 	case len(keys) == 1:
@@ -83,7 +97,23 @@ func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Deni
 	case token == "":
 		return Principal{}, deny("send an API key in the X-API-Key header or a bearer token in the Authorization header"), nil
 	}
-	return a.tokens.Verify(ctx, token)
+	return a.token(ctx, r, token)
+}
+
+// token checks a bearer token. Its key id decides who may have signed it: the
+// service, or the issuer of users' tokens. Neither's keys verify the other's
+// tokens. API Gateway keeps the answer for minutes unless it is for the read API:
+// then nothing of the application's present state may be in it, be it good or
+// bad, and the function asks for it by [Applications.Refresh].
+func (a *Authorizer) token(ctx context.Context, r Request, token string) (Principal, *Denial, error) {
+	if !isApplicationToken(token) {
+		return a.users.Verify(ctx, token)
+	}
+	p, denial, err := a.tokens.verify(ctx, token)
+	if denial != nil || err != nil || !r.Read {
+		return p, denial, err
+	}
+	return a.applications.Refresh(ctx, p)
 }
 
 // header returns the values of a header that are not blank.
@@ -141,30 +171,37 @@ func (a *Authorizer) key(ctx context.Context, text string) (Principal, *Denial, 
 	}
 	c, app := found.credential, found.application
 	if c == nil || !c.Hash.Equal(parsed.Hash()) || app == nil {
-		return Principal{}, deny("the API key is not known"), nil
+		denial := deny("the API key is not known")
+		denial.KeyText = parsed.ID()
+		return Principal{}, denial, nil
 	}
-	now := a.cfg.Clock()
-	switch {
-	case c.Revoked:
-		return Principal{}, &Denial{Code: CodeKeyRevoked, Message: "the API key was revoked; create another one"}, nil
-	case c.ExpiresAt != nil && *c.ExpiresAt <= value.TimeOf(now):
-		return Principal{}, &Denial{Code: CodeKeyExpired, Message: "the API key has expired; create another one"}, nil
-	case app.Status == account.Suspended:
-		return Principal{}, &Denial{Code: CodeApplicationSuspended, Message: "the application is suspended; its owner or an admin can activate it"}, nil
+	p := keyPrincipal(c, app)
+	if denial := denialOfState(c, app, p, value.TimeOf(a.cfg.Clock())); denial != nil {
+		denial.KeyText = parsed.ID()
+		return Principal{}, denial, nil
 	}
 	a.touch(ctx, c)
-	return keyPrincipal(c, app), nil, nil
+	return p, nil, nil
+}
+
+// denialOfState denies a genuine key, the principal's, that does not work any more.
+func denialOfState(c *account.Credential, app *account.Application, p Principal, now value.Time) *Denial {
+	switch {
+	case c.Revoked:
+		return &Denial{Code: CodeKeyRevoked, Of: p, Message: "the API key was revoked; create another one"}
+	case c.ExpiresAt != nil && *c.ExpiresAt <= now:
+		return &Denial{Code: CodeKeyExpired, Of: p, Message: "the API key has expired; create another one"}
+	case app.Status == account.Suspended:
+		return suspended(p)
+	}
+	return nil
 }
 
 func keyPrincipal(c *account.Credential, app *account.Application) Principal {
 	p := Principal{
 		Kind: KindKey, OrganizationID: c.OrganizationID, ApplicationID: c.ApplicationID, KeyID: c.KeyID,
-		SiteIDs: c.SiteIDs, RateLimit: app.RateLimit,
+		Scopes: scopesNamed(c.Scopes).Intersect(ReadScopes()), SiteIDs: c.SiteIDs, RateLimit: app.RateLimit,
 	}
-	for _, scope := range c.Scopes {
-		p.Scopes = append(p.Scopes, Scope(scope))
-	}
-	p.Scopes = p.Scopes.Intersect(ReadScopes())
 	if c.ExpiresAt != nil {
 		p.ExpiresAt = c.ExpiresAt.Std()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/apptoken"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -22,6 +23,9 @@ type keyShelf struct {
 	mu          sync.Mutex
 	credentials map[string]account.Credential
 	apps        map[value.ID]account.Application
+	tokenScopes []string
+	published   apptoken.Published
+	keyReads    int
 	lookups     int
 	touches     []value.ID
 	err         error
@@ -30,7 +34,9 @@ type keyShelf struct {
 }
 
 func newKeyShelf() *keyShelf {
-	return &keyShelf{credentials: map[string]account.Credential{}, apps: map[value.ID]account.Application{}}
+	return &keyShelf{
+		credentials: map[string]account.Credential{}, apps: map[value.ID]account.Application{}, tokenScopes: account.ReadScopes(),
+	}
 }
 
 func (s *keyShelf) Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error) {
@@ -65,6 +71,31 @@ func (s *keyShelf) TouchKey(_ context.Context, _, _, key value.ID, _ time.Durati
 	return s.touchErr
 }
 
+func (s *keyShelf) Client(_ context.Context, organization, application value.ID) (*account.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookups++
+	app, ok := s.apps[application]
+	if s.err != nil || !ok || app.OrganizationID != organization {
+		return nil, s.err
+	}
+	return &account.Client{Application: &app, TokenScopes: s.tokenScopes}, nil
+}
+
+func (s *keyShelf) SigningKeys(context.Context) (apptoken.Published, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keyReads++
+	return s.published, s.err
+}
+
+func (s *keyShelf) PublishSigningKeys(_ context.Context, keys apptoken.Published) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.published = keys
+	return true, nil
+}
+
 // change alters what the shelf holds, as another instance would.
 func (s *keyShelf) change(f func()) {
 	s.mu.Lock()
@@ -84,7 +115,7 @@ type harness struct {
 	log        bytes.Buffer
 }
 
-func newHarness(t *testing.T, dto account.CreateApiKeyDto) *harness {
+func newHarness(t testing.TB, dto account.CreateApiKeyDto) *harness {
 	t.Helper()
 	b := &harness{clock: &clock{}, shelf: newKeyShelf()}
 	name := "shop"
@@ -120,9 +151,12 @@ func TestWhichHeadersCount(t *testing.T) {
 		{"the scheme in any case", map[string][]string{"Authorization": {"bEARER  " + b.token + " "}}, "user", "user"},
 		{"a key", map[string][]string{"X-API-Key": {key}}, none, "key"},
 		{"a key in lower case", map[string][]string{"x-api-key": {" " + key + " "}}, none, "key"},
-		{"both", map[string][]string{"Authorization": {bearer}, "x-api-key": {key}}, "user", "unauthenticated: send an API key or a bearer token, not both"},
-		{"both, the token bad", map[string][]string{"Authorization": {"Bearer x"}, "X-Api-Key": {key}}, "unauthenticated: the bearer token is not a JWT", "unauthenticated: send an API key or a bearer token, not both"},
-		{"both, the token missing", map[string][]string{"Authorization": {"Bearer"}, "X-Api-Key": {key}}, "unauthenticated: the Authorization header must be", "unauthenticated: send an API key or a bearer token, not both"},
+		{"both", map[string][]string{"Authorization": {bearer}, "x-api-key": {key}}, "user", "key"},
+		{"both, the token bad", map[string][]string{"Authorization": {"Bearer x"}, "X-Api-Key": {key}}, "unauthenticated: the bearer token is not a JWT", "key"},
+		{"both, the token missing", map[string][]string{"Authorization": {"Bearer"}, "X-Api-Key": {key}}, "unauthenticated: the Authorization header must be", "key"},
+		{"both, two tokens", map[string][]string{"Authorization": {bearer, bearer}, "X-Api-Key": {key}}, "unauthenticated: send one Authorization header", "key"},
+		{"both, the key bad", map[string][]string{"Authorization": {bearer}, "X-API-Key": {key[:len(key)-1] + "!"}}, "user", "unauthenticated: the API key is not well formed"},
+		{"both, two keys", map[string][]string{"Authorization": {bearer}, "X-API-Key": {key, key}}, "user", "unauthenticated: send one X-API-Key header"},
 		{"a blank key beside a token", map[string][]string{"Authorization": {bearer}, "X-API-Key": {" "}}, "user", "user"},
 		{"another scheme beside a key", map[string][]string{"Authorization": {"Basic eDp5"}, "X-API-Key": {key}}, none, "key"},
 		{"another scheme", map[string][]string{"Authorization": {"Basic eDp5"}}, none, none},
@@ -262,7 +296,7 @@ func TestANewKeyWorksAfterItWasUnknown(t *testing.T) {
 		t.Fatal("an unknown key was accepted")
 	}
 	b.shelf.change(func() { b.shelf.credentials = kept })
-	b.forward(keyMaxAge)
+	b.forward(recentMaxAge)
 	if got := b.withKey(t, b.key.Key); got != "ok" {
 		t.Errorf("got %s, want ok", got)
 	}
@@ -347,32 +381,62 @@ func TestTheLastUseIsWrittenOnceAMinuteAndNeverFailsARequest(t *testing.T) {
 func TestTheCacheOfKeysIsBounded(t *testing.T) {
 	shelf := newKeyShelf()
 	c := newKeyCache(shelf, func() time.Time { return start })
-	for i := range 3 * maxCachedKeys {
+	for i := range 3 * maxRecent {
 		if _, err := c.get(t.Context(), string(rune(i+1))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(c.keys); n > maxCachedKeys {
-		t.Errorf("keys: got %d, want at most %d", n, maxCachedKeys)
+	if n := len(c.entries); n > maxRecent {
+		t.Errorf("keys: got %d, want at most %d", n, maxRecent)
 	}
 	before := shelf.lookups
-	if _, err := c.get(t.Context(), string(rune(3*maxCachedKeys))); err != nil || shelf.lookups != before {
+	if _, err := c.get(t.Context(), string(rune(3*maxRecent))); err != nil || shelf.lookups != before {
 		t.Errorf("the latest key: %d more look-ups, %v, want none", shelf.lookups-before, err)
 	}
 }
 
-func BenchmarkAuthorizeKey(b *testing.B) {
-	name := "x"
-	shelf := newKeyShelf()
-	app := account.NewApplication(org, user, account.CreateApplicationDto{Name: &name}, value.TimeOf(start))
-	key, credential := account.NewKey(&app, user, account.CreateApiKeyDto{Name: &name}, value.TimeOf(start))
-	shelf.apps[app.ID], shelf.credentials[credential.KeyText] = app, credential
-	a := NewAuthorizer(nil, shelf, AuthorizerConfig{Clock: func() time.Time { return start }})
-	request := Request{Read: true, Headers: map[string][]string{"Host": {"x"}, "X-API-Key": {key.Key}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, denial, err := a.Authorize(b.Context(), request); denial != nil || err != nil {
-			b.Fatal(denial, err)
-		}
+func TestADenialTellsWhoseGenuineCredentialItRefuses(t *testing.T) {
+	later := value.TimeOf(start.Add(time.Minute))
+	for name, test := range map[string]struct {
+		change  func(*harness)
+		header  func(*harness) (name, text string)
+		of      func(*harness) Principal // the identifiers
+		keyText bool
+	}{
+		"a revoked key":                    {func(b *harness) { b.credential.Revoked = true }, (*harness).keyHeader, (*harness).keyOwner, true},
+		"an expired key":                   {func(b *harness) { b.credential.ExpiresAt = &later; b.forward(time.Hour) }, (*harness).keyHeader, (*harness).keyOwner, true},
+		"a key of a suspended application": {func(b *harness) { b.app.Status = account.Suspended }, (*harness).keyHeader, (*harness).keyOwner, true},
+		"a key whose secret part is wrong": {func(b *harness) { b.credential.Hash = account.Hash{} }, (*harness).keyHeader, nobody, true},
+		"a key that is not well formed":    {func(b *harness) { b.key.Key = b.key.Key[:54] + "_" }, (*harness).keyHeader, nobody, false},
+		"an expired token": {func(b *harness) { b.forward(2 * time.Hour) }, (*harness).tokenHeader, func(*harness) Principal {
+			return Principal{Kind: KindUser, OrganizationID: org, UserID: user}
+		}, false},
+		"an expired token with a wrong signature": {func(b *harness) { b.forward(2 * time.Hour); b.token = b.token[:len(b.token)-8] + "AAAAAAAA" }, (*harness).tokenHeader, nobody, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t, account.CreateApiKeyDto{})
+			test.change(b)
+			b.shelf.apps[b.app.ID], b.shelf.credentials[b.credential.KeyText] = b.app, b.credential
+			header, text := test.header(b)
+			_, denial, err := b.Authorize(t.Context(), Request{Read: true, Headers: map[string][]string{header: {text}}})
+			if err != nil || denial == nil {
+				t.Fatalf("got %v, %v, want a denial", denial, err)
+			}
+			got := Principal{Kind: denial.Of.Kind, OrganizationID: denial.Of.OrganizationID, UserID: denial.Of.UserID, ApplicationID: denial.Of.ApplicationID, KeyID: denial.Of.KeyID}
+			keyText := ""
+			if test.keyText {
+				keyText = b.credential.KeyText
+			}
+			if diff := cmp.Diff(test.of(b), got); diff != "" || denial.KeyText != keyText {
+				t.Errorf("%s: of (-want +got):\n%s\nkey %q, want %q", denial.Code, diff, denial.KeyText, keyText)
+			}
+		})
 	}
 }
+
+func (b *harness) keyHeader() (name, text string)   { return "X-API-Key", b.key.Key }
+func (b *harness) tokenHeader() (name, text string) { return "Authorization", "Bearer " + b.token }
+func (b *harness) keyOwner() Principal {
+	return Principal{Kind: KindKey, OrganizationID: org, ApplicationID: b.app.ID, KeyID: b.key.ID}
+}
+func nobody(*harness) Principal { return Principal{} }

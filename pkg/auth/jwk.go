@@ -2,9 +2,7 @@ package auth
 
 import (
 	"crypto"
-	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rsa"
 	"encoding/base64"
 	"errors"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/apptoken"
 )
 
 // The algorithms of user tokens (RFC 7518, RFC 8037).
@@ -66,6 +66,9 @@ func parseKeySet(document []byte) ([]publicKey, error) {
 	if set.Keys == nil {
 		return nil, errors.New("read a JWK Set: no member keys")
 	}
+	if len(*set.Keys) > keysMaxCount {
+		return nil, fmt.Errorf("read a JWK Set: more than %d keys", keysMaxCount)
+	}
 	var keys []publicKey
 	for _, raw := range *set.Keys {
 		var k jwk
@@ -84,6 +87,8 @@ var errKeyUse = errors.New("auth: not a key that signs tokens")
 func (k *jwk) public() (p publicKey, err error) {
 	p.id = k.Kid
 	switch {
+	case apptoken.IsKeyID(k.Kid): // no issuer of users' tokens has one
+		return p, errKeyUse
 	case k.Use != "" && k.Use != "sig" || k.KeyOps != nil && !slices.Contains(k.KeyOps, "verify"):
 		return p, errKeyUse
 	case k.Kty == "RSA":
@@ -91,7 +96,7 @@ func (k *jwk) public() (p publicKey, err error) {
 		p.key, err = k.rsa()
 	case k.Kty == "EC" && k.Crv == "P-256":
 		p.algorithm = algES256
-		p.key, err = k.ecdsa()
+		p.key, err = apptoken.PublicKey(k.X, k.Y)
 	case k.Kty == "OKP" && k.Crv == "Ed25519":
 		p.algorithm = algEdDSA
 		p.key, err = k.ed25519()
@@ -115,16 +120,6 @@ func (k *jwk) rsa() (*rsa.PublicKey, error) {
 		return nil, errors.Join(errors.New("an exponent out of range"), errE)
 	}
 	return &rsa.PublicKey{N: modulus, E: int(exponent.Int64())}, nil
-}
-
-func (k *jwk) ecdsa() (*ecdsa.PublicKey, error) {
-	const size = 32 // bytes of a coordinate
-	x, errX := base64.RawURLEncoding.DecodeString(k.X)
-	y, errY := base64.RawURLEncoding.DecodeString(k.Y)
-	if err := errors.Join(errX, errY); err != nil || len(x) != size || len(y) != size {
-		return nil, errors.Join(errors.New("coordinates that are not 32 bytes"), err)
-	}
-	return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, x, y))
 }
 
 func (k *jwk) ed25519() (ed25519.PublicKey, error) {

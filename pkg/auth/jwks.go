@@ -23,6 +23,7 @@ const (
 	keysRetry     = 5 * time.Second  // least time after a fetch that failed
 	keysTimeout   = 3 * time.Second
 	keysMaxLength = 1 << 20 // bytes of a JWK Set
+	keysMaxCount  = 100     // keys in a JWK Set, each of which a token without a key id is tried with
 )
 
 // keySource keeps the keys of one JWKS URL. It fetches them again for an unknown
@@ -46,10 +47,13 @@ type keySet struct {
 }
 
 func newKeySource(url string, client *http.Client, now func() time.Time) *keySource {
-	if client == nil {
-		client = &http.Client{Timeout: keysTimeout}
+	own := http.Client{}
+	if client != nil {
+		own = *client
 	}
-	return &keySource{url: url, client: client, now: now}
+	// The operator names the URL that is trusted; a redirect would name another.
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &keySource{url: url, client: &own, now: now}
 }
 
 // find returns the algorithm's keys with the id, or all of them when the token

@@ -11,6 +11,9 @@ const (
 	Viewer        Role = "VIEWER"
 )
 
+// Roles are all roles, from the one that may do the most.
+func Roles() []Role { return []Role{Owner, Admin, DeveloperRole, Viewer} }
+
 // Scopes returns what the role permits; an unknown role permits nothing.
 func (r Role) Scopes() Scopes {
 	switch r {

@@ -29,8 +29,8 @@ const DevelopersAdmin Scope = "developers:admin"
 // Scopes is a sorted set of scopes.
 type Scopes []Scope
 
-// ReadScopes are the five scopes of the read API, the most that an API key
-// or an application token can hold.
+// ReadScopes are the five scopes of the read API, the most that an API key can
+// hold. [account.TokenScopes] are those of an application's token.
 func ReadScopes() Scopes {
 	return Scopes{CategoriesRead, CustomersRead, InvoicesRead, OrdersRead, ProductsRead}
 }
@@ -50,12 +50,16 @@ func NewScopes(scopes ...Scope) Scopes {
 // ParseScopes reads a space-separated list; it is not checked against the
 // known scopes, and an unknown one permits nothing.
 func ParseScopes(text string) Scopes {
-	fields := strings.Fields(text)
-	scopes := make([]Scope, len(fields))
-	for i, f := range fields {
-		scopes[i] = Scope(f)
+	return NewScopes(scopesNamed(strings.Fields(text))...)
+}
+
+// scopesNamed turns names into scopes, in their order.
+func scopesNamed(names []string) Scopes {
+	scopes := make(Scopes, len(names))
+	for i, name := range names {
+		scopes[i] = Scope(name)
 	}
-	return NewScopes(scopes...)
+	return scopes
 }
 
 // Has reports whether the set permits the scope.

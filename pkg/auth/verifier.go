@@ -40,9 +40,10 @@ type VerifierConfig struct {
 
 // Verifier checks user JWTs. It is safe for concurrent use.
 type Verifier struct {
-	cfg    VerifierConfig
-	keys   *keySource // nil without a JWKS URL
-	parser *jwt.Parser
+	cfg       VerifierConfig
+	keys      *keySource // nil without a JWKS URL
+	parser    *jwt.Parser
+	validator *jwt.Validator // of the registered claims
 }
 
 // NewVerifier makes a verifier; an error says what is wrong with cfg.
@@ -74,10 +75,11 @@ func NewVerifier(cfg VerifierConfig) (*Verifier, error) {
 	if cfg.HS256Secret != "" {
 		methods = append(methods, algHS256)
 	}
-	v.parser = jwt.NewParser(
+	rules := []jwt.ParserOption{
 		jwt.WithValidMethods(methods), jwt.WithIssuer(cfg.Issuer), jwt.WithAudience(cfg.Audience),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(Leeway), jwt.WithTimeFunc(cfg.Clock), jwt.WithStrictDecoding(),
-	)
+	}
+	v.parser, v.validator = jwt.NewParser(rules...), jwt.NewValidator(rules...)
 	return v, nil
 }
 
@@ -87,9 +89,16 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, *Denial
 	if len(token) > maxTokenLength {
 		return Principal{}, deny("the bearer token is longer than 16 KiB"), nil
 	}
-	claims, err := v.claims(ctx, token)
-	if err != nil {
+	claims, err := v.verified(ctx, token)
+	switch {
+	case errors.Is(err, errNoKey) && v.mayBeOurs(claims):
+		return Principal{}, denyForNow("the bearer token is not signed with a key that the issuer has published"), nil
+	case err != nil:
 		denial, err := denialOf(err)
+		if denial != nil && denial.Code == CodeTokenExpired {
+			// Its signature is right: the parser looks at that before the times.
+			denial.Of, _ = v.principal(claims)
+		}
 		return Principal{}, denial, err
 	}
 	p, denial := v.principal(claims)
@@ -99,9 +108,17 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, *Denial
 // errNoKey means that no key fits the token; one of a newer set might.
 var errNoKey = errors.New("auth: no key for the token")
 
-// claims checks the signature and the registered claims. It fetches the keys
-// again when a newer key may have signed the token.
-func (v *Verifier) claims(ctx context.Context, token string) (jwt.MapClaims, error) {
+// mayBeOurs reports whether a token with the claims would be good if the issuer
+// published its key. Another issuer's never will be.
+func (v *Verifier) mayBeOurs(claims jwt.MapClaims) bool {
+	err := v.validator.Validate(claims)
+	return err == nil || errors.Is(err, jwt.ErrTokenNotValidYet)
+}
+
+// verified checks the signature and the registered claims. It fetches the keys
+// again when a newer key may have signed the token. Claims that it returns with
+// errNoKey are not verified.
+func (v *Verifier) verified(ctx context.Context, token string) (jwt.MapClaims, error) {
 	var used *keySet
 	claims, err := v.parse(token, func() (*keySet, error) {
 		var err error
@@ -116,7 +133,7 @@ func (v *Verifier) claims(ctx context.Context, token string) (jwt.MapClaims, err
 		return nil, refreshErr
 	}
 	if fresh == nil {
-		return nil, err
+		return claims, err
 	}
 	return v.parse(token, func() (*keySet, error) { return fresh, nil })
 }
@@ -153,7 +170,7 @@ func (v *Verifier) parse(token string, keys func() (*keySet, error)) (jwt.MapCla
 		return candidates, nil
 	})
 	if anonymous && errors.Is(err, jwt.ErrTokenSignatureInvalid) {
-		return nil, errors.Join(errNoKey, err)
+		return claims, errors.Join(errNoKey, err)
 	}
 	return claims, err
 }
@@ -167,6 +184,8 @@ func denialOf(err error) (*Denial, error) {
 	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return deny("the bearer token is not a JWT"), nil
+	case errors.Is(err, errReadTooOften): // whoever makes up key ids must not get a 5xx
+		return denyForNow("the bearer token is not signed with a key that the service is known to have; send it again in a second"), nil
 	case errors.Is(err, errNoKey), errors.Is(err, jwt.ErrTokenSignatureInvalid), errors.Is(err, jwt.ErrTokenUnverifiable):
 		return deny("the bearer token is not signed with an accepted algorithm and key"), nil
 	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
@@ -176,7 +195,7 @@ func denialOf(err error) (*Denial, error) {
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return &Denial{Code: CodeTokenExpired, Message: "the bearer token has expired; get a new one"}, nil
 	case errors.Is(err, jwt.ErrTokenNotValidYet):
-		return deny("the bearer token is not valid yet"), nil
+		return denyForNow("the bearer token is not valid yet"), nil
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
 		return deny("the bearer token must have the claims iss, aud and exp"), nil
 	}

@@ -102,7 +102,7 @@ type provider struct {
 	requests int
 }
 
-func newProvider(t *testing.T, keys ...jwk) *provider {
+func newProvider(t testing.TB, keys ...jwk) *provider {
 	t.Helper()
 	p := &provider{}
 	p.publish(t, keys...)
@@ -117,7 +117,7 @@ func newProvider(t *testing.T, keys ...jwk) *provider {
 	return p
 }
 
-func (p *provider) publish(t *testing.T, keys ...jwk) {
+func (p *provider) publish(t testing.TB, keys ...jwk) {
 	t.Helper()
 	document, err := json.Marshal(map[string][]jwk{"keys": keys})
 	if err != nil {
@@ -151,7 +151,7 @@ func with(changes claims) claims {
 	return c
 }
 
-func sign(t *testing.T, method jwt.SigningMethod, kid string, key any, c claims) string {
+func sign(t testing.TB, method jwt.SigningMethod, kid string, key any, c claims) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, c)
 	if kid != "" {
@@ -164,7 +164,7 @@ func sign(t *testing.T, method jwt.SigningMethod, kid string, key any, c claims)
 	return signed
 }
 
-func newTestVerifier(t *testing.T, change func(*VerifierConfig)) *Verifier {
+func newTestVerifier(t testing.TB, change func(*VerifierConfig)) *Verifier {
 	t.Helper()
 	cfg := VerifierConfig{Issuer: testIssuer, Audience: testAudience, HS256Secret: testSecret, Clock: func() time.Time { return start }}
 	if change != nil {
@@ -198,7 +198,7 @@ func outcomeOf(t *testing.T, denial *Denial, err error) string {
 	return denial.Code + ": " + denial.Message
 }
 
-func hs256(t *testing.T, changes claims) string {
+func hs256(t testing.TB, changes claims) string {
 	t.Helper()
 	return sign(t, jwt.SigningMethodHS256, "", []byte(testSecret), with(changes))
 }

@@ -39,14 +39,14 @@ var categoryKind = &definition{
 type Category struct {
 	ID             value.ID   `json:"id"`
 	OrganizationID value.ID   `json:"organizationId"`
-	SiteID         *value.ID  `json:"siteId"`
-	Name           string     `json:"name"`
-	Description    *string    `json:"description"`
-	Slug           *string    `json:"slug"`
-	ParentID       *value.ID  `json:"parentId"`
-	IsActive       bool       `json:"isActive"`
-	Image          *string    `json:"image"`
-	Order          int64      `json:"order"`
+	SiteID         *value.ID  `json:"siteId" doc:"The site that shows it. null for a global category, which every site shows."`
+	Name           string     `json:"name" doc:"The name that shops show."`
+	Description    *string    `json:"description" doc:"Free text. null when it has none."`
+	Slug           *string    `json:"slug" doc:"The part of a URL that names it; made from the name when the sender gives none. null when no letter or digit is in the name."`
+	ParentID       *value.ID  `json:"parentId" doc:"The category above. null when it is at the top."`
+	IsActive       bool       `json:"isActive" doc:"Whether shops show it."`
+	Image          *string    `json:"image" doc:"The URL of its image. null when it has none."`
+	Order          int64      `json:"order" doc:"Its position among its siblings, the smallest first."`
 	CreatedAt      value.Time `json:"createdAt"`
 	UpdatedAt      value.Time `json:"updatedAt"`
 }

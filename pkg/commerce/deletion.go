@@ -10,9 +10,9 @@ import (
 
 // Deletion is a deleted record in the list of deletions.
 type Deletion struct {
-	ID        value.ID   `json:"id"`
-	Kind      Kind       `json:"kind"`
-	DeletedAt value.Time `json:"deletedAt"`
+	ID        value.ID   `json:"id" doc:"The id of the deleted record."`
+	Kind      Kind       `json:"kind" doc:"The kind of the deleted record; an open enumeration."`
+	DeletedAt value.Time `json:"deletedAt" doc:"When it was deleted."`
 }
 
 var deletionSchema = columnar.MustSchema("deletions",
@@ -25,16 +25,11 @@ var deletionSchema = columnar.MustSchema("deletions",
 func DeletionList() *lists.List { return deletionList }
 
 var deletionList = &lists.List{
-	Name: "deletions", Schema: deletionSchema, Walk: true,
+	Name: "deletions", Schema: deletionSchema, Walk: true, Sync: "deletedFrom",
 	Orders: []lists.Order{lists.By("deletedAt")},
 	Filters: []lists.Filter{
 		{Name: "kind", Kind: lists.Enum, Column: "kind", Values: Kind("").Values(), Description: "The kind of the deleted record."},
-		{Name: "deleted", Kind: lists.Range, Column: "deletedAt", Description: "When the record was deleted."},
-		{
-			Name: "created", Kind: lists.Range, Column: "deletedAt",
-			Description: "When the entry was created: the same as deletedFrom and deletedTo.",
-		},
-		visibleFilter("deletion became visible in this list: deletedAt"),
+		visibleFilter("deleted", "deletion became visible in this list: deletedAt"),
 	},
 }
 

@@ -11,15 +11,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// APIVersion is the version of the payloads' shape, a date. It changes when
+// a client that reads the last one would misread the next.
+const APIVersion = "2026-11-01"
+
 // WebhookPayload is the body that is delivered, byte-identical on every
 // attempt.
 type WebhookPayload struct {
-	ID             value.ID    `json:"id"`
-	Type           string      `json:"type"`
-	Timestamp      value.Time  `json:"timestamp"`
+	ID             value.ID    `json:"id" doc:"The event's id, the same on every attempt and for every endpoint: the header webhook-id."`
+	Type           string      `json:"type" doc:"A type of the catalogue, such as order.created; an open enumeration."`
+	APIVersion     string      `json:"apiVersion" doc:"The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one."`
+	Timestamp      value.Time  `json:"timestamp" doc:"When the change was stored."`
 	OrganizationID value.ID    `json:"organizationId"`
-	SiteID         *value.ID   `json:"siteId"`
-	Data           WebhookData `json:"data"`
+	SiteID         *value.ID   `json:"siteId" doc:"The site of the object. null when it is of no site."`
+	Data           WebhookData `json:"data" doc:"What happened."`
+
+	// ObjectID is the id of the object; zero where it has none.
+	ObjectID value.ID `json:"-"`
 }
 
 // WebhookData is what a payload tells. Object is the GET shape at the time of
@@ -27,8 +35,8 @@ type WebhookPayload struct {
 // changed top-level fields with their old values; it is null on created and
 // deleted, and {} when only a product's sites changed.
 type WebhookData struct {
-	Object             jsontext.Value `json:"object"`
-	PreviousAttributes jsontext.Value `json:"previousAttributes" nullable:"true"`
+	Object             jsontext.Value `json:"object" doc:"What GET answers for the object at the time of the event; on a deletion the last one known."`
+	PreviousAttributes jsontext.Value `json:"previousAttributes" nullable:"true" doc:"The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when only a product's sites changed."`
 }
 
 // Encode writes the payload; equal payloads give equal bytes.
@@ -161,10 +169,12 @@ func payloads(next *Stored, fields members, data WebhookData, types []string) ([
 		events[i] = WebhookPayload{
 			ID:             EventID(next.Kind, next.OrganizationID, next.ID, next.Revision, t),
 			Type:           t,
+			APIVersion:     APIVersion,
 			Timestamp:      next.Revision,
 			OrganizationID: next.OrganizationID,
 			SiteID:         site,
 			Data:           data,
+			ObjectID:       next.ID,
 		}
 	}
 	return events, nil

@@ -323,7 +323,7 @@ func TestAPayloadIsTheSameEveryTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"id":"` + events[0].ID.String() + `","type":"order.created","timestamp":"2026-11-21T06:35:41.242Z",` +
+	want := `{"id":"` + events[0].ID.String() + `","type":"order.created","apiVersion":"2026-11-01","timestamp":"2026-11-21T06:35:41.242Z",` +
 		`"organizationId":"` + testOrg.String() + `","siteId":"` + testSite.String() + `","data":{"object":` +
 		string(s.Doc) + `,"previousAttributes":null}}`
 	if string(body) != want {
@@ -363,6 +363,32 @@ func TestEventsComeInTheOrderOfTheCatalogue(t *testing.T) {
 				t.Errorf("%s is out of order", e.name)
 			}
 			last = at
+		}
+	}
+}
+
+func TestEveryTypeButTheTestIsOfAResourceAndAboutAKindOfObject(t *testing.T) {
+	about := map[string]string{}
+	for kind, types := range EventsByObject() {
+		for _, name := range types {
+			if other, twice := about[name]; twice {
+				t.Errorf("%s is about a %s and a %s", name, kind, other)
+			}
+			about[name] = kind
+		}
+	}
+	for _, name := range EventNames() {
+		resource := resourceOf(name)
+		want := map[string]string{"payment": "order", "webhook": ""}
+		kind, other := want[resource]
+		if !other {
+			kind = resource
+		}
+		if about[name] != kind {
+			t.Errorf("%s is about a %q, want %q", name, about[name], kind)
+		}
+		if !slices.Contains(EventSets()[resource+".*"], name) || !ValidSubscription(resource+".*") {
+			t.Errorf("%s.* lacks %s", resource, name)
 		}
 	}
 }

@@ -13,6 +13,9 @@ const (
 	EventWebhookTest      = "webhook.test"
 )
 
+// objectEndpoint is the kind of an object that is a webhook endpoint.
+const objectEndpoint = "endpoint"
+
 // EventType is one entry of the catalogue of events.
 type EventType struct {
 	Name        string // order.created
@@ -30,7 +33,7 @@ func resourceOf(name string) string {
 
 // TestObject is the object of webhook.test.
 type TestObject struct {
-	Message string `json:"message"`
+	Message string `json:"message" doc:"A text for people."`
 }
 
 // Sample is the data of an event whose object is another package's.
@@ -70,6 +73,29 @@ func EventNames() []string {
 		}
 	}
 	return append(names, EventEndpointDisabled, EventWebhookTest)
+}
+
+// EventSets returns the types of each resource by the word for all of them:
+// <resource>.*.
+func EventSets() map[string][]string {
+	sets := map[string][]string{}
+	for _, name := range EventNames() {
+		all := resourceOf(name) + ".*"
+		sets[all] = append(sets[all], name)
+	}
+	return sets
+}
+
+// EventsByObject returns the types whose object is of a kind, by the kind: of
+// a record, or objectEndpoint. A test has no object of a kind.
+func EventsByObject() map[string][]string {
+	by := map[string][]string{objectEndpoint: {EventEndpointDisabled}}
+	for _, d := range kinds {
+		for _, e := range d.events {
+			by[string(d.kind)] = append(by[string(d.kind)], e.name)
+		}
+	}
+	return by
 }
 
 // ValidSubscription reports whether s is a name of the catalogue,

@@ -18,6 +18,9 @@ func TestEveryEventTypeHasAnExampleOfItsOwnType(t *testing.T) {
 		if e.Example.Type != e.Name {
 			t.Errorf("%s: the example is of type %q", e.Name, e.Example.Type)
 		}
+		if e.Example.APIVersion != APIVersion {
+			t.Errorf("%s: the example is of version %q, want %q", e.Name, e.Example.APIVersion, APIVersion)
+		}
 		if e.Description == "" || e.Object == nil || e.Example.ID.IsZero() {
 			t.Errorf("%s: incomplete: %+v", e.Name, e)
 		}

@@ -21,7 +21,7 @@ const (
 // examplePayload makes the payload of an object that is no record.
 func examplePayload(name string, object, previous jsontext.Value) WebhookPayload {
 	return WebhookPayload{
-		ID: value.DeriveID(eventNamespace, name), Type: name, Timestamp: exampleChanged, OrganizationID: exampleOrganization,
+		ID: value.DeriveID(eventNamespace, name), Type: name, APIVersion: APIVersion, Timestamp: exampleChanged, OrganizationID: exampleOrganization,
 		Data: WebhookData{Object: object, PreviousAttributes: previous},
 	}
 }

@@ -33,6 +33,7 @@ var invoiceKind = &definition{
 		{Name: filterOverdue, Kind: lists.Bool, Description: "Whether the invoice is overdue now."},
 		{Name: "currency", Description: "ISO 4217 codes."},
 		{Name: "invoiceNumber", Description: "The invoice's number."},
+		{Name: "externalRef", Description: "The sender's reference."},
 		{Name: "issuedAt", Description: "When the invoice was issued."},
 		{Name: "dueAt", Description: "When the invoice is due."},
 	},
@@ -73,36 +74,36 @@ var invoiceKind = &definition{
 type Invoice struct {
 	ID                value.ID       `json:"id"`
 	OrganizationID    value.ID       `json:"organizationId"`
-	SiteID            *value.ID      `json:"siteId"`
-	InvoiceNumber     *string        `json:"invoiceNumber"`
-	ExternalRef       *string        `json:"externalRef"`
-	Type              InvoiceType    `json:"type"`
-	RelatedInvoiceID  *value.ID      `json:"relatedInvoiceId"`
-	Status            InvoiceStatus  `json:"status"`
-	IsOverdue         bool           `json:"isOverdue"`
-	OrderID           *value.ID      `json:"orderId"`
-	CustomerID        *value.ID      `json:"customerId"`
-	CustomerName      *string        `json:"customerName"`
-	CustomerEmail     *string        `json:"customerEmail"`
-	CustomerTaxNumber *string        `json:"customerTaxNumber"`
-	BillingAddress    *Address       `json:"billingAddress"`
-	Currency          Currency       `json:"currency"`
-	Lines             []InvoiceLine  `json:"lines"`
-	TaxLines          []TaxLine      `json:"taxLines"`
-	Subtotal          value.Amount   `json:"subtotal"`
-	DiscountTotal     value.Amount   `json:"discountTotal"`
-	TaxTotal          value.Amount   `json:"taxTotal"`
-	Total             value.Amount   `json:"total"`
-	AmountPaid        value.Amount   `json:"amountPaid"`
-	AmountDue         value.Amount   `json:"amountDue"`
-	IssuedAt          *value.Time    `json:"issuedAt"`
-	SentAt            *value.Time    `json:"sentAt"`
-	DueAt             *value.Time    `json:"dueAt"`
-	PaidAt            *value.Time    `json:"paidAt"`
-	VoidedAt          *value.Time    `json:"voidedAt"`
-	PDFURL            *string        `json:"pdfUrl"`
-	Notes             *string        `json:"notes"`
-	Metadata          jsontext.Value `json:"metadata"`
+	SiteID            *value.ID      `json:"siteId" doc:"The site of the sale. null when it is of no site."`
+	InvoiceNumber     *string        `json:"invoiceNumber" doc:"The number that people know it by. null for a draft."`
+	ExternalRef       *string        `json:"externalRef" doc:"What another system calls it. null when there is none."`
+	Type              InvoiceType    `json:"type" doc:"Invoice or credit note; an open enumeration."`
+	RelatedInvoiceID  *value.ID      `json:"relatedInvoiceId" doc:"The invoice that a credit note corrects. null when there is none."`
+	Status            InvoiceStatus  `json:"status" doc:"The state of the invoice; an open enumeration."`
+	IsOverdue         bool           `json:"isOverdue" doc:"Whether dueAt has passed and something is due, at the time of the answer. Its change alone is no event and does not move updatedAt."`
+	OrderID           *value.ID      `json:"orderId" doc:"The order that it bills. null when there is none."`
+	CustomerID        *value.ID      `json:"customerId" doc:"The customer. null when it is not known."`
+	CustomerName      *string        `json:"customerName" doc:"The customer's name when it was issued. null when it is not known."`
+	CustomerEmail     *string        `json:"customerEmail" doc:"The customer's e-mail address when it was issued. null when it is not known."`
+	CustomerTaxNumber *string        `json:"customerTaxNumber" doc:"The customer's VAT or tax number when it was issued. null when it is not known."`
+	BillingAddress    *Address       `json:"billingAddress" doc:"Where the invoice goes. null when it is not known."`
+	Currency          Currency       `json:"currency" doc:"The currency of every amount of it, an ISO 4217 code."`
+	Lines             []InvoiceLine  `json:"lines" doc:"What is billed, at most 1,000 positions."`
+	TaxLines          []TaxLine      `json:"taxLines" doc:"The taxes over all positions, one entry for each tax."`
+	Subtotal          value.Amount   `json:"subtotal" doc:"The sum of the positions' subtotals, before discounts."`
+	DiscountTotal     value.Amount   `json:"discountTotal" doc:"The sum of all discounts."`
+	TaxTotal          value.Amount   `json:"taxTotal" doc:"The sum of all taxes."`
+	Total             value.Amount   `json:"total" doc:"What is billed altogether."`
+	AmountPaid        value.Amount   `json:"amountPaid" doc:"What was paid so far."`
+	AmountDue         value.Amount   `json:"amountDue" doc:"What is still to be paid: total less amountPaid, never below 0 unless the sender says so."`
+	IssuedAt          *value.Time    `json:"issuedAt" doc:"When it was issued. null for a draft."`
+	SentAt            *value.Time    `json:"sentAt" doc:"When it was sent to the customer. null before."`
+	DueAt             *value.Time    `json:"dueAt" doc:"When it is to be paid. null when no time is set."`
+	PaidAt            *value.Time    `json:"paidAt" doc:"When it was paid in full. null before."`
+	VoidedAt          *value.Time    `json:"voidedAt" doc:"When it was voided. null when it was not."`
+	PDFURL            *string        `json:"pdfUrl" doc:"Where its PDF is. null when there is none."`
+	Notes             *string        `json:"notes" doc:"Text for the customer. null when there is none."`
+	Metadata          jsontext.Value `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none."`
 	CreatedAt         value.Time     `json:"createdAt"`
 	UpdatedAt         value.Time     `json:"updatedAt"`
 }
@@ -110,17 +111,17 @@ type Invoice struct {
 // InvoiceLine is one position of an invoice. Its prices exclude tax.
 type InvoiceLine struct {
 	ID             value.ID      `json:"id"`
-	ProductID      *value.ID     `json:"productId"`
-	Description    string        `json:"description"`
-	SKU            *string       `json:"sku"`
-	Quantity       value.Amount  `json:"quantity"`
-	Unit           Unit          `json:"unit"`
-	UnitPrice      value.Amount  `json:"unitPrice"`
-	DiscountAmount *value.Amount `json:"discountAmount"`
-	TaxRate        *value.Amount `json:"taxRate"`
-	TaxAmount      value.Amount  `json:"taxAmount"`
-	Subtotal       value.Amount  `json:"subtotal"`
-	Total          value.Amount  `json:"total"`
+	ProductID      *value.ID     `json:"productId" doc:"The product. null when it is none of the catalogue's."`
+	Description    string        `json:"description" doc:"What is billed."`
+	SKU            *string       `json:"sku" doc:"The product's SKU when it was billed. null when it had none."`
+	Quantity       value.Amount  `json:"quantity" doc:"How much is billed, in units."`
+	Unit           Unit          `json:"unit" doc:"The unit of the quantity; an open enumeration."`
+	UnitPrice      value.Amount  `json:"unitPrice" doc:"The price of one unit, without tax."`
+	DiscountAmount *value.Amount `json:"discountAmount" doc:"The discount on the whole position. null when there is none."`
+	TaxRate        *value.Amount `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null when it is not known."`
+	TaxAmount      value.Amount  `json:"taxAmount" doc:"The tax on the position."`
+	Subtotal       value.Amount  `json:"subtotal" doc:"quantity times unitPrice, before the discount."`
+	Total          value.Amount  `json:"total" doc:"What the position costs: the subtotal less the discount, and the tax."`
 }
 
 // InvoiceType tells an invoice from a credit note.

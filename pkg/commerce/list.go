@@ -6,10 +6,9 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Names of filters whose meaning needs more than the query string.
 const (
-	filterSite        = "siteId"
-	filterExternalRef = "externalRef"
+	// filterSite is a filter whose meaning needs more than the query string.
+	filterSite = "siteId"
 
 	maxIDs = 100
 )
@@ -23,28 +22,20 @@ func siteFilter(text string) lists.Filter {
 	return lists.Filter{Name: filterSite, Kind: lists.ID, Description: text + " The same as X-Site-Id."}
 }
 
-// commonFilters are the filters that every kind's list has. A kind without
-// an external reference takes the filter too: clients ask all lists alike.
-func commonFilters(d *definition) []lists.Filter {
-	external := lists.Filter{Name: filterExternalRef, Kind: lists.Text, Column: filterExternalRef, Description: "The sender's reference."}
-	if !d.hasExternalRef() {
-		external.Column, external.Description = "", "A "+string(d.kind)+" has no externalRef: the list is empty."
-	}
+// commonFilters are the filters that every kind's list has.
+func commonFilters() []lists.Filter {
 	return []lists.Filter{
 		{Name: "ids", Kind: lists.IDs, Max: maxIDs, Description: "The records with these ids, at most 100."},
-		external,
 		{Name: "created", Kind: lists.Range, Column: "createdAt", Description: "When the record was created."},
-		visibleFilter("last change became visible in lists: updatedAt"),
+		visibleFilter("updated", "last change became visible in lists: updatedAt"),
 	}
 }
 
-func (d *definition) hasExternalRef() bool { return shapeOf(d).position(filterExternalRef) >= 0 }
-
 // visibleFilter declares the filter by the time at which a change became
 // visible, which lets a client follow a list.
-func visibleFilter(what string) lists.Filter {
-	return lists.Filter{Name: "updated", Kind: lists.Visible, Description: "When the " + what + " or, at most, seconds later. " +
-		"Asking again from the Date of the last first page less 60 s misses nothing."}
+func visibleFilter(name, what string) lists.Filter {
+	return lists.Filter{Name: name, Kind: lists.Visible, Description: "When the " + what + " or, at most, seconds later. " +
+		"Asking again from the X-Sync-From of the last first page misses nothing."}
 }
 
 // Finder answers queries of a list.
@@ -75,9 +66,6 @@ func IndexQuery(kind Kind, q *lists.Query, scope SiteScope, categories Finder, n
 		if err := d.where(w); err != nil {
 			return columnar.Query{}, err
 		}
-	}
-	if q.Has(filterExternalRef) && !d.hasExternalRef() {
-		w.add(columnar.Any()) // none
 	}
 	return q.Index(w.filters...), nil
 }

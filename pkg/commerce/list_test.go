@@ -139,7 +139,6 @@ func TestTheListOfProducts(t *testing.T) {
 		{"search=cup+blue", SiteScope{}, "everywhere"},
 		{"search=cupblue", SiteScope{}, ""},
 		{"search=400", SiteScope{}, "inA"},
-		{"externalRef=x", SiteScope{}, ""},
 		{"ids=" + s.idOf("inA").String() + "," + siteA.String(), SiteScope{}, "inA"},
 		{"createdFrom=2026-11-21T06:35:41.243Z", SiteScope{}, "inAB inA"},
 		{"updatedTo=2026-11-21T06:35:41.244Z", SiteScope{}, "everywhere"}, // visible a millisecond after the change
@@ -172,7 +171,6 @@ func TestTheListOfCategories(t *testing.T) {
 		{"isActive=true", SiteScope{}, "child root"},
 		{"slug=A-Child", SiteScope{}, "child"},
 		{"search=child", SiteScope{}, "child"},
-		{"externalRef=x", SiteScope{}, ""},
 	})
 }
 
@@ -520,7 +518,7 @@ func TestADeletedRecordIsATombstoneOfTheIndex(t *testing.T) {
 // documented table of lists.
 func TestEveryFilterOfTheTableIsThere(t *testing.T) {
 	const all = "page limit orderBy orderDirection afterId search"
-	const shared = "ids externalRef createdFrom createdTo updatedFrom updatedTo"
+	const shared = "ids createdFrom createdTo updatedFrom updatedTo"
 	for kind, want := range map[Kind][2]string{
 		KindProduct: {
 			"siteId categoryId includeDescendants brandId isActive trackInventory type sku barcode",
@@ -528,12 +526,12 @@ func TestEveryFilterOfTheTableIsThere(t *testing.T) {
 		},
 		KindCategory: {"siteId isActive parentId includeGlobal slug", "order name createdAt- updatedAt-"},
 		KindOrder: {
-			"siteId status paymentStatus fulfillmentStatus customerId currency orderNumber placedFrom placedTo",
+			"siteId status paymentStatus fulfillmentStatus customerId currency orderNumber externalRef placedFrom placedTo",
 			"placedAt- createdAt- updatedAt- total- orderNumber",
 		},
-		KindCustomer: {"siteId type isActive email customerNumber", "createdAt- updatedAt- lastName totalSpent- ordersCount-"},
+		KindCustomer: {"siteId type isActive email customerNumber externalRef", "createdAt- updatedAt- lastName totalSpent- ordersCount-"},
 		KindInvoice: {
-			"siteId type status customerId orderId isOverdue currency invoiceNumber issuedFrom issuedTo dueFrom dueTo",
+			"siteId type status customerId orderId isOverdue currency invoiceNumber externalRef issuedFrom issuedTo dueFrom dueTo",
 			"issuedAt- createdAt- updatedAt- dueAt- total- invoiceNumber",
 		},
 	} {

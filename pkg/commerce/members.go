@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -86,13 +86,10 @@ var (
 	errTrailing  = errors.New("something follows the JSON value")
 )
 
-// explain makes the refusal of a message that cannot be divided.
-func explain(err error) error {
+// explain makes the refusal of a text that cannot be divided.
+func explain(text []byte, err error) error {
 	if errors.Is(err, errNotObject) || errors.Is(err, errNotArray) {
 		return fault.Field(fault.InBody, "body", fault.DetailType, "%s", err.Error())
 	}
-	return &fault.Error{
-		Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Cause: err,
-		Message: "the message is not valid JSON: " + strings.TrimPrefix(err.Error(), "jsontext: "),
-	}
+	return strictjson.Malformed("message", text, err)
 }

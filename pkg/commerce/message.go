@@ -92,7 +92,7 @@ type Refusal struct {
 func ParseMessage(body []byte) ([]Change, []Refusal) {
 	members, err := splitObject(body)
 	if err != nil {
-		return nil, []Refusal{refusal(explain(err), body)}
+		return nil, []Refusal{refusal(explain(body, err), body)}
 	}
 	if _, many := members.get("records"); many {
 		return parseMany(body, members)
@@ -193,7 +193,7 @@ func openMany(members members) (organization value.ID, records members, err erro
 			err = under(m.name, strictjson.Unmarshal(m.value, &organization))
 		case m.name == "records":
 			if records, err = splitArray(m.value); err != nil {
-				err = under(m.name, explain(err))
+				err = under(m.name, explain(m.value, err))
 			}
 		default:
 			err = fault.Field(fault.InBody, m.name, fault.DetailUnknown, "is not a field of a message with records")

@@ -72,6 +72,19 @@ func TestAMessageOfManyKeepsTheOrderAndTheGoodOnes(t *testing.T) {
 	}
 }
 
+func TestAControlCharacterInAMessageIsTold(t *testing.T) {
+	for body, want := range map[string]string{
+		"{\"kind\":\"é\n\"}": "the message is not valid JSON: kind holds a control character unescaped: character 11 of the message is U+000A",
+		`{` + orgMember + `,"kind":"order","op":"put","record":{"notes":"é\u0085"}}`: "record.notes must not contain control characters: character 2 is U+0085",
+	} {
+		t.Run(want, func(t *testing.T) {
+			if _, refusals := ParseMessage([]byte(body)); len(refusals) != 1 || refusals[0].Message != want {
+				t.Errorf("%q: got %+v, want %s", body, refusals, want)
+			}
+		})
+	}
+}
+
 func TestABadMessageIsRefusedWhole(t *testing.T) {
 	entry := `{"kind":"order","op":"put","record":{}}`
 	for _, tt := range []struct{ body, reason, field string }{

@@ -26,6 +26,7 @@ var orderKind = &definition{
 		{Name: "customerId", Description: "The customer."},
 		{Name: "currency", Description: "ISO 4217 codes."},
 		{Name: "orderNumber", Description: "The order's number."},
+		{Name: "externalRef", Description: "The sender's reference."},
 		{Name: "placedAt", Description: "When the order was placed."},
 	},
 	events: orderEvents,
@@ -45,43 +46,43 @@ var orderKind = &definition{
 type Order struct {
 	ID                value.ID          `json:"id"`
 	OrganizationID    value.ID          `json:"organizationId"`
-	SiteID            *value.ID         `json:"siteId"`
-	OrderNumber       string            `json:"orderNumber"`
-	ExternalRef       *string           `json:"externalRef"`
-	Source            OrderSource       `json:"source"`
-	Status            OrderStatus       `json:"status"`
-	PaymentStatus     PaymentStatus     `json:"paymentStatus"`
-	FulfillmentStatus FulfillmentStatus `json:"fulfillmentStatus"`
-	Currency          Currency          `json:"currency"`
-	CustomerID        *value.ID         `json:"customerId"`
-	CustomerName      *string           `json:"customerName"`
-	CustomerEmail     *string           `json:"customerEmail"`
-	BillingAddress    *Address          `json:"billingAddress"`
-	ShippingAddress   *Address          `json:"shippingAddress"`
-	Items             []OrderItem       `json:"items"`
-	TaxLines          []TaxLine         `json:"taxLines"`
-	Payments          []Payment         `json:"payments"`
-	Shipments         []Shipment        `json:"shipments"`
-	Refunds           []Refund          `json:"refunds"`
-	CouponCodes       []string          `json:"couponCodes"`
-	PricesIncludeTax  bool              `json:"pricesIncludeTax"`
-	Subtotal          value.Amount      `json:"subtotal"`
-	DiscountTotal     value.Amount      `json:"discountTotal"`
-	ShippingTotal     value.Amount      `json:"shippingTotal"`
-	TaxTotal          value.Amount      `json:"taxTotal"`
-	Total             value.Amount      `json:"total"`
-	PaidTotal         value.Amount      `json:"paidTotal"`
-	RefundedTotal     value.Amount      `json:"refundedTotal"`
-	BalanceDue        value.Amount      `json:"balanceDue"`
-	Notes             *string           `json:"notes"`
-	CancelReason      *string           `json:"cancelReason"`
-	Tags              []string          `json:"tags"`
-	Metadata          jsontext.Value    `json:"metadata"`
-	PlacedAt          value.Time        `json:"placedAt"`
-	PaidAt            *value.Time       `json:"paidAt"`
-	FulfilledAt       *value.Time       `json:"fulfilledAt"`
-	CompletedAt       *value.Time       `json:"completedAt"`
-	CancelledAt       *value.Time       `json:"cancelledAt"`
+	SiteID            *value.ID         `json:"siteId" doc:"The site at which it was placed. null when it is of no site."`
+	OrderNumber       string            `json:"orderNumber" doc:"The number that people know it by."`
+	ExternalRef       *string           `json:"externalRef" doc:"What another system calls it. null when there is none."`
+	Source            OrderSource       `json:"source" doc:"Where it came from; an open enumeration."`
+	Status            OrderStatus       `json:"status" doc:"The state of the order as a whole; an open enumeration."`
+	PaymentStatus     PaymentStatus     `json:"paymentStatus" doc:"The state of its money; an open enumeration."`
+	FulfillmentStatus FulfillmentStatus `json:"fulfillmentStatus" doc:"The state of its goods; an open enumeration."`
+	Currency          Currency          `json:"currency" doc:"The currency of every amount of it, an ISO 4217 code."`
+	CustomerID        *value.ID         `json:"customerId" doc:"The customer. null for a guest."`
+	CustomerName      *string           `json:"customerName" doc:"The customer's name when it was placed. null when it is not known."`
+	CustomerEmail     *string           `json:"customerEmail" doc:"The customer's e-mail address when it was placed. null when it is not known."`
+	BillingAddress    *Address          `json:"billingAddress" doc:"Where the invoice goes. null when it is not known."`
+	ShippingAddress   *Address          `json:"shippingAddress" doc:"Where the goods go. null when nothing is shipped or it is not known."`
+	Items             []OrderItem       `json:"items" doc:"What was ordered, at most 1,000 positions."`
+	TaxLines          []TaxLine         `json:"taxLines" doc:"The taxes over all positions, one entry for each tax."`
+	Payments          []Payment         `json:"payments" doc:"Its payments, those included that have not come yet."`
+	Shipments         []Shipment        `json:"shipments" doc:"Its parcels."`
+	Refunds           []Refund          `json:"refunds" doc:"Money that was given back."`
+	CouponCodes       []string          `json:"couponCodes" doc:"The coupons that were applied."`
+	PricesIncludeTax  bool              `json:"pricesIncludeTax" doc:"Whether unitPrice and the subtotals include tax."`
+	Subtotal          value.Amount      `json:"subtotal" doc:"The sum of the positions' subtotals, before discounts."`
+	DiscountTotal     value.Amount      `json:"discountTotal" doc:"The sum of all discounts."`
+	ShippingTotal     value.Amount      `json:"shippingTotal" doc:"What shipping costs."`
+	TaxTotal          value.Amount      `json:"taxTotal" doc:"The sum of all taxes."`
+	Total             value.Amount      `json:"total" doc:"What the customer owes altogether."`
+	PaidTotal         value.Amount      `json:"paidTotal" doc:"What was paid so far."`
+	RefundedTotal     value.Amount      `json:"refundedTotal" doc:"What was given back so far."`
+	BalanceDue        value.Amount      `json:"balanceDue" doc:"What is still to be paid: total less paidTotal, never below 0."`
+	Notes             *string           `json:"notes" doc:"The organization's notes. null when there are none."`
+	CancelReason      *string           `json:"cancelReason" doc:"Why it was cancelled. null when it was not, or no reason is known."`
+	Tags              []string          `json:"tags" doc:"The organization's own keywords, at most 250 of at most 255 characters."`
+	Metadata          jsontext.Value    `json:"metadata" doc:"The organization's own fields, of any name and type, at most 32 KiB and 8 levels deep. Empty when it has none."`
+	PlacedAt          value.Time        `json:"placedAt" doc:"When the customer placed it."`
+	PaidAt            *value.Time       `json:"paidAt" doc:"When it was paid in full. null before."`
+	FulfilledAt       *value.Time       `json:"fulfilledAt" doc:"When all of it was fulfilled. null before."`
+	CompletedAt       *value.Time       `json:"completedAt" doc:"When it was completed. null before."`
+	CancelledAt       *value.Time       `json:"cancelledAt" doc:"When it was cancelled. null when it was not."`
 	CreatedAt         value.Time        `json:"createdAt"`
 	UpdatedAt         value.Time        `json:"updatedAt"`
 }
@@ -89,65 +90,65 @@ type Order struct {
 // OrderItem is one position of an order.
 type OrderItem struct {
 	ID                value.ID       `json:"id"`
-	ProductID         *value.ID      `json:"productId"`
-	SKU               *string        `json:"sku"`
-	Name              string         `json:"name"`
-	Unit              Unit           `json:"unit"`
-	Quantity          value.Amount   `json:"quantity"`
-	UnitPrice         value.Amount   `json:"unitPrice"`
-	DiscountAmount    *value.Amount  `json:"discountAmount"`
-	TaxRate           *value.Amount  `json:"taxRate"`
-	TaxAmount         value.Amount   `json:"taxAmount"`
-	Subtotal          value.Amount   `json:"subtotal"`
-	Total             value.Amount   `json:"total"`
-	FulfilledQuantity *value.Amount  `json:"fulfilledQuantity"`
-	RefundedQuantity  *value.Amount  `json:"refundedQuantity"`
-	Attributes        jsontext.Value `json:"attributes"`
+	ProductID         *value.ID      `json:"productId" doc:"The product. null when it is none of the catalogue's."`
+	SKU               *string        `json:"sku" doc:"The product's SKU when it was ordered. null when it had none."`
+	Name              string         `json:"name" doc:"The product's name when it was ordered."`
+	Unit              Unit           `json:"unit" doc:"The unit of the quantity; an open enumeration."`
+	Quantity          value.Amount   `json:"quantity" doc:"How much was ordered, in units."`
+	UnitPrice         value.Amount   `json:"unitPrice" doc:"The price of one unit."`
+	DiscountAmount    *value.Amount  `json:"discountAmount" doc:"The discount on the whole position. null when there is none."`
+	TaxRate           *value.Amount  `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null when it is not known."`
+	TaxAmount         value.Amount   `json:"taxAmount" doc:"The tax on the position."`
+	Subtotal          value.Amount   `json:"subtotal" doc:"quantity times unitPrice, before the discount."`
+	Total             value.Amount   `json:"total" doc:"What the position costs: the subtotal less the discount, and the tax unless prices include it."`
+	FulfilledQuantity *value.Amount  `json:"fulfilledQuantity" doc:"How much of it was fulfilled, in units. null when it is not known."`
+	RefundedQuantity  *value.Amount  `json:"refundedQuantity" doc:"How much of it was given back, in units. null when it is not known."`
+	Attributes        jsontext.Value `json:"attributes" doc:"The organization's own fields, of any name and type. Empty when it has none."`
 }
 
 // TaxLine is one tax of an order or an invoice, over all positions.
 type TaxLine struct {
-	Name          *string       `json:"name"`
-	TaxRate       *value.Amount `json:"taxRate"`
-	TaxableAmount *value.Amount `json:"taxableAmount"`
-	TaxAmount     *value.Amount `json:"taxAmount"`
+	Name          *string       `json:"name" doc:"What the tax is called. null when it has no name."`
+	TaxRate       *value.Amount `json:"taxRate" doc:"Percent: 20 is 20%. null when it is not known."`
+	TaxableAmount *value.Amount `json:"taxableAmount" doc:"The amount that is taxed. null when it is not known."`
+	TaxAmount     *value.Amount `json:"taxAmount" doc:"The tax on it. null when it is not known."`
 }
 
 // Payment is one payment of an order; paidAt is null until the money came.
 type Payment struct {
 	ID        value.ID      `json:"id"`
-	Method    *string       `json:"method"`
-	Provider  *string       `json:"provider"`
-	Reference *string       `json:"reference"`
-	Status    *string       `json:"status"`
-	Amount    *value.Amount `json:"amount"`
-	PaidAt    *value.Time   `json:"paidAt"`
+	Method    *string       `json:"method" doc:"How it is paid, such as card. null when it is not known."`
+	Provider  *string       `json:"provider" doc:"Who handles it. null when it is not known."`
+	Reference *string       `json:"reference" doc:"What the provider calls it. null when there is none."`
+	Status    *string       `json:"status" doc:"The provider's own state. null when it is not known."`
+	Amount    *value.Amount `json:"amount" doc:"How much is paid. null when it is not known."`
+	PaidAt    *value.Time   `json:"paidAt" doc:"When the money came. null before."`
 }
 
 // Shipment is one parcel of an order.
 type Shipment struct {
 	ID             value.ID       `json:"id"`
-	Carrier        *string        `json:"carrier"`
-	TrackingNumber *string        `json:"trackingNumber"`
-	TrackingURL    *string        `json:"trackingUrl"`
-	Items          []ItemQuantity `json:"items"`
-	ShippedAt      *value.Time    `json:"shippedAt"`
-	DeliveredAt    *value.Time    `json:"deliveredAt"`
+	Carrier        *string        `json:"carrier" doc:"Who carries it. null when it is not known."`
+	TrackingNumber *string        `json:"trackingNumber" doc:"The carrier's number. null when there is none."`
+	TrackingURL    *string        `json:"trackingUrl" doc:"Where the carrier shows its way. null when there is none."`
+	Items          []ItemQuantity `json:"items" doc:"What is in it."`
+	ShippedAt      *value.Time    `json:"shippedAt" doc:"When it was handed to the carrier. null before."`
+	DeliveredAt    *value.Time    `json:"deliveredAt" doc:"When it arrived. null before."`
 }
 
 // Refund is money given back for an order.
 type Refund struct {
 	ID         value.ID       `json:"id"`
-	Amount     *value.Amount  `json:"amount"`
-	Reason     *string        `json:"reason"`
-	Items      []ItemQuantity `json:"items"`
-	RefundedAt *value.Time    `json:"refundedAt"`
+	Amount     *value.Amount  `json:"amount" doc:"How much was given back. null when it is not known."`
+	Reason     *string        `json:"reason" doc:"Why. null when it is not known."`
+	Items      []ItemQuantity `json:"items" doc:"What it was given back for. Empty when it is for the order as a whole."`
+	RefundedAt *value.Time    `json:"refundedAt" doc:"When the money was given back. null before."`
 }
 
 // ItemQuantity is a part of an order's item in a shipment or a refund.
 type ItemQuantity struct {
-	ItemID   *value.ID     `json:"itemId"`
-	Quantity *value.Amount `json:"quantity"`
+	ItemID   *value.ID     `json:"itemId" doc:"The item of the order. null when it is not known."`
+	Quantity *value.Amount `json:"quantity" doc:"How much of it, in units. null when it is not known."`
 }
 
 // orderInput is an order as a back office sends it.

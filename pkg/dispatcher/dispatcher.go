@@ -119,7 +119,7 @@ func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (ev
 			{ItemIdentifier: c.record.Change.SequenceNumber},
 		}}, nil
 	}
-	return events.DynamoDBEventResponse{}, nil
+	return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}, nil
 }
 
 // parked parks a record that failed for a reason of its own, and reports

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -35,7 +34,7 @@ func newHarness(t *testing.T) *harness {
 }
 
 func (h *harness) dispatcher(store dispatcher.Store, q dispatcher.Queue) *dispatcher.Dispatcher {
-	return dispatcher.New(store, q, sqsqueue.NewPark(h.Queues().Queue(servicetest.ParkQueue)), h.Time, slog.New(slog.DiscardHandler))
+	return dispatcher.New(store, q, sqsqueue.NewPark(h.Queues().Queue(servicetest.ParkQueue)), h.Time, h.Leaks.Logger())
 }
 
 func (h *harness) handle(t *testing.T, d *dispatcher.Dispatcher, records ...events.DynamoDBEventRecord) events.DynamoDBEventResponse {
@@ -121,7 +120,7 @@ func TestChangeReachesWhoSubscribes(t *testing.T) {
 	got := map[string]int{}
 	for _, r := range h.AllDeliveries(t) {
 		got[r.EndpointID.String()+" "+r.Type]++
-		if r.Status != webhook.DeliveryPending || r.ID != webhook.DeliveryID(r.EventID, r.EndpointID) || r.ApplicationID != h.App {
+		if r.Status != webhook.DeliveryPending || r.ID != webhook.DeliveryID(r.EventID, r.EndpointID) || r.ApplicationID != h.App || r.ObjectID != id {
 			t.Errorf("delivery: %+v", r)
 		}
 		want := commerce.EventID(commerce.KindOrder, h.Org, id, next.Revision, r.Type)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -21,10 +22,10 @@ const (
 	attrRevoked = "revoked"
 )
 
-// CreateKey stores a new key of an application with its credential. It is a
-// fault not_found when the application is gone, and limit_reached when it has
+// CreateKey stores a new key of an application with its credential, and the
+// answer that shows it, if one is kept. It is a fault not_found when the application is gone, and limit_reached when it has
 // [account.MaxActiveKeys] keys that are neither revoked nor expired.
-func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential) error {
+func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error {
 	it := apiKeyKey(org, k.ApplicationID, k.ID).newItem(typeKey)
 	var err error
 	if it[attrDoc], err = encodeDoc(k); err != nil {
@@ -40,9 +41,9 @@ func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.AP
 	), map[string]string{"#keys": attrKeys, "#id": credential.KeyText})
 	writes := []write{activate, t.put(it, ifAbsent, nil), t.put(encodeCredential(credential), ifAbsent, nil)}
 	return changing(ctx, "application", func() (done bool, err error) {
-		refused, err := t.transact(ctx, "create an API key", writes...)
+		refused, err := t.transact(ctx, "create an API key", t.withAnswers(writes, kept)...)
 		if !refused.has(0) {
-			return true, orTaken(refused, err)
+			return true, orLost(refused, len(writes), kept, err)
 		}
 		return false, t.dropExpiredKeys(ctx, org, k.ApplicationID)
 	})
@@ -118,12 +119,12 @@ func decodeKey(it item) (*account.APIKey, error) {
 
 // RevokeKey revokes a key and returns it as it is then, or nil when the
 // application has none with the id. A key that is revoked already stays as
-// it is.
-func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value.ID) (*account.APIKey, error) {
-	var k *account.APIKey
-	err := changing(ctx, "application", func() (done bool, err error) {
+// it is; revoked is false then.
+func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value.ID) (k *account.APIKey, revoked bool, err error) {
+	err = changing(ctx, "application", func() (done bool, err error) {
 		k, err = read(ctx, t.db, apiKeyKey(org, application, id), decodeKey)
-		if err != nil || k == nil || !k.Revoke(value.TimeOf(t.now())) {
+		revoked = err == nil && k != nil && k.Revoke(value.TimeOf(t.now()))
+		if !revoked {
 			return true, err
 		}
 		stored := *k
@@ -139,12 +140,12 @@ func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value
 				"attribute_exists(PK) AND attribute_not_exists(revoked)", item{":doc": doc, ":true": boolean(true)}),
 			t.update(credentialKey(k.TextID()), "SET revoked = :true", ifExists, item{":true": boolean(true)}))
 		if refused.has(0) {
-			k = nil // the application was deleted meanwhile
+			k, revoked = nil, false // the application was deleted meanwhile
 			return true, nil
 		}
 		return len(refused) == 0, err
 	})
-	return k, err
+	return k, revoked, err
 }
 
 // TouchKey writes that the key was used, unless a use less than the interval

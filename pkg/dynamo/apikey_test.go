@@ -86,7 +86,7 @@ func TestExactlyTheLimitOfActiveKeysIsCreatedWhenManyTryAtOnce(t *testing.T) {
 	if err != nil || len(keys) != account.MaxActiveKeys {
 		t.Fatalf("stored: got %d, %v", len(keys), err)
 	}
-	if _, err := a.RevokeKey(t.Context(), a.org, app.ID, keys[7].ID); err != nil {
+	if _, _, err := a.RevokeKey(t.Context(), a.org, app.ID, keys[7].ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := create(); err != nil {
@@ -147,14 +147,14 @@ func TestRevokingTwiceChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.now = a.now.Add(time.Second)
-	first, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
-	if err != nil || first.Status != account.KeyRevoked || first.RevokedAt == nil || *first.RevokedAt != value.TimeOf(a.now) {
+	first, revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
+	if err != nil || !revoked || first.Status != account.KeyRevoked || first.RevokedAt == nil || *first.RevokedAt != value.TimeOf(a.now) {
 		t.Fatalf("revoke: got %+v, %v", first, err)
 	}
 	a.now = a.now.Add(time.Hour)
-	second, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
-	if err != nil {
-		t.Fatal(err)
+	second, revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
+	if err != nil || revoked {
+		t.Fatalf("revoked again: got %t, %v", revoked, err)
 	}
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("revoked again (-first +second):\n%s", diff)
@@ -162,7 +162,7 @@ func TestRevokingTwiceChangesNothing(t *testing.T) {
 	if c, _, err := a.Credential(t.Context(), credential.KeyText); err != nil || !c.Revoked {
 		t.Errorf("credential: got %+v, %v, want it revoked", c, err)
 	}
-	if got, err := a.RevokeKey(t.Context(), a.org, app.ID, value.NewID()); got != nil || err != nil {
+	if got, revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, value.NewID()); got != nil || revoked || err != nil {
 		t.Errorf("an unknown key: got %v, %v, want nothing", got, err)
 	}
 }
@@ -191,7 +191,7 @@ func TestTheLastUseIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	if !slices.Equal(seen, want) {
 		t.Errorf("last use: got %v, want %v", seen, want)
 	}
-	revoked, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
+	revoked, _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID)
 	if err != nil || revoked.LastUsedAt == nil || revoked.UpdatedAt == key.UpdatedAt {
 		t.Errorf("revoked: got %+v, %v, want the last use kept", revoked, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -15,23 +16,28 @@ import (
 // every write to the item, attrSecretHash is the SHA-256 of the client
 // secret, and attrKeys maps the text id of each key that is not revoked to
 // when it expires (ms, 0: never). The map is what the limit of active keys
-// counts: a condition can see it exactly.
+// counts: a condition can see it exactly. attrPreviousHash and
+// attrPreviousUntil are those of the secret before a rotation, and
+// attrTokenScopes what tokens may do, absent for the read scopes.
 //
 // The organization's counter holds attrApplications and attrEndpoints. Both
 // change only in the transaction that makes or removes what they count.
 const (
-	attrItemVersion  = "itemVersion"
-	attrSecretHash   = "secretHash"
-	attrKeys         = "keys"
-	attrApplications = "applications"
-	attrEndpoints    = "endpoints"
-	attrApplication  = "applicationId"
+	attrItemVersion   = "itemVersion"
+	attrSecretHash    = "secretHash"
+	attrPreviousHash  = "previousHash"
+	attrPreviousUntil = "previousUntil"
+	attrTokenScopes   = "tokenScopes"
+	attrKeys          = "keys"
+	attrApplications  = "applications"
+	attrEndpoints     = "endpoints"
+	attrApplication   = "applicationId"
 )
 
 // CreateApplication stores a new application of the organization and the
-// hash of its client secret. A fault limit_reached means that there are
-// [account.MaxApplications] already.
-func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app account.Application) error {
+// hash of its client secret, and the answer that shows it, if one is kept. A
+// fault limit_reached means that there are [account.MaxApplications] already.
+func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app account.Application, kept ...*idempotency.Kept) error {
 	hash := account.HashSecret(app.ClientSecret)
 	it := applicationKey(org, app.ID).newItem(typeApplication)
 	var err error
@@ -39,33 +45,24 @@ func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app 
 		return err
 	}
 	it[attrSecretHash], it[attrItemVersion], it[attrKeys] = binary(hash[:]), num(1), &types.AttributeValueMemberM{Value: item{}}
-	refused, err := t.transact(ctx, "create an application",
+	writes := []write{
 		t.put(it, ifAbsent, nil),
 		t.update(countKey(org), "SET t = :type ADD applications :one", "attribute_not_exists(applications) OR applications < :max",
 			item{":type": str(typeCount), ":one": num(1), ":max": num(account.MaxApplications)}),
-	)
+		t.put(encodeClient(&app), ifAbsent, nil),
+	}
+	refused, err := t.transact(ctx, "create an application", t.withAnswers(writes, kept)...)
 	if refused.has(1) {
 		return fault.New(fault.Conflict, fault.CodeLimitReached,
 			"an organization can have %d applications: delete one first", account.MaxApplications)
 	}
-	return orTaken(refused, err)
+	return orLost(refused, len(writes), kept, err)
 }
 
 // Application reads one application, strongly consistent; nil when the
 // organization has none with the id.
 func (t *AccountStore) Application(ctx context.Context, org, id value.ID) (*account.Application, error) {
-	app, _, err := t.application(ctx, org, id)
-	return app, err
-}
-
-// application returns the item of the application too.
-func (t *AccountStore) application(ctx context.Context, org, id value.ID) (*account.Application, item, error) {
-	it, err := t.get(ctx, applicationKey(org, id))
-	if err != nil {
-		return nil, nil, err
-	}
-	app, err := decodeDoc[account.Application](it)
-	return app, it, err
+	return read(ctx, t.db, applicationKey(org, id), decodeDoc[account.Application])
 }
 
 // Applications reads every application of the organization, in the order of
@@ -86,24 +83,20 @@ func (t *AccountStore) Applications(ctx context.Context, org value.ID) ([]accoun
 // application; an error of its own ends the attempt.
 func (t *AccountStore) ChangeApplication(ctx context.Context, org, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error) {
 	var app *account.Application
-	err := changing(ctx, "application", func() (done bool, err error) {
-		var it item
-		if app, it, err = t.application(ctx, org, id); err != nil || app == nil {
-			return true, err
-		}
-		if changed, err := change(app); err != nil || !changed {
-			return true, err
-		}
-		doc, err := encodeDoc(app.Masked())
-		if err != nil {
-			return false, err
-		}
-		refused, err := t.transact(ctx, "change an application",
-			t.update(applicationKey(org, id), "SET doc = :doc ADD itemVersion :one", "itemVersion = :read",
-				item{":doc": doc, ":one": num(1), ":read": it[attrItemVersion]}))
-		return len(refused) == 0, err
-	})
-	return app, err
+	found, err := changeItem(ctx, t.db, "application", applicationKey(org, id), decodeDoc[account.Application],
+		func(stored *account.Application, it item) ([]write, error) {
+			app = stored
+			if changed, err := change(app); err != nil || !changed {
+				return nil, err
+			}
+			doc, err := encodeDoc(app.Masked())
+			return []write{t.update(applicationKey(org, id), "SET doc = :doc ADD itemVersion :one", "itemVersion = :read",
+				item{":doc": doc, ":one": num(1), ":read": it[attrItemVersion]})}, err
+		})
+	if !found {
+		return nil, err
+	}
+	return app, nil
 }
 
 // DeleteApplication deletes the application, its endpoints and the
@@ -111,35 +104,29 @@ func (t *AccountStore) ChangeApplication(ctx context.Context, org, id value.ID, 
 // left of it. It reports whether there was one. An error of check, which sees
 // the application first, ends the attempt.
 func (t *AccountStore) DeleteApplication(ctx context.Context, org, id value.ID, check func(*account.Application) error) (bool, error) {
-	found := false
-	err := changing(ctx, "application", func() (done bool, err error) {
-		app, it, err := t.application(ctx, org, id)
-		if found = app != nil; err != nil || !found {
-			return true, err
-		}
-		if err := check(app); err != nil {
-			return false, err
-		}
-		writes, err := t.deletion(ctx, org, id, it)
-		if err != nil {
-			return false, err
-		}
-		refused, err := t.transact(ctx, "delete an application", writes...)
-		return len(refused) == 0, err
-	})
-	if err != nil || !found {
+	found, err := changeItem(ctx, t.db, "application", applicationKey(org, id), decodeDoc[account.Application],
+		func(app *account.Application, it item) ([]write, error) {
+			if err := check(app); err != nil {
+				return nil, err
+			}
+			return t.deletion(ctx, org, app, it)
+		})
+	if !found {
 		return false, err
 	}
 	return true, t.deleteKeys(ctx, org, id)
 }
 
 // deletion lists the writes that delete an application as it was read: at
-// most 2, 50 endpoints and 20 credentials, of the 100 that a transaction
+// most 3, 50 endpoints and 20 credentials, of the 100 that a transaction
 // takes. A key or an endpoint that is made meanwhile changes the item's
 // version and so fails the transaction.
-func (t *AccountStore) deletion(ctx context.Context, org, id value.ID, it item) ([]write, error) {
-	writes := []write{t.remove(applicationKey(org, id), "itemVersion = :read", item{":read": it[attrItemVersion]})}
-	endpoints, err := t.endpointsOf(ctx, org, id)
+func (t *AccountStore) deletion(ctx context.Context, org value.ID, app *account.Application, it item) ([]write, error) {
+	writes := []write{
+		t.remove(applicationKey(org, app.ID), "itemVersion = :read", item{":read": it[attrItemVersion]}),
+		t.remove(clientKey(app.ClientID), "", nil),
+	}
+	endpoints, err := t.endpointsOf(ctx, org, app.ID)
 	if err != nil {
 		return nil, err
 	}

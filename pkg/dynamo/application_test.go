@@ -134,7 +134,7 @@ func TestAnApplicationOfAnotherOrganizationIsAbsent(t *testing.T) {
 	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := a.RevokeKey(t.Context(), other, app.ID, key.ID); got != nil || err != nil {
+	if got, _, err := a.RevokeKey(t.Context(), other, app.ID, key.ID); got != nil || err != nil {
 		t.Errorf("revoke: got %v, %v, want nothing", got, err)
 	}
 	if got, err := a.Keys(t.Context(), other, app.ID); len(got) != 0 || err != nil {
@@ -242,7 +242,7 @@ func TestADeletedApplicationLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 3 {
-			if _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID); err != nil {
+			if _, _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID); err != nil {
 				t.Fatal(err)
 			}
 		}

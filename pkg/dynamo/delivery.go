@@ -137,24 +137,6 @@ func (t *DeliveryStore) Deliveries(ctx context.Context, org value.ID, ids []valu
 	return readByID(ctx, t.db, org, deliveryKind, ids, decodeDelivery)
 }
 
-// AllDeliveries hands every delivery of the organization to each, shard by
-// shard.
-func (t *DeliveryStore) AllDeliveries(ctx context.Context, org value.ID, each func(*webhook.Delivery) error) error {
-	for shard := range shards {
-		err := t.query(ctx, partition(recordPartition(org, deliveryKind, shard), ""), func(it item) (bool, error) {
-			d, err := decodeDelivery(it)
-			if err == nil {
-				err = each(d)
-			}
-			return true, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // DeliveriesPage reads one page of a shard of the organization's deliveries,
 // as [RecordStore.RecordsPage] does of records; there are [Shards] of them.
 func (t *DeliveryStore) DeliveriesPage(ctx context.Context, org value.ID, shard int, after string, limit int) (deliveries []*webhook.Delivery, next string, err error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -140,7 +141,7 @@ func TestRowsAreReadByOrganization(t *testing.T) {
 		t.Errorf("Rows: %v\n%s", err, cmp.Diff(got, want))
 	}
 	all := map[value.ID]*webhook.Delivery{}
-	if err := table.AllDeliveries(t.Context(), org, func(r *webhook.Delivery) error {
+	if err := ops.EachDelivery(t.Context(), table, org, func(r *webhook.Delivery) error {
 		all[r.ID] = r
 		return nil
 	}); err != nil || cmp.Diff(all, want) != "" {
@@ -339,8 +340,8 @@ func TestOneRecoveryOfAnEndpointRunsAtATime(t *testing.T) {
 	if err := table.CreateRecovery(t.Context(), first, first.CreatedAt); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.CreateRecovery(t.Context(), second, first.CreatedAt); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a second recovery: %v, want a conflict", err)
+	if err := table.CreateRecovery(t.Context(), second, first.CreatedAt); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), first.ID.String()+" of the endpoint runs") {
+		t.Errorf("a second recovery: %v, want a conflict that names the first", err)
 	}
 	step := first.Advance(3, 2, "cursor", first.CreatedAt)
 	if err := table.PutRecovery(t.Context(), first, step, first.CreatedAt); err != nil {
@@ -390,11 +391,19 @@ func TestRecoveryNeedsAnActiveEndpoint(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for name, endpoint := range map[string]*webhook.Endpoint{"deleted": e, "disabled": paused, "absent": makeEndpoint(org, value.NewID())} {
+	for name, tt := range map[string]struct {
+		endpoint *webhook.Endpoint
+		kind     fault.Kind
+		says     string
+	}{
+		"deleted":  {e, fault.NotFound, "no such webhook endpoint"},
+		"disabled": {paused, fault.Conflict, "the endpoint is DISABLED"},
+		"absent":   {makeEndpoint(org, value.NewID()), fault.NotFound, "no such webhook endpoint"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			r := makeRecovery(endpoint)
-			if err := table.CreateRecovery(t.Context(), r, r.CreatedAt); !fault.Is(err, fault.Conflict) {
-				t.Errorf("%s endpoint: %v, want a conflict", name, err)
+			r := makeRecovery(tt.endpoint)
+			if err := table.CreateRecovery(t.Context(), r, r.CreatedAt); !fault.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%s endpoint: %v, want %s", name, err, tt.says)
 			}
 		})
 	}

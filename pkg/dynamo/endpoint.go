@@ -11,6 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -30,23 +31,25 @@ const (
 // StreamEndpoint is the item type of endpoints in the stream.
 const StreamEndpoint = typeEndpoint
 
-// CreateEndpoint stores a new endpoint. Faults: not_found when its application
+// CreateEndpoint stores a new endpoint, and the answer that shows it, if one is
+// kept. Faults: not_found when its application
 // is absent, limit_reached when the application or the organization has all
 // the endpoints that it can have.
-func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error {
+func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error {
 	it, err := encodeEndpoint(e)
 	if err != nil {
 		return err
 	}
 	org := e.OrganizationID
-	refused, err := t.transact(ctx, "create an endpoint",
+	writes := []write{
 		t.put(it, ifAbsent, nil),
 		t.update(applicationKey(org, e.ApplicationID), "ADD itemVersion :one, endpointCount :one",
 			"attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)",
 			item{":one": num(1), ":max": num(webhook.MaxEndpointsPerApplication)}),
 		t.update(countKey(org), "SET t = :type ADD endpoints :one", "attribute_not_exists(endpoints) OR endpoints < :max",
 			item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)}),
-	)
+	}
+	refused, err := t.transact(ctx, "create an endpoint", t.withAnswers(writes, kept)...)
 	switch {
 	case refused.has(1) && refused[1] == nil:
 		return fault.Missing("application")
@@ -57,7 +60,7 @@ func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint)
 		return fault.New(fault.Conflict, fault.CodeLimitReached,
 			"an organization can have %d endpoints: delete one first", webhook.MaxEndpoints)
 	}
-	return orTaken(refused, err)
+	return orLost(refused, len(writes), kept, err)
 }
 
 // Endpoint reads one endpoint, strongly consistent; nil when the
@@ -111,23 +114,18 @@ func stateOf(app *account.Application) webhook.ApplicationState {
 // ends the attempt. The endpoint's routing changes only when change alters it.
 func (t *EndpointStore) ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error) {
 	var next *webhook.Endpoint
-	err := changing(ctx, "endpoint", func() (done bool, err error) {
-		e, err := t.Endpoint(ctx, org, id)
-		if next = e; err != nil || e == nil {
-			return true, err
-		}
-		if next, err = change(e); err != nil || next == e {
-			next = e
-			return true, err
-		}
-		w, err := t.endpointChange(e, next)
-		if err != nil {
-			return false, err
-		}
-		refused, err := t.transact(ctx, "change an endpoint", w)
-		return len(refused) == 0, err
-	})
-	return next, err
+	found, err := changeItem(ctx, t.db, "endpoint", endpointKey(org, id), decodeEndpoint,
+		func(e *webhook.Endpoint, _ item) (_ []write, err error) {
+			if next, err = change(e); err != nil || next == e {
+				return nil, err
+			}
+			w, err := t.endpointChange(e, next)
+			return []write{w}, err
+		})
+	if !found {
+		return nil, err
+	}
+	return next, nil
 }
 
 // endpointChange is the write from an endpoint as it was read to the next. The
@@ -157,24 +155,18 @@ func (t *EndpointStore) endpointChange(e, next *webhook.Endpoint) (w write, err 
 // sweeper finds the deletion mark and cancels its deliveries. An error of
 // check, which sees the endpoint first, ends the attempt.
 func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, check func(*webhook.Endpoint) error) (bool, error) {
-	found := false
-	err := changing(ctx, "endpoint", func() (done bool, err error) {
-		e, err := t.Endpoint(ctx, org, id)
-		if found = e != nil; err != nil || !found {
-			return true, err
-		}
-		if err := check(e); err != nil {
-			return false, err
-		}
-		refused, err := t.transact(ctx, "delete an endpoint",
-			t.deletionMark(org, id, "rev = :read", item{":read": num(e.UpdatedAt)}),
-			t.update(applicationKey(org, e.ApplicationID), "ADD itemVersion :one, endpointCount :less", ifExists,
-				item{":one": num(1), ":less": num(-1)}),
-			t.update(countKey(org), "ADD endpoints :less", "", item{":less": num(-1)}),
-		)
-		return len(refused) == 0, err // it was changed, or deleted with its application
-	})
-	return found && err == nil, err
+	return changeItem(ctx, t.db, "endpoint", endpointKey(org, id), decodeEndpoint,
+		func(e *webhook.Endpoint, _ item) ([]write, error) {
+			if err := check(e); err != nil {
+				return nil, err
+			}
+			return []write{ // refused when it was changed, or deleted with its application
+				t.deletionMark(org, id, "rev = :read", item{":read": num(e.UpdatedAt)}),
+				t.update(applicationKey(org, e.ApplicationID), "ADD itemVersion :one, endpointCount :less", ifExists,
+					item{":one": num(1), ":less": num(-1)}),
+				t.update(countKey(org), "ADD endpoints :less", "", item{":less": num(-1)}),
+			}, nil
+		})
 }
 
 // FinishEndpointDeletion removes what is left of a deleted endpoint: its

@@ -18,28 +18,33 @@ const JobShards = shards
 // is right again within seconds: when a run takes the job, and when the next
 // run is due at once.
 const (
-	attrAsked  = "asked"
-	attrDue    = "due"
-	attrLease  = "lease"
-	attrHolder = "holder"
+	attrAsked      = "asked"
+	attrDue        = "due"
+	attrLease      = "lease"
+	attrHolder     = "holder"
+	attrUnfinished = "unfinished"
 )
 
 // jobState is a job as it is stored; the zero value is no job.
 type jobState struct {
-	requests int64
-	due      value.Time // 0: it has not been requested since it was taken
-	holder   uint64     // the run that has it; 0: none
-	lease    value.Time // until when the holder has it
-	marked   value.Time // its due mark
-	token    uint64     // of the last write
+	requests   int64
+	due        value.Time // 0: it has not been requested since it was taken
+	holder     uint64     // the run that has it; 0: none
+	lease      value.Time // until when the holder has it
+	marked     value.Time // its due mark
+	unfinished int64      // as of index.Job
+	token      uint64     // of the last write
 }
 
 // RequestJob requests a run of the list's job that starts at due or later, and
-// after this call. The earlier of two times counts.
+// after this call. The earlier of two times counts, but a stalled job keeps the
+// time that it has.
 func (t *IndexStore) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
 	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
 		s.requests++
-		s.setDue(due)
+		if s.due == 0 || s.unfinished < index.MaxUnfinished {
+			s.setDue(due)
+		}
 		if s.holder == 0 && (s.marked == 0 || s.due < s.marked) {
 			s.marked = s.due
 		}
@@ -72,7 +77,7 @@ func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, unt
 		if s == (jobState{}) || from > value.TimeOf(t.now()) {
 			return s, false
 		}
-		taken = &index.Job{OrganizationID: org, List: list, Requests: s.requests, Holder: holder}
+		taken = &index.Job{OrganizationID: org, List: list, Requests: s.requests, Holder: holder, Unfinished: s.unfinished}
 		s.holder, s.lease, s.due = holder, until, 0
 		return s, true
 	})
@@ -81,25 +86,41 @@ func (t *IndexStore) TakeJob(ctx context.Context, org value.ID, list string, unt
 
 // EndJob gives the job back, to run again at next, or because it was requested
 // meanwhile, and reports whether that is due now; otherwise it deletes the job.
-// When the lease is over and another run has taken the job, nothing happens.
+// A stalled job runs at next whatever was requested. When the lease is over and
+// another run has taken the job, or it was released, nothing happens.
 func (t *IndexStore) EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error) {
 	err = t.changeJob(ctx, j.OrganizationID, j.List, func(s jobState) (jobState, bool) {
 		due = false
 		switch {
 		case s.holder != j.Holder:
 			return s, false
+		case next != nil && j.Stalled():
+			s.due = *next
 		case next != nil:
 			s.setDue(*next)
 		case s.requests == j.Requests:
 			return jobState{}, true
 		}
-		s.holder, s.lease = 0, 0
+		s.holder, s.lease, s.unfinished = 0, 0, j.Unfinished
 		if due = s.due <= value.TimeOf(t.now()); !due {
 			s.marked = s.due
 		}
 		return s, true
 	})
 	return due && err == nil, err
+}
+
+// ReleaseJob lets a stalled job run at once, and as often as any other. A run
+// that is under way no longer has it.
+func (t *IndexStore) ReleaseJob(ctx context.Context, org value.ID, list string) error {
+	return t.changeJob(ctx, org, list, func(s jobState) (jobState, bool) {
+		if s.unfinished < index.MaxUnfinished {
+			return s, false
+		}
+		now := value.TimeOf(t.now())
+		s.holder, s.lease, s.unfinished, s.due, s.marked = 0, 0, 0, now, now
+		return s, true
+	})
 }
 
 // DueJobs lists up to limit jobs of a shard that are due by now, the longest due
@@ -164,6 +185,9 @@ func encodeJob(org value.ID, list string, s jobState) item {
 	if s.holder != 0 {
 		it[attrHolder], it[attrLease] = unsigned(s.holder), num(int64(s.lease))
 	}
+	if s.unfinished != 0 {
+		it[attrUnfinished] = num(s.unfinished)
+	}
 	it[attrGSI1PK], it[attrGSI1SK] = str(jobPartition(org, list)), str(jobSort(s.marked, org, list))
 	return it
 }
@@ -176,6 +200,7 @@ func decodeJob(it item) (s jobState, err error) {
 	s = jobState{
 		requests: getNumber(it, attrAsked), due: value.Time(getNumber(it, attrDue)),
 		holder: getUnsigned(it, attrHolder), lease: value.Time(getNumber(it, attrLease)), token: getUnsigned(it, attrToken),
+		unfinished: getNumber(it, attrUnfinished),
 	}
 	sort := getString(it, attrGSI1SK)
 	at, _, _ := strings.Cut(sort, "#")

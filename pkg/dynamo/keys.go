@@ -5,7 +5,9 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -34,10 +36,15 @@ const (
 	typeCount        = "cnt"
 	typeKey          = "key"
 	typeCredential   = "cred"
+	typeClient       = "cli"
+	typeSigningKeys  = "sgn"
 	typeCounters     = "ctr"
 	typePermits      = "slt"
 	typeHour         = "hour"
 	typeRate         = "rate"
+	typeRequest      = "req"
+	typeRequestDay   = "reqday"
+	typeEventDay     = "evtday"
 	typeTail         = "tail"
 	typeManifest     = "man"
 	typeChunk        = "chk"
@@ -140,6 +147,12 @@ func apiKeyKey(org, application, id value.ID) key {
 // up before its organization is known.
 func credentialKey(keyID string) key { return key{"KEY#" + keyID, "KEY"} }
 
+// clientKey does not either: a client presents its id alone.
+func clientKey(clientID value.ID) key { return key{"CLIENT#" + clientID.String(), "CLIENT"} }
+
+// signingKeysKey is the one item of public keys.
+func signingKeysKey() key { return key{"SIGNING", "KEYS"} }
+
 // countersPartition holds the counter shards and permits of an organization's
 // endpoints.
 func countersPartition(org value.ID) string { return "ORG#" + org.String() + "#COUNTERS" }
@@ -168,7 +181,34 @@ const organizationsPartition = "ORGANIZATIONS"
 
 func organizationKey(org value.ID) key { return key{organizationsPartition, org.String()} }
 
-func rateKey(subject string) key { return key{"RATE#" + subject, "RATE"} }
+// requestKey gives each request a partition key of its own.
+func requestKey(k idempotency.Key) key {
+	return key{"ORG#" + k.Organization.String() + "#REQUEST#" + k.Hash, "REQUEST"}
+}
+
+// ratePartition holds a subject's rate window, and behind it the days that it
+// has counted.
+func ratePartition(subject string) string { return "RATE#" + subject }
+
+func rateKey(subject string) key { return key{ratePartition(subject), "RATE"} }
+
+const requestDayPrefix = "USAGE#"
+
+func requestDayKey(subject, date string) key {
+	return key{ratePartition(subject), requestDayPrefix + date}
+}
+
+// eventDaysPartition holds the days that the counter shards of an
+// application's endpoints have finished.
+func eventDaysPartition(org, application value.ID) string {
+	return "ORG#" + org.String() + "#USAGE#" + application.String()
+}
+
+func eventDayKey(org, application, endpoint value.ID, day value.Time, shard int) key {
+	return key{eventDaysPartition(org, application), dateOf(day) + "#" + endpoint.String() + "#" + hexDigit(shard)}
+}
+
+func dateOf(day value.Time) string { return day.Std().Format(time.DateOnly) }
 
 func tailPartition(org value.ID, list string) string {
 	return "IDX#" + org.String() + "#" + list

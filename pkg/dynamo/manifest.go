@@ -12,8 +12,11 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// attrCovered is outside the body so that a writer of the tail can read it.
-const attrCovered = "covered"
+// Both are outside the body so that a writer of the tail can read them.
+const (
+	attrCovered   = "covered"
+	attrCoveredAt = "coveredAt"
+)
 
 // Manifest reads a manifest, strongly consistent; nil when there is none.
 func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
@@ -22,21 +25,22 @@ func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which str
 		return nil, err
 	}
 	return &index.StoredManifest{
-		Version: getUnsigned(it, attrItemVersion), Covered: getUnsigned(it, attrCovered), Body: getBinary(it, attrBody),
+		Version: getUnsigned(it, attrItemVersion), Covered: getUnsigned(it, attrCovered),
+		CoveredAt: getTime(it, attrCoveredAt), Body: getBinary(it, attrBody),
 	}, nil
 }
 
-// covered reads how far into the tail the segments of a list reach; 0 without a
-// manifest.
-func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (uint64, error) {
+// covered reads how far into the tail the segments of a list reach; nowhere
+// without a manifest.
+func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.name, Key: manifestKey(org, list, index.LiveManifest).item(), ConsistentRead: aws.Bool(true),
-		ProjectionExpression: aws.String(attrCovered),
+		ProjectionExpression: aws.String(attrCovered + ", " + attrCoveredAt),
 	})
 	if err != nil {
-		return 0, wrap("read how far a manifest reaches", err)
+		return end, wrap("read how far a manifest reaches", err)
 	}
-	return getUnsigned(out.Item, attrCovered), nil
+	return index.Position{Sequence: getUnsigned(out.Item, attrCovered), At: getTime(out.Item, attrCoveredAt)}, nil
 }
 
 // PutManifest replaces the manifest of the version before m's; for version 1
@@ -49,6 +53,7 @@ func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which 
 	}
 	it := manifestKey(org, list, which).newItem(typeManifest)
 	it[attrItemVersion], it[attrCovered], it[attrBody] = unsigned(m.Version), unsigned(m.Covered), bodyValue(m.Body)
+	it[attrCoveredAt] = num(int64(m.CoveredAt))
 	condition, values := ifAbsent, item(nil)
 	if m.Version != 1 {
 		condition, values = "itemVersion = :replaced", item{":replaced": unsigned(m.Version - 1)}

@@ -38,7 +38,7 @@ func TestManifestIsReplacedByItsNextVersionOnly(t *testing.T) {
 		version uint64
 		want    bool
 	}{{2, false}, {1, true}, {1, false}, {3, false}, {2, true}, {2, false}, {1, false}, {4, false}, {3, true}} {
-		m := index.StoredManifest{Version: row.version, Covered: uint64(i), Body: fmt.Appendf(nil, "body %d", i)}
+		m := index.StoredManifest{Version: row.version, Covered: uint64(i), CoveredAt: value.Time(7 * i), Body: fmt.Appendf(nil, "body %d", i)}
 		done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, m)
 		if done != row.want || err != nil {
 			t.Fatalf("put version %d over %d: %t, %v, want %t", row.version, stands.Version, done, err, row.want)

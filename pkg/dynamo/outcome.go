@@ -65,14 +65,17 @@ func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, shards []we
 		maphash.WriteComparable(&all, w.Number)
 	}
 	r.whole = max(1, all.Sum64())
-	var hours []write
+	var finished []write
 	for i := range shards {
 		r.writes = append(r.writes, t.putCounterShard(&shards[i], r.whole))
 		if shards[i].Finished != nil {
-			hours = append(hours, t.putHour(&shards[i]))
+			finished = append(finished, t.putHour(&shards[i]))
+		}
+		if shards[i].FinishedDay != nil {
+			finished = append(finished, t.putEventDay(&shards[i]))
 		}
 	}
-	r.writes = append(r.writes, hours...)
+	r.writes = append(r.writes, finished...)
 	if len(r.writes) > webhook.MaxOutcomeWrites {
 		return r, fmt.Errorf("record outcomes: %d writes, %d is the most", len(r.writes), webhook.MaxOutcomeWrites)
 	}

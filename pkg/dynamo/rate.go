@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
 )
 
@@ -17,11 +18,15 @@ const (
 	attrHead       = "winHead"
 	attrTotal      = "winTotal"
 	attrRateBucket = "b"
+
+	attrRequests     = "requests"
+	attrClientErrors = "clientErrors"
+	attrRateLimited  = "rateLimited"
 )
 
-// rateRetention is how long a window is kept after its last use: far longer
-// than the window, so that none disappears while instances count in it.
-const rateRetention = 10 * time.Minute
+// usageRetention is how long a day is kept that counted requests or events,
+// and a window since its last use, because it counts the day of it.
+const usageRetention = (account.MaxUsageDays + 1) * 24 * time.Hour
 
 func rateBucket(bucket int64) string { return attrRateBucket + strconv.Itoa(window.Index(bucket)) }
 
@@ -37,6 +42,15 @@ func (t *RateStore) ExtendWindow(ctx context.Context, subject string, e window.E
 		":delta": num(e.Lease - e.Unused), ":one": num(1), ":lease": num(e.Lease),
 		":head": num(e.Head), ":max": num(e.Limit - e.Lease + e.Unused),
 	}
+	add := func(name string, n int64) {
+		if n != 0 {
+			update += ", " + name + " :" + name
+			values[":"+name] = num(n)
+		}
+	}
+	add(attrRequests, e.Usage.Requests)
+	add(attrClientErrors, e.Usage.ClientErrors)
+	add(attrRateLimited, e.Usage.RateLimited)
 	if e.Unused > 0 {
 		update += ", " + rateBucket(e.From) + " :back"
 		values[":back"] = num(-e.Unused)
@@ -55,9 +69,11 @@ func (t *RateStore) ExtendWindow(ctx context.Context, subject string, e window.E
 func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (window.Window, bool, error) {
 	values := item{
 		":type": str(typeRate), ":head": num(next.Head), ":total": num(next.Total), ":next": num(next.Version),
-		":expires": num(t.now().Add(rateRetention).Unix()),
+		":expires":  num(t.now().Add(usageRetention).Unix()),
+		":requests": num(next.Usage.Requests), ":errors": num(next.Usage.ClientErrors), ":limited": num(next.Usage.RateLimited),
 	}
-	set := "SET t = :type, winHead = :head, winTotal = :total, itemVersion = :next, expiresAtEpoch = :expires"
+	set := "SET t = :type, winHead = :head, winTotal = :total, itemVersion = :next, expiresAtEpoch = :expires, " +
+		"requests = :requests, clientErrors = :errors, rateLimited = :limited"
 	remove := ""
 	for i, count := range next.Counts {
 		name := attrRateBucket + strconv.Itoa(i)
@@ -85,10 +101,34 @@ func (t *RateStore) ReplaceWindow(ctx context.Context, subject string, version i
 	return next, true, nil
 }
 
+// FinishDay keeps the usage of the window's day, unless that of a later
+// version is kept.
+func (t *RateStore) FinishDay(ctx context.Context, subject string, w window.Window) error {
+	day := time.Unix(window.Day(w.Head)*daySeconds, 0).UTC()
+	_, _, err := t.updateItem(ctx, "finish a day of requests", t.update(requestDayKey(subject, day.Format(time.DateOnly)),
+		"SET t = :type, itemVersion = :version, requests = :requests, clientErrors = :errors, rateLimited = :limited, expiresAtEpoch = :expires",
+		ifAbsent+" OR itemVersion < :version", item{
+			":type": str(typeRequestDay), ":version": num(w.Version), ":requests": num(w.Usage.Requests),
+			":errors": num(w.Usage.ClientErrors), ":limited": num(w.Usage.RateLimited),
+			":expires": num(day.Add(usageRetention).Unix()),
+		}), types.ReturnValueNone)
+	return err
+}
+
 func decodeWindow(it item) window.Window {
-	w := window.Window{Version: getNumber(it, attrItemVersion), Head: getNumber(it, attrHead), Total: getNumber(it, attrTotal)}
+	w := window.Window{
+		Version: getNumber(it, attrItemVersion), Head: getNumber(it, attrHead), Total: getNumber(it, attrTotal), Usage: decodeUsage(it),
+	}
 	for i := range w.Counts {
 		w.Counts[i] = getNumber(it, attrRateBucket+strconv.Itoa(i))
 	}
 	return w
 }
+
+func decodeUsage(it item) window.Usage {
+	return window.Usage{
+		Requests: getNumber(it, attrRequests), ClientErrors: getNumber(it, attrClientErrors), RateLimited: getNumber(it, attrRateLimited),
+	}
+}
+
+const daySeconds = 24 * 60 * 60

@@ -15,8 +15,8 @@ const recoveryRetention = 32 * 24 * time.Hour
 
 // CreateRecovery stores a recovery. Its due mark lets the sweeper continue it
 // from next on, and its endpoint names it, so that there is one at a time. A
-// fault conflict means that the endpoint is not ACTIVE, or that another
-// recovery of it runs.
+// fault conflict says whether the endpoint is not ACTIVE or another recovery
+// of it runs; not_found means that there is no such endpoint.
 func (t *DeliveryStore) CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error {
 	it, err := encodeRecovery(r, next)
 	if err != nil {
@@ -25,11 +25,24 @@ func (t *DeliveryStore) CreateRecovery(ctx context.Context, r *webhook.Recovery,
 	refused, err := t.transact(ctx, "create a recovery", t.put(it, ifAbsent, nil), named(
 		t.update(endpointKey(r.OrganizationID, r.EndpointID), "SET recovery = :id", "#status = :active AND attribute_not_exists(recovery)",
 			item{":id": str(r.ID.String()), ":active": str(string(webhook.Active))}), map[string]string{"#status": attrStatus}))
-	if len(refused) > 0 {
-		return fault.New(fault.Conflict, fault.CodeConflict,
-			"the endpoint is not ACTIVE, or a recovery of it runs already: activate it, or wait for the recovery to end")
+	if endpoint, is := refused[1]; is {
+		return recoveryConflict(endpoint)
 	}
-	return err
+	return orTaken(refused, err)
+}
+
+// recoveryConflict says why an endpoint takes no recovery. One that is absent
+// or deleted has no status.
+func recoveryConflict(endpoint item) error {
+	status := getString(endpoint, attrStatus)
+	switch {
+	case status == "":
+		return fault.Missing("webhook endpoint")
+	case status != string(webhook.Active):
+		return fault.New(fault.Conflict, fault.CodeConflict, "the endpoint is %s: set its status to ACTIVE first", status)
+	}
+	return fault.New(fault.Conflict, fault.CodeConflict,
+		"the recovery %s of the endpoint runs already: wait for it to end", getString(endpoint, "recovery"))
 }
 
 // Recovery reads one recovery; nil when the endpoint has none with the id.

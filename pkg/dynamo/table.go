@@ -29,6 +29,7 @@ type Table struct {
 	*EndpointStore
 	*DeliveryStore
 	*RateStore
+	*IdempotencyStore
 	*IndexStore
 }
 
@@ -48,6 +49,8 @@ type (
 	}
 	// RateStore keeps rate windows.
 	RateStore struct{ *db }
+	// IdempotencyStore keeps requests that name an idempotency key.
+	IdempotencyStore struct{ *db }
 	// IndexStore keeps the tails, manifests, chunks and jobs of lists, and the
 	// register of organizations.
 	IndexStore struct{ *db }
@@ -67,7 +70,7 @@ func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	return &Table{
 		db: db, RecordStore: &RecordStore{db}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
 		DeliveryStore: &DeliveryStore{db: db, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()},
-		RateStore:     &RateStore{db}, IndexStore: &IndexStore{db},
+		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, IndexStore: &IndexStore{db},
 	}
 }
 

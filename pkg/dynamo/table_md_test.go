@@ -1,4 +1,4 @@
-package dynamo
+package dynamo_test
 
 import (
 	"flag"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/commerce-integration/service/pkg/dynamo/chart"
 )
 
 var update = flag.Bool("update", false, "rewrite TABLE.md")
@@ -13,10 +15,10 @@ var update = flag.Bool("update", false, "rewrite TABLE.md")
 // TestTheChartIsPublished holds TABLE.md to the chart of the table's items.
 func TestTheChartIsPublished(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# The table\n\nEvery item of the single table, generated from `Chart` by `go test ./pkg/dynamo -run Published -update`.\n" +
+	b.WriteString("# The table\n\nEvery item of the single table, generated from `chart` by `go test ./pkg/dynamo -run Published -update`.\n" +
 		"`keys.go` makes the keys. GSI1 is sparse. A time to live is the attribute `expiresAtEpoch`.\n\n" +
 		"| Item | PK | SK | GSI1PK | GSI1SK | TTL | Read as |\n|---|---|---|---|---|---|---|\n")
-	for _, f := range Chart() {
+	for _, f := range chart.Forms() {
 		ttl := ""
 		if f.Expires {
 			ttl = "yes"

@@ -49,7 +49,8 @@ const (
 )
 
 // AppendTail appends an entry. Entries become visible in the order of their
-// sequences. After an error the entry may be there nevertheless.
+// sequences, at times that rise with them, whatever the clocks of the writers
+// say. After an error the entry may be there nevertheless.
 //
 // entry makes the body, of at most [index.MaxBody] bytes, for the position that
 // the entry would get, Sum not set. It is called before each try, so that it
@@ -58,13 +59,13 @@ const (
 func (t *IndexStore) AppendTail(ctx context.Context, org value.ID, list string, entry func(next index.Position) (body []byte, err error)) (next index.Position, err error) {
 	token := newToken()
 	err = retry.Contended(ctx, contendedAttempts, func() (done bool, err error) {
-		end, err := t.tailEnd(ctx, org, list)
+		end, err := t.TailEnd(ctx, org, list)
 		if err != nil {
 			return false, err
 		}
 		ctx, cancel := context.WithTimeout(ctx, tailPutTime)
 		defer cancel()
-		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(t.now()), end.At), Previous: end.At}
+		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(t.now()), end.At+1), Previous: end.At}
 		body, err := entry(next)
 		if err == nil {
 			err = checkBody("an entry of the tail", body)
@@ -105,20 +106,14 @@ func newToken() uint64 {
 	return 1 + rand.Uint64N(math.MaxUint64) //nolint:gosec // tells writes apart, keeps no secret
 }
 
-// TailEnd returns the sequence of the newest entry that there is or was, 0
-// before the first.
-func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (uint64, error) {
-	end, err := t.tailEnd(ctx, org, list)
-	return end.Sequence, err
-}
-
-// tailEnd reads the newest entry. Once age has removed that, only the sequence
-// is set.
+// TailEnd returns the position of the newest entry that there is or was, the
+// zero one before the first. Once age has removed it, Sum is 0; Previous is never
+// set.
 //
 // Age removes entries in any order, the newest perhaps first. A young entry
 // proves that no later one has been removed; with an old one the manifest is
 // asked too, which covered what was removed.
-func (t *IndexStore) tailEnd(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
+func (t *IndexStore) TailEnd(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
 	in := partition(tailPartition(org, list), tailPrefix)
 	in.TableName, in.Limit, in.ScanIndexForward = &t.name, aws.Int32(1), aws.Bool(false)
 	in.ProjectionExpression = aws.String("SK, #at, #sum")
@@ -138,10 +133,10 @@ func (t *IndexStore) tailEnd(ctx context.Context, org value.ID, list string) (en
 		}
 	}
 	covered, err := t.covered(ctx, org, list)
-	if err != nil || covered <= end.Sequence {
+	if err != nil || covered.Sequence <= end.Sequence {
 		return end, err
 	}
-	return index.Position{Sequence: covered}, nil
+	return covered, nil
 }
 
 // TailAfter passes the entries after the sequence to each, in order. A strongly

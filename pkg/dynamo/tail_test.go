@@ -159,21 +159,21 @@ func TestTailGoesOnAfterItsEntriesAreGone(t *testing.T) {
 			client, name := dynamotest.Client(t)
 			now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 			table, org := dynamo.New(client, name, func() time.Time { return now }), value.NewID()
+			var last index.Position
 			for range 3 {
-				appendTail(t, table, org, "old")
+				last = appendTail(t, table, org, "old")
 			}
 			if row.covered > 0 {
 				putManifest(t, table, org, index.StoredManifest{Version: 1, Covered: row.covered})
 			}
-			before := value.TimeOf(now)
 			now = now.Add(row.after)
 			removeEntries(t, client, name, org, row.removed...)
 			want := index.Position{Sequence: row.want, Sum: 4, At: value.TimeOf(now)}
 			if row.standing {
-				want.Sum, want.Previous = 13, before
+				want.Sum, want.Previous = 13, last.At
 			}
-			if end, err := table.TailEnd(t.Context(), org, list); end != row.want-1 || err != nil {
-				t.Errorf("the tail ends at %d, %v, want %d", end, err, row.want-1)
+			if end, err := table.TailEnd(t.Context(), org, list); end.Sequence != row.want-1 || err != nil {
+				t.Errorf("the tail ends at %+v, %v, want %d", end, err, row.want-1)
 			}
 			if got := appendTail(t, table, org, "new!"); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
@@ -186,13 +186,30 @@ func TestTailGoesOnAfterItsEntriesAreGone(t *testing.T) {
 	}
 }
 
-func TestEntryIsNeverOlderThanTheOneBefore(t *testing.T) {
+func TestEntryIsAfterTheOneBefore(t *testing.T) {
 	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	table, org := tableAt(t, &now), value.NewID()
 	first := appendTail(t, table, org, "a")
+	if second := appendTail(t, table, org, "b"); second.At != first.At+1 || second.Previous != first.At {
+		t.Errorf("in the same millisecond: got %+v, want the time after %s", second, first.At)
+	}
 	now = now.Add(-3 * time.Second)
-	if second := appendTail(t, table, org, "b"); second.At != first.At || second.Previous != first.At {
-		t.Errorf("a writer whose clock is slow: got %+v, want the time %s of the entry before", second, first.At)
+	if third := appendTail(t, table, org, "c"); third.At != first.At+2 {
+		t.Errorf("a writer whose clock is slow: got %+v, want the time after %s", third, first.At+1)
+	}
+}
+
+func TestEntryIsAfterOneThatHasExpired(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	table, org := dynamo.New(client, name, func() time.Time { return now }), value.NewID()
+	late := value.TimeOf(now.Add(2 * dynamo.TailRetention))
+	putManifest(t, table, org, index.StoredManifest{Version: 1, Covered: 3, CoveredAt: late})
+	if end, err := table.TailEnd(t.Context(), org, list); end.Sequence != 3 || end.At != late || err != nil {
+		t.Errorf("the tail ends at %+v, %v, want entry 3 of %s", end, err, late)
+	}
+	if got := appendTail(t, table, org, "new"); got.Sequence != 4 || got.At != late+1 {
+		t.Errorf("got %+v, want entry 4 after %s", got, late)
 	}
 }
 

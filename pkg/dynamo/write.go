@@ -231,3 +231,27 @@ func changing(ctx context.Context, noun string, try func() (done bool, err error
 	}
 	return err
 }
+
+// changeItem reads an item and makes the writes that plan makes of it, all or
+// none; no writes mean that it stays. They depend on what was read: when one is
+// refused, the item is read anew. found is false, without an error, when there
+// is no such item; an error of plan ends the change.
+func changeItem[T any](ctx context.Context, t *db, noun string, k key, decode func(item) (*T, error), plan func(*T, item) ([]write, error)) (found bool, err error) {
+	err = changing(ctx, noun, func() (done bool, err error) {
+		it, err := t.get(ctx, k)
+		if err != nil {
+			return false, err
+		}
+		v, err := decode(it)
+		if found = v != nil; err != nil || !found {
+			return true, err
+		}
+		writes, err := plan(v, it)
+		if err != nil || len(writes) == 0 {
+			return true, err
+		}
+		refused, err := t.transact(ctx, "change the "+noun, writes...)
+		return len(refused) == 0, err
+	})
+	return found && err == nil, err
+}

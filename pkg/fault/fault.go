@@ -68,10 +68,10 @@ const (
 
 // Detail names one thing that is wrong with a request.
 type Detail struct {
-	Field   string `json:"field"`
-	In      string `json:"in"`
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Field   string `json:"field" doc:"The parameter's name, or the path to the field in the body, such as items[2].name."`
+	In      string `json:"in" doc:"The part of the request: query, path, header or body."`
+	Code    string `json:"code" doc:"Says what is wrong with it, for programs: required, unknown, wrong_type, invalid_format, out_of_range, not_allowed or duplicate."`
+	Message string `json:"message" doc:"Says what it must be, for people."`
 }
 
 // Error is a fault. Message and Details are shown to the caller; Cause is

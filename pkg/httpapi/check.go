@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -49,35 +50,69 @@ func (x *exchange) authorize() error {
 	if !p.ExpiresAt.IsZero() && !x.cfg.Clock().Before(p.ExpiresAt) {
 		return fault.New(fault.Unauthenticated, "token_expired", "the credential has expired; get a new one")
 	}
-	if err := x.admit(p); err != nil {
+	if err := x.refresh(p); err != nil {
 		return err
 	}
-	if x.op.Access == Developer && p.Kind != auth.KindUser {
-		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a user's token only")
+	if err := x.admit(p.Subject(), p.RateLimit); err != nil {
+		return err
 	}
-	if x.op.Scope != "" && !p.Scopes.Has(x.op.Scope) {
-		return MissingScope(x.op.Scope)
+	switch {
+	case x.op.Access == Developer && p.Kind != auth.KindUser:
+		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a user's token only")
+	case x.op.Access == Manager && p.Kind == auth.KindKey:
+		return fault.New(fault.Forbidden, "insufficient_scope", "this operation takes a bearer token only")
+	}
+	if err := x.op.checkScope(p.Scopes); err != nil {
+		return err
+	}
+	if p.SiteIDs != nil && !x.op.Limited() {
+		return fault.New(fault.Forbidden, "site_forbidden", "the credential is limited to sites, and this operation concerns every site")
 	}
 	return x.readSite(p)
 }
 
-// MissingScope is the fault of a credential that lacks the scope.
-func MissingScope(scope auth.Scope) error {
-	f := fault.New(fault.Forbidden, "insufficient_scope", "the credential lacks the scope %s", scope)
-	f.Details = []fault.Detail{{Field: string(scope), In: fault.InHeader, Code: "insufficient_scope", Message: "the credential lacks this scope"}}
+// MissingScope is the fault of a credential that lacks the scope, or each of
+// several of which one would do.
+func MissingScope(scopes ...auth.Scope) error {
+	const code = "insufficient_scope"
+	var details fault.Details
+	names := make([]string, len(scopes))
+	for i, scope := range scopes {
+		names[i] = string(scope)
+		details.Add(fault.InHeader, names[i], code, "the credential lacks this scope")
+	}
+	f := fault.New(fault.Forbidden, code, "the credential lacks the scope %s", strings.Join(names, " or "))
+	f.Details = details
 	return f
 }
 
-func (x *exchange) admit(p *auth.Principal) error {
-	d, err := x.cfg.Limiter.Admit(x.r.Context(), p.Subject(), p.RateLimit)
+// refresh brings the principal up to date where it may be some minutes old.
+func (x *exchange) refresh(p *auth.Principal) error {
+	if x.cfg.Refresh == nil {
+		return nil
+	}
+	current, denial, err := x.cfg.Refresh(x.r.Context(), *p)
 	if err != nil {
-		return fmt.Errorf("admit %s: %w", p.Subject(), err)
+		return fmt.Errorf("refresh the principal: %w", err)
+	}
+	if denial != nil {
+		return fault.New(fault.Unauthenticated, denial.Code, "%s", denial.Message)
+	}
+	*p = current
+	return nil
+}
+
+func (x *exchange) admit(subject string, limit int) error {
+	d, err := x.cfg.Limiter.Admit(x.r.Context(), subject, limit)
+	if err != nil {
+		return fmt.Errorf("admit %s: %w", subject, err)
 	}
 	h := x.w.Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(d.Limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(d.Remaining))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(d.Reset.Unix(), 10))
 	if d.Allowed {
+		x.admitted = subject
 		return nil
 	}
 	f := fault.New(fault.RateLimited, "rate_limited", "more than %d requests in 60 s; wait as Retry-After says", d.Limit)
@@ -94,10 +129,10 @@ func (x *exchange) readSite(p *auth.Principal) error {
 	for _, text := range x.r.Header.Values(siteHeader) {
 		given = append(given, param{fault.InHeader, siteHeader, text})
 	}
-	for _, g := range append(given, param{fault.InQuery, siteQuery, x.r.URL.Query().Get(siteQuery)}) {
-		if g.text == "" {
-			continue
-		}
+	if text := x.r.URL.Query().Get(siteQuery); text != "" { // an empty one is refused with the query
+		given = append(given, param{fault.InQuery, siteQuery, text})
+	}
+	for _, g := range given {
 		id, err := value.ParseID(g.text)
 		switch {
 		case err == nil && !p.MaySeeSite(id):
@@ -114,15 +149,17 @@ func (x *exchange) readSite(p *auth.Principal) error {
 	return nil
 }
 
-// request makes the checks of size, type and parameters.
-func (x *exchange) request(rawPath map[string]string) (*Request, error) {
+// content makes the checks of size and type and returns the body.
+func (x *exchange) content() ([]byte, error) {
 	body, err := x.readBody()
 	if err != nil {
 		return nil, err
 	}
-	if err := x.checkAccept(); err != nil {
-		return nil, err
-	}
+	return body, x.checkAccept()
+}
+
+// request makes the checks of parameters.
+func (x *exchange) request(rawPath map[string]string, body []byte, lock *idempotency.Lock) (*Request, error) {
 	ids, texts, err := x.op.splitPath(rawPath)
 	if err != nil {
 		return nil, err
@@ -133,9 +170,9 @@ func (x *exchange) request(rawPath map[string]string) (*Request, error) {
 	}
 	req := &Request{
 		Principal: x.caller.Principal, Query: query, Header: x.r.Header, Body: body,
-		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), op: x.op, ids: ids, texts: texts,
+		BaseURL: x.caller.BaseURL, RequestID: x.caller.RequestID, ctx: x.r.Context(), x: x, op: x.op, lock: lock, ids: ids, texts: texts,
 	}
-	if x.op.takes(fault.InHeader, siteHeader) {
+	if x.op.Sited() {
 		if x.siteErr != nil {
 			return nil, x.siteErr
 		}
@@ -159,7 +196,7 @@ func (x *exchange) readBody() ([]byte, error) {
 		return nil, fault.New(fault.TooLarge, "payload_too_large", "the body must be at most %d bytes", MaxBody)
 	}
 	if len(body) > 0 || x.op.Body != nil && !x.op.EmptyBody {
-		if err := checkContentType(x.r.Header); err != nil {
+		if err := checkContentType(x.r.Header, x.op.bodyType()); err != nil {
 			return nil, err
 		}
 	}
@@ -169,14 +206,14 @@ func (x *exchange) readBody() ([]byte, error) {
 	return body, nil
 }
 
-func checkContentType(header http.Header) error {
+func checkContentType(header http.Header, want string) error {
 	if coding := header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return fault.New(fault.UnsupportedMedia, "unsupported_media_type", "send the body without Content-Encoding: it is not decompressed")
 	}
 	mediaType, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
-	if err != nil || mediaType != "application/json" || charset != "" && charset != "utf-8" {
-		return fault.New(fault.UnsupportedMedia, "unsupported_media_type", "send the body with Content-Type: application/json")
+	if err != nil || mediaType != want || charset != "" && charset != "utf-8" {
+		return fault.New(fault.UnsupportedMedia, "unsupported_media_type", "send the body with Content-Type: %s", want)
 	}
 	return nil
 }

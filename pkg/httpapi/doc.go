@@ -6,6 +6,6 @@
 // establishes the principal; handlers do the rest.
 //
 // Checks run in this order: route, credentials, rate, scope and site, size
-// and type, parameters, then the handler's own: existence, precondition,
-// state.
+// and type, idempotency, parameters, then the handler's own: existence,
+// precondition, state.
 package httpapi

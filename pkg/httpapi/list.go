@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
@@ -22,6 +23,47 @@ type (
 // entry, from which a walk by id goes on; nil when the walk ends.
 func AnswerPage[T any](r *Request, data []T, total int, last *value.ID) (*Response, error) {
 	return &Response{JSON: Page[T]{Data: data, Meta: r.PageMeta(total)}, Header: r.PageLinks(total, last)}, nil
+}
+
+// AnswerIndexed is AnswerPage for a list that an index answers.
+func AnswerIndexed[T any](r *Request, data []T, answer lists.Answer) (*Response, error) {
+	return &Response{JSON: Page[T]{Data: data, Meta: r.PageMeta(answer.Total)}, Header: r.IndexedHeader(answer)}, nil
+}
+
+// IndexedHeader is the header of a page that an index answers: its links and,
+// on the first page of a list or walk, the time from which to ask next.
+func (r *Request) IndexedHeader(answer lists.Answer) http.Header {
+	h := r.PageLinks(answer.Total, LastOf(r.List, answer.Hits))
+	if r.List.Page == 1 && !r.continuesWalk() {
+		h.Set(syncHeader, answer.SyncFrom.String())
+	}
+	return h
+}
+
+// syncHeader gives the time from which a client asks next.
+const syncHeader = "X-Sync-From"
+
+// ReadsNow reports whether a list is to be read as it is now: when the request
+// says Cache-Control: no-cache, and on each further page of a walk by id. Such
+// a page thus shows all that its first page could see, whichever instance
+// answers it, so that the first page's X-Sync-From holds for the whole walk.
+func (r *Request) ReadsNow() bool {
+	for directive := range strings.SplitSeq(strings.Join(r.Header.Values("Cache-Control"), ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(directive), "no-cache") {
+			return true
+		}
+	}
+	return r.continuesWalk()
+}
+
+func (r *Request) continuesWalk() bool { return r.List.After != nil && !r.List.After.IsZero() }
+
+// nowHeader documents the header that [Request.ReadsNow] reads.
+func nowHeader() Param {
+	return Param{
+		Name: "Cache-Control", In: fault.InHeader, Type: "string",
+		Description: "With no-cache the list shows all that its index has at the time of the request, instead of at most a second before.",
+	}
 }
 
 // LastOf is the id of the last hit; nil when the page is not full, so that a

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -21,6 +23,7 @@ type Access uint8
 const (
 	Public    Access = iota // no credentials
 	Developer               // a user JWT
+	Manager                 // a user JWT or an application token
 	Reader                  // an API key, a user JWT or an application token
 )
 
@@ -35,15 +38,29 @@ type Operation struct {
 	Description string
 	Access      Access
 	Scope       auth.Scope  // "": none beyond the credential
+	AnyScope    auth.Scopes // one of these will do; the handler looks at which
 	Params      []Param     // others in the query are refused
 	List        *lists.List // a list's operation also takes the list's parameters
 	Body        any         // zero value of the body's type; nil: no body
 	EmptyBody   bool        // a request may leave its body out
+	BodyType    string      // media type of the body; "" is application/json
 	Status      int         // of success; 0 is 200
 	Result      any         // zero value of the result's type; nil: no content
 	MediaType   string      // of the result; "" is application/json
-	Errors      []int       // statuses beyond 404 and those that Method, Access and Body imply
+	Tagged      bool        // a change answers the entity tag of what it made, as a GET does
+	Errors      []int       // statuses beyond those that Path, Method, Access and MediaType imply
+	Deprecated  *Deprecation
+	Audit       audit.Action // what the audit trail gets when it changed something; "": nothing
 	Handle      func(*Request) (*Response, error)
+	Counted     bool      // the handler counts the request, by [Request.Admit]
+	Refuse      *Refusals // how errors are answered; nil: as a [Problem]
+}
+
+// Refusals are the errors of an operation whose protocol has a shape of its
+// own for them.
+type Refusals struct {
+	Shape  any // zero value of the shape's type
+	Answer func(error) *Response
 }
 
 // Param documents one parameter and permits its name. A path parameter that
@@ -56,9 +73,34 @@ func (op Operation) Complete() Operation {
 	op.Status = cmp.Or(op.Status, http.StatusOK)
 	if op.List != nil {
 		op.Params = slices.Concat(op.Params, op.List.Params())
+		if op.List.Sync != "" {
+			op.Params = append(op.Params, nowHeader())
+		}
 	}
 	return op
 }
+
+// Sited reports whether the operation shows what belongs to sites: a credential
+// that is limited to sites then sees what they show, and may ask for no other.
+func (op *Operation) Sited() bool { return op.takes(fault.InHeader, siteHeader) }
+
+// Limited reports whether a credential that is limited to sites may ask for the
+// operation. Applications, their keys and webhooks reach the records of every
+// site, so that whoever manages them could get at all.
+func (op *Operation) Limited() bool { return op.Access == Public || op.Access == Reader }
+
+// checkScope refuses a credential without the scope that the operation takes.
+func (op *Operation) checkScope(given auth.Scopes) error {
+	switch {
+	case op.Scope != "" && !given.Has(op.Scope):
+		return MissingScope(op.Scope)
+	case len(op.AnyScope) > 0 && len(given.Intersect(op.AnyScope)) == 0:
+		return MissingScope(op.AnyScope...)
+	}
+	return nil
+}
+
+func (op *Operation) bodyType() string { return cmp.Or(op.BodyType, "application/json") }
 
 // Request is a request as a handler sees it: checked, with its parameters read.
 type Request struct {
@@ -72,13 +114,25 @@ type Request struct {
 	RequestID string
 
 	ctx   context.Context
+	x     *exchange
 	op    *Operation
+	lock  *idempotency.Lock // nil: the request names no idempotency key
 	ids   map[string]value.ID
 	texts map[string]string
+
+	change change // for the audit trail
 }
 
 // Context is done when the caller's time is up.
 func (r *Request) Context() context.Context { return r.ctx }
+
+// Admit makes p the principal of a request to an operation without credentials,
+// once the handler knows who makes it, and counts the request against p's rate
+// limit. The answer tells what is left of it.
+func (r *Request) Admit(p auth.Principal) error {
+	r.Principal, r.x.caller.Principal, r.x.caller.Err = p, p, nil
+	return r.x.admit(p.Subject(), p.RateLimit)
+}
 
 // Organization is the principal's organization: the tenant of every access.
 func (r *Request) Organization() value.ID { return r.Principal.OrganizationID }
@@ -107,6 +161,11 @@ type Response struct {
 	Raw    []byte      // written as it is
 	ETag   string      // "": a hash of the body, on GET
 	Header http.Header // added
+	// Refused is the code under which the audit trail gets the credential that
+	// [Refusals] refuse; "": it is not about a credential.
+	Refused string
+
+	kept bool // the handler has stored it for repetitions
 }
 
 // OK answers with v as JSON and the operation's status.

@@ -11,12 +11,12 @@ import (
 
 // Problem is the error shape of every status.
 type Problem struct {
-	StatusCode int            `json:"statusCode"`
-	Error      string         `json:"error"`
-	Code       string         `json:"code"`
-	Message    string         `json:"message"`
-	Details    []fault.Detail `json:"details"`
-	RequestID  string         `json:"requestId"`
+	StatusCode int            `json:"statusCode" doc:"The HTTP status."`
+	Error      string         `json:"error" doc:"The HTTP status in words."`
+	Code       string         `json:"code" doc:"Says what is wrong, for programs; a code keeps its meaning."`
+	Message    string         `json:"message" doc:"Says how to correct the request, for people."`
+	Details    []fault.Detail `json:"details" doc:"Every fault that was found, each with its field. Empty when the fault is none of a field."`
+	RequestID  string         `json:"requestId" doc:"The request's id, the same as X-Request-Id. Quote it when you report an error."`
 }
 
 // statusOf is the one table from kind to status.

@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,18 +21,24 @@ const gzipFrom = 1 << 10
 // vary names every request header that an answer depends on.
 const vary = "Authorization, X-API-Key, X-Site-Id, Accept-Encoding"
 
+// varies says so, once, beside what others have said.
+func varies(h http.Header) {
+	if !slices.Contains(h.Values("Vary"), vary) {
+		h.Add("Vary", vary)
+	}
+}
+
 // respond writes a handler's answer.
 func (x *exchange) respond(resp *Response) error {
-	body := resp.Raw
-	if resp.JSON != nil {
-		var err error
-		if body, err = json.Marshal(resp.JSON, json.Deterministic(true)); err != nil {
-			return fmt.Errorf("marshal the answer: %w", err)
-		}
+	body, err := resp.marshal()
+	if err != nil {
+		return err
 	}
 	status := cmp.Or(resp.Status, x.op.Status)
 	h := x.w.Header()
-	maps.Copy(h, resp.Header)
+	for name, values := range resp.Header {
+		h[name] = append(h[name], values...)
+	}
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "private, no-cache")
 	}
@@ -45,12 +51,22 @@ func (x *exchange) respond(resp *Response) error {
 		x.writeHeader(http.StatusNotModified)
 		return nil
 	}
-	body, err := x.encode(body)
-	if err != nil {
+	if body, err = x.encode(body); err != nil {
 		return err
 	}
 	x.write(status, body, cmp.Or(x.op.MediaType, "application/json"))
 	return nil
+}
+
+func (resp *Response) marshal() ([]byte, error) {
+	if resp.JSON == nil {
+		return resp.Raw, nil
+	}
+	body, err := json.Marshal(resp.JSON, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("marshal the answer: %w", err)
+	}
+	return body, nil
 }
 
 // notModified sets the entity tag, the handler's or for a read the body's
@@ -59,7 +75,7 @@ func (x *exchange) notModified(tag string, status int, body []byte) bool {
 	h := x.w.Header()
 	reading := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
 	if reading {
-		h.Set("Vary", vary)
+		varies(h)
 		if tag == "" && status == http.StatusOK {
 			tag = ETagOf(body)
 		}

@@ -19,10 +19,13 @@ type route struct {
 
 // router finds operations by path; a literal segment wins over a parameter,
 // and a trailing slash changes nothing.
-type router struct{ routes []*route }
+type router struct {
+	routes   []*route
+	literals map[string]bool // segments of the routes
+}
 
 func newRouter(operations []Operation) *router {
-	rt := &router{}
+	rt := &router{literals: map[string]bool{}}
 	byPath := map[string]*route{}
 	for _, op := range operations {
 		op = op.Complete()
@@ -31,6 +34,9 @@ func newRouter(operations []Operation) *router {
 			r = &route{segments: split(op.Path), params: strings.Count(op.Path, "{"), methods: map[string]*Operation{}}
 			byPath[op.Path] = r
 			rt.routes = append(rt.routes, r)
+			for _, segment := range r.segments {
+				rt.literals[segment] = true
+			}
 		}
 		r.methods[op.Method] = &op
 	}
@@ -58,6 +64,18 @@ func (rt *router) find(method, path string) (*Operation, map[string]string, erro
 		return nil, nil, &methodNotAllowed{allow: r.allow(), method: method}
 	}
 	return nil, nil, fault.New(fault.NotFound, fault.CodeNotFound, "no such path; see /openapi.json for the paths there are")
+}
+
+// loggable is the path with * for each segment that is neither an identifier nor
+// of a route: a client may have put a secret there by mistake.
+func (rt *router) loggable(path string) string {
+	segments := split(path)
+	for i, segment := range segments {
+		if _, err := value.ParseID(segment); err != nil && !rt.literals[segment] {
+			segments[i] = "*"
+		}
+	}
+	return "/" + strings.Join(segments, "/")
 }
 
 func (r *route) match(segments []string) (map[string]string, bool) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -25,19 +26,30 @@ type Caller struct {
 	Err       error // why there is no principal; nil when there is one
 	RequestID string
 	BaseURL   string
+	// SourceAddress is the client's, for the audit trail.
+	SourceAddress string
 }
 
 // Limiter counts one request of the subject against limit requests per 60 s.
 type Limiter interface {
 	Admit(ctx context.Context, subject string, limit int) (ratelimit.Decision, error)
+	// ClientError counts an admitted request that was answered 4xx.
+	ClientError(subject string)
 }
 
 // Config configures a server.
 type Config struct {
 	Caller  func(*http.Request) Caller
 	Limiter Limiter
-	Clock   func() time.Time
-	Logger  *slog.Logger
+	// Refresh returns the principal as it is now, where the gateway may have
+	// established it minutes ago, and without the state of an application; nil:
+	// it is current.
+	Refresh func(context.Context, auth.Principal) (auth.Principal, *auth.Denial, error)
+	// Idempotency keeps the answers to requests that name an idempotency key;
+	// nil where no operation takes one.
+	Idempotency *idempotency.Keeper
+	Clock       func() time.Time
+	Logger      *slog.Logger
 }
 
 // Server answers one area's operations. It is safe for concurrent use.
@@ -61,6 +73,9 @@ type exchange struct {
 	site    *value.ID // that the request asks for
 	siteErr error     // the fault of the parameters of the site
 	status  int
+
+	admitted string   // the subject whose rate limit admitted it; "": none
+	claimed  *claimed // nil: no credential names an application
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -70,6 +85,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := x.run()
 	if err != nil {
 		x.fail(err)
+	}
+	if x.admitted != "" && x.status >= http.StatusBadRequest && x.status < http.StatusInternalServerError {
+		s.cfg.Limiter.ClientError(x.admitted)
 	}
 	x.log(err, s.cfg.Clock().Sub(start))
 }
@@ -85,14 +103,23 @@ func (x *exchange) run() (err error) {
 		return err
 	}
 	x.op = op
+	if op.Deprecated != nil {
+		op.Deprecated.announce(x.w.Header())
+	}
 	if err := x.authorize(); err != nil {
 		return err
 	}
-	req, err := x.request(rawPath)
+	body, err := x.content()
 	if err != nil {
 		return err
 	}
-	resp, err := op.Handle(req)
+	resp, err := x.once(body, func(lock *idempotency.Lock) (*Response, error) {
+		req, err := x.request(rawPath, body, lock)
+		if err != nil {
+			return nil, err
+		}
+		return x.handle(req)
+	})
 	if err != nil {
 		return err
 	}
@@ -110,7 +137,7 @@ func (x *exchange) log(err error, took time.Duration) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", x.status),
+		slog.String("method", x.r.Method), slog.String("path", x.router.loggable(x.r.URL.Path)), slog.Int("status", x.status),
 		slog.Duration("took", took),
 	}
 	if x.caller.Err == nil {
@@ -127,12 +154,22 @@ func (x *exchange) fail(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fault.Busy(err)
 	}
+	if x.op != nil && x.op.Refuse != nil {
+		resp := x.op.Refuse.Answer(err)
+		x.auditRefusal(resp.Refused)
+		if x.respond(resp) == nil {
+			return
+		}
+	}
 	problem, header := ProblemOf(err, x.caller.RequestID)
+	if problem.StatusCode == http.StatusUnauthorized {
+		x.auditRefusal(problem.Code)
+	}
 	h := x.w.Header()
 	maps.Copy(h, header)
 	h.Del("ETag")
 	h.Set("Cache-Control", "private, no-cache")
-	h.Set("Vary", vary)
+	varies(h)
 	// A problem repeats names that the client sent, whatever bytes they are. What
 	// else it holds are strings and numbers, so that marshalling does not fail.
 	body, _ := json.Marshal(problem, jsontext.AllowInvalidUTF8(true))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,8 +38,17 @@ var (
 	otherSite    = value.MustID("018f0000-0000-7000-8000-0000000000a2")
 )
 
-// allowAll admits everything and counts.
-type allowAll struct{ refuse bool }
+// allowAll admits everything, unless it refuses.
+type allowAll struct {
+	refuse bool
+	failed *[]string // gets the subjects of client errors
+}
+
+func (l allowAll) ClientError(subject string) {
+	if l.failed != nil {
+		*l.failed = append(*l.failed, subject)
+	}
+}
 
 func (l allowAll) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
 	return ratelimit.Decision{Allowed: !l.refuse, Limit: limit, Remaining: limit - 1, Reset: now.Add(time.Minute), RetryAfter: 1500 * time.Millisecond}, nil
@@ -121,7 +131,13 @@ func apiKey() auth.Principal {
 
 func serve(t *testing.T, p *auth.Principal, limiter httpapi.Limiter) *httptest.Server {
 	t.Helper()
-	server := httptest.NewServer(httpapi.NewServer(operations(), httpapi.Config{
+	server := httptest.NewServer(httpapi.NewServer(operations(), config(p, limiter)))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func config(p *auth.Principal, limiter httpapi.Limiter) httpapi.Config {
+	return httpapi.Config{
 		Caller: func(*http.Request) httpapi.Caller {
 			c := httpapi.Caller{RequestID: "request-1", BaseURL: "https://host/prod"}
 			if p == nil {
@@ -132,9 +148,7 @@ func serve(t *testing.T, p *auth.Principal, limiter httpapi.Limiter) *httptest.S
 			return c
 		},
 		Limiter: limiter, Clock: clock, Logger: silent,
-	}))
-	t.Cleanup(server.Close)
-	return server
+	}
 }
 
 type call struct {
@@ -352,6 +366,33 @@ func TestIfMatch(t *testing.T) {
 			})
 			if resp.StatusCode != 204 {
 				t.Errorf("If-Match %s: got %d %s, want 204", tag, resp.StatusCode, body)
+			}
+		})
+	}
+}
+
+func TestClientErrorsOfAdmittedRequestsAreCounted(t *testing.T) {
+	caller := apiKey()
+	for _, test := range []struct {
+		name, path string
+		principal  *auth.Principal
+		refuse     bool
+		want       []string
+	}{
+		{"a success", "/api/widgets", &caller, false, nil},
+		{"a bad request", "/api/widgets?x=1", &caller, false, []string{caller.ApplicationID.String()}},
+		{"too many requests", "/api/widgets", &caller, true, nil},
+		{"no credentials", "/api/widgets", nil, false, nil},
+		{"no such path", "/api/gadgets", &caller, false, nil},
+		{"an error on our side", "/break", &caller, false, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var failed []string
+			server := serve(t, test.principal, allowAll{refuse: test.refuse, failed: &failed})
+			do(t, server.URL, call{method: "GET", path: test.path})
+			server.Close() // waits for what follows the answer
+			if !slices.Equal(failed, test.want) {
+				t.Errorf("counted %v, want %v", failed, test.want)
 			}
 		})
 	}

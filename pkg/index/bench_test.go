@@ -140,7 +140,7 @@ func (p *meteredHarness) cold(b *testing.B, list *index.List, q columnar.Query) 
 	for b.Loop() {
 		cache := views.NewCache(p.table, views.Config{Clock: p.clock, MaxBytes: 1 << 30})
 		start := cpu()
-		if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+		if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
 			b.Fatal(err)
 		}
 		busy += cpu() - start
@@ -161,14 +161,14 @@ func BenchmarkWarmList(b *testing.B) {
 			list := p.lists.Records[commerce.KindOrder]
 			q := columnar.Query{Filter: columnar.In(list.Schema.Col("status"), "PENDING"), OrderBy: list.Schema.Col("placedAt"), Desc: true, Limit: 20}
 			cache := views.NewCache(p.table, views.Config{Clock: p.clock, MaxBytes: 1 << 30})
-			if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+			if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
 				b.Fatal(err)
 			}
 			b.Run("once a second", func(b *testing.B) {
 				p.meter.Reset()
 				for b.Loop() {
 					p.now = p.now.Add(views.Freshness)
-					if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+					if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -178,7 +178,7 @@ func BenchmarkWarmList(b *testing.B) {
 			b.Run("within the second", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := cache.Query(b.Context(), p.org, list, q); err != nil {
+					if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
 						b.Fatal(err)
 					}
 				}

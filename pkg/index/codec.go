@@ -43,6 +43,16 @@ func (c *codec) count(v *int) {
 	*v = int(n & (1<<31 - 1))
 }
 
+// flag is a byte: 1 for true.
+func (c *codec) flag(v *bool) {
+	b := []byte{0}
+	if *v {
+		b[0] = 1
+	}
+	c.fixed(b)
+	*v = b[0] == 1
+}
+
 // fixed is as many bytes as b has.
 func (c *codec) fixed(b []byte) {
 	if c.reading {

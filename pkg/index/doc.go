@@ -32,15 +32,57 @@
 // have been quiet, and puts the new manifest on the condition that the one it
 // read is still live. A job is bounded, and may die or run twice: chunks count
 // only once a live manifest names them. A rebuild makes segments from the table
-// instead, over many jobs.
+// instead, over many jobs. A job that thousands of runs in a row do not end is
+// stalled: it runs once a day, until a run ends it or a rebuild is requested by
+// hand.
 //
 // A view holds what its queries needed so far, from segments, and the changes
 // of the tail since. It reads the manifest only to load more: merges go on
 // without it noticing. A sealed partition has not changed since it was counted;
-// a query that needs no row of it takes its summary from the manifest.
+// a query that needs no row of it takes its summary from the manifest, which
+// tells how many documents have each value of a column with few values.
 //
 // Changes may come twice, late and out of order. The higher revision of a
 // document wins everywhere; of equal revisions the tombstone.
+//
+// # Going on from a time
+//
+// A client that keeps a copy asks for what became visible since its last read.
+// The time to ask from is that of the last tail entry in the view, plus a
+// millisecond. AppendTail gives an entry a time after that of the entry before
+// it, by the same conditional write that gives it its number, whatever the
+// clocks of the indexers say. So what is in the view is in the answer, if the
+// query holds for it; and what is not has its entry still to come, at that time
+// or later, however late an indexer is.
+//
+// The time belongs to one tail, not to a clock, and holds for that list alone.
+// The manifest keeps that of the last entry that it covers, so that it is known
+// after the entries have expired. Flushes and merges change no document's time.
+// A replay gives its documents a later time, so that they come again. A rebuild
+// keeps the time of each revision that the index has, also when it adds a
+// column; what only the table has gets the time of the rebuild, and later that
+// of its entry. An index that cannot be read has no times to keep: then a
+// revision gets the time 26 hours after its change, by when the stream has
+// delivered it.
+//
+// This assumes that every change reaches the indexer. One that did not, and
+// that a rebuild finds, may be missed by a client that reads while the rebuild
+// runs; and one that came out of the park after more than 26 hours, if its index
+// becomes unreadable before the client's next read.
+//
+// A walk over several pages may meet several views. So each page but the first
+// reads the tail first, strongly consistent, and shows at least what the first
+// page's view had: the time of the first page holds for the walk.
+//
+// # Reading now
+//
+// A query that asks for the list as it is now reads the tail first, strongly
+// consistent: for at least one read unit, where following costs half of one, at
+// most once a second. It shows each entry that was appended before it came.
+// That is not each change of the table. The indexer and the dispatcher follow
+// the stream side by side. A change has one write to go into the tail, and a
+// queue, a worker and a request to go to a receiver, so that the tail has it
+// first, unless the indexer is late.
 //
 // # What is stored
 //
@@ -64,7 +106,7 @@
 //	             endian), and the entry before crc
 //
 //	manifest     ┌───────────┬─────────────────┬────────┬───────────┐
-//	             │ version 1 │ organization 16 │ name u │ name      │
+//	             │ version 2 │ organization 16 │ name u │ name      │
 //	             ├───────────┼─────────────────┼────────┴───────────┤
 //	             │ covered u │ rebuild ID   16 │ partitions      n× │
 //	             ├───────────┴─────────────────┼────────────────────┤
@@ -73,11 +115,18 @@
 //	partition    number v (rising), sealed 1, counted u, live u, summary,
 //	             segments n×
 //	summary      documents u; if any, min v and max v of Visible; Time columns
-//	             n×: nulls u; if there are others, min v and max v
-//	segment      rows u, tombstones u, bytes u of each column group, chunks n×
+//	             n×: nulls u; if there are others, min v and max v; Keyword
+//	             columns n× (none when not known): counted 1; if so, values n×
+//	value        length u, bytes, documents u; of each Time column in which
+//	             some documents of the summary are null and others not: nulls u
+//	segment      rows u, tombstones u, bytes u of each column group, those
+//	             before compression u of each (0 when not known), chunks n×
 //	chunk        number u, content ID 8, size u
 //	free chunk   chunk, since v (milliseconds since 1970)
 //	crc          CRC-32C of everything before it
+//
+// Version 1 of the manifest is version 2 without Keyword columns and without
+// the bytes before compression; it is read as if neither were known.
 //
 //	rebuild      ┌─────────┬─────────┬───────┬──────────┬─────────┐
 //	             │ shard u │ after u │ after │ manifest │ crc   4 │

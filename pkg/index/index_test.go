@@ -205,7 +205,7 @@ func (w *harness) views() *views.Cache {
 func (w *harness) ask(t *testing.T, v *views.Cache, q columnar.Query) []string {
 	t.Helper()
 	q.OrderBy, q.Limit = size, 1000
-	result, err := v.Query(t.Context(), w.org, w.list, q)
+	result, err := v.Query(t.Context(), w.org, w.list, q, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func (w *harness) want() []string {
 func (w *harness) handle(t *testing.T, writer *indexer.Indexer, records []events.DynamoDBEventRecord) {
 	t.Helper()
 	response, err := writer.Handle(t.Context(), events.DynamoDBEvent{Records: records})
-	if err != nil || response.BatchItemFailures != nil {
+	if err != nil || len(response.BatchItemFailures) != 0 {
 		t.Fatalf("handle %d records: got %v, %v", len(records), response, err)
 	}
 }
@@ -327,7 +327,7 @@ func TestAListInOrderOfTimeOpensOnlyWhatItsPageNeeds(t *testing.T) {
 		{columnar.Query{Filter: columnar.Within(createdAt, 0, time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixMilli()), OrderBy: createdAt, Limit: 10}, 10, 3},
 		{columnar.Query{OrderBy: size, Limit: 5}, 60, 6},
 	} {
-		result, err := cache.Query(t.Context(), w.org, w.list, row.q)
+		result, err := cache.Query(t.Context(), w.org, w.list, row.q, false)
 		if err != nil || result.Total != row.total || len(result.Hits) == 0 {
 			t.Errorf("%+v: got %d of %d, %v; want %d", row.q, len(result.Hits), result.Total, err, row.total)
 		}
@@ -425,7 +425,7 @@ func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *harness) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}); !fault.Is(err, fault.Unavailable) {
+		if _, err := w.views().Query(ctx, w.org, w.list, columnar.Query{Limit: 1}, false); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("got %v, want a fault of kind Unavailable", err)
 		}
 	})

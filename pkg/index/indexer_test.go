@@ -64,7 +64,7 @@ func (w *harness) tailEnd(t *testing.T, org value.ID) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return end
+	return end.Sequence
 }
 
 func TestOrganizationIsRegisteredBeforeItsFirstTailEntry(t *testing.T) {

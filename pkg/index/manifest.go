@@ -16,6 +16,7 @@ import (
 // change of the tail up to entry Covered.
 type Manifest struct {
 	Covered    uint64
+	CoveredAt  value.Time   // of entry Covered; stored beside the body
 	RebuildID  value.ID     // the last rebuild that the segments come from
 	Partitions []*Partition // by number
 	Free       []FreeChunk
@@ -39,6 +40,7 @@ type Partition struct {
 type Segment struct {
 	Rows, Tombstones int
 	Groups           [columnar.NumColumnGroups]int // bytes
+	Unpacked         [columnar.NumColumnGroups]int // bytes before compression; 0 when not known
 	Chunks           []Chunk
 
 	// Encoded is the segment itself while it is not stored yet.
@@ -111,8 +113,12 @@ func (m *Manifest) Add(number int32, s *Segment) {
 var errManifest = errors.New("not a manifest of this list")
 
 // manifestVersion rises with every change of the format, which the package's
-// documentation describes.
-const manifestVersion = 1
+// documentation describes. The version before lacks the counts of values and
+// the sizes before compression; it is read, and no longer written.
+const (
+	manifestVersion       = 2
+	manifestWithoutCounts = 1
+)
 
 // EncodeManifest returns the stored form of the list's manifest.
 func (k Key) EncodeManifest(m *Manifest) []byte {
@@ -120,14 +126,14 @@ func (k Key) EncodeManifest(m *Manifest) []byte {
 	c.fixed([]byte{manifestVersion})
 	c.fixed(k.Org[:])
 	c.text(&k.List.Name)
-	c.manifest(m)
+	c.manifest(m, manifestVersion)
 	return seal(nil, c.Data)
 }
 
 // DecodeManifest reads the stored form of the list's manifest.
 func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
-	if len(data) > 0 && data[0] != manifestVersion {
-		return nil, fmt.Errorf("version %d, this program knows %d: %w", data[0], manifestVersion, errManifest)
+	if len(data) > 0 && data[0] != manifestVersion && data[0] != manifestWithoutCounts {
+		return nil, fmt.Errorf("version %d, this program knows %d and %d: %w", data[0], manifestWithoutCounts, manifestVersion, errManifest)
 	}
 	body, ok := unseal(nil, data)
 	if !ok || len(body) == 0 {
@@ -140,19 +146,22 @@ func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("it belongs to another list: %w", errManifest)
 	}
 	m := &Manifest{}
-	if c.manifest(m); c.Bad || len(c.Data) > 0 {
+	if c.manifest(m, body[0]); c.Bad || len(c.Data) > 0 {
 		return nil, fmt.Errorf("content: %w", errManifest)
 	}
 	return m, m.check(k.List)
 }
 
 // check refuses partitions out of order, and summaries of a schema with fewer
-// or more Time columns.
+// or more Time or Keyword columns.
 func (m *Manifest) check(list *List) error {
-	times := 0
+	times, keywords := 0, 0
 	for _, c := range list.Schema.Columns() {
-		if c.Type == columnar.Time {
+		switch c.Type {
+		case columnar.Time:
 			times++
+		case columnar.Keyword:
+			keywords++
 		}
 	}
 	for i, p := range m.Partitions {
@@ -160,30 +169,30 @@ func (m *Manifest) check(list *List) error {
 			return fmt.Errorf("partitions out of order: %w", errManifest)
 		}
 		if p.Sealed && len(p.Summary.Times) != times {
-			return fmt.Errorf("summary of %d times, the list has %d: %w", len(p.Summary.Times), times, errManifest)
+			return fmt.Errorf("summary of %d times, the list has %d: %w", len(p.Summary.Times), times, errors.Join(errManifest, columnar.ErrVersion))
+		}
+		if n := len(p.Summary.Keywords); p.Sealed && n > 0 && n != keywords {
+			return fmt.Errorf("counts of %d columns, the list has %d: %w", n, keywords, errors.Join(errManifest, columnar.ErrVersion))
 		}
 	}
 	return nil
 }
 
-func (c *codec) manifest(m *Manifest) {
+func (c *codec) manifest(m *Manifest, version byte) {
 	c.uvarint(&m.Covered)
 	c.fixed(m.RebuildID[:])
-	elements(c, &m.Partitions, func(p **Partition) { c.partition(made(p)) })
+	elements(c, &m.Partitions, func(p **Partition) { c.partition(made(p), version) })
 	elements(c, &m.Free, func(f *FreeChunk) {
 		c.chunk(&f.Chunk)
 		c.varint((*int64)(&f.Since))
 	})
 }
 
-func (c *codec) partition(p *Partition) {
-	number, sealed := int64(p.Number), []byte{0}
-	if p.Sealed {
-		sealed[0] = 1
-	}
+func (c *codec) partition(p *Partition, version byte) {
+	number := int64(p.Number)
 	c.varint(&number)
-	c.fixed(sealed)
-	p.Number, p.Sealed = int32(number), sealed[0] == 1 //nolint:gosec // a checksum says that we wrote it
+	c.flag(&p.Sealed)
+	p.Number = int32(number) //nolint:gosec // a checksum says that we wrote it
 	c.count(&p.Counted)
 	c.count(&p.Live)
 	s := &p.Summary
@@ -195,14 +204,47 @@ func (c *codec) partition(p *Partition) {
 			c.span(&t.Range)
 		}
 	})
-	elements(c, &p.Segments, func(s **Segment) { c.segment(made(s)) })
+	if version > manifestWithoutCounts {
+		elements(c, &s.Keywords, func(k *columnar.ValueCounts) { c.counts(s, k) })
+	}
+	elements(c, &p.Segments, func(s **Segment) { c.segment(made(s), version) })
 }
 
-func (c *codec) segment(s *Segment) {
+// counts are the counts of a Keyword's values. What is null is told of a Time
+// column only where some documents of the summary are, and others are not.
+func (c *codec) counts(s *columnar.Summary, k *columnar.ValueCounts) {
+	c.flag(&k.Counted)
+	if !k.Counted {
+		return
+	}
+	elements(c, &k.Values, func(v *columnar.ValueCount) {
+		c.text(&v.Value)
+		c.count(&v.Count)
+		if c.reading {
+			v.Nulls = make([]int, len(s.Times))
+		}
+		for i, t := range s.Times {
+			switch t.Nulls {
+			case 0:
+			case s.Count:
+				v.Nulls[i] = v.Count
+			default:
+				c.count(&v.Nulls[i])
+			}
+		}
+	})
+}
+
+func (c *codec) segment(s *Segment, version byte) {
 	c.count(&s.Rows)
 	c.count(&s.Tombstones)
 	for g := range s.Groups {
 		c.count(&s.Groups[g])
+	}
+	for g := range s.Unpacked {
+		if version > manifestWithoutCounts {
+			c.count(&s.Unpacked[g])
+		}
 	}
 	size := 0
 	elements(c, &s.Chunks, func(chunk *Chunk) {

@@ -17,6 +17,7 @@ var (
 		columnar.Column{Name: "size", Type: columnar.Number, Sort: true},
 		columnar.Column{Name: "createdAt", Type: columnar.Time, Sort: true},
 		columnar.Column{Name: "name", Type: columnar.Text, Search: true},
+		columnar.Column{Name: "state", Type: columnar.Keyword},
 	)
 	testList = &List{Name: "things", Schema: testSchema, By: Monthly, On: testSchema.Col("createdAt")}
 	testOrg  = value.MustID("aaaaaaaa-0000-4000-8000-000000000001")
@@ -40,8 +41,12 @@ func genPartition(t *rapid.T, number int32) *Partition {
 		times.Range = columnar.Range{Min: -5, Max: rapid.Int64().Draw(t, "time")}
 	}
 	p.Summary.Times = []columnar.TimeRange{times}
+	if rapid.Bool().Draw(t, "counts") {
+		p.Summary.Keywords = []columnar.ValueCounts{genCounts(t, times, p.Summary.Count)}
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "segments") {
 		s := &Segment{Rows: rapid.IntRange(1, 1e6).Draw(t, "rows"), Tombstones: 1}
+		s.Unpacked[0] = rapid.IntRange(0, 1e6).Draw(t, "unpacked")
 		for range rapid.IntRange(1, 3).Draw(t, "chunks") {
 			c := genChunk(t)
 			s.Chunks = append(s.Chunks, c)
@@ -50,6 +55,24 @@ func genPartition(t *rapid.T, number int32) *Partition {
 		p.Segments = append(p.Segments, s)
 	}
 	return p
+}
+
+func genCounts(t *rapid.T, times columnar.TimeRange, documents int) columnar.ValueCounts {
+	counts := columnar.ValueCounts{Counted: rapid.Bool().Draw(t, "counted")}
+	if !counts.Counted {
+		return counts
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "values") {
+		v := columnar.ValueCount{Value: string(rune('a' + i)), Count: rapid.IntRange(1, 5).Draw(t, "count"), Nulls: []int{0}}
+		switch {
+		case times.Nulls == documents && documents > 0:
+			v.Nulls[0] = v.Count
+		case times.Nulls > 0:
+			v.Nulls[0] = rapid.IntRange(0, v.Count).Draw(t, "nulls")
+		}
+		counts.Values = append(counts.Values, v)
+	}
+	return counts
 }
 
 func genManifest() *rapid.Generator[*Manifest] {
@@ -119,17 +142,52 @@ func TestASealedPartOfAnotherSchemaIsRefused(t *testing.T) {
 	}
 }
 
+func TestCountsOfAnotherSchemaAreRefused(t *testing.T) {
+	m := &Manifest{Partitions: []*Partition{{Number: 1, Sealed: true, Summary: columnar.Summary{
+		Times: []columnar.TimeRange{{}}, Keywords: make([]columnar.ValueCounts, 2),
+	}}}}
+	if _, err := testKey.DecodeManifest(testKey.EncodeManifest(m)); !errors.Is(err, errManifest) {
+		t.Errorf("counts of two columns for a list of one: got %v, want %v", err, errManifest)
+	}
+}
+
+// A manifest of version 1 stays readable until a job replaces it: what it does
+// not tell is not known.
+func TestAManifestWithoutCountsIsRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := genManifest().Draw(t, "manifest")
+		c := codec{}
+		c.fixed([]byte{manifestWithoutCounts})
+		c.fixed(testKey.Org[:])
+		c.text(&testKey.List.Name)
+		c.manifest(m, manifestWithoutCounts)
+		got, err := testKey.DecodeManifest(seal(nil, c.Data))
+		if err != nil {
+			t.Fatalf("decode: %v", err)
+		}
+		for _, p := range m.Partitions {
+			p.Summary.Keywords = nil
+			for _, s := range p.Segments {
+				s.Unpacked = [columnar.NumColumnGroups]int{}
+			}
+		}
+		if diff := cmp.Diff(m, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestARebuildIsReadAsItWasWritten(t *testing.T) {
 	b := &RebuildState{Manifest: Manifest{Covered: 9, RebuildID: testOrg, Partitions: []*Partition{}}, Shard: 3, After: "x#1"}
 	data := testKey.EncodeRebuild(b)
-	got, err := testKey.DecodeRebuild(data)
-	if err != nil || got.Shard != b.Shard || got.After != b.After || got.Covered != b.Covered || got.RebuildID != b.RebuildID {
+	got, err := testKey.DecodeRebuild(&StoredManifest{CoveredAt: 7, Body: data})
+	if err != nil || got.Shard != b.Shard || got.After != b.After || got.Covered != b.Covered || got.CoveredAt != 7 || got.RebuildID != b.RebuildID {
 		t.Errorf("got %+v, %v; want %+v", got, err, b)
 	}
 	for i := range data {
 		altered := bytes.Clone(data)
 		altered[i] ^= 4
-		if _, err := testKey.DecodeRebuild(altered); !Damaged(err) {
+		if _, err := testKey.DecodeRebuild(&StoredManifest{Body: altered}); !Damaged(err) {
 			t.Errorf("byte %d altered: got %v, want an error that means a rebuild", i, err)
 		}
 	}

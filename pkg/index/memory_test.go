@@ -64,6 +64,7 @@ type memoryJob struct {
 	requests   int64
 	due, lease value.Time // due is 0 when the job was not requested since it was taken
 	holder     uint64
+	unfinished int64
 }
 
 func newMemory(clock func() time.Time) *memory {
@@ -106,7 +107,7 @@ func (m *memory) AppendTail(ctx context.Context, org value.ID, list string, entr
 		if err != nil {
 			return next, err
 		}
-		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(m.clock()), end.At), Previous: end.At}
+		next = index.Position{Sequence: end.Sequence + 1, At: max(value.TimeOf(m.clock()), end.At+1), Previous: end.At}
 		body, err := entry(next)
 		if err != nil {
 			return next, err
@@ -125,8 +126,13 @@ func (m *memory) AppendTail(ctx context.Context, org value.ID, list string, entr
 	return next, nil
 }
 
-func (m *memory) TailEnd(ctx context.Context, org value.ID, list string) (end uint64, err error) {
-	return end, m.with(ctx, org, list, func(l *memoryList) { end = uint64(len(l.tail)) })
+func (m *memory) TailEnd(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
+	return end, m.with(ctx, org, list, func(l *memoryList) {
+		if n := len(l.positions); n > 0 {
+			end = l.positions[n-1]
+			end.Previous = 0
+		}
+	})
 }
 
 func (m *memory) TailAfter(ctx context.Context, org value.ID, list string, after uint64, _ bool, each func(index.StoredEntry) error) error {
@@ -219,7 +225,9 @@ func (m *memory) DeleteChunk(ctx context.Context, org value.ID, list string, num
 func (m *memory) RequestJob(ctx context.Context, org value.ID, list string, due value.Time) error {
 	return m.with(ctx, org, list, func(l *memoryList) {
 		l.job.requests++
-		l.job.request(due)
+		if l.job.due == 0 || l.job.unfinished < index.MaxUnfinished {
+			l.job.request(due)
+		}
 	})
 }
 
@@ -240,7 +248,7 @@ func (m *memory) TakeJob(ctx context.Context, org value.ID, list string, until v
 		}
 		l.jobs++
 		l.job.holder, l.job.lease, l.job.due = l.jobs, until, 0
-		taken = &index.Job{OrganizationID: org, List: list, Requests: l.job.requests, Holder: l.jobs}
+		taken = &index.Job{OrganizationID: org, List: list, Requests: l.job.requests, Holder: l.jobs, Unfinished: l.job.unfinished}
 	})
 }
 
@@ -249,14 +257,24 @@ func (m *memory) EndJob(ctx context.Context, j *index.Job, next *value.Time) (du
 		switch {
 		case l.job.holder != j.Holder:
 			return
+		case next != nil && j.Stalled():
+			l.job.due = *next
 		case next != nil:
 			l.job.request(*next)
 		case l.job.requests == j.Requests:
 			l.job = memoryJob{}
 			return
 		}
-		l.job.holder, l.job.lease = 0, 0
+		l.job.holder, l.job.lease, l.job.unfinished = 0, 0, j.Unfinished
 		due = l.job.due <= value.TimeOf(m.clock())
+	})
+}
+
+func (m *memory) ReleaseJob(ctx context.Context, org value.ID, list string) error {
+	return m.with(ctx, org, list, func(l *memoryList) {
+		if l.job.unfinished >= index.MaxUnfinished {
+			l.job.holder, l.job.lease, l.job.unfinished, l.job.due = 0, 0, 0, value.TimeOf(m.clock())
+		}
 	})
 }
 
@@ -330,7 +348,7 @@ func TestMemoryBehavesAsTheTable(t *testing.T) {
 						return []any{err}
 					}
 					jobs[i] = append(jobs[i], taken)
-					return []any{err, taken.OrganizationID, taken.List, taken.Requests}
+					return []any{err, taken.OrganizationID, taken.List, taken.Requests, taken.Unfinished}
 				})
 			},
 			"end": func(*rapid.T) {
@@ -341,10 +359,15 @@ func TestMemoryBehavesAsTheTable(t *testing.T) {
 				if number("again", 1) == 1 {
 					next = new(value.TimeOf(now).Add(time.Duration(number("next", 2)) * time.Minute))
 				}
+				unfinished := int64(number("unfinished", 2)) * index.MaxUnfinished / 2
 				each("end", func(i int, s storage) []any {
+					jobs[i][which].Unfinished = unfinished
 					due, err := s.EndJob(ctx, jobs[i][which], next)
 					return []any{due, err}
 				})
+			},
+			"release": func(*rapid.T) {
+				each("release", func(_ int, s storage) []any { return []any{s.ReleaseJob(ctx, org, "things")} })
 			},
 		})
 	})

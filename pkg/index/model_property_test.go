@@ -25,19 +25,27 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
+// givenFlags are the flags that the command line sets. It is asked before
+// [bounded] sets any, since a flag that was set cannot be unset.
+var givenFlags = sync.OnceValue(func() map[string]bool {
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return given
+})
+
 // bounded sets how much a property is tried, unless the command line does:
 // go test -run AsTheModel -rapid.checks 1000 -rapid.steps 60 takes its time.
 func bounded(t *testing.T, checks, steps int) {
 	t.Helper()
+	given := givenFlags()
 	for name, n := range map[string]string{
 		"rapid.checks": strconv.Itoa(checks), "rapid.steps": strconv.Itoa(steps),
 		"rapid.nofailfile": "true", // what runs at once does not fail the same way again
 	} {
-		given, before := false, flag.Lookup(name).Value.String()
-		flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
-		if given {
+		if given[name] {
 			continue
 		}
+		before := flag.Lookup(name).Value.String()
 		if err := flag.Set(name, n); err != nil {
 			t.Fatal(err)
 		}
@@ -107,9 +115,9 @@ func (m *machine) failf(t *rapid.T, format string, args ...any) {
 
 func newMachine(t *testing.T, _ *rapid.T, tr *trial) *machine {
 	t.Helper()
-	m := &machine{trial: tr, readers: []*reader{tr.reader("large", 0), tr.reader("tiny", 1)}}
+	m := &machine{trial: tr, readers: []*reader{tr.reader("large", 0), tr.reader("tiny", tinyMemory)}}
 	for _, org := range tr.orgs {
-		m.pollers = append(m.pollers, &poller{org: org, list: "orders", seen: map[string]bool{}}, &poller{org: org, list: "deletions", seen: map[string]bool{}})
+		m.pollers = append(m.pollers, newPoller(org, "orders"), newPoller(org, "products"))
 	}
 	return m
 }
@@ -595,11 +603,11 @@ func (m *machine) finish(t *rapid.T) {
 	m.settle(t)
 	m.exact(t, "settled")
 	for _, p := range m.pollers {
-		if err := p.poll(m.trial, []*reader{m.readers[0]}); err != nil {
+		if err := p.poll([]*reader{m.readers[0]}); err != nil {
 			m.failf(t, "the last poll of %s: %v", p.list, err)
 		}
-		if missed := p.missed(m.trial); len(missed) > 0 {
-			m.failf(t, "a client that polls %s of %s missed %v", p.list, p.org, missed)
+		if diff := p.diff(m.trial); diff != "" {
+			m.failf(t, "a client's copy of %s of %s (-table +copy):\n%s", p.list, p.org, diff)
 		}
 	}
 	for i, org := range m.orgs {
@@ -616,7 +624,7 @@ func (m *machine) finish(t *rapid.T) {
 }
 
 // exact asks every reader everything and some things, and wants the answers of
-// a plain computation.
+// a plain computation. The reader with the least memory may have to wait for jobs.
 func (m *machine) exact(t *rapid.T, when string) {
 	t.Helper()
 	for _, r := range append(m.readers, m.reader("last", 0)) {
@@ -629,6 +637,9 @@ func (m *machine) exact(t *rapid.T, when string) {
 				}
 				for _, q := range append(queries, everything()) {
 					got, err := r.ask(org, list, q)
+					if r.name == "tiny" && when != "settled" && unavailable(err) {
+						continue // a tail that jobs have not shortened may be too long for it
+					}
 					if err != nil {
 						m.failf(t, "%s: %s asks %s for %s: %v", when, r.name, org, q.text, err)
 					}
@@ -640,61 +651,4 @@ func (m *machine) exact(t *rapid.T, when string) {
 			}
 		}
 	}
-}
-
-// poller is a client that keeps up with a list as it is told to: it asks for
-// what became visible since the date of its last first page, less 60 seconds.
-type poller struct {
-	org   value.ID
-	list  string
-	since time.Time
-	seen  map[string]bool
-}
-
-func (m *machine) drawPoll(t *rapid.T) step {
-	readers := []*reader{m.drawReader(t), m.drawReader(t)}
-	return step{"clients poll", "", func() error {
-		for _, p := range m.pollers {
-			if err := p.poll(m.trial, readers); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-}
-
-// poll asks the readers in turn, one page each. A walk that is refused is done
-// again another time.
-func (p *poller) poll(tr *trial, readers []*reader) error {
-	q := everything()
-	if !p.since.IsZero() {
-		q.query.Filter = columnar.VisibleWithin(p.since.Add(-time.Minute).UnixMilli(), 1<<63-1)
-	}
-	q.query.Limit, q.query.AfterID = 3, new([16]byte)
-	date := tr.clock().Truncate(time.Second)
-	var found []string
-	for n := 0; ; n++ {
-		got, err := readers[n%len(readers)].ask(p.org, p.list, q)
-		if unavailable(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(got.Hits) == 0 {
-			break
-		}
-		found = append(found, hitsIn(got)...)
-		q.query.AfterID = &got.Hits[len(got.Hits)-1].ID
-	}
-	for _, hit := range found {
-		p.seen[hit] = true
-	}
-	p.since = date
-	return nil
-}
-
-// missed lists what is there now and was in no answer.
-func (p *poller) missed(tr *trial) []string {
-	return slices.DeleteFunc(hitsOf(tr.rows(p.org, p.list)), func(hit string) bool { return p.seen[hit] })
 }

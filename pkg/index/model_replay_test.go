@@ -46,8 +46,15 @@ func (tr *trial) expect(when string, list string) {
 // indexAll has all that is due indexed.
 func (tr *trial) indexAll() {
 	tr.t.Helper()
+	tr.indexWith("indexer", 0)
+}
+
+// indexWith has a process index all that is due, after so many records of each
+// shard that were indexed before.
+func (tr *trial) indexWith(process string, again int) {
+	tr.t.Helper()
 	for shard := range modelShards {
-		if err := tr.index("indexer", shard, 0, 1000); err != nil {
+		if err := tr.index(process, shard, again, 1000); err != nil {
 			tr.t.Fatal(err)
 		}
 	}

@@ -28,8 +28,8 @@ func (k Key) EncodeRebuild(s *RebuildState) []byte {
 }
 
 // DecodeRebuild reads the stored form of a rebuild's state.
-func (k Key) DecodeRebuild(data []byte) (*RebuildState, error) {
-	body, ok := unseal(nil, data)
+func (k Key) DecodeRebuild(stored *StoredManifest) (*RebuildState, error) {
+	body, ok := unseal(nil, stored.Body)
 	c, s := reading(body), &RebuildState{}
 	c.count(&s.Shard)
 	if c.text(&s.After); !ok || c.Bad {
@@ -40,6 +40,7 @@ func (k Key) DecodeRebuild(data []byte) (*RebuildState, error) {
 		return nil, err
 	}
 	s.Manifest = *m
+	s.CoveredAt = stored.CoveredAt
 	return s, nil
 }
 
@@ -50,8 +51,8 @@ func (k Key) RequestRebuild(ctx context.Context, r Requester, now value.Time) er
 	if err != nil {
 		return err
 	}
-	s := RebuildState{Manifest: Manifest{Covered: end, RebuildID: value.NewID()}}
-	m := StoredManifest{Version: 1, Covered: end, Body: k.EncodeRebuild(&s)}
+	s := RebuildState{Manifest: Manifest{Covered: end.Sequence, RebuildID: value.NewID()}}
+	m := StoredManifest{Version: 1, Covered: end.Sequence, CoveredAt: end.At, Body: k.EncodeRebuild(&s)}
 	if _, err := r.PutManifest(ctx, k.Org, k.List.Name, RebuildManifest, m); err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (x Index) Load(ctx context.Context) (*Manifest, uint64, error) {
 		return &Manifest{}, 0, err
 	}
 	m, err := x.DecodeManifest(stored.Body)
+	if err == nil {
+		m.CoveredAt = stored.CoveredAt
+	}
 	return m, stored.Version, err
 }
 

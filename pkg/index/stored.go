@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -21,7 +22,11 @@ const (
 type StoredManifest struct {
 	Version uint64 // rises by one with every write, from 1
 	Covered uint64 // the last tail entry that is in the segments
-	Body    []byte // at most [MaxBody] bytes
+	// CoveredAt is the At of that entry, which may have expired; 0 when it is not
+	// known. It stands outside the body, where releases that do not know it ignore
+	// it.
+	CoveredAt value.Time
+	Body      []byte // at most [MaxBody] bytes
 }
 
 // StoredEntry is a tail entry as storage keeps it.
@@ -35,8 +40,8 @@ type StoredEntry struct {
 type Position struct {
 	Sequence uint64
 	Sum      uint64     // bytes of the bodies up to this entry, since the tail was last empty
-	At       value.Time // never before the At of the previous entry
-	Previous value.Time // At of the previous entry; 0 when none is left
+	At       value.Time // after the At of the previous entry
+	Previous value.Time // At of the previous entry; 0 when it is not known
 }
 
 // StoredChunk is a part of a segment's bytes as storage keeps it. A chunk is
@@ -56,7 +61,22 @@ type Job struct {
 	List           string
 	Requests       int64  // how often it had been requested when it was taken
 	Holder         uint64 // random, names the run that took it
+	Unfinished     int64  // the runs in a row that left work to be done at once
 }
+
+const (
+	// MaxUnfinished is the runs in a row that may leave work to be done at once.
+	// A rebuild takes one for 50,000 documents, so that no list needs as many.
+	MaxUnfinished = 5_000
+	// StallTime is when a stalled job runs again.
+	StallTime = 24 * time.Hour
+)
+
+// Stalled reports whether the job takes so many runs that it will hardly end.
+// It then runs once each StallTime, whoever requests it, until a run ends it or
+// an operator releases it: without a bound, the messages of a job that cannot
+// be done would follow one another for ever.
+func (j *Job) Stalled() bool { return j.Unfinished >= MaxUnfinished }
 
 // Reader reads an index from storage.
 type Reader interface {
@@ -72,8 +92,9 @@ type Reader interface {
 
 // Requester stores the request for a rebuild.
 type Requester interface {
-	// TailEnd returns the sequence of the last entry that was ever appended.
-	TailEnd(ctx context.Context, org value.ID, list string) (uint64, error)
+	// TailEnd returns the position of the last entry that was ever appended; of
+	// one that has expired, Sequence and At.
+	TailEnd(ctx context.Context, org value.ID, list string) (Position, error)
 	// PutManifest replaces version m.Version-1. It reports false, and has
 	// written nothing, when the manifest has another version. After an error
 	// the write may have been made nevertheless.

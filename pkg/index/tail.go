@@ -32,6 +32,7 @@ type Change struct {
 // the stream changed, or the notice that a rebuild has replaced the manifest,
 // so that what was read from an earlier one may be wrong.
 type TailEntry struct {
+	At      value.Time // when it was appended; after the At of the entry before it
 	Changes []Change
 	Size    int    // bytes of the documents in their encoded form
 	Rebuilt uint64 // version of the manifest; 0 for an entry of documents
@@ -142,7 +143,7 @@ func (k Key) DecodeEntry(stored StoredEntry) (TailEntry, error) {
 	if kind[0] != entryRebuilt {
 		return k.decodeChanges(&c, stored.At)
 	}
-	e := TailEntry{}
+	e := TailEntry{At: stored.At}
 	if c.uvarint(&e.Rebuilt); c.Bad || len(c.Data) > 0 {
 		return TailEntry{}, fmt.Errorf("version: %w", errEntry)
 	}
@@ -150,7 +151,7 @@ func (k Key) DecodeEntry(stored StoredEntry) (TailEntry, error) {
 }
 
 func (k Key) decodeChanges(c *codec, at value.Time) (TailEntry, error) {
-	e := TailEntry{Size: len(c.Data)}
+	e := TailEntry{At: at, Size: len(c.Data)}
 	for len(c.Data) > 0 {
 		partition := int64(0)
 		if c.varint(&partition); c.Bad {

@@ -117,7 +117,8 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 const endTime = 5 * time.Second
 
 // report tells which messages stay, and lets them come again soon.
-func (g *Ingester) report(ctx context.Context, messages []*message) (response events.SQSEventResponse) {
+func (g *Ingester) report(ctx context.Context, messages []*message) events.SQSEventResponse {
+	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	var failed []*events.SQSMessage
 	for _, m := range messages {
 		if m.err != nil {

@@ -102,7 +102,7 @@ type harness struct {
 	org      value.ID
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	f := &harness{table: &faulty{Table: dynamotest.NewTable(t)}, rejects: &rejects{}, imports: &imports{}, org: value.NewID()}
 	f.ingester = ingest.New(f.table, f.rejects, f.imports, func() time.Time { return start }, slog.New(slog.DiscardHandler))

@@ -1,6 +1,11 @@
 package lists
 
-import "github.com/commerce-integration/service/pkg/lists/columnar"
+import (
+	"maps"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
 
 // List declares a list, an ordered and filterable collection that the API
 // answers.
@@ -10,6 +15,7 @@ type List struct {
 	Filters []Filter
 	Orders  []Order // the first is the default
 	Walk    bool    // afterId is accepted
+	Sync    string  // the parameter that takes [Answer.SyncFrom]; "" when answers have none
 }
 
 // Kind is the type of a filter's value.
@@ -20,7 +26,7 @@ type Kind uint8
 const (
 	ID      Kind = iota + 1 // one UUID
 	IDs                     // up to Max UUIDs, comma-separated; matches documents by their id
-	Enum                    // one or more of Values, comma-separated
+	Enum                    // one or more of Values and Sets, comma-separated
 	Code                    // one or more texts that Check accepts, comma-separated
 	Bool                    // true or false
 	Text                    // compared whole, folded
@@ -34,11 +40,17 @@ type Filter struct {
 	Kind        Kind
 	Column      string // of the schema; "": the list's owner makes the filter
 	Values      []string
-	Check       func(string) error // of a Code; its error says what is taken
-	Null        string             // of an ID: the word that asks for documents without one
-	Max         int                // of IDs
+	Sets        map[string][]string // of an Enum: words that each stand for several values of the column
+	Check       func(string) error  // of a Code; its error says what is taken
+	Null        string              // of an ID: the word that asks for documents without one
+	Max         int                 // of IDs
 	Description string
 	Default     string // as documented; the owner applies it
+}
+
+// words are what an Enum takes: its values, then its sets by name.
+func (f *Filter) words() []string {
+	return slices.Concat(f.Values, slices.Sorted(maps.Keys(f.Sets)))
 }
 
 // Order declares one orderBy.

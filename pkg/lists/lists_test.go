@@ -3,6 +3,7 @@ package lists_test
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func things() *lists.List {
 			{Name: "ids", Kind: lists.IDs, Max: 2},
 			{Name: "ownerId", Kind: lists.ID, Column: "owner", Null: "root"},
 			{Name: "otherId", Kind: lists.ID},
-			{Name: "status", Kind: lists.Enum, Column: "status", Values: []string{"OPEN", "SHUT"}},
+			{Name: "status", Kind: lists.Enum, Column: "status", Values: []string{"OPEN", "SHUT"}, Sets: map[string][]string{"ANY": {"OPEN", "SHUT"}}},
 			{Name: "code", Kind: lists.Code, Column: "code", Check: func(s string) error {
 				if len(s) != 1 {
 					return errors.New("must be a letter")
@@ -208,6 +209,8 @@ func TestFiltersSelect(t *testing.T) {
 		"otherId=" + idB:                       "bac",
 		"status=OPEN":                          "a",
 		"status=SHUT,OPEN":                     "ba",
+		"status=ANY":                           "ba",
+		"status=OPEN,ANY":                      "ba",
 		"code=y,z":                             "b",
 		"open=false":                           "b",
 		"name=cafe+nord":                       "a",
@@ -291,14 +294,26 @@ func TestParametersDescribeWhatParseTakes(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Fatal(diff)
 	}
-	if p := params["status"]; !p.Multi || !cmp.Equal(p.Enum, []string{"OPEN", "SHUT"}) {
+	if p := params["status"]; !p.Multi || !cmp.Equal(p.Enum, []string{"OPEN", "SHUT", "ANY"}) {
 		t.Errorf("status: %+v", p)
 	}
 	if p := params["otherId"]; p.Format != "uuid" || p.Multi {
 		t.Errorf("otherId: %+v", p)
 	}
-	if p := params["ownerId"]; p.Format != "" { // root is no UUID
-		t.Errorf("ownerId: %+v", p)
+	if p := params["ids"]; p.Format != "uuid" || !p.Multi || p.Most != 2 {
+		t.Errorf("ids: %+v", p)
+	}
+	for name, values := range map[string]map[string]bool{
+		"ownerId": {idA: true, strings.ToUpper(idA): true, "root": true, idA + "0": false, "roots": false, "": false}, // root is no UUID
+		"name":    {" a": true, " ": false, "": false},
+	} {
+		pattern := regexp.MustCompile(params[name].Pattern)
+		for text, taken := range values {
+			_, err := things().Parse(url.Values{name: {text}})
+			if pattern.MatchString(text) != taken || (err == nil) != taken || params[name].Format != "" {
+				t.Errorf("%s=%q: pattern %s, %v; want it taken: %t", name, text, pattern, err, taken)
+			}
+		}
 	}
 	if p := params["open"]; p.Type != "boolean" {
 		t.Errorf("open: %+v", p)

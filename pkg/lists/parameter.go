@@ -34,8 +34,10 @@ type Param struct {
 	Description string
 	Type        string // string, integer, number, boolean
 	Format      string // uuid, date-time, …
+	Pattern     string // a regular expression that a string matches
 	Enum        []string
 	Multi       bool // several values, comma-separated
+	Most        int  // of several values; 0: any number
 	Required    bool
 	Default     string
 	Min, Max    *int64 // of an integer, or of a string's length
@@ -107,15 +109,19 @@ func (f *Filter) params() []Param {
 	case ID:
 		if f.Null == "" {
 			p.Format = "uuid"
+		} else {
+			p.Pattern = "^(" + f.Null + "|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$"
 		}
 	case IDs:
-		p.Format, p.Multi = "uuid", true
+		p.Format, p.Multi, p.Most = "uuid", true, f.Max
 	case Enum:
-		p.Enum, p.Multi = f.Values, true
+		p.Enum, p.Multi = f.words(), true
 	case Code:
 		p.Multi = true
 	case Bool:
 		p.Type = "boolean"
+	case Text:
+		p.Pattern = `\S`
 	case Range, Visible:
 		from, to := p, p
 		from.Name, from.Format = f.Name+"From", "date-time"

@@ -170,10 +170,15 @@ var readers = map[Kind]func(f *Filter, text string) (argument, error){
 		return a, err
 	},
 	Enum: func(f *Filter, text string) (argument, error) {
-		a := argument{texts: strings.Split(text, ",")}
-		for _, t := range a.texts {
-			if !slices.Contains(f.Values, t) {
-				return a, fmt.Errorf("must be one or several, comma-separated, of %s", strings.Join(f.Values, ", "))
+		var a argument
+		for word := range strings.SplitSeq(text, ",") {
+			switch set, is := f.Sets[word]; {
+			case is:
+				a.texts = append(a.texts, set...)
+			case slices.Contains(f.Values, word):
+				a.texts = append(a.texts, word)
+			default:
+				return a, fmt.Errorf("must be one or several, comma-separated, of %s", strings.Join(f.words(), ", "))
 			}
 		}
 		return a, nil

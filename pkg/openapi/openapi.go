@@ -6,26 +6,23 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
+	stdjson "encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
 // Version is the version of the API that the document describes.
 const Version = "1.0.0"
-
-const description = `A multi-tenant commerce back-office interface: a read API for products, categories,
-orders, customers and invoices, applications with API keys for developers, and signed webhooks for every change.
-
-Enumerations are open: a client must expect values that it does not know. A field that has no value is null, never absent.
-Amounts are JSON numbers with at most four decimals and are exact; read them into a decimal type.
-Every answer carries X-Request-Id, and every answer to an accepted credential carries X-RateLimit-Limit,
-X-RateLimit-Remaining and X-RateLimit-Reset (epoch seconds). Quote the request id when you report an error.`
 
 // Security schemes.
 const (
@@ -33,25 +30,41 @@ const (
 	apiKey = "apiKey"
 )
 
+// Config is what the document shows beside the operations.
+type Config struct {
+	Events   []commerce.EventType // become webhooks
+	Examples map[string]Example   // by the operation's ID, and for a refusal by the shared response's name
+}
+
+// Example is a request to an operation and the answer to it, as JSON.
+type Example struct {
+	Request  jsontext.Value `json:"request,omitempty"` // the body; absent when there is none
+	Response jsontext.Value `json:"response,omitempty"`
+}
+
 type builder struct {
 	registry huma.Registry
 	api      *huma.OpenAPI
 	refined  map[reflect.Type]bool
+	examples map[string]Example
 }
 
 // Build returns the document of the operations, indented, with a final line
 // feed. The same operations give the same bytes.
-func Build(operations []httpapi.Operation) ([]byte, error) {
+func Build(operations []httpapi.Operation, cfg Config) ([]byte, error) {
 	huma.DefaultArrayNullable = false
-	b := &builder{registry: newRegistry(), refined: map[reflect.Type]bool{}}
+	b := &builder{registry: newRegistry(), refined: map[reflect.Type]bool{}, examples: cfg.Examples}
 	b.api = &huma.OpenAPI{
 		OpenAPI: "3.1.0",
-		Info:    &huma.Info{Title: "Commerce Integration Service", Version: Version, Description: description},
+		Info:    &huma.Info{Title: "Commerce Integration Service", Version: Version, Description: guide()},
 		// Relative to this document, so that it holds behind any stage.
 		Servers: []*huma.Server{{URL: "."}},
 		Paths:   map[string]*huma.PathItem{},
+		Tags:    tags(),
 		Components: &huma.Components{
-			Schemas: b.registry,
+			Schemas:   b.registry,
+			Responses: map[string]*huma.Response{},
+			Headers:   map[string]*huma.Header{},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				bearer: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's or an application's access token."},
 				apiKey: {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key of an application."},
@@ -59,11 +72,15 @@ func Build(operations []httpapi.Operation) ([]byte, error) {
 		},
 	}
 	for _, op := range operations {
+		if op.MediaType != "" && op.Result == nil {
+			continue // a page for people, which no client asks for
+		}
 		op = op.Complete()
 		if err := b.add(&op); err != nil {
 			return nil, err
 		}
 	}
+	b.webhooks(cfg.Events)
 	raw, err := b.api.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("marshal the document: %w", err)
@@ -78,10 +95,10 @@ func Build(operations []httpapi.Operation) ([]byte, error) {
 func (b *builder) add(op *httpapi.Operation) error {
 	out := &huma.Operation{
 		OperationID: op.ID, Summary: op.Summary, Description: describe(op), Tags: []string{op.Tag},
-		Parameters: b.parameters(op), Responses: b.responses(op),
+		Parameters: b.parameters(op), Responses: b.responses(op), Deprecated: op.Deprecated != nil,
 	}
 	switch op.Access {
-	case httpapi.Developer:
+	case httpapi.Developer, httpapi.Manager:
 		out.Security = []map[string][]string{{bearer: {}}}
 	case httpapi.Reader:
 		out.Security = []map[string][]string{{apiKey: {}}, {bearer: {}}}
@@ -89,7 +106,8 @@ func (b *builder) add(op *httpapi.Operation) error {
 		out.Security = []map[string][]string{}
 	}
 	if op.Body != nil {
-		out.RequestBody = &huma.RequestBody{Required: !op.EmptyBody, Content: map[string]*huma.MediaType{"application/json": {Schema: b.schema(op.Body)}}}
+		content := &huma.MediaType{Schema: b.bodySchema(op.Body), Example: shown(b.examples[op.ID].Request)}
+		out.RequestBody = &huma.RequestBody{Required: !op.EmptyBody, Content: map[string]*huma.MediaType{cmp.Or(op.BodyType, "application/json"): content}}
 	}
 	item := b.api.Paths[op.Path]
 	if item == nil {
@@ -107,14 +125,27 @@ func (b *builder) add(op *httpapi.Operation) error {
 	return nil
 }
 
-// describe adds the scope that an operation demands to its description.
+// shown is an example as the library takes it: nil when there is none.
+func shown(example jsontext.Value) any {
+	if example == nil {
+		return nil
+	}
+	return stdjson.RawMessage(example)
+}
+
+// describe adds to an operation's description its end, if that is announced,
+// and who may ask for it.
 func describe(op *httpapi.Operation) string {
-	if op.Scope == "" {
-		return op.Description
-	}
-	text := "Scope: `" + string(op.Scope) + "`."
+	var parts []string
 	if op.Description != "" {
-		text = op.Description + "\n\n" + text
+		parts = append(parts, op.Description)
 	}
-	return text
+	if d := op.Deprecated; d != nil {
+		parts = append(parts, fmt.Sprintf("Deprecated since %s; it may be gone from %s on: see %s.",
+			d.Since.Format(time.DateOnly), d.Sunset.Format(time.DateOnly), d.Link))
+	}
+	if who := access(op); who != "" {
+		parts = append(parts, who)
+	}
+	return strings.Join(parts, "\n\n")
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,7 +21,10 @@ func (b *builder) parameters(op *httpapi.Operation) []*huma.Param {
 	for _, match := range pathParam.FindAllStringSubmatch(op.Path, -1) {
 		declared := slices.ContainsFunc(op.Params, func(p httpapi.Param) bool { return p.In == fault.InPath && p.Name == match[1] })
 		if !declared {
-			params = append(params, &huma.Param{Name: match[1], In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}})
+			params = append(params, &huma.Param{
+				Name: match[1], In: "path", Required: true, Description: "The id of the " + named(op.Path, match[0]) + ".",
+				Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
+			})
 		}
 	}
 	for i := range op.Params {
@@ -28,6 +32,10 @@ func (b *builder) parameters(op *httpapi.Operation) []*huma.Param {
 	}
 	header := func(name, text string) {
 		params = append(params, &huma.Param{Name: name, In: "header", Description: text, Schema: &huma.Schema{Type: huma.TypeString}})
+	}
+	if op.TakesIdempotencyKey() {
+		key := httpapi.IdempotencyKey()
+		params = append(params, parameter(&key))
 	}
 	switch op.Method {
 	case "GET":
@@ -38,8 +46,20 @@ func (b *builder) parameters(op *httpapi.Operation) []*huma.Param {
 	return params
 }
 
+// named is what a path's parameter names: one of those that the segment
+// before it lists.
+func named(path, parameter string) string {
+	before, _, _ := strings.Cut(path, "/"+parameter)
+	list := before[strings.LastIndexByte(before, '/')+1:]
+	singular, ies := strings.CutSuffix(list, "ies")
+	if ies {
+		singular += "y"
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(singular, "s"), "-", " ")
+}
+
 func parameter(p *httpapi.Param) *huma.Param {
-	value := &huma.Schema{Type: p.Type, Format: p.Format}
+	value := &huma.Schema{Type: p.Type, Format: p.Format, Pattern: p.Pattern}
 	for _, e := range p.Enum {
 		value.Enum = append(value.Enum, e)
 	}
@@ -51,8 +71,11 @@ func parameter(p *httpapi.Param) *huma.Param {
 	value.Default = defaultOf(p)
 	out := &huma.Param{Name: p.Name, In: p.In, Description: p.Description, Required: p.Required, Schema: value}
 	if p.Multi {
-		explode := false
-		out.Schema = &huma.Schema{Type: huma.TypeArray, Items: value}
+		explode, least := false, 1
+		out.Schema = &huma.Schema{Type: huma.TypeArray, Items: value, MinItems: &least}
+		if p.Most > 0 {
+			out.Schema.MaxItems = &p.Most
+		}
 		out.Style, out.Explode = "form", &explode
 	}
 	return out

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"unicode"
@@ -11,11 +12,25 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
+const (
+	schemaPrefix = "#/components/schemas/"
+	// openEnum lists the known values of an enumeration that may get others.
+	openEnum = "x-extensible-enum"
+)
+
 // schema returns the schema of a value's type.
 func (b *builder) schema(v any) *huma.Schema {
 	t := reflect.TypeOf(v)
 	s := b.registry.Schema(t, true, "")
 	b.refine(t)
+	return s
+}
+
+// bodySchema is the schema of a body's type. A body with other fields is
+// refused; an answer may get more of them, so its schema stays open.
+func (b *builder) bodySchema(v any) *huma.Schema {
+	s := b.schema(v)
+	b.registry.SchemaFromRef(s.Ref).AdditionalProperties = false
 	return s
 }
 
@@ -35,6 +50,7 @@ func (b *builder) refine(t reflect.Type) {
 	if s == nil {
 		return
 	}
+	s.AdditionalProperties = nil
 	for _, field := range reflect.VisibleFields(t) { // of embedded structs, too
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		property := s.Properties[name]
@@ -46,13 +62,26 @@ func (b *builder) refine(t reflect.Type) {
 			if property.Items != nil {
 				at = property.Items
 			}
-			at.Extensions = map[string]any{"x-extensible-enum": e.Values()}
+			at.Extensions = map[string]any{openEnum: e.Values()}
 		}
 		b.refine(field.Type)
 		if field.Type.Kind() == reflect.Pointer && field.Tag.Get("nullable") != "false" {
-			s.Properties[name] = nullable(property)
+			property = nullable(property)
+			s.Properties[name] = property
 		}
+		property.Description = cmp.Or(field.Tag.Get("doc"), property.Description, common(name))
 	}
+}
+
+// common describes the fields that mean the same in every shape.
+func common(name string) string {
+	return map[string]string{
+		"id":             "Its id.",
+		"organizationId": "The organization that it belongs to.",
+		"userId":         "The user who created it.",
+		"createdAt":      "When it was created.",
+		"updatedAt":      "When it was last changed; it rises with every change.",
+	}[name]
 }
 
 // elem is what a pointer points to and a slice holds.
@@ -74,7 +103,7 @@ func nullable(s *huma.Schema) *huma.Schema {
 }
 
 func newRegistry() huma.Registry {
-	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
+	registry := huma.NewMapRegistry(schemaPrefix, schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[value.ID](), reflect.TypeFor[idSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Time](), reflect.TypeFor[timeSchema]())
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Amount](), reflect.TypeFor[amountSchema]())
@@ -125,8 +154,9 @@ func (timeSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
 
+// An amount has at most 15 significant digits, which a double keeps.
 func (amountSchema) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeNumber, Description: "An exact decimal with at most four decimals."}
+	return &huma.Schema{Type: huma.TypeNumber, Format: "double"}
 }
 
 func (objectSchema) Schema(huma.Registry) *huma.Schema {

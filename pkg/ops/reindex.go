@@ -47,7 +47,7 @@ func Rebuild(ctx context.Context, storage index.Reader, c *compactor.Compactor, 
 		if err != nil || stored == nil {
 			return err
 		}
-		if state, err := key.DecodeRebuild(stored.Body); err == nil {
+		if state, err := key.DecodeRebuild(stored); err == nil {
 			progress(state.Shard, key.List.Shards)
 		}
 		if err := pause.For(ctx, rebuildPause); err != nil {

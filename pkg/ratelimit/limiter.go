@@ -5,6 +5,12 @@
 // the window has room. An instance leases several admissions with one write;
 // admitting from a lease takes no call and no memory. The caller says who the
 // subject is and what its limit is.
+//
+// The writes of leases also count the day's requests, errors and refusals of the
+// subject; the first write of another day first stores the finished one. What an
+// instance has counted since its last lease is lost when it ends: errors,
+// refusals, and that the rest of its last lease, at most 1% of the limit, was not
+// used.
 package ratelimit
 
 import (
@@ -12,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/fault"
@@ -28,6 +35,9 @@ type Store interface {
 	// ReplaceWindow writes next if the window's version still is the given
 	// one, 0 meaning that there is no window.
 	ReplaceWindow(ctx context.Context, subject string, version int64, next window.Window) (current window.Window, written bool, err error)
+	// FinishDay keeps the usage of the window's day, unless that of a later
+	// version is kept.
+	FinishDay(ctx context.Context, subject string, w window.Window) error
 }
 
 const (
@@ -86,6 +96,9 @@ type subject struct {
 	unused   int64 // leased in the bucket from and not used, to be returned
 	from     int64
 
+	uncounted    window.Usage // since the last lease, which counts itself as used
+	clientErrors atomic.Int64 // likewise; Limiter.ClientError does not wait for the lock
+
 	limit        int       // of the last request
 	refusedUntil time.Time // zero when not refused
 }
@@ -125,6 +138,9 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (Decision, er
 	return Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
 }
 
+// ClientError counts an admitted request of the subject that was answered 4xx.
+func (l *Limiter) ClientError(id string) { l.subject(id).clientErrors.Add(1) }
+
 func (l *Limiter) subject(id string) *subject {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,6 +162,7 @@ func (l *Limiter) subject(id string) *subject {
 func (s *subject) moveTo(bucket int64) {
 	if bucket < s.bucket-window.MaxAhead {
 		// The clock was set back: nothing computed with it holds.
+		s.uncounted.Requests -= s.left
 		s.left, s.unused, s.used, s.previous, s.refusedUntil, s.bucket = 0, 0, 0, 0, time.Time{}, bucket
 	}
 	if bucket <= s.bucket {
@@ -157,6 +174,7 @@ func (s *subject) moveTo(bucket int64) {
 	}
 	s.used = 0
 	if s.left > 0 {
+		s.uncounted.Requests -= s.left
 		s.unused, s.from, s.left = s.left, s.bucket, 0
 	}
 	if bucket-s.from > maxReturnAge {
@@ -166,6 +184,7 @@ func (s *subject) moveTo(bucket int64) {
 }
 
 func (s *subject) refuse(now time.Time) Decision {
+	s.uncounted.RateLimited++
 	return Decision{
 		Limit: s.limit, Remaining: 0, Reset: wholeSecond(s.refusedUntil), RetryAfter: s.refusedUntil.Sub(now),
 	}
@@ -243,13 +262,14 @@ func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64,
 	if want < 1 {
 		return false, nil
 	}
+	usage := s.usage(want)
 	current, written, err := l.store.ExtendWindow(ctx, id, window.Extension{
-		Head: s.bucket, Lease: want, From: s.from, Unused: s.unused, Limit: int64(s.limit),
+		Head: s.bucket, Lease: want, From: s.from, Unused: s.unused, Limit: int64(s.limit), Usage: usage,
 	})
 	if err != nil {
 		return false, err
 	}
-	s.update(current, written, want)
+	s.update(current, written, want, usage)
 	return written, nil
 }
 
@@ -272,20 +292,37 @@ func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64
 		return false, nil
 	}
 	next.Add(s.bucket, want)
+	if s.window.Version != 0 && window.Day(next.Head) > window.Day(s.window.Head) {
+		if err := l.store.FinishDay(ctx, id, s.window); err != nil {
+			return false, err
+		}
+		next.Usage = window.Usage{}
+	}
+	usage := s.usage(want)
+	next.Usage.Add(usage)
 	current, written, err := l.store.ReplaceWindow(ctx, id, s.window.Version, next)
 	if err != nil {
 		return false, err
 	}
-	s.update(current, written, want)
+	s.update(current, written, want, usage)
 	return written, nil
 }
 
-// update keeps the store's answer to a write of a lease.
-func (s *subject) update(current window.Window, written bool, lease int64) {
+// usage is what the write of a lease counts.
+func (s *subject) usage(lease int64) window.Usage {
+	u := s.uncounted
+	u.Requests += lease
+	u.ClientErrors = s.clientErrors.Load()
+	return u
+}
+
+// update keeps the store's answer to a write of a lease that counts usage.
+func (s *subject) update(current window.Window, written bool, lease int64, usage window.Usage) {
 	before := s.window.Version
 	if written {
 		before++
-		s.left, s.unused = lease, 0
+		s.left, s.unused, s.uncounted = lease, 0, window.Usage{}
+		s.clientErrors.Add(-usage.ClientErrors)
 	}
 	s.shared = current.Version != before
 	s.window = current

@@ -21,11 +21,24 @@ import (
 type shelf struct {
 	mu      sync.Mutex
 	windows map[string]window.Window
+	days    map[int64]window.Window // of all subjects, finished
 	writes  int
 	err     error
 }
 
-func newShelf() *shelf { return &shelf{windows: map[string]window.Window{}} }
+func newShelf() *shelf {
+	return &shelf{windows: map[string]window.Window{}, days: map[int64]window.Window{}}
+}
+
+func (s *shelf) FinishDay(_ context.Context, _ string, w window.Window) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	if day := window.Day(w.Head); s.days[day].Version < w.Version {
+		s.days[day] = w
+	}
+	return s.err
+}
 
 func (s *shelf) ExtendWindow(_ context.Context, subject string, e window.Extension) (window.Window, bool, error) {
 	s.mu.Lock()
@@ -37,6 +50,7 @@ func (s *shelf) ExtendWindow(_ context.Context, subject string, e window.Extensi
 	}
 	w.Add(e.Head, e.Lease)
 	w.Add(e.From, -e.Unused)
+	w.Usage.Add(e.Usage)
 	w.Version++
 	s.windows[subject] = w
 	return w, true, nil

@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,7 @@ import (
 const KeySize = 32
 
 // version starts every sealed text: version.keyID.base64url(nonce + sealed).
+// Sealed bytes are the same without base64url.
 const version = "s1"
 
 var (
@@ -68,28 +70,64 @@ func KeyID(key []byte) string {
 // Seal encrypts plain for the purpose, which names what the text belongs to,
 // such as "endpoint 0192f0c1-…".
 func (b *Box) Seal(plain []byte, purpose string) string {
+	return string(b.prefix()) + base64.RawURLEncoding.EncodeToString(b.seal(nil, plain, purpose))
+}
+
+// SealBytes is Seal for what is large: base64 would add a third.
+func (b *Box) SealBytes(plain []byte, purpose string) []byte {
+	return b.seal(b.prefix(), plain, purpose)
+}
+
+func (b *Box) prefix() []byte { return []byte(version + "." + b.current + ".") }
+
+// seal appends the nonce and what it seals.
+func (b *Box) seal(to, plain []byte, purpose string) []byte {
 	aead := b.keys[b.current]
-	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
+	nonce := make([]byte, aead.NonceSize())
 	rand.Read(nonce)
-	text := aead.Seal(nonce, nonce, plain, additional(b.current, purpose))
-	return version + "." + b.current + "." + base64.RawURLEncoding.EncodeToString(text)
+	to = slices.Grow(to, len(nonce)+len(plain)+aead.Overhead())
+	return aead.Seal(append(to, nonce...), nonce, plain, additional(b.current, purpose))
 }
 
 // Open decrypts a text that Seal made for the same purpose.
 func (b *Box) Open(text, purpose string) ([]byte, error) {
-	parts := strings.Split(text, ".")
-	if len(parts) != 3 || parts[0] != version {
+	keyID, encoded, err := parts(text)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
 		return nil, errText
 	}
-	aead, known := b.keys[parts[1]]
+	return b.open(keyID, raw, purpose)
+}
+
+// OpenBytes decrypts what SealBytes made for the same purpose.
+func (b *Box) OpenBytes(bytes []byte, purpose string) ([]byte, error) {
+	keyID, raw, err := parts(string(bytes))
+	if err != nil {
+		return nil, err
+	}
+	return b.open(keyID, []byte(raw), purpose)
+}
+
+func parts(text string) (keyID, rest string, err error) {
+	all := strings.SplitN(text, ".", 3)
+	if len(all) != 3 || all[0] != version {
+		return "", "", errText
+	}
+	return all[1], all[2], nil
+}
+
+func (b *Box) open(keyID string, raw []byte, purpose string) ([]byte, error) {
+	aead, known := b.keys[keyID]
 	if !known {
-		return nil, fmt.Errorf("%w: %q", errKey, parts[1])
+		return nil, fmt.Errorf("%w: %q", errKey, keyID)
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || len(raw) < aead.NonceSize() {
+	if len(raw) < aead.NonceSize() {
 		return nil, errText
 	}
-	plain, err := aead.Open(nil, raw[:aead.NonceSize()], raw[aead.NonceSize():], additional(parts[1], purpose))
+	plain, err := aead.Open(nil, raw[:aead.NonceSize()], raw[aead.NonceSize():], additional(keyID, purpose))
 	if err != nil {
 		return nil, errOpen
 	}

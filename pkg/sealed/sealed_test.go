@@ -10,6 +10,9 @@ import (
 
 func key(fill byte) []byte { return bytes.Repeat([]byte{fill}, sealed.KeySize) }
 
+// maxOverhead is what sealing adds to bytes: version, key id, nonce and tag.
+const maxOverhead = 40
+
 func newBox(t *testing.T, current []byte, older ...[]byte) *sealed.Box {
 	t.Helper()
 	box, err := sealed.NewBox(current, older...)
@@ -30,6 +33,17 @@ func TestSealedTextOpensForItsPurpose(t *testing.T) {
 			got, err := box.Open(text, "endpoint 1")
 			if err != nil || string(got) != plain {
 				t.Errorf("Open(Seal(%q)) = %q, %v", plain, got, err)
+			}
+			sealed := box.SealBytes([]byte(plain), "endpoint 1")
+			if len(plain) > 3 && bytes.Contains(sealed, []byte(plain)) || len(sealed) > len(plain)+maxOverhead {
+				t.Errorf("SealBytes(%q) has %d bytes, %q", plain, len(sealed), sealed)
+			}
+			got, err = box.OpenBytes(sealed, "endpoint 1")
+			if err != nil || string(got) != plain {
+				t.Errorf("OpenBytes(SealBytes(%q)) = %q, %v", plain, got, err)
+			}
+			if _, err := box.OpenBytes(sealed, "endpoint 2"); err == nil {
+				t.Errorf("SealBytes(%q) opened for another purpose", plain)
 			}
 		})
 	}

@@ -2,7 +2,9 @@
 // table with its stream, fresh queues, a clock that the test moves, and one
 // organization with one application. Its methods create what deliveries need,
 // through the table's own code, so that no test types a key or an attribute
-// name again. A package adds what it tests in a harness of its own:
+// name again. When a test ends, a secret may be nowhere in its log, its answers
+// and its table but in the answer that made it: what is tested logs to Leaks, which
+// also watches the answers of a handler. A package adds what it tests in a harness of its own:
 //
 //	type harness struct {
 //		*servicetest.Service
@@ -22,6 +24,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/servicetest/leaks"
 	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -40,7 +43,8 @@ type Service struct {
 	Queues func() *queuetest.Queues // the first call starts them
 	Box    *sealed.Box              // seals the endpoints' secrets
 	Org    value.ID
-	App    value.ID // an active application of the organization
+	App    value.ID     // an active application of the organization
+	Leaks  *leaks.Watch // of what logs to it and of the secrets that the fixture makes
 
 	stream *stream
 }
@@ -51,6 +55,7 @@ func New(t testing.TB) *Service {
 	client, name := dynamotest.Client(t)
 	clock := &Clock{now: time.Now()}
 	s := onTable(t, dynamo.New(client, name, clock.Time), clock)
+	s.Leaks = WatchLeaks(t, client, name)
 	s.stream = &stream{table: client, name: name}
 	s.Queues = sync.OnceValue(func() *queuetest.Queues { return queuetest.Start(t) })
 	return s.Organization(t)
@@ -72,7 +77,7 @@ func onTable(t testing.TB, table *dynamo.Table, clock *Clock) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Service{Clock: clock, Table: table, Box: box}
+	return &Service{Clock: clock, Table: table, Box: box, Leaks: leaks.New()}
 }
 
 // Organization returns the same service as another organization sees it, with
@@ -98,6 +103,7 @@ func (s *Service) Application(t testing.TB) value.ID {
 	t.Helper()
 	name := "app"
 	app := account.NewApplication(s.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, s.Now())
+	s.Leaks.Made(app.ClientSecret)
 	if err := s.Table.CreateApplication(t.Context(), s.Org, app); err != nil {
 		t.Fatal(err)
 	}

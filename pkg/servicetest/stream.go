@@ -46,6 +46,13 @@ func (s *Service) StreamRecords(t testing.TB, itemTypes ...string) []events.Dyna
 	return found
 }
 
+// Writes returns how many changes the table's stream got since the last call of
+// this or of [Service.StreamRecords].
+func (s *Service) Writes(t testing.TB) int {
+	t.Helper()
+	return len(s.stream.read(t))
+}
+
 // stream reads the table's stream, which is of one shard.
 type stream struct {
 	table    *dynamodb.Client

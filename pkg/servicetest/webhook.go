@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -22,6 +23,7 @@ func (s *Service) Endpoint(t testing.TB, subscribed ...string) *webhook.Endpoint
 func (s *Service) NewEndpoint(t testing.TB, dto webhook.CreateWebhookEndpointDto) (e *webhook.Endpoint, secret string) {
 	t.Helper()
 	e, secret = webhook.NewEndpoint(s.Org, s.App, dto, s.Box.Seal, s.Now())
+	s.Leaks.Made(secret)
 	if err := s.Table.CreateEndpoint(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +87,15 @@ func (s *Service) Count(t testing.TB, endpoint value.ID, now value.Time, attempt
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := webhook.CounterShardWrite{OrganizationID: s.Org, EndpointID: endpoint, Number: shard, Revision: stored.Revision}
+	w := webhook.CounterShardWrite{OrganizationID: s.Org, ApplicationID: s.App, EndpointID: endpoint, Number: shard, Revision: stored.Revision}
 	w.Next, w.Finished = stored.Shard.Add(attempts, webhook.Health{}, now)
+	counted := webhook.EventDay{Events: int64(len(attempts))}
+	for i := range attempts {
+		if attempts[i].Error == nil {
+			counted.Delivered++
+		}
+	}
+	w.FinishedDay = w.Next.CountEvents(counted, now)
 	if conflict, err := s.Table.RecordOutcomes(t.Context(), nil, []webhook.CounterShardWrite{w}); conflict != nil || err != nil {
 		t.Fatalf("RecordOutcomes: %+v, %v", conflict, err)
 	}
@@ -97,7 +106,7 @@ func (s *Service) Count(t testing.TB, endpoint value.ID, now value.Time, attempt
 func (s *Service) Event(t testing.TB, object string) *commerce.WebhookPayload {
 	t.Helper()
 	payload := &commerce.WebhookPayload{
-		ID: value.NewID(), Type: "order.created", Timestamp: s.Now(), OrganizationID: s.Org,
+		ID: value.NewID(), Type: "order.created", APIVersion: commerce.APIVersion, Timestamp: s.Now(), OrganizationID: s.Org, ObjectID: value.NewID(),
 		Data: commerce.WebhookData{Object: []byte(object), PreviousAttributes: []byte("null")},
 	}
 	body, err := payload.Encode()
@@ -141,7 +150,7 @@ func (s *Service) StoredDelivery(t testing.TB, id value.ID) *webhook.Delivery {
 func (s *Service) AllDeliveries(t testing.TB) []*webhook.Delivery {
 	t.Helper()
 	var found []*webhook.Delivery
-	if err := s.Table.AllDeliveries(t.Context(), s.Org, func(d *webhook.Delivery) error {
+	if err := ops.EachDelivery(t.Context(), s.Table, s.Org, func(d *webhook.Delivery) error {
 		found = append(found, d)
 		return nil
 	}); err != nil {

@@ -7,31 +7,81 @@ import (
 	"bytes"
 	"encoding"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// maxFaults bounds how many faults of one document are named.
+const maxFaults = 20
+
 // Unmarshal decodes data into v, a pointer; a struct takes no null. Every
-// error is a [fault.Error] whose details name the field by its path from the
-// top: items[2].quantity.
+// error is a [fault.Error] whose details name each field that is wrong by its
+// path from the top: items[2].quantity.
 func Unmarshal(data []byte, v any, opts ...json.Options) error {
-	if err := checkText(data); err != nil {
+	details, err := Collect(data, v, opts...)
+	if err != nil {
 		return err
 	}
-	if bytes.Equal(bytes.TrimSpace(data), []byte("null")) && reflect.TypeOf(v).Elem().Kind() == reflect.Struct {
-		return fault.Field(fault.InBody, fieldPath(""), fault.DetailType, "must be an object")
+	return details.Err()
+}
+
+// Collect decodes as [Unmarshal] does, but goes on past a member of the
+// document that is wrong: details names at most 20 of them, and v has the
+// others. The error is that of a document that cannot be taken apart.
+func Collect(data []byte, v any, opts ...json.Options) (fault.Details, error) {
+	details, err := checkText(data)
+	if err != nil {
+		return nil, err
 	}
 	opts = append(opts, json.RejectUnknownMembers(true))
-	if err := json.Unmarshal(data, v, opts...); err != nil {
-		return explain(err)
+	if reflect.TypeOf(v).Elem().Kind() != reflect.Struct {
+		return details, explain(json.Unmarshal(data, v, opts...))
 	}
-	return nil
+	if jsontext.Value(data).Kind() != '{' {
+		return nil, fault.Field(fault.InBody, fieldPath(""), fault.DetailType, "must be an object")
+	}
+	whole := explain(json.Unmarshal(data, v, opts...))
+	if whole == nil {
+		return details, nil
+	}
+	if details, err = collectMembers(data, v, details, opts); len(details) == 0 && err == nil {
+		err = whole
+	}
+	return details, err
+}
+
+// collectMembers decodes each member of an object as if it were the only one,
+// and adds what is wrong with it.
+func collectMembers(data []byte, v any, details fault.Details, opts []json.Options) (fault.Details, error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, explain(err)
+	}
+	for dec.PeekKind() != '}' && len(details) < maxFaults {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return nil, explain(err)
+		}
+		member := append(append([]byte{'{'}, name...), ':')
+		content, err := dec.ReadValue()
+		if err != nil {
+			return nil, explain(err)
+		}
+		member = append(append(member, content...), '}')
+		if f, is := fault.As(explain(json.Unmarshal(member, v, opts...))); is {
+			details = append(details, f.Details...)
+		}
+	}
+	return details, nil
 }
 
 // TrimText makes Unmarshal trim white space around Go strings, keys of maps
@@ -50,26 +100,36 @@ func TrimText() json.Options {
 	}))
 }
 
-// checkText reads the whole document once: syntax, UTF-8, duplicate names,
-// trailing data and control characters.
-func checkText(data []byte) error {
+// checkText reads the whole document once: syntax, UTF-8, duplicate names and
+// trailing data. details names the texts that hold control characters.
+func checkText(data []byte) (details fault.Details, _ error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return fault.New(fault.Invalid, fault.CodeMalformedJSON, "the body is empty; send a JSON object")
+		return nil, fault.New(fault.Invalid, fault.CodeMalformedJSON, "the body is empty; send a JSON object")
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
 	for {
 		tok, err := dec.ReadToken()
 		if err != nil {
-			return explain(err)
+			return nil, explainSyntax(data, err)
 		}
-		if tok.Kind() == '"' && hasControl(tok.String()) {
-			return fault.Field(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
-				"must not contain control characters")
+		if tok.Kind() == '"' && len(details) < maxFaults {
+			if position, r := control(tok.String()); position > 0 {
+				details.Add(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
+					"must not contain control characters: character %d%s is %U", position, ofName(dec), r)
+			}
 		}
 		if dec.StackDepth() == 0 {
-			return atEnd(dec)
+			return details, atEnd(dec)
 		}
 	}
+}
+
+// ofName says that the text that was just read is the name of a member.
+func ofName(dec *jsontext.Decoder) string {
+	if kind, n := dec.StackIndex(dec.StackDepth()); kind == '{' && n%2 == 1 {
+		return " of the name"
+	}
+	return ""
 }
 
 func atEnd(dec *jsontext.Decoder) error {
@@ -79,34 +139,55 @@ func atEnd(dec *jsontext.Decoder) error {
 	return nil
 }
 
-func hasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool {
-		return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0
+// control finds the first control character (C0 but tab, line feed and carriage
+// return; delete; C1) and its position in code points, from 1; 0 without one.
+func control(s string) (position int, _ rune) {
+	at := strings.IndexFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r'
 	})
+	if at < 0 {
+		return 0, 0
+	}
+	r, _ := utf8.DecodeRuneInString(s[at:])
+	return utf8.RuneCountInString(s[:at]) + 1, r
 }
 
-// explain turns the library's errors into faults.
+// explain makes the fault of an error in decoding JSON whose syntax was checked.
 func explain(err error) error {
-	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &semantic):
 		return explainSemantic(semantic)
-	case errors.As(err, &syntactic):
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return fault.Field(fault.InBody, fieldPath(syntactic.JSONPointer), fault.DetailDuplicate, "must be given once")
-		}
-		return malformed(err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return malformed(err)
-	default:
-		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Message: "the body is not valid JSON", Cause: err}
 	}
+	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Message: "the body is not valid JSON", Cause: err}
 }
 
-func malformed(err error) error {
-	message := strings.TrimPrefix(err.Error(), "jsontext: ")
-	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Message: "the body is not valid JSON: " + message, Cause: err}
+// explainSyntax makes the fault of an error in reading the document.
+func explainSyntax(data []byte, err error) error {
+	var syntactic *jsontext.SyntacticError
+	if errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntactic) {
+		return fault.Field(fault.InBody, fieldPath(syntactic.JSONPointer), fault.DetailDuplicate, "must be given once")
+	}
+	return Malformed("body", data, err)
+}
+
+// Malformed makes the fault of a document, called by the noun, whose syntax is
+// wrong. A control character that stands in a text unescaped is told by its code
+// point and its position in code points, from 1.
+func Malformed(noun string, data []byte, err error) error {
+	reason := strings.TrimPrefix(err.Error(), "jsontext: ")
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) && syntactic.ByteOffset < int64(len(data)) && data[syntactic.ByteOffset] < 0x20 {
+		before := data[:syntactic.ByteOffset]
+		reason = fmt.Sprintf("%s holds a control character unescaped: character %d of the %s is %U",
+			fieldPath(syntactic.JSONPointer), utf8.RuneCount(before)+1, noun, data[len(before)])
+	}
+	return &fault.Error{
+		Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Cause: err,
+		Message: "the " + noun + " is not valid JSON: " + reason,
+	}
 }
 
 func explainSemantic(err *json.SemanticError) error {

@@ -77,12 +77,17 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		{`{"name":"a","name":"b"}`, "validation_failed", "name", "duplicate", "once"},
 		{`{"name":"a","\u006eame":"b"}`, "validation_failed", "name", "duplicate", "once"},
 		{`{"free":{"a":[{"b":1,"b":2}]}}`, "validation_failed", "free.a[0].b", "duplicate", "once"},
-		{`{"name":"a\u0000"}`, "validation_failed", "name", "invalid_format", "control"},
-		{`{"name":"\u001f"}`, "validation_failed", "name", "invalid_format", "control"},
-		{`{"name":"\u007f"}`, "validation_failed", "name", "invalid_format", "control"},
-		{`{"name":"\u0085"}`, "validation_failed", "name", "invalid_format", "control"},
-		{`{"free":{"a":["\u0000"]}}`, "validation_failed", "free.a[0]", "invalid_format", "control"},
-		{`{"free":{"\u0000":1}}`, "validation_failed", "free.\x00", "invalid_format", "control"},
+		{`{"name":"a\u0000"}`, "validation_failed", "name", "invalid_format", "control characters: character 2 is U+0000"},
+		{`{"name":"\u001f"}`, "validation_failed", "name", "invalid_format", "character 1 is U+001F"},
+		{`{"name":"\t\n\r\u007f"}`, "validation_failed", "name", "invalid_format", "character 4 is U+007F"},
+		{`{"name":"\u0085"}`, "validation_failed", "name", "invalid_format", "character 1 is U+0085"},
+		{"{\"name\":\"é😀\x00\"}", "malformed_json", "", "", "not valid JSON: name holds a control character unescaped: character 12 of the body is U+0000"},
+		{"{\"name\":\"a\nb\"}", "malformed_json", "", "", "character 11 of the body is U+000A"},
+		{"{\"name\":\"é😀\u0085\"}", "validation_failed", "name", "invalid_format", "character 3 is U+0085"},
+		{`{"name":"\u0080"}`, "validation_failed", "name", "invalid_format", "character 1 is U+0080"},
+		{`{"name":"\u009f"}`, "validation_failed", "name", "invalid_format", "character 1 is U+009F"},
+		{`{"free":{"a":["\u0000"]}}`, "validation_failed", "free.a[0]", "invalid_format", "character 1 is U+0000"},
+		{`{"free":{"x\u0000":1}}`, "validation_failed", "free.x\x00", "invalid_format", "character 2 of the name is U+0000"},
 		{`{"name":7}`, "validation_failed", "name", "wrong_type", "must be a string"},
 		{`{"note":{}}`, "validation_failed", "note", "wrong_type", "must be a string"},
 		{`{"colour":7}`, "validation_failed", "colour", "wrong_type", "must be a string"},
@@ -124,6 +129,49 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			}
 			if field != tt.field || detail != tt.detail {
 				t.Errorf("%.60q: %s of %q, want %s of %q", tt.body, detail, field, tt.detail, tt.field)
+			}
+		})
+	}
+}
+
+func TestEveryFaultOfADocumentIsNamed(t *testing.T) {
+	many, named := `{"x0":1`, []string{"x0 unknown"}
+	for i := 1; i < 30; i++ {
+		many += `,"x` + strconv.Itoa(i) + `":1`
+		if i < maxFaults {
+			named = append(named, "x"+strconv.Itoa(i)+" unknown")
+		}
+	}
+	for i, tt := range []struct {
+		body string
+		want []string
+		read thing // what is decoded nevertheless
+	}{
+		{
+			`{"name":7,"open":true,"colour":"blue","nam":1,"count":2,"id":"x"}`,
+			[]string{"name wrong_type", "colour invalid_format", "nam unknown", "id invalid_format"},
+			thing{Open: true, Count: 2},
+		},
+		{`{"count":"1","part":{"name":"a","amount":1.5},"note":"b\u0001"}`, []string{"note invalid_format", "count wrong_type"}, thing{Part: &part{"a", 15_000}}},
+		{`{"refusing":1,"ratio":"x","name":"a"}`, []string{"chosen not_allowed", "ratio wrong_type"}, thing{Name: "a"}},
+		{`{"name":"\u0000","free":{"\u0001":["\u0002"]}}`, []string{"name invalid_format", "free.\x01 invalid_format", "free.\x01[0] invalid_format"}, thing{}},
+		{many + "}", named, thing{}},
+	} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			var v thing
+			details, err := Collect([]byte(tt.body), &v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range details {
+				got = append(got, d.Field+" "+d.Code)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%.60q (-want +got):\n%s", tt.body, diff)
+			}
+			if v.Open != tt.read.Open || v.Count != tt.read.Count || v.Name != tt.read.Name && i != 3 || cmp.Diff(tt.read.Part, v.Part) != "" {
+				t.Errorf("%.60q: read %+v, want %+v", tt.body, v, tt.read)
 			}
 		})
 	}

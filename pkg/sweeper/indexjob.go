@@ -53,7 +53,7 @@ func (s *Sweeper) startIndexJobs(ctx context.Context, n *counts) error {
 // runIndexJobs does one piece of work for each message. The queue delivers a
 // message whose work failed again, and moves it to the dead letters at last.
 func (s *Sweeper) runIndexJobs(ctx context.Context, messages []events.SQSMessage) *events.SQSEventResponse {
-	response := &events.SQSEventResponse{}
+	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for i := range messages {
 		if err := s.runIndexJob(ctx, &messages[i]); err != nil {
 			s.cfg.Logger.ErrorContext(ctx, "index job failed", "messageId", messages[i].MessageId, "body", messages[i].Body, "error", err)

@@ -69,7 +69,7 @@ func indexJobs(bodies ...string) sweeper.Event {
 }
 
 func failures(ids ...string) *events.SQSEventResponse {
-	response := &events.SQSEventResponse{}
+	response := &events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, id := range ids {
 		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
 	}
@@ -191,7 +191,7 @@ func TestIndexJobsThatCannotBeStartedDoNotStopTheRest(t *testing.T) {
 func TestOneHandlerTakesTheScheduleAndTheMessages(t *testing.T) {
 	h := newHarness(t)
 	handler := lambda.NewHandler(h.Handle)
-	for name, want := range map[string]string{"sweeper": "null", "sweeper-index-job": `{"batchItemFailures":null}`} {
+	for name, want := range map[string]string{"sweeper": "null", "sweeper-index-job": `{"batchItemFailures":[]}`} {
 		event, err := os.ReadFile(filepath.Join("..", "..", "events", name+".json"))
 		if err != nil {
 			t.Fatal(err)

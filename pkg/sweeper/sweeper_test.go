@@ -3,7 +3,6 @@ package sweeper_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -70,7 +69,7 @@ func newHarness(t testing.TB) *harness {
 		index: &maintained{}, endpoint: s.Endpoint(t, "*"),
 	}
 	h.Sweeper = sweeper.New(s.Table, h.sent, sweeper.IndexCompaction{IndexQueue: h.index, Compactor: h.index}, sweeper.Config{
-		Clock: s.Time, Logger: slog.New(slog.DiscardHandler),
+		Clock: s.Time, Logger: s.Leaks.Logger(),
 	})
 	h.backlog = sweeper.NewBacklog(s.Table, h.sent, s.Time)
 	return h

@@ -29,7 +29,7 @@ const (
 
 // Attempt is one request to an endpoint.
 type Attempt struct {
-	At             value.Time `json:"at"`
+	At             value.Time `json:"at" doc:"When it began."`
 	DurationMs     int64      `json:"durationMs" doc:"How long it took, in milliseconds."`
 	ResponseStatus *int       `json:"responseStatus" doc:"null: there was no response."`
 	ResponseBody   *string    `json:"responseBody" doc:"The first KiB of it. null in lists, and without a response."`

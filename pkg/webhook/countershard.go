@@ -29,6 +29,7 @@ type CounterShard struct {
 	// cells are attempts of the last minutes, the oldest first.
 	cells []cell
 	hour  HourStats
+	day   EventDay
 }
 
 // shardFailureRun is the failed attempts that this writer recorded since its

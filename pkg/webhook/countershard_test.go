@@ -321,7 +321,7 @@ func TestMalformedCounterShardIsRefused(t *testing.T) {
 	}{
 		"nothing":                 {nil, false},
 		"nothing counted":         {(&webhook.CounterShard{}).Encode(), true},
-		"another version":         {append([]byte{2}, (&webhook.CounterShard{}).Encode()[1:]...), false},
+		"another version":         {append([]byte{3}, (&webhook.CounterShard{}).Encode()[1:]...), false},
 		"a byte too many":         {append((&webhook.CounterShard{}).Encode(), 0), false},
 		"a byte too few":          {reason(5)[:15], false},
 		"the longest reason":      {reason(300), true},

@@ -63,6 +63,7 @@ type Delivery struct {
 	ApplicationID  value.ID       `json:"applicationId"`
 	OrganizationID value.ID       `json:"organizationId,omitzero"` // likewise
 	SiteID         *value.ID      `json:"siteId"`
+	ObjectID       value.ID       `json:"objectId,omitzero"` // of the event's object; zero where it has none, or was not kept yet
 	Type           string         `json:"type"`
 	Status         DeliveryStatus `json:"status"`
 	HeldReason     HeldReason     `json:"heldReason,omitzero"`
@@ -99,7 +100,7 @@ func DeliveryID(event, endpoint value.ID) value.ID { return value.DeriveID(event
 func NewDelivery(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now value.Time) *Delivery {
 	d := &Delivery{
 		ID: DeliveryID(ev.ID, e.ID), EventID: ev.ID, EndpointID: e.ID,
-		ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID, SiteID: ev.SiteID,
+		ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID, SiteID: ev.SiteID, ObjectID: ev.ObjectID,
 		Type: ev.Type, Status: DeliveryPending, NextAttemptAt: &now, CreatedAt: now, UpdatedAt: now,
 	}
 	if hold != "" {

@@ -320,7 +320,7 @@ func TestDisabledEventIsDerivedFromTheTransition(t *testing.T) {
 			if err != nil || cmp.Diff(first, again) != "" {
 				t.Errorf("another event the second time: %s", cmp.Diff(first, again))
 			}
-			if tt.emitted && (strings.Contains(string(first.Data.Object), "sealed") || first.Timestamp != disabled.UpdatedAt) {
+			if tt.emitted && (strings.Contains(string(first.Data.Object), "sealed") || first.Timestamp != disabled.UpdatedAt || first.ObjectID != disabled.ID) {
 				t.Errorf("%s", first.Data.Object)
 			}
 		})

@@ -25,8 +25,10 @@ func DisabledEvent(old, next *Endpoint, c Counters) (*commerce.WebhookPayload, e
 	return &commerce.WebhookPayload{
 		ID:             value.DeriveID(next.ID, commerce.EventEndpointDisabled+"\n"+strconv.FormatInt(int64(next.UpdatedAt), 10)),
 		Type:           commerce.EventEndpointDisabled,
+		APIVersion:     commerce.APIVersion,
 		Timestamp:      next.UpdatedAt,
 		OrganizationID: next.OrganizationID,
+		ObjectID:       next.ID,
 		Data: commerce.WebhookData{
 			Object: object, PreviousAttributes: jsontext.Value(`{"status":"` + string(old.Status) + `"}`),
 		},

@@ -106,22 +106,22 @@ const (
 // WebhookEndpoint is an endpoint as the API shows it.
 type WebhookEndpoint struct { //nolint:revive // the contract's name
 	ID                value.ID    `json:"id"`
-	ApplicationID     value.ID    `json:"applicationId"`
+	ApplicationID     value.ID    `json:"applicationId" doc:"The application that it belongs to."`
 	OrganizationID    value.ID    `json:"organizationId"`
-	URL               string      `json:"url"`
-	Description       *string     `json:"description"`
-	Status            Status      `json:"status"`
-	SubscribedEvents  []string    `json:"subscribedEvents"`
-	RetryCount        int         `json:"retryCount"`
-	TimeoutSeconds    int         `json:"timeoutSeconds"`
-	SuccessCount      int64       `json:"successCount"`
-	FailureCount      int64       `json:"failureCount"`
-	LastSuccessAt     *value.Time `json:"lastSuccessAt"`
-	LastFailureAt     *value.Time `json:"lastFailureAt"`
-	LastFailureReason *string     `json:"lastFailureReason"`
-	Secret            string      `json:"secret"`
+	URL               string      `json:"url" doc:"Where events are sent."`
+	Description       *string     `json:"description" doc:"Free text. null when it has none."`
+	Status            Status      `json:"status" doc:"PAUSED is its owner's doing, DISABLED the service's; either way its events are held. An open enumeration."`
+	SubscribedEvents  []string    `json:"subscribedEvents" doc:"The types that it gets: types of the catalogue, <resource>.* or *."`
+	RetryCount        int         `json:"retryCount" doc:"How often a failed event is retried, 0 to 10. Set when it was created; for another number create another endpoint and delete this one."`
+	TimeoutSeconds    int         `json:"timeoutSeconds" doc:"How many seconds an attempt may take, 1 to 30. Set when it was created."`
+	SuccessCount      int64       `json:"successCount" doc:"Attempts that were answered 2xx, since it was created."`
+	FailureCount      int64       `json:"failureCount" doc:"Attempts that were not, since it was created."`
+	LastSuccessAt     *value.Time `json:"lastSuccessAt" doc:"When an attempt was last answered 2xx. null before the first."`
+	LastFailureAt     *value.Time `json:"lastFailureAt" doc:"When an attempt last failed. null before the first."`
+	LastFailureReason *string     `json:"lastFailureReason" doc:"Why it failed then; stays after a success. null before the first failure."`
+	Secret            string      `json:"secret" doc:"The key of its signatures: in full only in the answer that makes it, afterwards masked: whsec_****Jw3k."`
 	CreatedAt         value.Time  `json:"createdAt"`
-	UpdatedAt         value.Time  `json:"updatedAt"`
+	UpdatedAt         value.Time  `json:"updatedAt" doc:"When its settings were last changed; deliveries do not move it."`
 }
 
 // Shape joins the endpoint with its counters, the secret masked.

@@ -11,7 +11,6 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/strictjson"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -27,18 +26,19 @@ const (
 // CreateWebhookEndpointDto is the input of a new endpoint; url and events
 // are required, and null is as absent.
 type CreateWebhookEndpointDto struct {
+	ApplicationID  *value.ID `json:"applicationId" required:"false" doc:"May repeat the applicationId of the query; another is refused."`
 	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https. Refused are ports of other services, such as 25, and hosts that can never be reached: localhost, and addresses that are not public. What a name leads to is checked with every attempt."`
-	Description    *string   `json:"description" required:"false" maxLength:"2000"`
+	Description    *string   `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
 	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is all but webhook.test."`
-	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt; fixed from then on."`
-	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The time that an attempt may take; fixed from then on."`
+	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt; fixed from then on: for another number create another endpoint and delete this one."`
+	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The time that an attempt may take; fixed from then on, as retryCount."`
 }
 
 // UpdateWebhookEndpointDto is the input of a change, as it is documented.
 type UpdateWebhookEndpointDto struct {
 	URL         *string   `json:"url" required:"false" nullable:"false" format:"uri" maxLength:"2048" doc:"As on creation. Events that wait go to the new one; an open circuit is probed at once."`
 	Description *string   `json:"description" required:"false" maxLength:"2000" doc:"null clears it."`
-	Events      *[]string `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true"`
+	Events      *[]string `json:"events" required:"false" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"As on creation. Events that wait already are still sent."`
 	Status      *Status   `json:"status" required:"false" nullable:"false" doc:"ACTIVE or PAUSED; DISABLED only while it is."`
 }
 
@@ -79,14 +79,15 @@ func (r Rules) refusal(u *url.URL) string {
 	return r.Refusal(u.Hostname(), port)
 }
 
-// ParseCreate reads the body of a creation. An error is a fault that names
-// each field that is wrong.
-func (r Rules) ParseCreate(body []byte) (CreateWebhookEndpointDto, error) {
-	var dto CreateWebhookEndpointDto
-	if err := strictjson.Unmarshal(body, &dto); err != nil {
+// ParseCreate reads the body of a creation for the application. An error is a
+// fault that names each field that is wrong.
+func (r Rules) ParseCreate(body []byte, application value.ID) (CreateWebhookEndpointDto, error) {
+	c, dto := checks{rules: r}, CreateWebhookEndpointDto{}
+	if err := c.Read(body, &dto); err != nil {
 		return CreateWebhookEndpointDto{}, err
 	}
-	c := checks{rules: r}
+	c.Refuse(dto.ApplicationID != nil && *dto.ApplicationID != application, "applicationId", fault.DetailNotAllowed,
+		"must be that of the query; leave it out of the body")
 	c.Refuse(dto.URL == nil, "url", fault.DetailRequired, "is required")
 	c.url(dto.URL)
 	c.Description(dto.Description)
@@ -99,12 +100,12 @@ func (r Rules) ParseCreate(body []byte) (CreateWebhookEndpointDto, error) {
 
 // ParseUpdate reads the body of a change.
 func (r Rules) ParseUpdate(body []byte) (EndpointChange, error) {
-	var in changeBody
-	if err := strictjson.Unmarshal(body, &in); err != nil {
+	c, in := checks{rules: r}, changeBody{}
+	if err := c.Read(body, &in); err != nil {
 		return EndpointChange{}, err
 	}
-	c, dto := checks{rules: r}, in.EndpointChange
-	const fixed = "is set when the endpoint is created and cannot be changed"
+	dto := in.EndpointChange
+	const fixed = "is set when the endpoint is created and cannot be changed: create another endpoint with it and delete this one"
 	c.Refuse(in.RetryCount.Given, "retryCount", fault.DetailNotAllowed, fixed)
 	c.Refuse(in.TimeoutSeconds.Given, "timeoutSeconds", fault.DetailNotAllowed, fixed)
 	const kept = "cannot be cleared: leave it out to keep it"

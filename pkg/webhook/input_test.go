@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -29,7 +30,7 @@ func TestURLsThatCannotBeDeliveredToAreRefused(t *testing.T) {
 	} {
 		t.Run(test.url, func(t *testing.T) {
 			rules := webhook.Rules{AllowPrivateTargets: test.private}
-			_, err := rules.ParseCreate([]byte(`{"url":"` + test.url + `","events":["*"]}`))
+			_, err := rules.ParseCreate([]byte(`{"url":"`+test.url+`","events":["*"]}`), value.NewID())
 			got := ""
 			if f, ok := fault.As(err); ok && len(f.Details) == 1 && f.Details[0].Field == "url" {
 				got = f.Details[0].Code
@@ -65,7 +66,7 @@ func TestTargetsThatDeliveriesNeverReachAreRefused(t *testing.T) {
 					got = target{host, port}
 					return reason
 				}}
-				_, err := rules.ParseCreate([]byte(`{"url":"` + test.url + `","events":["*"]}`))
+				_, err := rules.ParseCreate([]byte(`{"url":"`+test.url+`","events":["*"]}`), value.NewID())
 				_, updateErr := rules.ParseUpdate([]byte(`{"url":"` + test.url + `"}`))
 				if got != test.want {
 					t.Errorf("asked about %+v, want %+v", got, test.want)

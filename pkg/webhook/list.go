@@ -19,6 +19,7 @@ var (
 		columnar.Column{Name: "status", Type: columnar.Keyword},
 		columnar.Column{Name: "eventId", Type: columnar.Keyword},
 		columnar.Column{Name: "createdAt", Type: columnar.Time, Sort: true},
+		columnar.Column{Name: "objectId", Type: columnar.Keyword},
 	)
 	endpointSchema = columnar.MustSchema("webhook-endpoints",
 		columnar.Column{Name: "applicationId", Type: columnar.Keyword},
@@ -46,13 +47,24 @@ func timeFilters() []lists.Filter {
 // DeliveryList declares the list of the history.
 func DeliveryList() *lists.List {
 	return &lists.List{
-		Name: "events", Schema: eventSchema, Walk: true, Orders: []lists.Order{lists.By("createdAt")},
+		Name: "events", Schema: eventSchema, Walk: true, Sync: "updatedFrom", Orders: []lists.Order{lists.By("createdAt")},
 		Filters: append([]lists.Filter{
 			applicationFilter(),
 			{Name: "endpointId", Kind: lists.ID, Column: "endpointId", Description: "Only those of this endpoint."},
-			{Name: "type", Kind: lists.Enum, Column: "type", Values: commerce.EventNames(), Description: "The type of event."},
+			{
+				Name: "type", Kind: lists.Enum, Column: "type", Values: commerce.EventNames(), Sets: commerce.EventSets(),
+				Description: "The type of event; order.* is every type that begins with order.",
+			},
 			{Name: "status", Kind: lists.Enum, Column: "status", Values: DeliveryStatus("").Values(), Description: "The state of the delivery."},
 			{Name: "eventId", Kind: lists.ID, Column: "eventId", Description: "Only the deliveries of this event."},
+			{
+				Name: "objectId", Kind: lists.ID, Column: "objectId",
+				Description: "Only events about this object: the id of the record, or of the endpoint that an endpoint event is about.",
+			},
+			{
+				Name: "objectKind", Kind: lists.Enum, Column: "type", Sets: commerce.EventsByObject(),
+				Description: "Only events about an object of this kind; payment events are about an order.",
+			},
 		}, timeFilters()...),
 	}
 }
@@ -66,6 +78,9 @@ func DeliveryDocument(d *Delivery, visible value.Time) columnar.Document {
 	b.Keyword(eventSchema.Col("status"), string(d.Status))
 	b.Keyword(eventSchema.Col("eventId"), lists.Key(d.EventID))
 	b.Time(eventSchema.Col("createdAt"), int64(d.CreatedAt))
+	if !d.ObjectID.IsZero() {
+		b.Keyword(eventSchema.Col("objectId"), lists.Key(d.ObjectID))
+	}
 	return b.Document(int64(d.UpdatedAt), int64(visible))
 }
 

@@ -127,11 +127,13 @@ type StoredCounterShard struct {
 // still has the revision that was read.
 type CounterShardWrite struct {
 	OrganizationID value.ID
+	ApplicationID  value.ID
 	EndpointID     value.ID
 	Number         int
 	Revision       int64 // as it was read
 	Next           *CounterShard
 	Finished       *HourStats // kept from now on; nil while the hour goes on
+	FinishedDay    *EventDay  // likewise
 }
 
 // WriteConflict tells why nothing was written: the current state, by the

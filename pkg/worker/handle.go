@@ -320,7 +320,7 @@ func (w *Worker) backOff(ctx context.Context, messages []*message) {
 }
 
 func (w *Worker) report(ctx context.Context, messages []*message) events.SQSEventResponse {
-	var response events.SQSEventResponse
+	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	for _, m := range messages {
 		end := m.disposition
 		if m.twin != nil {

@@ -3,7 +3,6 @@ package worker_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -38,7 +37,7 @@ func newHarness(t *testing.T) *harness {
 
 func (h *harness) worker(store worker.Store, q worker.Queue, allowPrivate bool) *worker.Worker {
 	return worker.New(store, q, outbound.New(outbound.Config{AllowPrivateTargets: allowPrivate, Clock: h.Time}), h.Box, worker.Config{
-		Clock: h.Time, Random: func() float64 { return 0 }, Logger: slog.New(slog.DiscardHandler),
+		Clock: h.Time, Random: func() float64 { return 0 }, Logger: h.Leaks.Logger(),
 	})
 }
 

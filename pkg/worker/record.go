@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxOutcomesPerTransaction leaves room for a counter shard and a finished
-	// hour with each delivery.
-	maxOutcomesPerTransaction = webhook.MaxOutcomeWrites / 3
+	// maxOutcomesPerTransaction leaves room for a counter shard, a finished hour
+	// and a finished day with each delivery.
+	maxOutcomesPerTransaction = webhook.MaxOutcomeWrites / 4
 	// maxWriteConflicts bounds the tries to write outcomes that other writers
 	// are changing.
 	maxWriteConflicts = 20
@@ -107,9 +107,11 @@ func plan(outcomes []*outcome, shards []*takenShard, known func(*webhook.Endpoin
 	}
 	for _, s := range shards {
 		var attempts []webhook.Attempt
+		var events webhook.EventDay
 		for _, o := range outcomes {
 			if o.ref.EndpointID == s.endpoint.ID && !o.input.Delivery.Test {
 				attempts = append(attempts, o.attempt.outcome.Attempt)
+				events.Count(o.previous, o.next)
 			}
 		}
 		if len(attempts) == 0 {
@@ -121,8 +123,8 @@ func plan(outcomes []*outcome, shards []*takenShard, known func(*webhook.Endpoin
 		next, finished := s.Shard.Add(attempts, known(s.endpoint), now)
 		t.shards = append(t.shards, s)
 		t.counts = append(t.counts, webhook.CounterShardWrite{
-			OrganizationID: s.endpoint.OrganizationID, EndpointID: s.endpoint.ID,
-			Number: s.Number, Revision: s.Revision, Next: next, Finished: finished,
+			OrganizationID: s.endpoint.OrganizationID, ApplicationID: s.endpoint.ApplicationID, EndpointID: s.endpoint.ID,
+			Number: s.Number, Revision: s.Revision, Next: next, Finished: finished, FinishedDay: next.CountEvents(events, now),
 		})
 	}
 	return t

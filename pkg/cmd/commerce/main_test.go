@@ -27,5 +27,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "FAIL: the shared service:", err)
 		code = 1
 	}
+	for _, leak := range watched.Leaks() {
+		fmt.Fprintln(os.Stderr, "FAIL: a secret leaked:", leak)
+		code = 1
+	}
 	os.Exit(code)
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ func launch(t *testing.T, env []string, args ...string) *process {
 	p := &process{cmd: exec.Command(self, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(append(os.Environ(), actAsCommand+"=1"), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, io.MultiWriter(&p.output, watched)
 	// A child that outlives the command must not keep Wait.
 	p.cmd.WaitDelay = time.Second
 	if err := p.cmd.Start(); err != nil {
@@ -152,6 +153,9 @@ func (s *ownService) start(t *testing.T, flags ...string) {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		var err error
 		if s.Info, err = runner.ReadInfo(s.data); err == nil {
+			if err := watchKeys(s.data); err != nil {
+				t.Fatal(err)
+			}
 			return
 		}
 		select {

@@ -180,7 +180,7 @@ var both = []string{ops.Dispatcher, ops.Indexer}
 func (y *parkHarness) deliveries(t *testing.T) map[value.ID]*webhook.Delivery {
 	t.Helper()
 	found := map[value.ID]*webhook.Delivery{}
-	if err := y.table.AllDeliveries(t.Context(), y.org, func(r *webhook.Delivery) error {
+	if err := ops.EachDelivery(t.Context(), y.table, y.org, func(r *webhook.Delivery) error {
 		body, err := y.table.Payload(t.Context(), y.org, r.EventID)
 		if err != nil || body == nil {
 			return err // killed between the two, it was not sent

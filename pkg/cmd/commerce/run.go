@@ -159,6 +159,8 @@ func greet(out io.Writer, info *runner.Info) {
   organization  %[2]s
   site          %[3]s
   application   %[4]s
+  client id     %[7]s
+  client secret %[8]s
   API key       %[5]s
   user token    %[6]s
 
@@ -170,6 +172,8 @@ Try:
 
   curl -H 'Authorization: Bearer %[6]s' '%[1]s/developers/applications'
 
+  curl -u '%[7]s:%[8]s' -d grant_type=client_credentials '%[1]s/oauth/token'
+
 Ctrl-C stops it.
-`, info.BaseURL, info.OrganizationID, info.SiteID, info.ApplicationID, info.APIKey, info.JWT)
+`, info.BaseURL, info.OrganizationID, info.SiteID, info.ApplicationID, info.APIKey, info.JWT, info.ClientID, info.ClientSecret)
 }

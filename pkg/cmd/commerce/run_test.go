@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/value"
@@ -298,6 +301,7 @@ func TestTheGreetingsRequestsWork(t *testing.T) {
 	if tried != 3 {
 		t.Errorf("found %d requests in the greeting, want 3\n%s", tried, &s.output)
 	}
+	s.checkTokenRequest(t)
 	s.stop(t)
 }
 
@@ -415,5 +419,18 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	s.interrupt(t)
 	if code := s.exit(t); code != -1 {
 		t.Errorf("exit code %d, want that of the signal and no wait for the request", code)
+	}
+}
+
+// checkTokenRequest makes the greeting's request for a token.
+func (s *ownService) checkTokenRequest(t *testing.T) {
+	t.Helper()
+	found := regexp.MustCompile(`curl -u '([^:']+):([^']+)' -d grant_type=client_credentials '([^']+)'`).FindStringSubmatch(s.output.String())
+	if found == nil {
+		t.Fatalf("no request for a token in the greeting\n%s", &s.output)
+	}
+	client := clientcredentials.Config{ClientID: found[1], ClientSecret: found[2], TokenURL: found[3]}
+	if _, err := client.Token(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/servicetest/leaks"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -50,6 +51,9 @@ func (b *lockedBuffer) String() string {
 // it runs. Each has an organization of its own there.
 var shared sharedService
 
+// watched looks for secrets in what all services of the tests answer and log.
+var watched = leaks.New()
+
 // sharedService runs "commerce run" in this process from the first use on.
 type sharedService struct {
 	start sync.Once
@@ -74,23 +78,40 @@ func (s *sharedService) run() error {
 	s.data, s.end, s.ended = data, end, make(chan error, 1)
 	go func() {
 		root := newRootCommand()
-		root.SetArgs([]string{"run", "--addr", "127.0.0.1:0", "--data", data, "--template", "../../../template.yaml", "--no-demo", "--log-level", "error"})
-		root.SetOut(&s.log)
-		root.SetErr(&s.log)
+		root.SetArgs([]string{"run", "--addr", "127.0.0.1:0", "--data", data, "--template", "../../../template.yaml", "--no-demo", "--log-level", "info"})
+		root.SetOut(&s.log) // the greeting, which shows secrets
+		root.SetErr(watched)
 		s.ended <- root.ExecuteContext(ctx)
 	}()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if s.info, err = runner.ReadInfo(data); err == nil {
-			return nil
+			return watchKeys(data)
 		}
 		select {
 		case err := <-s.ended:
 			s.ended <- err
-			return fmt.Errorf("it did not start: %w\n%s", err, &s.log)
+			return fmt.Errorf("it did not start: %w\n%s%s", err, &s.log, watched.Log())
 		default:
 		}
 	}
 	return fmt.Errorf("it did not start within a minute\n%s", &s.log)
+}
+
+// watchKeys watches the keys of a service, which its data folder has.
+func watchKeys(data string) error {
+	text, err := os.ReadFile(filepath.Join(data, "state.json"))
+	if err != nil {
+		return err
+	}
+	var keys struct{ ServiceKey, SigningSecret string }
+	if err := json.Unmarshal(text, &keys, json.MatchCaseInsensitiveNames(true)); err != nil {
+		return err
+	}
+	if keys.ServiceKey == "" || keys.SigningSecret == "" {
+		return errors.New("state.json has no keys")
+	}
+	watched.Made(keys.ServiceKey, keys.SigningSecret)
+	return nil
 }
 
 // stop ends the service, if there is one, and removes what it kept.
@@ -125,6 +146,7 @@ func (s *service) newOrganization(t *testing.T) *service {
 	own.OrganizationID, own.SiteID = value.NewID().String(), value.NewID().String()
 	lines := strings.Fields(own.commerce(t, "token", "--organization", own.OrganizationID))
 	own.JWT = lines[len(lines)-1]
+	watched.Made(own.JWT)
 	own.ApplicationID = own.create(t, "/developers/applications", `{"name":"test"}`)["id"].(string)
 	own.APIKey = own.create(t, "/developers/applications/"+own.ApplicationID+"/api-keys", `{"name":"test"}`)["key"].(string)
 	own.commerce(t, "application", "set", own.ApplicationID, "--organization", own.OrganizationID, "--rate-limit", "1000000")
@@ -199,6 +221,7 @@ func (s *service) do(t *testing.T, method, path, body string, header map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
+	watched.Answered(req, resp.Header, string(answer))
 	return resp, answer
 }
 

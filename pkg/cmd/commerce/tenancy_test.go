@@ -116,6 +116,8 @@ func TestAnotherOrganizationsIDIsAsGoodAsAbsent(t *testing.T) {
 // bodyFor is a good body of the operations that take one.
 func bodyFor(path string) string {
 	switch {
+	case strings.HasSuffix(path, "/token-scopes"):
+		return `{"scopes":["orders:read"]}`
 	case strings.HasSuffix(path, "/recover"):
 		return `{"since":"2026-01-01"}`
 	case strings.HasSuffix(path, "/test"), strings.Contains(path, "/webhooks/"):
@@ -162,5 +164,29 @@ func TestAForgedContextHeaderChangesNothing(t *testing.T) {
 	resp, body := s.do(t, http.MethodGet, "/api/me", "", header)
 	if resp.StatusCode != http.StatusOK || strings.Contains(string(body), s.OrganizationID) {
 		t.Errorf("GET /api/me with another's key and a forged header: got %d %s, want the key's own organization", resp.StatusCode, body)
+	}
+}
+
+func TestTheKeyDecidesBesideAToken(t *testing.T) {
+	t.Parallel()
+	s := newOrganization(t)
+	other := s.newOrganization(t)
+	token, key := "Bearer "+s.JWT, other.APIKey
+	for name, tt := range map[string]struct {
+		path, token, key string
+		status           int
+		shows            string // in the answer
+	}{
+		"a good key and another's token": {"/api/me", token, key, http.StatusOK, other.OrganizationID},
+		"a good key and a bad token":     {"/api/me", "Bearer x", key, http.StatusOK, other.OrganizationID},
+		"a bad key and a good token":     {"/api/me", token, key[:54] + "_", http.StatusUnauthorized, `"code":"unauthenticated"`},
+		"a bad key outside the read API": {"/developers/applications", token, key[:54] + "_", http.StatusOK, s.OrganizationID},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, body := s.do(t, http.MethodGet, tt.path, "", map[string]string{"Authorization": tt.token, "X-API-Key": tt.key})
+			if resp.StatusCode != tt.status || !strings.Contains(string(body), tt.shows) {
+				t.Errorf("GET %s: got %d %s, want %d with %s", tt.path, resp.StatusCode, body, tt.status, tt.shows)
+			}
+		})
 	}
 }

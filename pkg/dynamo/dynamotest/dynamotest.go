@@ -25,9 +25,12 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// endpoint starts the server once. It ends with the test binary, whose child
-// it is.
+// endpoint starts the server once, unless AWS_ENDPOINT_URL_DYNAMODB names
+// another one. It ends with the test binary, whose child it is.
 var endpoint = sync.OnceValues(func() (string, error) {
+	if other := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"); other != "" {
+		return other, nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	cache, err := tableserver.CacheDir()

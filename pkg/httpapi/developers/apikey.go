@@ -4,8 +4,10 @@ import (
 	"net/http"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/idempotency"
 )
 
 const keysPath = applicationPath + "/api-keys"
@@ -23,7 +25,7 @@ func (k *keys) operations() []httpapi.Operation {
 			Summary: "Create an API key",
 			Description: "An application can have 20 keys that are neither revoked nor expired. " +
 				"This answer is the only one that holds the key itself.",
-			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Errors: conflict, Handle: k.create,
+			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.KeyCreated, Handle: k.create,
 		},
 		{
 			ID: "listApiKeys", Method: http.MethodGet, Path: keysPath,
@@ -34,7 +36,7 @@ func (k *keys) operations() []httpapi.Operation {
 			ID: "revokeApiKey", Method: http.MethodPost, Path: keysPath + "/{keyId}/revoke",
 			Summary:     "Revoke an API key",
 			Description: "The key is refused within 5 s. A key that is revoked already is answered as it is.",
-			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Errors: conflict, Handle: k.revoke,
+			Scope:       auth.DevelopersWrite, Result: account.APIKey{}, Errors: conflict, Audit: audit.KeyRevoked, Handle: k.revoke,
 		},
 	}
 	for i := range operations {
@@ -53,10 +55,9 @@ func (k *keys) create(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	created, credential := account.NewKey(app, r.Principal.UserID, dto, k.now())
-	if err := k.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential); err != nil {
-		return nil, err
-	}
-	return r.Created(r.Path()+"/"+created.ID.String(), created, "")
+	return r.Create(r.Path()+"/"+created.ID.String(), created, "", func(kept *idempotency.Kept) error {
+		return k.store.CreateKey(r.Context(), r.Organization(), created.APIKey, credential, kept)
+	})
 }
 
 func (k *keys) list(r *httpapi.Request) (*httpapi.Response, error) {
@@ -79,5 +80,7 @@ func (k *keys) revoke(r *httpapi.Request) (*httpapi.Response, error) {
 	if _, err := k.find(r); err != nil {
 		return nil, err
 	}
-	return httpapi.Answer(foundKey(k.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))))
+	key, revoked, err := k.store.RevokeKey(r.Context(), r.Organization(), r.PathID("id"), r.PathID("keyId"))
+	r.Changed(revoked)
+	return httpapi.Answer(foundKey(key, err))
 }

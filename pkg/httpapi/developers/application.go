@@ -7,9 +7,11 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -32,7 +34,7 @@ func (a *applications) operations() []httpapi.Operation {
 			ID: "createApplication", Method: http.MethodPost, Path: applicationsPath,
 			Summary:     "Create an application",
 			Description: "An organization can have 100 applications. This answer is the only one that shows clientSecret in full.",
-			Scope:       auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Handle: a.create,
+			Scope:       auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.ApplicationCreated, Handle: a.create,
 		},
 		{
 			ID: "listApplications", Method: http.MethodGet, Path: applicationsPath,
@@ -47,32 +49,32 @@ func (a *applications) operations() []httpapi.Operation {
 			ID: "updateApplication", Method: http.MethodPatch, Path: applicationPath,
 			Summary:     "Change an application",
 			Description: "An absent field stays as it is; null clears description, website and redirectUri.",
-			Scope:       auth.DevelopersWrite, Body: account.UpdateApplicationDto{}, Errors: conflict, Handle: a.update,
+			Scope:       auth.DevelopersWrite, Body: account.UpdateApplicationDto{}, Errors: conflict, Audit: audit.ApplicationUpdated, Handle: a.update,
 		},
 		{
 			ID: "deleteApplication", Method: http.MethodDelete, Path: applicationPath,
 			Summary:     "Delete an application",
 			Description: "Its API keys stop working within 5 s, its webhook endpoints are deleted and their pending events cancelled.",
-			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent, Errors: conflict, Handle: a.remove,
+			Scope:       auth.DevelopersWrite, Status: http.StatusNoContent, Errors: conflict, Audit: audit.ApplicationDeleted, Handle: a.remove,
 		},
 		{
 			ID: "suspendApplication", Method: http.MethodPost, Path: applicationPath + "/suspend",
 			Summary:     "Suspend an application",
-			Description: "Within 5 s its keys and tokens are refused, and the events of its endpoints are held. For users whose role is OWNER or ADMIN.",
-			Scope:       auth.DevelopersAdmin, Errors: conflict, Handle: a.setStatus(account.Suspended),
+			Description: "Within 5 s its keys and tokens are refused, and the events of its endpoints are held.",
+			Scope:       auth.DevelopersAdmin, Errors: conflict, Audit: audit.ApplicationSuspended, Handle: a.setStatus(account.Suspended),
 		},
 		{
 			ID: "activateApplication", Method: http.MethodPost, Path: applicationPath + "/activate",
 			Summary:     "Activate a suspended application",
-			Description: "Its keys and tokens work again. Events that were held stay held until they are recovered. For users whose role is OWNER or ADMIN.",
-			Scope:       auth.DevelopersAdmin, Errors: conflict, Handle: a.setStatus(account.Active),
+			Description: "Its keys and tokens work again. Events that were held stay held until they are recovered.",
+			Scope:       auth.DevelopersAdmin, Errors: conflict, Audit: audit.ApplicationActivated, Handle: a.setStatus(account.Active),
 		},
 	}
 	for i := range operations {
 		op := &operations[i]
 		op.Tag, op.Access = applicationsTag, httpapi.Developer
 		if op.Result == nil && op.Status != http.StatusNoContent {
-			op.Result = account.Application{}
+			op.Result, op.Tagged = account.Application{}, true
 		}
 	}
 	return operations
@@ -111,15 +113,14 @@ func (a *applications) create(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	app := account.NewApplication(r.Organization(), r.Principal.UserID, dto, a.now())
-	if err := a.store.CreateApplication(r.Context(), r.Organization(), app); err != nil {
-		return nil, err
-	}
 	masked := app.Masked()
 	tag, err := etag(&masked)
 	if err != nil {
 		return nil, err
 	}
-	return r.Created(r.Path()+"/"+app.ID.String(), app, tag)
+	return r.Create(r.Path()+"/"+app.ID.String(), app, tag, func(kept *idempotency.Kept) error {
+		return a.store.CreateApplication(r.Context(), r.Organization(), app, kept)
+	})
 }
 
 func (a *applications) list(r *httpapi.Request) (*httpapi.Response, error) {
@@ -162,7 +163,10 @@ func (a *applications) setStatus(status account.Status) func(*httpapi.Request) (
 }
 
 func (a *applications) change(r *httpapi.Request, change func(*account.Application) (bool, error)) (*httpapi.Response, error) {
-	return answer(found(a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), change)))
+	return answer(found(a.store.ChangeApplication(r.Context(), r.Organization(), r.PathID("id"), func(app *account.Application) (bool, error) {
+		changed, err := change(app)
+		return r.Changed(changed), err
+	})))
 }
 
 func (a *applications) remove(r *httpapi.Request) (*httpapi.Response, error) {

@@ -7,17 +7,19 @@ package developers
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 // ApplicationStore keeps applications.
 type ApplicationStore interface {
 	// CreateApplication may answer a fault limit_reached.
-	CreateApplication(ctx context.Context, organization value.ID, app account.Application) error
+	CreateApplication(ctx context.Context, organization value.ID, app account.Application, kept ...*idempotency.Kept) error
 	// Application returns nil when there is none.
 	Application(ctx context.Context, organization, id value.ID) (*account.Application, error)
 	Applications(ctx context.Context, organization value.ID) ([]account.Application, error)
@@ -33,16 +35,30 @@ type ApplicationStore interface {
 type KeyStore interface {
 	// CreateKey may answer a fault limit_reached, or not_found when the
 	// application is gone.
-	CreateKey(ctx context.Context, organization value.ID, key account.APIKey, credential account.Credential) error
+	CreateKey(ctx context.Context, organization value.ID, key account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error
 	Keys(ctx context.Context, organization, application value.ID) ([]account.APIKey, error)
-	// RevokeKey returns nil when there is no such key.
-	RevokeKey(ctx context.Context, organization, application, id value.ID) (*account.APIKey, error)
+	// RevokeKey returns the key, and whether it was not revoked before; nil when
+	// there is no such key.
+	RevokeKey(ctx context.Context, organization, application, id value.ID) (key *account.APIKey, revoked bool, err error)
 }
 
-// Store keeps both.
+// ClientStore keeps what applications get tokens by.
+type ClientStore interface {
+	// Client returns nil when there is no such application.
+	Client(ctx context.Context, organization, application value.ID) (*account.Client, error)
+	// ChangeClient stores what change makes of the client and returns it, nil
+	// when there is no such application; and the answers that keep makes of it.
+	ChangeClient(
+		ctx context.Context, organization, application value.ID, change func(*account.Client), keep ...func(*account.Client) (*idempotency.Kept, error),
+	) (*account.Client, error)
+}
+
+// Store keeps all of them.
 type Store interface {
 	ApplicationStore
 	KeyStore
+	ClientStore
+	UsageStore
 }
 
 // Config configures the operations; Clock is required.
@@ -54,5 +70,7 @@ type Config struct {
 func Operations(store Store, cfg Config) []httpapi.Operation {
 	a := &applications{store: store, clock: cfg.Clock}
 	k := &keys{applications: a, store: store}
-	return append(a.operations(), k.operations()...)
+	c := &clients{applications: a, store: store}
+	u := &usage{applications: a, store: store}
+	return append(slices.Concat(a.operations(), c.operations(), k.operations()), u.operation())
 }

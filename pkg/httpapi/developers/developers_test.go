@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +23,11 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/ratelimit"
+	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/servicetest/leaks"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -36,10 +40,16 @@ func (unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decisi
 	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit, Reset: time.Unix(0, 0)}, nil
 }
 
+func (unlimited) ClientError(string) {}
+
 // service is the area on a real table, as one principal at a time sees it.
 type service struct {
 	t       *testing.T
 	table   *dynamo.Table
+	client  *dynamodb.Client
+	name    string // of the table
+	keeper  *idempotency.Keeper
+	leaks   *leaks.Watch
 	server  *httpapi.Server
 	as      auth.Principal
 	elapsed atomic.Int64
@@ -48,17 +58,30 @@ type service struct {
 func newService(t *testing.T) *service {
 	t.Helper()
 	s := &service{t: t}
-	client, name := dynamotest.Client(t)
-	s.table = dynamo.New(client, name, s.now)
-	s.server = httpapi.NewServer(developers.Operations(s.table, developers.Config{Clock: s.now}), httpapi.Config{
-		Caller: func(*http.Request) httpapi.Caller {
-			return httpapi.Caller{Principal: s.as, RequestID: "r", BaseURL: base}
-		},
-		Limiter: unlimited{}, Clock: s.now, Logger: slog.New(slog.DiscardHandler),
-	})
+	s.client, s.name = dynamotest.Client(t)
+	s.table, s.leaks = dynamo.New(s.client, s.name, s.now), servicetest.WatchLeaks(t, s.client, s.name)
+	box, err := sealed.NewBox(make([]byte, sealed.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keeper = idempotency.New(s.table, box, s.now)
+	s.serve(s.table)
 	s.as = person(value.NewID(), auth.Owner)
 	return s
 }
+
+// serve answers from the store.
+func (s *service) serve(store developers.Store) {
+	s.server = httpapi.NewServer(developers.Operations(store, developers.Config{Clock: s.now}), httpapi.Config{
+		Caller: func(*http.Request) httpapi.Caller {
+			return httpapi.Caller{Principal: s.as, RequestID: "r", BaseURL: base}
+		},
+		Limiter: unlimited{}, Idempotency: s.keeper, Clock: s.now, Logger: s.leaks.Logger(),
+	})
+}
+
+// pass moves the clock on.
+func (s *service) pass(d time.Duration) { s.elapsed.Add(d.Milliseconds()) }
 
 // now moves a millisecond with each look, so that times tell the order.
 func (s *service) now() time.Time {
@@ -86,7 +109,7 @@ func (s *service) do(method, path, body string, headers ...string) reply {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	s.server.ServeHTTP(w, r)
+	s.leaks.Handler(s.server).ServeHTTP(w, r)
 	text, err := io.ReadAll(w.Result().Body)
 	if err != nil {
 		s.t.Fatal(err)
@@ -256,6 +279,9 @@ func TestBadInputIsRefusedBeforeItsTargetIsLookedFor(t *testing.T) {
 		{"POST", "/developers/applications", `{"name":"x","rateLimit":5}`, `"field":"rateLimit","in":"body","code":"unknown"`},
 		{"PATCH", path, `{"name":null}`, `"field":"name","in":"body","code":"not_allowed"`},
 		{"POST", path + "/api-keys", `{"name":"x","scopes":[]}`, `"field":"scopes","in":"body"`},
+		{"PUT", path + "/token-scopes", `{}`, `"field":"scopes","in":"body","code":"required"`},
+		{"PUT", path + "/token-scopes", `{"scopes":[]}`, `"field":"scopes","in":"body","code":"out_of_range"`},
+		{"PUT", path + "/token-scopes", `{"scopes":["orders:read","developers:read"]}`, `"field":"scopes[1]","in":"body","code":"unknown"`},
 		{"GET", path + "/api-keys?status=active", "", `"field":"status","in":"query"`},
 		{"GET", "/developers/applications?page=0", "", `"field":"page","in":"query"`},
 		{"GET", "/developers/applications?orderBy=updatedAt", "", `"field":"orderBy","in":"query"`},
@@ -266,6 +292,39 @@ func TestBadInputIsRefusedBeforeItsTargetIsLookedFor(t *testing.T) {
 		t.Run(fmt.Sprintf("%v_%v_%v", tc.method, tc.path, tc.body), func(t *testing.T) {
 			if got := s.want(400, tc.method, tc.path, tc.body); !strings.Contains(got.body, tc.want) {
 				t.Errorf("%s %s %s: got %s, want %s in it", tc.method, tc.path, tc.body, got.body, tc.want)
+			}
+		})
+	}
+}
+
+func TestEveryFaultOfABodyIsReported(t *testing.T) {
+	s := newService(t)
+	path := "/developers/applications/" + value.NewID().String()
+	for _, tt := range []struct{ method, path, body, want string }{
+		{"POST", "/developers/applications", `{"website":"x","rateLimit":5,"description":7}`, "rateLimit unknown, description wrong_type, name required, website invalid_format"},
+		{"PATCH", path, `{"name":null,"website":7,"redirectUri":"http://example.com"}`, "website wrong_type, name not_allowed, redirectUri invalid_format"},
+		{"POST", path + "/api-keys", `{"scopes":"all","siteIds":[],"expiresAt":"2026","key":"x"}`, "scopes wrong_type, expiresAt invalid_format, key unknown, name required, siteIds out_of_range"},
+		{"POST", "/developers/applications", "{\"name\":\"caf\u00e9 \u0085\",\"website\":\"x\"}", "name invalid_format, website invalid_format"},
+	} {
+		t.Run(tt.method+" "+tt.body, func(t *testing.T) {
+			p := decode[httpapi.Problem](t, s.want(400, tt.method, tt.path, tt.body))
+			var got []string
+			for _, d := range p.Details {
+				got = append(got, d.Field+" "+d.Code)
+			}
+			if strings.Join(got, ", ") != tt.want || p.Message != p.Details[0].Field+" "+p.Details[0].Message {
+				t.Errorf("got %s: %s, want %s", p.Message, strings.Join(got, ", "), tt.want)
+			}
+		})
+	}
+	for body, want := range map[string]string{
+		`{"name":" caf\u00e9\n1"}`:        "name must be one line without control characters: character 5 is U+000A",
+		"{\"name\":\"caf\u00e9 \u0085\"}": "name must not contain control characters: character 6 is U+0085",
+		"{\"name\":\"caf\u00e9\n\"}":      "the body is not valid JSON: name holds a control character unescaped: character 14 of the body is U+000A",
+	} {
+		t.Run(want, func(t *testing.T) {
+			if p := decode[httpapi.Problem](t, s.want(400, "POST", "/developers/applications", body)); p.Message != want {
+				t.Errorf("got %s, want %s", p.Message, want)
 			}
 		})
 	}
@@ -288,6 +347,10 @@ func requests(app, key value.ID) []request {
 		{"updateApplication", "PATCH", one, `{"name":"taken over"}`, auth.DevelopersWrite},
 		{"suspendApplication", "POST", one + "/suspend", "", auth.DevelopersAdmin},
 		{"activateApplication", "POST", one + "/activate", "", auth.DevelopersAdmin},
+		{"rotateApplicationSecret", "POST", one + "/rotate-secret", "", auth.DevelopersWrite},
+		{"getTokenScopes", "GET", one + "/token-scopes", "", auth.DevelopersRead},
+		{"setTokenScopes", "PUT", one + "/token-scopes", `{"scopes":["orders:read"]}`, auth.DevelopersAdmin},
+		{"getApplicationUsage", "GET", one + "/usage", "", auth.DevelopersRead},
 		{"createApiKey", "POST", one + "/api-keys", `{"name":"x"}`, auth.DevelopersWrite},
 		{"listApiKeys", "GET", one + "/api-keys", "", auth.DevelopersRead},
 		{"revokeApiKey", "POST", one + "/api-keys/" + key.String() + "/revoke", "", auth.DevelopersWrite},
@@ -351,9 +414,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 	s := newService(t)
 	org := s.as.OrganizationID
 	key := auth.Principal{Kind: auth.KindKey, OrganizationID: org, ApplicationID: value.NewID(), KeyID: value.NewID(), Scopes: auth.AllScopes(), RateLimit: 1}
+	machine := auth.Principal{Kind: auth.KindApplication, OrganizationID: org, ApplicationID: value.NewID(), Scopes: auth.Owner.Scopes(), RateLimit: 1}
 	for name, p := range map[string]auth.Principal{
 		"owner": person(org, auth.Owner), "admin": person(org, auth.Admin), "developer": person(org, auth.DeveloperRole),
-		"viewer": person(org, auth.Viewer), "nobody": person(org, ""), "key": key,
+		"viewer": person(org, auth.Viewer), "nobody": person(org, ""), "key": key, "machine": machine,
 	} {
 		for i := range requests(org, org) {
 			s.as = person(org, auth.Owner)

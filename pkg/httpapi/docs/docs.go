@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"sync"
 
 	"github.com/swaggest/swgui/v5/static"
 
@@ -33,7 +34,7 @@ const (
 
 // Health is the answer of the health check.
 type Health struct {
-	Status string `json:"status"`
+	Status string `json:"status" doc:"ok, always: a service that is not answers an error or nothing."`
 }
 
 // Operations returns the operations of this package.
@@ -63,9 +64,9 @@ func Operations() []httpapi.Operation {
 }
 
 func fixed(body []byte, caching string) func(*httpapi.Request) (*httpapi.Response, error) {
-	etag := httpapi.ETagOf(body)
+	etag := sync.OnceValue(func() string { return httpapi.ETagOf(body) }) // no function reads the body before it is asked for
 	return func(*httpapi.Request) (*httpapi.Response, error) {
-		return &httpapi.Response{Raw: body, ETag: etag, Header: http.Header{"Cache-Control": {caching}}}, nil
+		return &httpapi.Response{Raw: body, ETag: etag(), Header: http.Header{"Cache-Control": {caching}}}, nil
 	}
 }
 

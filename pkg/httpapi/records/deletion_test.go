@@ -53,6 +53,7 @@ func TestDeletionsAreOfTheKindsThatACredentialMayRead(t *testing.T) {
 		w.least(ours, kind, numbered(1)) // one id of five kinds
 		w.advance(time.Millisecond)
 		gone[kind] = w.remove(kind, numbered(1))
+		w.index() // visible at once, so that the order is that of the deletions
 	}
 	product, category, order, customer, invoice := gone["product"], gone["category"], gone["order"], gone["customer"], gone["invoice"]
 	w.settle()
@@ -78,6 +79,23 @@ func TestDeletionsAreOfTheKindsThatACredentialMayRead(t *testing.T) {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			ask(t, api, tt.p, "/api/deletions"+tt.query).expectDeletions(t, tt.want...)
 		})
+	}
+}
+
+func TestDeletedComparesWithWhenADeletionBecameVisible(t *testing.T) {
+	w := newHarness(t, present)
+	late := w.remove(commerce.KindProduct, numbered(1))
+	w.advance(10 * time.Minute) // the indexer is held back
+	visible := value.TimeOf(w.clock())
+	w.settle()
+	api := w.serve()
+	for query, want := range map[string][]*commerce.Stored{
+		"deletedFrom=" + visible.String():       {late},
+		"deletedFrom=" + (visible + 1).String(): nil,
+		"deletedTo=" + visible.String():         nil,
+		"deletedTo=" + (visible + 1).String():   {late},
+	} {
+		t.Run(query, func(t *testing.T) { ask(t, api, user(), "/api/deletions?"+query).expectDeletions(t, want...) })
 	}
 }
 

@@ -125,10 +125,13 @@ func (w *harness) flush(list *index.List) {
 	if err := w.table.RequestJob(w.t.Context(), ours, list.Name, value.TimeOf(w.clock())); err != nil {
 		w.t.Fatal(err)
 	}
-	m := compactor.New(w.table, w.lists.All(), w.clock, slog.New(slog.DiscardHandler))
-	if _, err := m.Run(w.t.Context(), ours, list.Name); err != nil {
+	if _, err := w.compactor().Run(w.t.Context(), ours, list.Name); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+func (w *harness) compactor() *compactor.Compactor {
+	return compactor.New(w.table, w.lists.All(), w.clock, slog.New(slog.DiscardHandler))
 }
 
 // apply stores a change as ingestion does; it gives nil when there was
@@ -206,13 +209,14 @@ func (w *harness) reindex(changes []change) {
 		}
 	}
 	response, err := w.writer.Handle(w.t.Context(), batch)
-	if err != nil || response.BatchItemFailures != nil {
+	if err != nil || len(response.BatchItemFailures) > 0 {
 		w.t.Fatalf("index %d changes: %+v, %v", len(changes), response, err)
 	}
 	for key, c := range newest {
 		key.revision = c.next.Revision
 		w.visible[key] = max(w.visible[key], value.TimeOf(w.clock()))
 	}
+	w.advance(time.Millisecond) // no two entries of a tail are of one moment
 }
 
 // streamRecord is what the table's stream says of a change.
@@ -287,6 +291,8 @@ func (unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decisi
 	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit - 1, Reset: present}, nil
 }
 
+func (unlimited) ClientError(string) {}
+
 // user is a user of ours with every scope.
 func user() *auth.Principal {
 	return &auth.Principal{
@@ -338,6 +344,14 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+}
+
+// ofSite is the header that asks for a site; "" asks for none.
+func ofSite(site string) []string {
+	if site == "" {
+		return nil
+	}
+	return []string{"X-Site-Id", site}
 }
 
 // ask sends a GET. header is names and values in turn.

@@ -16,9 +16,10 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Views answers queries of an organization's lists.
+// Views answers queries of an organization's lists, with now from what the
+// index has at the time of the query.
 type Views interface {
-	Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query) (columnar.Result, error)
+	Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error)
 }
 
 const (
@@ -41,7 +42,7 @@ func (a *area) list(kind commerce.Kind) httpapi.Operation {
 	return httpapi.Operation{
 		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
 		Summary: "List " + kind.Plural(), Access: httpapi.Reader, Scope: scopeOf(kind), Result: kind.Page(),
-		Description: "A change is in the list about two seconds after it was stored.",
+		Description: "A change is in the list about a second after it was stored. To keep a copy, walk with afterId and go on from X-Sync-From.",
 		Params:      []httpapi.Param{httpapi.SiteHeader()}, List: commerce.ListOf(kind),
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
 			scope := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}
@@ -58,14 +59,15 @@ func (a *area) list(kind commerce.Kind) httpapi.Operation {
 // categories answers queries of the organization's categories.
 func (a *area) categories(r *httpapi.Request) commerce.Finder {
 	return func(q columnar.Query) (columnar.Result, error) {
-		return a.views.Query(r.Context(), r.Organization(), a.lists[commerce.KindCategory], q)
+		answer, err := a.views.Query(r.Context(), r.Organization(), a.lists[commerce.KindCategory], q, r.ReadsNow())
+		return answer.Result, err
 	}
 }
 
 // answer finds the page in the view and reads its records, as they are at the
 // time of the query.
 func (a *area) answer(r *httpapi.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*httpapi.Response, error) {
-	result, err := a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed)
+	result, err := a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func (a *area) answer(r *httpapi.Request, kind commerce.Kind, indexed columnar.Q
 		return nil, err
 	}
 	body := page(kind, documents, r.PageMeta(result.Total), now)
-	return &httpapi.Response{Raw: body, Header: r.PageLinks(result.Total, httpapi.LastOf(r.List, result.Hits))}, nil
+	return &httpapi.Response{Raw: body, Header: r.IndexedHeader(result)}, nil
 }
 
 // documents returns the stored JSON of the hits, in their order. A record

@@ -11,13 +11,13 @@ import (
 // Me describes the principal. UserID is null for applications; ApplicationID
 // and KeyID are null for users.
 type Me struct {
-	OrganizationID value.ID    `json:"organizationId"`
-	ApplicationID  *value.ID   `json:"applicationId"`
-	KeyID          *value.ID   `json:"keyId"`
-	UserID         *value.ID   `json:"userId"`
-	Scopes         auth.Scopes `json:"scopes"`
-	SiteIDs        *[]value.ID `json:"siteIds"`
-	RateLimit      int         `json:"rateLimit"`
+	OrganizationID value.ID    `json:"organizationId" doc:"The organization that everything is read from."`
+	ApplicationID  *value.ID   `json:"applicationId" doc:"The application. null for a user."`
+	KeyID          *value.ID   `json:"keyId" doc:"The API key. null for a token."`
+	UserID         *value.ID   `json:"userId" doc:"The user. null for an application."`
+	Scopes         auth.Scopes `json:"scopes" doc:"What the credential may do, in the order of their names."`
+	SiteIDs        *[]value.ID `json:"siteIds" doc:"The sites that it is limited to, at most 100. null when it is not limited."`
+	RateLimit      int         `json:"rateLimit" doc:"Requests per 60 s."`
 }
 
 // me is the operation that describes the caller's credential.

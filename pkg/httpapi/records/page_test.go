@@ -327,3 +327,16 @@ func TestMeTellsWhatACredentialStandsFor(t *testing.T) {
 		})
 	}
 }
+
+func TestAShelfLifeIsADecimalAsOtherQuantities(t *testing.T) {
+	w := newHarness(t, present)
+	for i, tt := range []struct{ given, want string }{{"30", "30"}, {"1.5", "1.5"}, {"0.0001", "0.0001"}, {"3e1", "30"}, {"null", "null"}} {
+		t.Run(tt.given, func(t *testing.T) {
+			s := w.put(commerce.KindProduct, map[string]any{"id": numbered(i + 1), "name": "p", "shelfLifeDays": stdjson.RawMessage(tt.given)})
+			a := ask(t, w.serve(), user(), "/api/products/"+s.ID.String())
+			if want := `"shelfLifeDays":` + tt.want + `,`; !strings.Contains(string(a.body), want) {
+				t.Errorf("%s: got %s, want %s", a.asked, a.body, want)
+			}
+		})
+	}
+}

@@ -258,8 +258,6 @@ func plainTime(argument string) time.Time {
 	panic("plain: no time " + argument)
 }
 
-func never(*plainQuery, *plainRecord, string) bool { return false }
-
 // always is the filter of parameters that are no filters by themselves.
 func always(*plainQuery, *plainRecord, string) bool { return true }
 
@@ -276,10 +274,9 @@ var plainFilters = map[commerce.Kind]map[string]plainFilter{
 		},
 		"includeDescendants": always, "brandId": sameID("brandId"), "isActive": sameFlag("isActive"),
 		"trackInventory": sameFlag("trackInventory"), "type": oneOf("type"), "sku": sameText("sku"), "barcode": sameText("barcode"),
-		"externalRef": never,
 	},
 	commerce.KindCategory: {
-		"isActive": sameFlag("isActive"), "includeGlobal": always, "slug": sameText("slug"), "externalRef": never,
+		"isActive": sameFlag("isActive"), "includeGlobal": always, "slug": sameText("slug"),
 		"parentId": func(_ *plainQuery, r *plainRecord, argument string) bool {
 			parent, ok := r.text("parentId")
 			return argument == "root" && !ok || ok && parent == strings.ToLower(argument)

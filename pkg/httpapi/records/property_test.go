@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -351,10 +350,8 @@ func (s *scene) drawDeletions(t *rapid.T, p *auth.Principal) url.Values {
 				}
 			}
 			of = append(of, strings.Join(slices.DeleteFunc(slices.Clone(of), func(s string) bool { return strings.Contains(s, ",") }), ","))
-		case "deletedFrom", "createdFrom", "deletedTo", "createdTo":
-			of = s.deletedTimes(func(d plainDeletion) time.Time { return d.deletedAt })
-		case "updatedFrom", "updatedTo":
-			of = s.deletedTimes(func(d plainDeletion) time.Time { return d.visible })
+		case "deletedFrom", "deletedTo":
+			of = s.deletedTimes()
 		case "afterId":
 			of = append(s.references(), strings.ToUpper(s.ids[20].String()))
 		default:
@@ -362,11 +359,9 @@ func (s *scene) drawDeletions(t *rapid.T, p *auth.Principal) url.Values {
 		}
 		values.Set(declared.Name, rapid.SampledFrom(of).Draw(t, declared.Name))
 	}
-	for _, span := range []string{"deleted", "created", "updated"} {
-		if from, to := values.Get(span+"From"), values.Get(span+"To"); from != "" && to != "" && from > to {
-			values.Set(span+"From", to)
-			values.Set(span+"To", from)
-		}
+	if from, to := values.Get("deletedFrom"), values.Get("deletedTo"); from != "" && to != "" && from > to {
+		values.Set("deletedFrom", to)
+		values.Set("deletedTo", from)
 	}
 	if values.Has("afterId") {
 		for _, name := range []string{"page", "orderBy", "orderDirection"} {
@@ -376,11 +371,12 @@ func (s *scene) drawDeletions(t *rapid.T, p *auth.Principal) url.Values {
 	return values
 }
 
-// deletedTimes are times of deletions and those right after them.
-func (s *scene) deletedTimes(of func(plainDeletion) time.Time) []string {
+// deletedTimes are the times at which deletions became visible, and those
+// right after them.
+func (s *scene) deletedTimes() []string {
 	var at []string
 	for _, d := range append(s.plainDeletions(ours), s.plainDeletions(theirs)...) {
-		at = append(at, value.TimeOf(of(d)).String(), (value.TimeOf(of(d)) + 1).String())
+		at = append(at, value.TimeOf(d.visible).String(), (value.TimeOf(d.visible) + 1).String())
 	}
 	slices.Sort(at)
 	return at
@@ -391,13 +387,11 @@ func holdsDeletion(p *auth.Principal, values url.Values, d plainDeletion) bool {
 	if kinds := values.Get("kind"); kinds != "" && !slices.Contains(strings.Split(kinds, ","), d.kind) {
 		return false
 	}
-	for span, at := range map[string]time.Time{"deleted": d.deletedAt, "created": d.deletedAt, "updated": d.visible} {
-		if from := values.Get(span + "From"); from != "" && at.Before(plainTime(from)) {
-			return false
-		}
-		if to := values.Get(span + "To"); to != "" && !at.Before(plainTime(to)) {
-			return false
-		}
+	if from := values.Get("deletedFrom"); from != "" && d.visible.Before(plainTime(from)) {
+		return false
+	}
+	if to := values.Get("deletedTo"); to != "" && !d.visible.Before(plainTime(to)) {
+		return false
 	}
 	return p.Scopes.Has(auth.Scope(commerce.Kind(d.kind).Plural() + ":read"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -77,8 +78,8 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 	return found, s.fail
 }
 
-func (s *shelf) Query(_ context.Context, _ value.ID, list *index.List, q columnar.Query) (columnar.Result, error) {
-	return s.views[list.Name].Query(q), nil
+func (s *shelf) Query(_ context.Context, _ value.ID, list *index.List, q columnar.Query, _ bool) (lists.Answer, error) {
+	return lists.Answer{Result: s.views[list.Name].Query(q)}, nil
 }
 
 // serve starts an instance of the read API over the shelf.

@@ -3,6 +3,7 @@ package records_test
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/auth"
@@ -54,7 +55,7 @@ func TestASiteThatMayNotBeAskedForIsRefused(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			for _, tt := range []struct {
 				p      *auth.Principal
-				header string
+				header string // blank: sent, but empty
 				query  value.ID
 				status int
 				code   string
@@ -63,6 +64,9 @@ func TestASiteThatMayNotBeAskedForIsRefused(t *testing.T) {
 				{key(siteA, siteB), siteA.String(), siteB, http.StatusBadRequest, "validation_failed"},
 				{user(), "here", value.ID{}, http.StatusBadRequest, "validation_failed"},
 				{key(siteA), "here", value.ID{}, http.StatusBadRequest, "validation_failed"},
+				{user(), " ", value.ID{}, http.StatusBadRequest, "validation_failed"},
+				{user(), " ", siteA, http.StatusBadRequest, "validation_failed"},
+				{key(siteA), " ", siteB, http.StatusForbidden, "site_forbidden"},
 				{key(siteA), siteB.String(), value.ID{}, http.StatusForbidden, "site_forbidden"},
 				{key(siteA), "", siteB, http.StatusForbidden, "site_forbidden"},
 				{key(siteA), siteA.String(), siteB, http.StatusForbidden, "site_forbidden"},
@@ -71,7 +75,7 @@ func TestASiteThatMayNotBeAskedForIsRefused(t *testing.T) {
 			} {
 				var header []string
 				if tt.header != "" {
-					header = []string{"X-Site-Id", tt.header}
+					header = []string{"X-Site-Id", strings.TrimSpace(tt.header)}
 				}
 				query := ""
 				if !tt.query.IsZero() {
@@ -125,7 +129,7 @@ func TestGlobalCategoriesAreListedAsAskedFor(t *testing.T) {
 			if tt.includeGlobal != "" {
 				query += "&includeGlobal=" + tt.includeGlobal
 			}
-			ask(t, api, tt.p, "/api/categories"+query, "X-Site-Id", tt.site).expect(t, tt.want...)
+			ask(t, api, tt.p, "/api/categories"+query, ofSite(tt.site)...).expect(t, tt.want...)
 			if tt.site != "" {
 				ask(t, api, tt.p, "/api/categories"+query+"&siteId="+tt.site).expect(t, tt.want...)
 			}
@@ -193,7 +197,7 @@ func TestWhatIsNotVisibleIsAbsentByItsID(t *testing.T) {
 		{gone, user(), "", 404},
 		{&commerce.Stored{Kind: commerce.KindInvoice, ID: customer.ID}, user(), "", 404},
 	} {
-		a := ask(t, api, tt.p, "/api/"+tt.of.Kind.Plural()+"/"+tt.of.ID.String(), "X-Site-Id", tt.site)
+		a := ask(t, api, tt.p, "/api/"+tt.of.Kind.Plural()+"/"+tt.of.ID.String(), ofSite(tt.site)...)
 		if a.status != tt.status {
 			t.Errorf("%s: got %d %s, want %d", a.asked, a.status, a.body, tt.status)
 		}

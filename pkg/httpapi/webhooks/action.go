@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"time"
@@ -21,20 +22,21 @@ type TestDto struct {
 }
 
 // RecoverDto is the input of a recovery: the time at which its events were
-// created, since inclusive, until exclusive. An absent until is now.
+// created, since inclusive, until exclusive. Absent, they are the time of all
+// that the history shows.
 type RecoverDto struct {
-	Since *value.Time `json:"since" nullable:"false" doc:"When the first of the events was created; not after until."`
+	Since *value.Time `json:"since" required:"false" doc:"When the first of the events was created; not after until. Absent: that of the oldest event that the history shows."`
 	Until *value.Time `json:"until" required:"false" doc:"The end of that time, which does not belong to it. Absent: now."`
 }
 
 // WebhookRecovery is a [webhook.Recovery] as the API shows it.
 type WebhookRecovery struct {
 	ID             value.ID               `json:"id"`
-	EndpointID     value.ID               `json:"endpointId"`
+	EndpointID     value.ID               `json:"endpointId" doc:"The endpoint whose events are sent again."`
 	OrganizationID value.ID               `json:"-"`
 	Status         webhook.RecoveryStatus `json:"status" doc:"CANCELLED: the endpoint was deleted or was no longer ACTIVE."`
-	Since          value.Time             `json:"since"`
-	Until          value.Time             `json:"until"`
+	Since          value.Time             `json:"since" doc:"Events that were created at this time or later."`
+	Until          value.Time             `json:"until" doc:"Events that were created before this time."`
 	MatchedCount   int64                  `json:"matchedCount" doc:"The events that were found so far, HELD or FAILED."`
 	RequeuedCount  int64                  `json:"requeuedCount" doc:"Those of them that got a new schedule; somebody else was faster with the others."`
 	CreatedAt      value.Time             `json:"createdAt"`
@@ -60,8 +62,9 @@ func (a *area) actionOperations() []httpapi.Operation {
 			Summary: "Send held and failed events again",
 			Description: "Every HELD or FAILED event of the endpoint that was created in [since, until) gets a new schedule, the oldest first, " +
 				"however many there are; a circuit that is open closes first. The answer may come before all are sent: read the recovery for its " +
-				"progress. 409 unless the endpoint is ACTIVE, its application is not suspended and no other recovery of it runs.",
-			Scope: auth.WebhooksWrite, Body: RecoverDto{}, Result: WebhookRecovery{}, Status: http.StatusAccepted,
+				"progress. Without a body, every HELD or FAILED event that the history shows. 409 while the endpoint is not ACTIVE, its application " +
+				"is suspended or another recovery of it runs; the message says which.",
+			Scope: auth.WebhooksWrite, Body: RecoverDto{}, EmptyBody: true, Result: WebhookRecovery{}, Status: http.StatusAccepted,
 			Errors: conflicts, Handle: a.recover,
 		},
 		{
@@ -121,10 +124,8 @@ func (a *area) test(r *httpapi.Request) (*httpapi.Response, error) {
 
 func testType(body []byte) (string, error) {
 	var dto TestDto
-	if len(body) > 0 {
-		if err := strictjson.Unmarshal(body, &dto); err != nil {
-			return "", err
-		}
+	if err := readOptional(body, &dto); err != nil {
+		return "", err
 	}
 	switch {
 	case dto.Type == nil:
@@ -133,6 +134,14 @@ func testType(body []byte) (string, error) {
 		return "", fault.Field(fault.InBody, "type", fault.DetailUnknown, "must be a type of the catalogue (GET %s)", cataloguePath)
 	}
 	return *dto.Type, nil
+}
+
+// readOptional reads a body that may be empty.
+func readOptional(body []byte, dto any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	return strictjson.Unmarshal(body, dto)
 }
 
 // send sends a delivery that is stored under a due mark, and answers it. When
@@ -175,20 +184,23 @@ func (a *area) recover(r *httpapi.Request) (*httpapi.Response, error) {
 
 func recoverSpan(body []byte, now value.Time) (since, until value.Time, err error) {
 	var dto RecoverDto
-	if err := strictjson.Unmarshal(body, &dto); err != nil {
+	if err := readOptional(body, &dto); err != nil {
 		return 0, 0, err
 	}
-	if dto.Since == nil {
-		return 0, 0, fault.Field(fault.InBody, "since", fault.DetailRequired, "is required")
+	since, until = oldestShown(now), now
+	if dto.Since != nil {
+		since = *dto.Since
 	}
-	until = now
 	if dto.Until != nil {
 		until = *dto.Until
 	}
-	if *dto.Since > until {
-		return 0, 0, fault.Field(fault.InBody, "since", fault.DetailOutOfRange, "must not be after until, nor in the future")
+	switch {
+	case since <= until:
+		return since, until, nil
+	case dto.Since == nil:
+		return 0, 0, fault.Field(fault.InBody, "until", fault.DetailOutOfRange, "must not be before %s: older events are not shown", since)
 	}
-	return *dto.Since, until, nil
+	return 0, 0, fault.Field(fault.InBody, "since", fault.DetailOutOfRange, "must not be after until, nor in the future")
 }
 
 func (a *area) recovery(r *httpapi.Request) (*httpapi.Response, error) {

@@ -20,10 +20,10 @@ const cataloguePath = "/developers/webhooks/event-types"
 // WebhookEventType describes an event that endpoints can subscribe to: the JSON
 // Schema of its payload, and an example.
 type WebhookEventType struct {
-	Type        string                  `json:"type"`
-	Description string                  `json:"description"`
-	Schema      jsontext.Value          `json:"schema"`
-	Example     commerce.WebhookPayload `json:"example"`
+	Type        string                  `json:"type" doc:"The type's name, to subscribe to."`
+	Description string                  `json:"description" doc:"When it is sent."`
+	Schema      jsontext.Value          `json:"schema" doc:"The JSON Schema (2020-12) of its payload."`
+	Example     commerce.WebhookPayload `json:"example" doc:"A payload as it is sent."`
 }
 
 // makeCatalogue makes the entries, in the order of their names.

@@ -2,10 +2,13 @@ package webhooks
 
 import (
 	"net/http"
+	"slices"
 
+	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -29,8 +32,8 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			Summary:     "Create a webhook endpoint",
 			Description: "An application can have 50 endpoints, an organization 500. This answer is the only one that shows the secret in full.",
 			Scope:       auth.WebhooksWrite, Params: []httpapi.Param{required}, Body: webhook.CreateWebhookEndpointDto{},
-			Result: webhook.WebhookEndpoint{}, Status: http.StatusCreated,
-			Errors: conflicts, Handle: a.createEndpoint,
+			Result: webhook.WebhookEndpoint{}, Status: http.StatusCreated, Tagged: true,
+			Errors: []int{http.StatusNotFound, http.StatusConflict}, Audit: audit.EndpointCreated, Handle: a.createEndpoint,
 		},
 		{
 			ID: "listWebhookEndpoints", Method: http.MethodGet, Path: endpointsPath,
@@ -47,17 +50,18 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			ID: "updateWebhookEndpoint", Method: http.MethodPatch, Path: endpointPath,
 			Summary: "Change a webhook endpoint",
 			Description: "An absent field stays as it is; null clears the description. PAUSED holds its events until they are recovered; " +
-				"ACTIVE also ends a DISABLED that the service has set.",
+				"ACTIVE also ends a DISABLED that the service has set. retryCount and timeoutSeconds are fixed when an endpoint is created: " +
+				"for others create another endpoint and delete this one.",
 			Scope: auth.WebhooksWrite, Body: webhook.UpdateWebhookEndpointDto{},
-			Result: webhook.WebhookEndpoint{},
-			Errors: conflicts, Handle: a.updateEndpoint,
+			Result: webhook.WebhookEndpoint{}, Tagged: true,
+			Errors: conflicts, Audit: audit.EndpointUpdated, Handle: a.updateEndpoint,
 		},
 		{
 			ID: "deleteWebhookEndpoint", Method: http.MethodDelete, Path: endpointPath,
 			Summary:     "Delete a webhook endpoint",
 			Description: "Its pending and held events are cancelled; the history stays until it expires.",
 			Scope:       auth.WebhooksWrite, Status: http.StatusNoContent,
-			Errors: conflicts, Handle: a.deleteEndpoint,
+			Errors: conflicts, Audit: audit.EndpointDeleted, Handle: a.deleteEndpoint,
 		},
 		{
 			ID: "rotateWebhookEndpointSecret", Method: http.MethodPost, Path: endpointPath + "/rotate-secret",
@@ -69,8 +73,8 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			Params: []httpapi.Param{{
 				Name: "If-Match", In: fault.InHeader, Type: "string", Description: "Answers 412 unless one of these entity tags is current; * is any.",
 			}},
-			Result: webhook.WebhookEndpoint{},
-			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Handle: a.rotate,
+			Result: webhook.WebhookEndpoint{}, Tagged: true,
+			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.EndpointSecretRotated, Handle: a.rotate,
 		},
 	}
 }
@@ -81,19 +85,21 @@ func (a *area) createEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	if application == nil {
-		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailRequired, "is required")
+		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailRequired, "is required: send applicationId in the query")
 	}
-	dto, err := a.cfg.Rules.ParseCreate(r.Body)
+	dto, err := a.cfg.Rules.ParseCreate(r.Body, *application)
 	if err != nil {
 		return nil, err
 	}
-	e, secret := webhook.NewEndpoint(r.Organization(), *application, dto, a.cfg.Seal, a.now())
-	if err := a.store.CreateEndpoint(r.Context(), e); err != nil {
-		return nil, err
+	if !manages(r, *application) {
+		return nil, fault.Missing("application")
 	}
+	e, secret := webhook.NewEndpoint(r.Organization(), *application, dto, a.cfg.Seal, a.now())
 	shape := e.Shape(webhook.Counters{})
 	shape.Secret = secret
-	return r.Created(endpointsPath+"/"+e.ID.String(), shape, e.ETag(webhook.Counters{}))
+	return r.Create(endpointsPath+"/"+e.ID.String(), shape, e.ETag(webhook.Counters{}), func(kept *idempotency.Kept) error {
+		return a.store.CreateEndpoint(r.Context(), e, kept)
+	})
 }
 
 func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
@@ -101,6 +107,7 @@ func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(e *webhook.Endpoint) bool { return !manages(r, e.ApplicationID) })
 	byID := make(map[value.ID]*webhook.Endpoint, len(all))
 	for _, e := range all {
 		byID[e.ID] = e
@@ -136,12 +143,13 @@ func (a *area) endpoint(r *httpapi.Request) (*webhook.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e, ofApplication(e, application)
+	return e, ofApplication(r, e, application)
 }
 
-// ofApplication answers 404 when the endpoint is not of the application.
-func ofApplication(e *webhook.Endpoint, application *value.ID) error {
-	if application != nil && e.ApplicationID != *application {
+// ofApplication answers 404 when the endpoint is not of the application, or of
+// none that the caller manages.
+func ofApplication(r *httpapi.Request, e *webhook.Endpoint, application *value.ID) error {
+	if application != nil && e.ApplicationID != *application || !manages(r, e.ApplicationID) {
 		return errNoEndpoint()
 	}
 	return nil
@@ -187,13 +195,15 @@ func (a *area) changeEndpoint(
 			if err := checkChange(r, e, application); err != nil {
 				return nil, err
 			}
-			return change(e)
+			next, err := change(e)
+			r.Changed(err == nil && next != e)
+			return next, err
 		}))
 }
 
 // checkChange checks the application and then the precondition of a change.
 func checkChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID) error {
-	if err := ofApplication(e, application); err != nil {
+	if err := ofApplication(r, e, application); err != nil {
 		return err
 	}
 	return r.CheckIfMatchPrefix(e.ETag(webhook.Counters{}))

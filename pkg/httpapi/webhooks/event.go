@@ -11,6 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -24,22 +25,22 @@ const (
 // WebhookEvent is a delivery as the API shows it: one event for one endpoint.
 // In lists Payload and the attempts' ResponseBody are null.
 type WebhookEvent struct {
-	ID             value.ID                 `json:"id"`
+	ID             value.ID                 `json:"id" doc:"The id of this entry: one event for one endpoint."`
 	EventID        value.ID                 `json:"eventId" doc:"The webhook-id of every attempt, by which receivers deduplicate; other endpoints got the same event under it."`
-	EndpointID     value.ID                 `json:"endpointId"`
-	ApplicationID  value.ID                 `json:"applicationId"`
+	EndpointID     value.ID                 `json:"endpointId" doc:"The endpoint that it is for."`
+	ApplicationID  value.ID                 `json:"applicationId" doc:"The application of the endpoint."`
 	OrganizationID value.ID                 `json:"organizationId"`
-	SiteID         *value.ID                `json:"siteId"`
-	Type           string                   `json:"type"`
-	Status         webhook.DeliveryStatus   `json:"status"`
+	SiteID         *value.ID                `json:"siteId" doc:"The site of the event's object. null when it is of no site."`
+	Type           string                   `json:"type" doc:"A type of the catalogue; an open enumeration."`
+	Status         webhook.DeliveryStatus   `json:"status" doc:"How the delivery stands; an open enumeration."`
 	HeldReason     *webhook.HeldReason      `json:"heldReason" doc:"Why the event waits; null unless it is HELD."`
 	AttemptCount   int                      `json:"attemptCount" doc:"Attempts so far, over all schedules."`
 	NextAttemptAt  *value.Time              `json:"nextAttemptAt" doc:"null unless the event is PENDING."`
-	LastAttemptAt  *value.Time              `json:"lastAttemptAt"`
-	DeliveredAt    *value.Time              `json:"deliveredAt"`
+	LastAttemptAt  *value.Time              `json:"lastAttemptAt" doc:"When the last attempt began. null before the first."`
+	DeliveredAt    *value.Time              `json:"deliveredAt" doc:"When it was answered 2xx. null before."`
 	Attempts       []webhook.Attempt        `json:"attempts" doc:"The last 12, the oldest first."`
 	Payload        *commerce.WebhookPayload `json:"payload" doc:"What is delivered, byte-identical on every attempt. null in lists."`
-	CreatedAt      value.Time               `json:"createdAt"`
+	CreatedAt      value.Time               `json:"createdAt" doc:"When the event was stored for the endpoint."`
 	UpdatedAt      value.Time               `json:"updatedAt"`
 }
 
@@ -79,7 +80,7 @@ func (a *area) eventOperations() []httpapi.Operation {
 			ID: "listWebhookEvents", Method: http.MethodGet, Path: eventsPath,
 			Summary: "List the history of events",
 			Description: "One entry for each event and endpoint, for at least 30 days. payload and the attempts' responseBody are null here; " +
-				"read the single event for them. A change is in the list about two seconds after it happened.",
+				"read the single event for them. A change is in the list about a second after it happened.",
 			List: webhook.DeliveryList(), Result: httpapi.Page[WebhookEvent]{}, Handle: a.listEvents,
 		},
 		{
@@ -100,9 +101,12 @@ func (a *area) eventOperations() []httpapi.Operation {
 func (a *area) listEvents(r *httpapi.Request) (*httpapi.Response, error) {
 	schema := webhook.DeliveryList().Schema
 	// A delivery may stay in the index for a while after its retention.
-	shown := int64(a.now().Add(-webhook.Retention)) + 1
-	indexed := r.List.Index(columnar.Within(schema.Col("createdAt"), shown, math.MaxInt64))
-	found, err := a.cfg.History.Query(r.Context(), r.Organization(), indexed)
+	visible := []columnar.Filter{columnar.Within(schema.Col("createdAt"), int64(oldestShown(a.now())), math.MaxInt64)}
+	if r.Principal.Kind == auth.KindApplication {
+		visible = append(visible, columnar.In(schema.Col("applicationId"), lists.Key(r.Principal.ApplicationID)))
+	}
+	indexed := r.List.Index(visible...)
+	found, err := a.cfg.History.Query(r.Context(), r.Organization(), indexed, r.ReadsNow())
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +114,11 @@ func (a *area) listEvents(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return httpapi.AnswerPage(r, page, found.Total, httpapi.LastOf(r.List, found.Hits))
+	return httpapi.AnswerIndexed(r, page, found)
 }
+
+// oldestShown is the least createdAt of a delivery that the history shows.
+func oldestShown(now value.Time) value.Time { return now.Add(-webhook.Retention) + 1 }
 
 // events reads the deliveries of the hits, in their order. A delivery that has
 // changed since the view saw it is checked against the query again.
@@ -140,7 +147,11 @@ var foundDelivery = httpapi.Found[webhook.Delivery]("webhook event")
 
 // delivery reads the delivery that the path names.
 func (a *area) delivery(r *httpapi.Request) (*webhook.Delivery, error) {
-	return foundDelivery(a.store.Delivery(r.Context(), r.Organization(), r.PathID("id")))
+	d, err := a.store.Delivery(r.Context(), r.Organization(), r.PathID("id"))
+	if d != nil && !manages(r, d.ApplicationID) {
+		d = nil
+	}
+	return foundDelivery(d, err)
 }
 
 func (a *area) getEvent(r *httpapi.Request) (*httpapi.Response, error) {

@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
+	"github.com/commerce-integration/service/pkg/idempotency"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/servicetest"
@@ -29,21 +32,22 @@ const base = "https://x.test/prod"
 // organization.
 type harness struct {
 	*servicetest.Service
-	server *httpapi.Server
+	server     *httpapi.Server
+	operations []httpapi.Operation
 }
 
 // history fills a view with every delivery of the organization.
 type history struct{ table *dynamo.Table }
 
-func (h history) Query(ctx context.Context, org value.ID, q columnar.Query) (columnar.Result, error) {
+func (h history) Query(ctx context.Context, org value.ID, q columnar.Query, _ bool) (lists.Answer, error) {
 	var documents []columnar.Document
-	err := h.table.AllDeliveries(ctx, org, func(r *webhook.Delivery) error {
+	err := ops.EachDelivery(ctx, h.table, org, func(r *webhook.Delivery) error {
 		documents = append(documents, webhook.DeliveryDocument(r, r.UpdatedAt))
 		return nil
 	})
 	v := columnar.NewView(webhook.DeliveryList().Schema)
 	v.Apply(documents)
-	return v.Query(q), err
+	return lists.Answer{Result: v.Query(q)}, err
 }
 
 type open struct{}
@@ -51,6 +55,8 @@ type open struct{}
 func (open) Admit(context.Context, string, int) (ratelimit.Decision, error) {
 	return ratelimit.Decision{Allowed: true}, nil
 }
+
+func (open) ClientError(string) {}
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
@@ -61,14 +67,18 @@ func newHarness(t *testing.T) *harness {
 		Backlog: sweeper.NewBacklog(s.Table, deliveries, s.Time), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal},
 	})
 	return &harness{s, httpapi.NewServer(operations, httpapi.Config{
-		Caller: caller, Limiter: open{}, Clock: s.Time, Logger: slog.New(slog.DiscardHandler),
-	})}
+		Caller: caller, Limiter: open{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
+		Clock: s.Time, Logger: s.Leaks.Logger(),
+	}), operations}
 }
+
+// person is the user of every request.
+var person = value.MustID("01938f5a-0f00-7000-8000-000000000021")
 
 // caller is a user with every scope of the organization that a header names.
 func caller(r *http.Request) httpapi.Caller {
 	return httpapi.Caller{RequestID: "request", BaseURL: base, Principal: auth.Principal{
-		Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: value.NewID(), Scopes: auth.AllScopes(),
+		Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: person, Scopes: auth.AllScopes(),
 	}}
 }
 
@@ -120,7 +130,7 @@ func (h *harness) as(t *testing.T, org value.ID, method, path, body string, head
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	h.server.ServeHTTP(w, r)
+	h.Leaks.Handler(h.server).ServeHTTP(w, r)
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 
@@ -137,6 +147,14 @@ func (h *harness) must(t *testing.T, status int, method, path, body string, head
 		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, a.status, a.body, status)
 	}
 	return a
+}
+
+// grant sets what tokens of the application may do.
+func (h *harness) grant(t *testing.T, scopes ...string) {
+	t.Helper()
+	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.App, func(c *account.Client) { c.TokenScopes = scopes }); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // endpoint creates an endpoint and returns its path.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -20,6 +21,7 @@ type schema map[string]any
 func payloadSchema(eventType string, object any) schema {
 	return closed(schema{
 		"id": schema{"type": "string", "format": "uuid"}, "type": schema{"const": eventType},
+		"apiVersion":     schema{"const": commerce.APIVersion},
 		"timestamp":      schemaOf(reflect.TypeFor[value.Time]()),
 		"organizationId": schemaOf(reflect.TypeFor[value.ID]()),
 		"siteId":         schemaOf(reflect.TypeFor[*value.ID]()),

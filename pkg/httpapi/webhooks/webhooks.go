@@ -2,6 +2,8 @@
 // of their events and the catalogue of event types. An id of another organization
 // is answered exactly as one that does not exist, an update applies to the very
 // state that If-Match named, and only the answer that makes a secret shows it.
+// An application's token manages what belongs to that application; whatever else
+// the organization has is answered as if it did not exist, too.
 // The worker sends: an operation that asks for a delivery answers as soon as
 // the delivery is stored to be sent.
 package webhooks
@@ -15,6 +17,8 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/idempotency"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -26,7 +30,7 @@ const tag = "Webhooks"
 type EndpointStore interface {
 	// CreateEndpoint may answer a fault limit_reached, or not_found when the
 	// application is absent.
-	CreateEndpoint(ctx context.Context, e *webhook.Endpoint) error
+	CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error
 	// Endpoint returns nil when there is none.
 	Endpoint(ctx context.Context, organization, id value.ID) (*webhook.Endpoint, error)
 	Endpoints(ctx context.Context, organization value.ID) ([]*webhook.Endpoint, error)
@@ -55,7 +59,8 @@ type EventStore interface {
 
 // RecoveryStore keeps recoveries, and tells of applications.
 type RecoveryStore interface {
-	// CreateRecovery may answer a fault conflict.
+	// CreateRecovery may answer a fault conflict, or not_found when the
+	// endpoint is gone.
 	CreateRecovery(ctx context.Context, r *webhook.Recovery, next value.Time) error
 	// Recovery returns nil when there is none.
 	Recovery(ctx context.Context, organization, endpoint, id value.ID) (*webhook.Recovery, error)
@@ -72,8 +77,9 @@ type Store interface {
 
 // History answers the list of events.
 type History interface {
-	// Query asks the organization's list of [webhook.EventList].
-	Query(ctx context.Context, organization value.ID, q columnar.Query) (columnar.Result, error)
+	// Query asks the organization's list of [webhook.DeliveryList], with now what
+	// its index has at the time of the query.
+	Query(ctx context.Context, organization value.ID, q columnar.Query, now bool) (lists.Answer, error)
 }
 
 // Sender sends deliveries to the worker.
@@ -116,7 +122,7 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 	operations = append(operations, a.statsOperation(), catalogueOperation())
 	for i := range operations {
 		op := &operations[i]
-		op.Tag, op.Access = tag, httpapi.Developer
+		op.Tag, op.Access = tag, httpapi.Manager
 		if op.Scope == "" {
 			op.Scope = auth.WebhooksRead
 		}
@@ -125,6 +131,12 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 		}
 	}
 	return operations
+}
+
+// manages reports whether the caller may know of what belongs to the
+// application: a user of every one, an application of its own only.
+func manages(r *httpapi.Request, application value.ID) bool {
+	return r.Principal.Kind != auth.KindApplication || r.Principal.ApplicationID == application
 }
 
 const applicationParam = "applicationId"

@@ -67,6 +67,9 @@ func TestBadInputIsNamed(t *testing.T) {
 	for _, tt := range []struct{ method, path, body, field, code string }{
 		{"POST", endpoints, minimal, "applicationId", "required"},
 		{"POST", endpoints + "?applicationId=x", minimal, "applicationId", "invalid_format"},
+		{"POST", create, `{"applicationId":"` + value.NewID().String() + `","url":"https://example.com","events":["*"]}`, "applicationId", "not_allowed"},
+		{"POST", create, `{"applicationId":7,"url":"https://example.com","events":["*"]}`, "applicationId", "wrong_type"},
+		{"POST", endpoints, `{"applicationId":"` + h.App.String() + `","url":"https://example.com","events":["*"]}`, "applicationId", "required"},
 		{"POST", create, `{"events":["*"]}`, "url", "required"},
 		{"POST", create, `{"url":null,"events":["*"]}`, "url", "required"},
 		{"POST", create, `{"url":"https://example.com"}`, "events", "required"},
@@ -107,12 +110,17 @@ func TestBadInputIsNamed(t *testing.T) {
 		{"GET", item + "?applicationId=x", "", "applicationId", "invalid_format"},
 		{"GET", endpoints + "?status=OFF", "", "status", "invalid_format"},
 		{"POST", item + "/test", `{"type":"order.vanished"}`, "type", "unknown"},
-		{"POST", item + "/recover", `{}`, "since", "required"},
+		{"POST", item + "/recover", `{"until":"2020-01-01"}`, "until", "out_of_range"},
 		{"POST", item + "/recover", `{"since":"yesterday"}`, "since", "invalid_format"},
 		{"POST", item + "/recover", `{"since":"2026-11-21","until":"2026-11-20"}`, "since", "out_of_range"},
 		{"POST", item + "/recover", `{"since":"2999-11-21"}`, "since", "out_of_range"},
 		{"GET", "/developers/webhooks/events?status=pending", "", "status", "invalid_format"},
 		{"GET", "/developers/webhooks/events?type=order.vanished", "", "type", "invalid_format"},
+		{"GET", "/developers/webhooks/events?type=*", "", "type", "invalid_format"},
+		{"GET", "/developers/webhooks/events?type=order.*,", "", "type", "invalid_format"},
+		{"GET", "/developers/webhooks/events?type=vanished.*", "", "type", "invalid_format"},
+		{"GET", "/developers/webhooks/events?objectKind=payment", "", "objectKind", "invalid_format"},
+		{"GET", "/developers/webhooks/events?objectId=A-1001", "", "objectId", "invalid_format"},
 		{"GET", "/developers/webhooks/events/x", "", "id", "invalid_format"},
 		{"GET", "/developers/webhooks/event-types?search=x", "", "search", "unknown"},
 	} {
@@ -126,6 +134,29 @@ func TestBadInputIsNamed(t *testing.T) {
 			d, _ := details[0].(map[string]any)
 			if d["field"] != tt.field || d["code"] != tt.code {
 				t.Errorf("%s %s %.80s: %v %v, want %s %s", tt.method, tt.path, tt.body, d["field"], d["code"], tt.field, tt.code)
+			}
+		})
+	}
+}
+
+func TestEveryFaultOfABodyIsReported(t *testing.T) {
+	h := newHarness(t)
+	create := endpoints + "?applicationId=" + h.App.String()
+	for _, tt := range []struct{ method, path, body, want string }{
+		{"POST", create, `{"url":7,"events":["*","*"],"retryCount":11,"secret":"x"}`, "url wrong_type, secret unknown, events[1] duplicate, retryCount out_of_range"},
+		{"POST", create, `{"events":[7],"timeoutSeconds":"5"}`, "events[0] wrong_type, timeoutSeconds wrong_type, url required"},
+		{"PATCH", endpoints + "/" + value.NewID().String(), `{"status":1,"url":null,"retryCount":3}`, "status wrong_type, retryCount not_allowed, url not_allowed"},
+		{"POST", endpoints + "/" + value.NewID().String() + "/recover", `{"since":"x","until":1}`, "since invalid_format, until wrong_type"},
+	} {
+		t.Run(tt.method+" "+tt.body, func(t *testing.T) {
+			a := h.must(t, http.StatusBadRequest, tt.method, tt.path, tt.body)
+			details, _ := a.field("details").([]any)
+			var got []string
+			for _, d := range details {
+				got = append(got, fmt.Sprint(d.(map[string]any)["field"], " ", d.(map[string]any)["code"]))
+			}
+			if strings.Join(got, ", ") != tt.want {
+				t.Errorf("got %s, want %s", strings.Join(got, ", "), tt.want)
 			}
 		})
 	}
@@ -320,12 +351,20 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 		"?status=HELD,PENDING":              {held.ID.String()},
 		"?type=order.created,order.updated": {failed.ID.String(), held.ID.String()},
 		"?type=order.updated":               {},
-		"?eventId=" + held.EventID.String(): {held.ID.String()},
-		"?endpointId=" + held.EndpointID.String(): {failed.ID.String(), held.ID.String()},
-		"?endpointId=" + h.App.String():           {},
-		"?applicationId=" + h.App.String():        {failed.ID.String(), held.ID.String()},
-		"?createdTo=" + h.Now().String():          {held.ID.String()},
-		"?limit=1&page=2":                         {held.ID.String()},
+		"?type=order.*,product.created":     {failed.ID.String(), held.ID.String()},
+		"?type=product.*,payment.*":         {},
+		"?objectKind=order":                 {failed.ID.String(), held.ID.String()},
+		"?objectKind=order&type=product.*":  {},
+		"?objectKind=endpoint,product":      {},
+		"?objectId=" + held.ObjectID.String() + "&objectKind=order,invoice": {held.ID.String()},
+		"?objectId=" + strings.ToUpper(held.ObjectID.String()):              {held.ID.String()},
+		"?objectId=" + held.EventID.String():                                {},
+		"?eventId=" + held.EventID.String():                                 {held.ID.String()},
+		"?endpointId=" + held.EndpointID.String():                           {failed.ID.String(), held.ID.String()},
+		"?endpointId=" + h.App.String():                                     {},
+		"?applicationId=" + h.App.String():                                  {failed.ID.String(), held.ID.String()},
+		"?createdTo=" + h.Now().String():                                    {held.ID.String()},
+		"?limit=1&page=2":                                                   {held.ID.String()},
 	} {
 		a := h.must(t, http.StatusOK, "GET", events+query, "")
 		if diff := cmp.Diff(want, a.ids()); diff != "" {
@@ -335,11 +374,14 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 			t.Errorf("%s shows bodies: %s", query, a.body)
 		}
 	}
+	if a := h.as(t, value.NewID(), "GET", events+"?objectId="+held.ObjectID.String(), ""); a.status != http.StatusOK || len(a.ids()) > 0 {
+		t.Errorf("another organization finds %d %s", a.status, a.body)
+	}
 	at := h.Now()
 	want := fmt.Sprintf(`{"id":%q,"eventId":%q,"endpointId":%q,"applicationId":%q,"organizationId":%q,"siteId":null,"type":"order.created","status":"FAILED",
 		"heldReason":null,"attemptCount":1,"nextAttemptAt":null,"lastAttemptAt":%q,"deliveredAt":null,
 		"attempts":[{"at":%q,"durationMs":12,"responseStatus":500,"responseBody":"oops","error":%q}],
-		"payload":{"id":%q,"type":"order.created","timestamp":%q,"organizationId":%q,"siteId":null,"data":{"object":{"total":12.50,"name":"é"},"previousAttributes":null}},
+		"payload":{"id":%q,"type":"order.created","apiVersion":"2026-11-01","timestamp":%q,"organizationId":%q,"siteId":null,"data":{"object":{"total":12.50,"name":"é"},"previousAttributes":null}},
 		"createdAt":%q,"updatedAt":%q}`, failed.ID, failed.EventID, failed.EndpointID, h.App, h.Org, at, at, reason,
 		failed.EventID, at, h.Org, failed.CreatedAt, failed.UpdatedAt)
 	if diff := cmp.Diff(compact(t, want), h.must(t, http.StatusOK, "GET", events+"/"+failed.ID.String(), "").body); diff != "" {
@@ -465,14 +507,55 @@ func TestRecoverySendsWhatWasHeld(t *testing.T) {
 		t.Errorf("the rest: %s", a.body)
 	}
 	h.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
-	h.must(t, http.StatusConflict, "POST", item+"/recover", body)
+	if a := h.must(t, http.StatusConflict, "POST", item+"/recover", body); a.text("message") != "the endpoint is PAUSED: set its status to ACTIVE first" {
+		t.Errorf("while PAUSED: %s", a.body)
+	}
 	h.must(t, http.StatusOK, "PATCH", item, `{"status":"ACTIVE"}`)
 	e, now := h.stored(t, item), h.Now()
 	running := &webhook.Recovery{ID: value.NewID(), EndpointID: e.ID, OrganizationID: h.Org, Status: webhook.RecoveryRunning, CreatedAt: now, UpdatedAt: now}
 	if err := h.Table.CreateRecovery(t.Context(), running, now); err != nil {
 		t.Fatal(err)
 	}
-	h.must(t, http.StatusConflict, "POST", item+"/recover", body)
+	if a := h.must(t, http.StatusConflict, "POST", item+"/recover", body); a.text("message") != "the recovery "+running.ID.String()+" of the endpoint runs already: wait for it to end" {
+		t.Errorf("while another runs: %s", a.body)
+	}
+}
+
+func TestARecoveryWithoutASpanSendsEverythingShown(t *testing.T) {
+	for _, body := range []string{"", "{}", " \n", `{"since":null,"until":null}`} {
+		t.Run(body, func(t *testing.T) {
+			h := newHarness(t)
+			item := h.endpoint(t, minimal)
+			h.event(t, item, webhook.HeldPaused) // no longer shown at the recovery
+			h.Pass(time.Hour)
+			h.event(t, item, webhook.HeldPaused)
+			h.Pass(webhook.Retention - time.Hour - time.Second)
+			h.event(t, item, webhook.HeldPaused)
+			h.Pass(time.Second)
+			shown := h.must(t, http.StatusOK, "GET", "/developers/webhooks/events", "").field("meta.total")
+			a := h.must(t, http.StatusAccepted, "POST", item+"/recover", body, "Content-Type", "application/json")
+			if a.field("requeuedCount") != shown || shown != 2.0 {
+				t.Errorf("recovered %s, want the %v events shown", a.body, shown)
+			}
+		})
+	}
+}
+
+func TestAnEndpointsApplicationIsNamedInTheQuery(t *testing.T) {
+	h := newHarness(t)
+	body := func(application string) string {
+		return fmt.Sprintf(`{"applicationId":%s,"url":"https://example.com/hook","events":["*"]}`, application)
+	}
+	create := endpoints + "?applicationId=" + h.App.String()
+	for _, same := range []string{`"` + h.App.String() + `"`, `"` + strings.ToUpper(h.App.String()) + `"`, "null"} {
+		t.Run(same, func(t *testing.T) { h.must(t, http.StatusCreated, "POST", create, body(same)) })
+	}
+	if a := h.must(t, http.StatusBadRequest, "POST", endpoints, minimal); a.text("message") != "applicationId is required: send applicationId in the query" {
+		t.Errorf("without one: %s", a.body)
+	}
+	h.must(t, http.StatusNotFound, "POST", endpoints+"?applicationId="+value.NewID().String(), minimal)
+	theirs := h.Service.Organization(t)
+	h.must(t, http.StatusNotFound, "POST", endpoints+"?applicationId="+theirs.App.String(), minimal)
 }
 
 func TestDeletionCancelsWhatIsHeldAtOnce(t *testing.T) {

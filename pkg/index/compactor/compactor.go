@@ -35,11 +35,19 @@ const (
 	// maxFlushBytes bounds the encoded documents of the tail that one job
 	// flushes.
 	maxFlushBytes = 32 << 20
+	// maxJobMemory bounds what a job takes to look into a partition. A larger one
+	// is not counted: it stays open to queries, and its dead rows stay.
+	maxJobMemory = 256 << 20
 	// quietTime is how long after a change a partition is counted.
 	quietTime = time.Hour
 	// tombstoneUse is how long a tombstone is useful: the stream delivers
 	// nothing that is older than its 24 hours.
 	tombstoneUse = 48 * time.Hour
+	// minCounted is how many documents there are for each counted value, so that
+	// the counts of a small partition, which is opened for little, take no room in
+	// the manifest. A few values are counted in any partition.
+	minCounted = 32
+	fewValues  = 4
 	// minUncounted is how many rows a partition grows before it is counted to
 	// learn how many have died.
 	minUncounted = 1024
@@ -64,6 +72,8 @@ type Storage interface {
 	// EndJob ends a job, or has it run again at next. It reports whether
 	// another run is due at once.
 	EndJob(ctx context.Context, j *index.Job, next *value.Time) (due bool, err error)
+	// ReleaseJob lets a stalled job run at once.
+	ReleaseJob(ctx context.Context, org value.ID, list string) error
 }
 
 // Compactor does index jobs.
@@ -95,19 +105,43 @@ func (c *Compactor) Run(ctx context.Context, org value.ID, name string) (more bo
 		return false, err
 	}
 	next, err := c.job(org, list).run(ctx)
+	next = c.count(ctx, taken, next, err)
 	if err != nil {
-		// Another run may try again at once. A lease that is not given back
-		// expires.
+		// A lease that is not given back expires.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		defer cancel()
-		_, _ = c.storage.EndJob(ctx, taken, new(value.TimeOf(c.clock())))
+		_, _ = c.storage.EndJob(ctx, taken, next)
 		return false, fmt.Errorf("compact %s: %w", name, err)
 	}
 	return c.storage.EndJob(ctx, taken, next)
 }
 
-// RequestRebuild begins a rebuild of a list, unless one is under way.
+// count counts the runs of a job that leave work to be done at once, as one
+// that fails does, and returns when the next one is due: not yet when the job
+// has stalled.
+func (c *Compactor) count(ctx context.Context, j *index.Job, next *value.Time, err error) *value.Time {
+	now := value.TimeOf(c.clock())
+	if err != nil {
+		next = &now
+	}
+	if next == nil || *next > now {
+		j.Unfinished = 0
+		return next
+	}
+	j.Unfinished++
+	if !j.Stalled() {
+		return next
+	}
+	c.logger.ErrorContext(ctx, "index job stalled", "organizationId", j.OrganizationID, "list", j.List, "runs", j.Unfinished, "error", err)
+	return new(now.Add(index.StallTime))
+}
+
+// RequestRebuild begins a rebuild of a list, unless one is under way, also
+// where jobs have stalled.
 func (c *Compactor) RequestRebuild(ctx context.Context, key index.Key) error {
+	if err := c.storage.ReleaseJob(ctx, key.Org, key.List.Name); err != nil {
+		return err
+	}
 	return key.RequestRebuild(ctx, c.storage, value.TimeOf(c.clock()))
 }
 
@@ -225,7 +259,7 @@ func (j *job) flush(ctx context.Context, m *index.Manifest) error {
 		for _, c := range e.Changes {
 			documents[c.Partition] = append(documents[c.Partition], c.Document)
 		}
-		m.Covered, size = sequence, size+e.Size
+		m.Covered, m.CoveredAt, size = sequence, e.At, size+e.Size
 		return nil
 	})
 	if j.more = errors.Is(err, full); err != nil && !j.more {
@@ -253,19 +287,24 @@ func (j *job) expire(_ context.Context, m *index.Manifest) error {
 	return nil
 }
 
-// count seals partitions that have been quiet, and counts those that have grown
-// much, to learn how many of their rows are dead.
+// count seals partitions that have been quiet, or that were sealed before values
+// were counted, and counts those that have grown much, to learn how many of their
+// rows are dead.
 func (j *job) count(ctx context.Context, m *index.Manifest) error {
 	for _, p := range m.Partitions {
-		unsealed := j.List.By != index.Whole && !p.Sealed
-		if !grown(p) && (!unsealed || j.recent[p.Number]) || !j.hasRoom(p.Bytes()) {
-			j.waiting = j.waiting || unsealed
+		uncounted := j.List.By != index.Whole && (!p.Sealed || p.Summary.Keywords == nil && j.List.Schema.HasKeywords())
+		if p.Memory(j.List.Schema, index.Core) > maxJobMemory {
+			j.logger.WarnContext(ctx, "a partition was too large", "organizationId", j.Org, "list", j.List.Name, "partition", p.Number, "rows", p.Rows())
+			continue
+		}
+		if !grown(p) && (!uncounted || j.recent[p.Number]) || !j.hasRoom(p.Bytes()) {
+			j.waiting = j.waiting || uncounted
 			continue
 		}
 		if err := j.summarize(ctx, p); err != nil {
 			return err
 		}
-		p.Sealed, j.changed = unsealed, true
+		p.Sealed, j.changed = j.List.By != index.Whole, true
 	}
 	return nil
 }
@@ -290,6 +329,16 @@ func (j *job) summarize(ctx context.Context, p *index.Partition) error {
 	view := columnar.NewView(j.List.Schema)
 	segment.Load(view, opened...)
 	p.Summary = view.Summary()
+	thin(&p.Summary)
 	p.Counted, p.Live = p.Rows(), p.Summary.Count
 	return nil
+}
+
+// thin leaves out the counts that take more room than they are worth.
+func thin(s *columnar.Summary) {
+	for i, counts := range s.Keywords {
+		if len(counts.Values) > max(fewValues, s.Count/minCounted) {
+			s.Keywords[i] = columnar.ValueCounts{}
+		}
+	}
 }

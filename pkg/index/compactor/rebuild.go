@@ -2,11 +2,13 @@ package compactor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 
 // rebuild does one job of a rebuild and reports whether it was the last.
 func (j *job) rebuild(ctx context.Context, stored *index.StoredManifest) (done bool, err error) {
-	state, err := j.DecodeRebuild(stored.Body)
+	state, err := j.DecodeRebuild(stored)
 	if err == nil && state.Shard < j.List.Shards {
 		err = j.readSource(ctx, state, stored.Version)
 	} else if err == nil {
@@ -40,8 +42,7 @@ func (j *job) rebuild(ctx context.Context, stored *index.StoredManifest) (done b
 // readSource continues to read the list's source and makes segments of what it
 // finds.
 func (j *job) readSource(ctx context.Context, state *index.RebuildState, version uint64) error {
-	known := j.liveView(ctx)
-	documents, read, size := map[int32][]columnar.Document{}, 0, 0
+	documents, pages, read, size := map[int32][]columnar.Document{}, map[int32][]columnar.Document{}, 0, 0
 	if state.Shard == 0 && state.After == "" {
 		if err := j.addTombstones(ctx, state.Covered, documents); err != nil {
 			return err
@@ -52,16 +53,19 @@ func (j *job) readSource(ctx context.Context, state *index.RebuildState, version
 		if err != nil {
 			return err
 		}
-		j.setVisible(page, known)
 		for _, d := range page {
 			number := j.List.PartitionOf(&d)
-			documents[number] = append(documents[number], d)
+			pages[number] = append(pages[number], d)
 			size += d.Size()
 		}
 		read += len(page)
 		if state.After = next; next == "" {
 			state.Shard++
 		}
+	}
+	j.setAllVisible(ctx, pages, state.CoveredAt)
+	for number, page := range pages {
+		documents[number] = append(documents[number], page...)
 	}
 	for number, documents := range documents {
 		state.Add(number, encode(j.List, documents))
@@ -100,7 +104,7 @@ func (j *job) save(ctx context.Context, state *index.RebuildState, version uint6
 		return err
 	}
 	_, err := j.storage.PutManifest(ctx, j.Org, j.List.Name, index.RebuildManifest, index.StoredManifest{
-		Version: version + 1, Covered: state.Covered, Body: j.EncodeRebuild(state),
+		Version: version + 1, Covered: state.Covered, CoveredAt: state.CoveredAt, Body: j.EncodeRebuild(state),
 	})
 	return err
 }
@@ -154,57 +158,106 @@ func (j *job) announce(ctx context.Context, version uint64) error {
 	return err
 }
 
-// liveView is a view of the core of the index before the rebuild, to find since
-// when documents have been visible; an empty one when it cannot be read.
-func (j *job) liveView(ctx context.Context) *columnar.View {
-	view := columnar.NewView(j.List.Schema)
-	m, _, err := j.Load(ctx)
-	for i := 0; err == nil && i < len(m.Partitions); i++ {
-		var opened []*segment.Segment
-		opened, err = j.Open(ctx, m.Partitions[i].Segments, index.Core)
-		segment.Load(view, opened...)
-	}
-	if err == nil {
-		err = j.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
-			view.Apply(e.Documents())
-			return nil
-		})
-	}
-	if err != nil {
-		j.logger.WarnContext(ctx, "an index cannot be read", "organizationId", j.Org, "list", j.List.Name, "error", err)
-		return columnar.NewView(j.List.Schema)
-	}
-	return view
+// liveIndex is what a list showed before its rebuild, in one partition.
+type liveIndex struct {
+	view *columnar.View // of the core; nil when it cannot be read
+	at   value.Time     // of the last entry of the tail; 0 when there never was one
 }
 
-// setVisible sets since when documents have been visible. A revision that was
-// in the index before the rebuild keeps its time. Another one that is old
-// enough to have been in lists before gets the time of the change, and the
-// others get the present.
-func (j *job) setVisible(documents []columnar.Document, known *columnar.View) {
+// setAllVisible sets since when documents have been visible, by partition, from
+// the live index. One that was written with fewer columns can be read as well: a
+// new column is the usual reason for a rebuild.
+func (j *job) setAllVisible(ctx context.Context, pages map[int32][]columnar.Document, coveredAt value.Time) {
+	err := columnar.ErrVersion
+	for n := len(j.List.Schema.Columns()); n > 0 && errors.Is(err, columnar.ErrVersion); n-- {
+		err = j.setAllVisibleAs(ctx, j.List.Schema.First(n), pages, coveredAt)
+	}
+	if err == nil {
+		return
+	}
+	j.logger.WarnContext(ctx, "an index cannot be read", "organizationId", j.Org, "list", j.List.Name, "error", err)
+	for _, page := range pages {
+		j.setVisible(page, liveIndex{at: coveredAt})
+	}
+}
+
+// errLargePartition says that a partition does not fit into a job's memory.
+var errLargePartition = errors.New("a partition is too large for a job")
+
+// setAllVisibleAs reads one partition of the live index after the other.
+func (j *job) setAllVisibleAs(ctx context.Context, schema *columnar.Schema, pages map[int32][]columnar.Document, coveredAt value.Time) error {
+	list := *j.List
+	list.Schema = schema
+	x := index.Index{Key: index.Key{Org: j.Org, List: &list}, Reader: j.Reader}
+	m, _, err := x.Load(ctx)
+	if err != nil {
+		return err
+	}
+	at, changes := max(m.CoveredAt, coveredAt), map[int32][]columnar.Document{}
+	err = x.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
+		for _, c := range e.Changes {
+			if pages[c.Partition] != nil {
+				changes[c.Partition] = append(changes[c.Partition], c.Document)
+			}
+		}
+		at = max(at, e.At)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for number, page := range pages {
+		view := columnar.NewView(schema)
+		if p := m.Partition(number); p != nil {
+			if p.Memory(schema, index.Core) > maxJobMemory {
+				return errLargePartition
+			}
+			opened, err := x.Open(ctx, p.Segments, index.Core)
+			if err != nil {
+				return err
+			}
+			segment.Load(view, opened...)
+		}
+		view.Apply(changes[number])
+		j.setVisible(page, liveIndex{view, at})
+	}
+	return nil
+}
+
+// setVisible sets since when documents have been visible. A revision that the
+// live index has keeps its time. Another one is new to every client: it gets
+// the present, and a later time once its entry is in the tail. In a list that
+// never had an entry that is the time of the change, since no client has a time
+// to go on from. When the live index cannot be read, it is a time at which the
+// revision had surely been in lists.
+func (j *job) setVisible(documents []columnar.Document, live liveIndex) {
 	type documentKey struct {
 		id  [16]byte
 		sub uint8
 	}
-	ids := make([][16]byte, len(documents))
-	for i := range documents {
-		ids[i] = documents[i].ID
-	}
 	hits := map[documentKey]columnar.Hit{}
-	for _, hit := range known.Query(columnar.Query{Filter: columnar.IDs(ids...), OrderBy: columnar.ByID, Limit: 2 * len(ids)}).Hits {
-		hits[documentKey{hit.ID, hit.Sub}] = hit
+	if live.view != nil {
+		ids := make([][16]byte, len(documents))
+		for i := range documents {
+			ids[i] = documents[i].ID
+		}
+		for _, hit := range live.view.Query(columnar.Query{Filter: columnar.IDs(ids...), OrderBy: columnar.ByID, Limit: 2 * len(ids)}).Hits {
+			hits[documentKey{hit.ID, hit.Sub}] = hit
+		}
 	}
-	now := int64(j.now())
+	now := int64(max(j.now(), live.at+1))
 	for i := range documents {
 		d := &documents[i]
 		hit, ok := hits[documentKey{d.ID, d.Sub}]
 		switch {
 		case ok && hit.Revision == d.Revision:
 			d.Visible = hit.Visible
-		case d.Revision < now-settledAge.Milliseconds():
+		case live.at == 0:
 			d.Visible = d.Revision
-		default:
+		case live.view != nil:
 			d.Visible = now
+		default:
+			d.Visible = min(d.Revision+settledAge.Milliseconds(), now)
 		}
 	}
 }

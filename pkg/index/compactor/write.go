@@ -37,7 +37,7 @@ func encode(list *index.List, documents []columnar.Document) *index.Segment {
 }
 
 func segmentOf(e segment.Encoded) *index.Segment {
-	s := &index.Segment{Rows: e.Rows, Tombstones: e.Tombstones, Encoded: &e}
+	s := &index.Segment{Rows: e.Rows, Tombstones: e.Tombstones, Unpacked: e.Unpacked, Encoded: &e}
 	for g, data := range e.Groups {
 		s.Groups[g] = len(data)
 	}
@@ -73,7 +73,7 @@ func (j *job) commit(ctx context.Context, m *index.Manifest, version uint64) (do
 	}
 	surplus := takeSurplus(m)
 	done, err = j.storage.PutManifest(ctx, j.Org, j.List.Name, index.LiveManifest, index.StoredManifest{
-		Version: version + 1, Covered: m.Covered, Body: j.EncodeManifest(m),
+		Version: version + 1, Covered: m.Covered, CoveredAt: m.CoveredAt, Body: j.EncodeManifest(m),
 	})
 	if err != nil || !done {
 		return false, err

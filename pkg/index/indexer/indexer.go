@@ -86,7 +86,7 @@ func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 			return x.retry(ctx, batch, fmt.Errorf("append %d changes of %s: %w", len(documents), key.List.Name, err))
 		}
 	}
-	return events.DynamoDBEventResponse{}, nil
+	return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}, nil
 }
 
 // decoded decodes a record. One that makes the decoder panic is parked as well:

@@ -2,10 +2,30 @@
 // memory, as far as queries needed them, kept up to date by following the
 // list's tail.
 //
-// An answer is exact for the list as it was at most [Freshness] ago. When that
+// An answer is exact for the list as it was at most [Freshness] ago or, for a
+// query that asks for that, as it is now. It tells the time from which to ask
+// next so that nothing is missed; package index says why that is so. When that
 // cannot be had in time, or the index is damaged, the answer is a fault of kind
 // Unavailable, never a wrong list; a damaged index is rebuilt. Package columnar
 // says what a query means, package index what is stored.
+//
+// # Memory
+//
+// What views take, and what loads and queries under way may add, never passes
+// Config.MaxBytes. The manifest tells how large segments are; so room is made,
+// by dropping the least recently used views, before anything is read. A query
+// whose partitions do not fit together is answered from one partition after the
+// other: each gives its count and its first hits, and leaves. Such scans are kept
+// without the partitions, for other pages and for the next request when one had
+// no time for all. What does not fit even so is refused: README, Size, has the
+// figures. TestMemoryStaysWithinItsBudget asks anything.
+//
+// # Time
+//
+// Lambda freezes an instance once it has answered, so nothing goes on behind an
+// answer. The request that begins a load goes on with it until answerReserve
+// before its deadline, and what was loaded by then stays. Others that need the
+// same list wait for it, for waitBudget at most.
 package views
 
 import (
@@ -16,10 +36,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -27,18 +46,11 @@ import (
 const (
 	// Freshness is how old a view may be when it answers.
 	Freshness = time.Second
-	// loadBudget is how long a request waits for a view to load what its query
-	// needs. After that the loading goes on and the client may ask again.
-	loadBudget = 3 * time.Second
-	// loadLimit ends a loading that hangs.
-	loadLimit = 5 * time.Minute
 	// maxIdle is how long an unused view is kept: after it, reading the index is
 	// likely to cost less than reading what the tail has gathered.
 	maxIdle = time.Hour
 	// rebuildWait is how long a damaged index is not read again.
 	rebuildWait = 3 * time.Second
-	// viewOverhead is about what a view takes besides its documents, in bytes.
-	viewOverhead = 8 << 10
 	// maxRestarts bounds how often a query starts again because what it needs
 	// was replaced meanwhile.
 	maxRestarts = 10
@@ -66,8 +78,13 @@ type Cache struct {
 	cfg     Config
 
 	mu      sync.Mutex
+	lent    int64 // bytes that queries by parts take, and what they keep
+	kept    int64 // of those, what they keep
 	views   map[index.Key]*cachedView
 	damaged map[index.Key]damage
+
+	scanning chan struct{} // held by the query by parts under way, which alone uses scans
+	scans    []*scan       // the last used last
 }
 
 // damage is why an index cannot be read, and since when that is known.
@@ -87,75 +104,79 @@ func NewCache(storage Storage, cfg Config) *Cache {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Cache{storage: storage, cfg: cfg, views: map[index.Key]*cachedView{}, damaged: map[index.Key]damage{}}
+	return &Cache{storage: storage, cfg: cfg, views: map[index.Key]*cachedView{}, damaged: map[index.Key]damage{}, scanning: make(chan struct{}, 1)}
 }
 
 // Query answers a query of the organization's list, as the list was at most
-// [Freshness] ago. It fails with a fault of kind Unavailable when storage is
+// [Freshness] ago or, with now, as it is: with every entry that its tail had
+// when the query came. It fails with a fault of kind Unavailable when storage is
 // busy, when loading takes longer than its budget, and when the index is
 // damaged.
-func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query) (columnar.Result, error) {
+func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
 	key := index.Key{Org: org, List: list}
 	if err := c.knownDamage(key); err != nil {
-		return columnar.Result{}, fault.Busy(err)
+		return lists.Answer{}, fault.Busy(err)
 	}
+	crowded := false
 	for range maxRestarts {
 		v := c.view(key)
-		result, err := c.answer(ctx, v, q)
+		answer, err := c.answer(ctx, v, q, now)
+		if errors.Is(err, errCrowded) && !crowded {
+			crowded = true
+			c.forget(key, v)
+			continue
+		}
+		if errors.Is(err, errNoRoom) || errors.Is(err, errCrowded) {
+			answer, err = c.byParts(ctx, key, q)
+		}
 		switch {
 		case err == nil:
-			return result, nil
+			return answer, nil
 		case errors.Is(err, errOutdated):
 			c.forget(key, v)
 		case index.Damaged(err):
 			c.forget(key, v)
-			return columnar.Result{}, c.rebuild(ctx, key, err)
+			return lists.Answer{}, c.rebuild(ctx, key, err)
 		default:
-			return columnar.Result{}, err
+			return lists.Answer{}, err
 		}
 	}
-	return columnar.Result{}, fault.Busy(fmt.Errorf("the index of %s changed %d times while it was read", list.Name, maxRestarts))
+	return lists.Answer{}, fault.Busy(fmt.Errorf("the index of %s changed %d times while it was read", list.Name, maxRestarts))
 }
 
 // answer asks a view, once it is fresh and has what the query needs.
-func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query) (columnar.Result, error) {
-	budget := time.NewTimer(loadBudget)
+func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query, now bool) (lists.Answer, error) {
+	budget := time.NewTimer(waitBudget)
 	defer budget.Stop()
+	read := uint64(0)
+	if now {
+		read = v.nextRead()
+	}
 	for asked := c.cfg.Clock(); ; {
-		if v.fresh(asked) {
-			if result, missing := v.query(q); missing.none() {
-				return result, nil
+		if v.fresh(asked) && v.has(read) {
+			if answer, ok, err := c.ask(v, q); ok || err != nil {
+				return answer, err
 			}
 		}
 		if ctx.Err() != nil { // a request that was called off starts no load
-			return columnar.Result{}, fault.Busy(ctx.Err())
+			return lists.Answer{}, fault.Busy(ctx.Err())
 		}
-		select {
-		case prepared := <-c.prepare(ctx, v, q):
-			if prepared.Err != nil {
-				return columnar.Result{}, prepared.Err
-			}
-		case <-budget.C:
-			return columnar.Result{}, fault.Busy(errors.New("the index is still being loaded"))
-		case <-ctx.Done():
-			return columnar.Result{}, fault.Busy(ctx.Err())
+		if err := c.prepare(ctx, v, q, read, budget.C); err != nil {
+			return lists.Answer{}, err
 		}
 	}
 }
 
-// prepare brings a view up to date and loads what a query misses. Of concurrent
-// requests for one list one does so and the others wait for it.
-func (c *Cache) prepare(ctx context.Context, v *cachedView, q columnar.Query) <-chan singleflight.Result {
-	return v.flight.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadLimit)
-		defer cancel()
-		defer c.shrink(v)
-		if err := v.refresh(ctx); err != nil {
-			return nil, err
+// ask asks a view; false when something is missing for the query.
+func (c *Cache) ask(v *cachedView, q columnar.Query) (lists.Answer, bool, error) {
+	if work := v.view.WorkMemory(&q); work > 0 {
+		if !c.reserve(v, &v.use.asking, work) {
+			return lists.Answer{}, false, errNoRoom
 		}
-		lacking, _, _ := v.missingFor(q)
-		return nil, v.load(ctx, lacking)
-	})
+		defer c.measure(v, &v.use.asking, work)
+	}
+	answer, ok := v.query(q)
+	return answer, ok, nil
 }
 
 // knownDamage returns the damage that was found in an index a short time ago.
@@ -206,31 +227,5 @@ func (c *Cache) forget(key index.Key, v *cachedView) {
 	defer c.mu.Unlock()
 	if c.views[key] == v {
 		delete(c.views, key)
-	}
-}
-
-// shrink drops the least recently used views while all together take more
-// memory than they may. The view that has just grown stays, whatever its size.
-func (c *Cache) shrink(grown *cachedView) {
-	size := grown.view.Bytes() + viewOverhead
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	grown.bytes = size
-	total := int64(0)
-	for _, v := range c.views {
-		total += v.bytes
-	}
-	for total > c.cfg.MaxBytes {
-		var oldest *cachedView
-		for _, v := range c.views {
-			if v != grown && (oldest == nil || v.used.Before(oldest.used)) {
-				oldest = v
-			}
-		}
-		if oldest == nil {
-			return
-		}
-		total -= oldest.bytes
-		delete(c.views, oldest.Key)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (
@@ -35,21 +35,26 @@ type cachedView struct {
 	clock func() time.Time
 	view  *columnar.View
 
-	// flight is held by the one goroutine that changes the view. It reads what mu
-	// guards without mu, which is for the others.
-	flight singleflight.Group
+	// reserve makes room for the load under way, before it reads.
+	reserve func(bytes int64) bool
 
+	// The one goroutine with the load under way changes the view. It reads what
+	// mu guards without mu, which is for the others.
 	mu        sync.RWMutex
+	loading   *load           // nil when none is under way
 	manifest  *index.Manifest // nil before it was read for the first time
 	version   uint64
 	sequence  uint64                     // of the last tail entry in the view
+	at        value.Time                 // of the same
 	changed   map[int32]bool             // partitions that the tail has changed in the view
 	loaded    map[int32]*loadedPartition // partitions that are in the view
 	refreshed time.Time
 	gapSince  time.Time
+	begun     uint64 // strongly consistent reads of the tail so far
+	read      uint64 // the number of the last of them that is in the view
 
-	used  time.Time // guarded by Cache.mu, as is bytes
-	bytes int64
+	used time.Time // guarded by Cache.mu
+	use  memoryUse
 }
 
 // loadedPartition is a partition that is in the view, with the segments that it
@@ -78,10 +83,26 @@ func (v *cachedView) fresh(asked time.Time) bool {
 	return v.manifest != nil && v.sequence >= v.manifest.Covered && asked.Sub(v.refreshed) < Freshness
 }
 
-// refresh follows the tail, unless the view is fresh.
-func (v *cachedView) refresh(ctx context.Context) error {
+// nextRead is the number of the first strongly consistent read of the tail that
+// begins from now on.
+func (v *cachedView) nextRead() uint64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.begun + 1
+}
+
+// has reports whether a strongly consistent read is in the view; 0 always is.
+func (v *cachedView) has(read uint64) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.read >= read
+}
+
+// refresh follows the tail, unless the view is fresh and has the read.
+func (v *cachedView) refresh(ctx context.Context, read uint64) error {
 	now := v.clock()
-	if v.fresh(now) {
+	consistent := !v.has(read)
+	if v.fresh(now) && !consistent {
 		return nil
 	}
 	if v.manifest == nil {
@@ -90,7 +111,7 @@ func (v *cachedView) refresh(ctx context.Context) error {
 		}
 	}
 	for delay := firstPause; ; delay *= 2 {
-		if err := v.follow(ctx, now); err != nil {
+		if err := v.follow(ctx, now, consistent); err != nil {
 			return fmt.Errorf("follow the tail of %s: %w", v.List.Name, err)
 		}
 		if v.sequence >= v.manifest.Covered {
@@ -119,7 +140,7 @@ func (v *cachedView) readManifest(ctx context.Context) error {
 	defer v.mu.Unlock()
 	switch {
 	case v.manifest == nil:
-		v.sequence = m.Covered
+		v.sequence, v.at = m.Covered, m.CoveredAt
 	case version < v.version || m.RebuildID != v.manifest.RebuildID:
 		return errOutdated
 	}
@@ -129,7 +150,10 @@ func (v *cachedView) readManifest(ctx context.Context) error {
 
 // follow applies the entries that were appended to the tail since the last
 // time.
-func (v *cachedView) follow(ctx context.Context, now time.Time) error {
+func (v *cachedView) follow(ctx context.Context, now time.Time, consistent bool) error {
+	if consistent {
+		return v.followAll(ctx)
+	}
 	err := v.Tail(ctx, v.sequence, false, v.apply)
 	if !errors.Is(err, index.ErrGap) {
 		v.gapSince = time.Time{}
@@ -146,17 +170,34 @@ func (v *cachedView) follow(ctx context.Context, now time.Time) error {
 	return err
 }
 
-func (v *cachedView) apply(sequence uint64, e index.TailEntry) error {
+// followAll applies every entry that there is.
+func (v *cachedView) followAll(ctx context.Context) error {
+	v.mu.Lock()
+	v.begun++
+	v.mu.Unlock()
+	if err := v.Tail(ctx, v.sequence, true, v.apply); err != nil {
+		return err
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.read, v.gapSince = v.begun, time.Time{}
+	return nil
+}
+
+func (v *cachedView) apply(sequence uint64, e index.TailEntry) error {
 	if e.Rebuilt > v.version {
 		return errOutdated
 	}
+	if !v.reserve(entryMemory * int64(e.Size)) {
+		return errCrowded
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	v.view.Apply(e.Documents())
 	for i := range e.Changes {
 		v.changed[e.Changes[i].Partition] = true
 	}
-	v.sequence = sequence
+	v.sequence, v.at = sequence, e.At
 	return nil
 }
 
@@ -170,19 +211,29 @@ type missing struct {
 func (m missing) none() bool { return len(m.partitions) == 0 && m.groups == 0 }
 
 // query answers a query, unless something is missing for it.
-func (v *cachedView) query(q columnar.Query) (columnar.Result, missing) {
+func (v *cachedView) query(q columnar.Query) (answer lists.Answer, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	m, before, beside := v.missingFor(q)
 	if !m.none() {
-		return columnar.Result{}, m
+		return lists.Answer{}, false
 	}
-	return v.view.QueryWithOffset(q, before, beside), m
+	return lists.Answer{Result: v.view.QueryWithOffset(q, before, beside), SyncFrom: v.syncFrom()}, true
+}
+
+// syncFrom is the least time that the next entry of the tail can have; the
+// beginning of time when the view knows no entry's time. Its caller holds mu or
+// loads.
+func (v *cachedView) syncFrom() value.Time {
+	if v.at == 0 {
+		return 0
+	}
+	return v.at + 1
 }
 
 // missingFor returns what is missing for a query or, when that is nothing, how
 // many documents of the partitions that are not loaded come before the page, and
-// how many there are. Its caller holds mu or flight.
+// how many there are. Its caller holds mu or loads.
 func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int) {
 	needs := v.List.Schema.Needs(&q)
 	var closed []int32
@@ -230,16 +281,36 @@ func (v *cachedView) load(ctx context.Context, m missing) error {
 	}
 }
 
-// loadPartitions loads the missing partitions.
+// loadPartitions loads the missing partitions, batch by batch.
 func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
-	var stored []*index.Segment
 	var partitions []*index.Partition
 	for _, number := range m.partitions {
 		if p := v.manifest.Partition(number); p != nil && v.loaded[number] == nil {
-			partitions, stored = append(partitions, p), append(stored, p.Segments...)
+			partitions = append(partitions, p)
 		}
 	}
-	segments, err := v.Open(ctx, stored, m.groups)
+	for _, batch := range batches(partitions, m.groups) {
+		if err := v.loadBatch(ctx, batch, m.groups); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *cachedView) loadBatch(ctx context.Context, partitions []*index.Partition, groups columnar.ColumnGroupSet) error {
+	if ctx.Err() != nil {
+		return fault.Busy(errLoading)
+	}
+	var stored []*index.Segment
+	memory := int64(0)
+	for _, p := range partitions {
+		stored = append(stored, p.Segments...)
+		memory += p.Memory(v.List.Schema, groups)
+	}
+	if !v.reserve(memory) {
+		return errNoRoom
+	}
+	segments, err := v.Open(ctx, stored, groups)
 	if err != nil {
 		return fmt.Errorf("load %d partitions of %s: %w", len(partitions), v.List.Name, err)
 	}
@@ -248,7 +319,7 @@ func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
 	segment.Load(v.view, segments...)
 	for _, p := range partitions {
 		n := len(p.Segments)
-		v.loaded[p.Number] = &loadedPartition{groups: m.groups, stored: p.Segments, segments: segments[:n]}
+		v.loaded[p.Number] = &loadedPartition{groups: groups, stored: p.Segments, segments: segments[:n]}
 		segments = segments[n:]
 	}
 	return nil
@@ -260,6 +331,13 @@ func (v *cachedView) addGroups(ctx context.Context, groups columnar.ColumnGroupS
 		lacking := groups &^ p.groups
 		if lacking == 0 {
 			continue
+		}
+		memory := int64(0)
+		for _, s := range p.stored {
+			memory += s.Memory(v.List.Schema, lacking)
+		}
+		if !v.reserve(memory) {
+			return errNoRoom
 		}
 		data, err := v.Read(ctx, p.stored, lacking)
 		if errors.Is(err, index.ErrReplaced) {

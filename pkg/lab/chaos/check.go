@@ -28,7 +28,7 @@ func (c *check) breach(format string, args ...any) {
 func judge(e *evidence) []check {
 	duplicates, _ := e.duplicates()
 	return []check{
-		e.stored(), e.complete(), e.ended(), e.received(), e.scheduled(), e.counted(), e.genuine(), duplicates, e.drained(), e.listed(),
+		e.stored(), e.complete(), e.ended(), e.received(), e.scheduled(), e.counted(), e.genuine(), duplicates, e.drained(), e.listed(), e.followed(),
 	}
 }
 
@@ -207,6 +207,26 @@ func (e *evidence) listed() check {
 	if e.differs != "" {
 		c.found = "some"
 		c.breach("%s", e.differs)
+	}
+	return c
+}
+
+// followed compares the records with the copies of those who went on from
+// X-Sync-From while everything failed.
+func (e *evidence) followed() check {
+	c := check{
+		promise: "a copy by X-Sync-From and deletions alone equals the table",
+		found:   fmt.Sprintf("%d records by %d entries", len(e.copied), e.reads),
+	}
+	for id, at := range e.records {
+		if e.copied[id] != at {
+			c.breach("record %s of %s: the copy has it of %s", id, at, e.copied[id])
+		}
+	}
+	for id, at := range e.copied {
+		if _, stored := e.records[id]; !stored {
+			c.breach("record %s of %s is in the copy alone", id, at)
+		}
 	}
 	return c
 }

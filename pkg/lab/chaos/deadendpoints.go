@@ -13,6 +13,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
@@ -139,7 +140,7 @@ func (d *deadRun) store(ctx context.Context) ([]*webhook.Delivery, error) {
 	var payloads []webhook.Payload
 	for i := 0; len(deliveries) < d.dead.Events; i++ {
 		t := d.tenants[i%len(d.tenants)]
-		p := commerce.WebhookPayload{ID: value.NewID(), Type: "product.created", Timestamp: now, OrganizationID: t.ID}
+		p := commerce.WebhookPayload{ID: value.NewID(), Type: "product.created", APIVersion: commerce.APIVersion, Timestamp: now, OrganizationID: t.ID}
 		p.Data.Object, p.Data.PreviousAttributes = jsontext.Value(`{"name":"Tea"}`), jsontext.Value("null")
 		body, err := p.Encode()
 		if err != nil {
@@ -242,14 +243,14 @@ func (d *deadRun) count(ctx context.Context) (by map[string]int, untried int, er
 	by = map[string]int{}
 	table := d.table()
 	for _, t := range d.tenants {
-		if err := table.AllDeliveries(ctx, t.ID, func(r *webhook.Delivery) error {
+		if err := ops.EachDelivery(ctx, table, t.ID, func(r *webhook.Delivery) error {
 			by[string(r.Status)]++
 			if r.Pending() && r.AttemptCount == 0 && !r.Probe {
 				untried++
 			}
 			return nil
 		}); err != nil {
-			return nil, 0, fmt.Errorf("read the deliveries of an organization: %w", err)
+			return nil, 0, err
 		}
 	}
 	return by, untried, nil

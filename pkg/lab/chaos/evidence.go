@@ -9,6 +9,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -28,6 +29,7 @@ type evidence struct {
 	// What was sent, and what must exist because of it.
 	events   int
 	lost     []put                    // records that the table does not hold
+	records  map[value.ID]value.Time  // that it holds, with their times
 	expected map[value.ID]expectation // by the delivery's id
 
 	// What the service has stored.
@@ -40,7 +42,9 @@ type evidence struct {
 	complaints []complaint
 	kills      []kill
 	copies     []duplicate
-	held       int // messages that were received and became visible late
+	copied     map[value.ID]value.Time // the records of integrators' copies
+	reads      int                     // entries that the copies read
+	held       int                     // messages that were received and became visible late
 
 	queues   []workload.Queue
 	redriven map[string]string // the output of commerce redrive, by command
@@ -50,17 +54,17 @@ type evidence struct {
 
 // collect reads what the service has stored. Only what was sent before counts.
 func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts []put) (*evidence, error) {
-	e := &evidence{at: time.Now(), expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{}, counters: map[value.ID]webhook.Counters{}}
+	e := &evidence{at: time.Now(), records: map[value.ID]value.Time{}, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{}, counters: map[value.ID]webhook.Counters{}}
 	for _, t := range tenants {
 		if err := e.expect(ctx, table, t, puts); err != nil {
 			return nil, err
 		}
-		err := table.AllDeliveries(ctx, t.ID, func(r *webhook.Delivery) error {
+		err := ops.EachDelivery(ctx, table, t.ID, func(r *webhook.Delivery) error {
 			e.deliveries[r.ID] = r
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read the deliveries of an organization: %w", err)
+			return nil, err
 		}
 		var ids []value.ID
 		for _, p := range t.endpoints {
@@ -99,6 +103,7 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, p
 				e.lost = append(e.lost, p)
 				continue
 			}
+			e.records[p.id] = stored[p.id].Revision
 			e.expectEvents(t, p, stored[p.id].Revision)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/workload"
 	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Config says what to run.
@@ -60,6 +62,7 @@ type run struct {
 	process   *workload.Process
 	receivers *receivers
 	tenants   []*tenant
+	copies    []*recordCopy // of the tenants' records
 	load      *load
 	tamperer  *messageTamperer
 	killer    *killer
@@ -139,7 +142,7 @@ func (r *run) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		r.tenants = append(r.tenants, t)
+		r.tenants, r.copies = append(r.tenants, t), append(r.copies, newCopy(t))
 	}
 	r.load = &load{random: r.random(2), tenants: r.tenants, want: r.Events}
 	r.tamperer = &messageTamperer{random: r.random(3), queue: r.queue}
@@ -216,6 +219,10 @@ func (r *run) faultPhase(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		r.tamperer.run(running)
+		return nil
+	})
+	group.Go(func() error {
+		r.follow(running)
 		return nil
 	})
 	group.Go(func() error {
@@ -322,6 +329,14 @@ func (r *run) shortenVisibility(ctx context.Context) error {
 func (r *run) judge(ctx context.Context, e *evidence) error {
 	e.requests, e.kills = r.receivers.seen(e.at), r.killer.all()
 	e.held, e.copies = r.tamperer.counts()
+	e.copied = map[value.ID]value.Time{}
+	for _, c := range r.copies {
+		if err := c.sync(ctx); err != nil {
+			return err
+		}
+		maps.Copy(e.copied, c.live())
+		e.reads += c.read
+	}
 	r.log.mu.Lock()
 	e.attempts, e.complaints = r.log.attempts, r.log.complaints
 	messages := r.log.messages

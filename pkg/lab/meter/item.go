@@ -7,10 +7,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/chart"
 )
 
-// The kinds of item that are told apart, as [dynamo.KindOf] names them.
+// The kinds of item that are told apart, as [chart.KindOf] names them.
 const (
 	RecordItem      = "record"
 	TailItem        = "index tail"
@@ -33,7 +33,7 @@ func IndexItems() []string { return []string{TailItem, ManifestItem, ChunkItem, 
 type item = map[string]types.AttributeValue
 
 // kindOf tells an item's kind from its key.
-func kindOf(i item) string { return dynamo.KindOf(text(i["PK"]), text(i["SK"])) }
+func kindOf(i item) string { return chart.KindOf(text(i["PK"]), text(i["SK"])) }
 
 func text(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -70,6 +71,11 @@ func (t *Tenant) Subscribe(ctx context.Context, r *Receiver) error {
 	t.Inbox = r.inbox("/" + t.ID.String())
 	_, err := t.CreateEndpoint(ctx, map[string]any{"url": t.Inbox.url, "events": []string{"product.created"}})
 	return err
+}
+
+// Read reads a path of the API into answer, and returns the answer's header.
+func (t *Tenant) Read(ctx context.Context, path string, answer any) (http.Header, error) {
+	return t.api.Read(ctx, path, answer)
 }
 
 const (

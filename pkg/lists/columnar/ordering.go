@@ -149,7 +149,7 @@ func radixSort(items []sortItem) {
 	}
 }
 
-// manyEntries is from how many on the passes take less time than comparing.
+// minRadixSort is from how many items on the passes take less time than comparing.
 const minRadixSort = 512
 
 // prefixBytes is how many bytes of a text a prefix has; its last byte is how many of

@@ -6,30 +6,29 @@ import (
 )
 
 // page cuts a page out of the total hits; hits is nil when every document is one.
-func (t *table) page(q *Query, hits Bits, total int) Result {
+func (t *table) page(q *Query, hits Bits, total int) []uint32 {
 	limit := max(q.Limit, 0)
 	if q.AfterID != nil {
-		return Result{Total: total, Hits: t.resolve(t.after(*q.AfterID, hits, limit))}
+		return t.after(*q.AfterID, hits, limit)
 	}
 	offset := max(q.Offset, 0)
 	if offset >= total || limit == 0 {
-		return Result{Total: total, Hits: []Hit{}}
+		return nil
 	}
 	limit = min(limit, total-offset)
 	complete := t.complete(q.OrderBy, hits)
 	if hits == nil {
-		return Result{Total: total, Hits: t.resolve(t.ordering(q.OrderBy).slice(q.Desc, offset, limit))}
+		return t.ordering(q.OrderBy).slice(q.Desc, offset, limit)
 	}
 	// A few hits do not make it worth ordering all documents for the first time.
 	budget := total * bits.Len(uint(total)) * walkStepsPerSortStep
 	if complete && (budget > t.live || t.orderings[q.OrderBy].Load() != nil) {
 		o := t.ordering(q.OrderBy)
 		if page, ok := o.walk(q.Desc, hits, offset, total-offset-limit, limit, budget); ok {
-			return Result{Total: total, Hits: t.resolve(page)}
+			return page
 		}
 	}
-	o := t.newOrdering(q.OrderBy, hits, total)
-	return Result{Total: total, Hits: t.resolve(o.slice(q.Desc, offset, limit))}
+	return t.newOrdering(q.OrderBy, hits, total).slice(q.Desc, offset, limit)
 }
 
 // complete says whether all documents can be ordered by a column, which is not so
@@ -58,7 +57,7 @@ func (t *table) hasText(col Col) bool {
 	return !slices.ContainsFunc(t.groups, func(g *RowGroup) bool { return g != nil && g.missing&groups != 0 })
 }
 
-// sortSteps is how many steps of a walk take as long as one of sorting the hits.
+// walkStepsPerSortStep is how many steps of a walk take as long as one of sorting the hits.
 // How far a page is to walk cannot be known: hits may lie close together at one
 // end, or far from both. So a walk gives up after as many steps as would have
 // sorted the hits, and they are sorted.

@@ -14,10 +14,10 @@ import (
 // When open is empty, QueryWithOffset with before and outside answers exactly as Query
 // would if the view had all documents. Otherwise open has the indexes of partitions to
 // load, and the caller asks again with the others. Each round opens at least one
-// partition that can change the answer: a filter or a search may match only some of
-// its documents, or some of them may be on the page. The order of a Time column is
-// known from the summaries; for other orders, and for AfterID, only partitions without
-// a hit stay closed, unless the page is empty anyway.
+// partition that can change the answer: a filter or a search may match some of its
+// documents and the summary does not count which, or some of them may be on the page.
+// The order of a Time column is known from the summaries; for other orders, and for
+// AfterID, only partitions without a hit stay closed, unless the page is empty anyway.
 //
 // The view and the partitions must not change between Plan and QueryWithOffset. Plan
 // panics as Query does.
@@ -33,17 +33,25 @@ func (v *View) Plan(q Query, partitions []Summary) (open []int, before, outside 
 		p.from = 0
 	}
 	p.to = p.from + min(max(q.Limit, 0), math.MaxInt-p.from)
-	p.ordered = q.AfterID == nil && q.OrderBy != ByID && v.schema.Column(q.OrderBy).Type == Time
+	p.rank = -1
+	if q.AfterID == nil && q.OrderBy != ByID && v.schema.Column(q.OrderBy).Type == Time {
+		p.rank = v.schema.timeRank(q.OrderBy)
+	}
 	searching := len(searchTokens(q.Search)) > 0
 	for i := range partitions {
 		s := &partitions[i]
 		switch v.coverageOf(s, &q.Filter, searching) {
 		case coversSome:
+			if m, ok := p.counts(s, searching); ok {
+				outside += m.count
+				p.add(i, s, m, false)
+				continue
+			}
 			open = append(open, i)
-			p.add(i, s, true)
+			p.add(i, s, p.all(s), true)
 		case coversAll:
 			outside += s.Count
-			p.add(i, s, false)
+			p.add(i, s, p.all(s), false)
 		case coversNone:
 		}
 	}
@@ -85,7 +93,7 @@ type plan struct {
 	view     *View
 	query    *Query
 	from, to int
-	ordered  bool // the summaries know the order
+	rank     int // of the Time column of the order; -1 when the summaries do not know the order
 	spans    []span
 
 	counted bool
@@ -94,8 +102,8 @@ type plan struct {
 	scratch *Bits
 }
 
-// span is those documents of a partition that have a value in the column of the
-// order, or those that are null.
+// span is those hits of a partition that have a value in the column of the order, or
+// those that are null. first and last bound the values.
 type span struct {
 	partition     int
 	partial       bool // not all documents are hits
@@ -123,26 +131,44 @@ func (a position) compare(b position) int {
 	return cmp.Compare(a.value, b.value)
 }
 
-func (p *plan) add(partition int, s *Summary, partial bool) {
+// counts tells how many documents of a partition are hits, where its summary does.
+func (p *plan) counts(s *Summary, searching bool) (matches, bool) {
+	if searching || !p.knows(s) {
+		return matches{}, false
+	}
+	return s.matches(p.view.schema, &p.query.Filter, p.rank)
+}
+
+// knows says whether a summary is of the schema as it is.
+func (p *plan) knows(s *Summary) bool { return len(s.Times) == p.view.schema.timeCount() }
+
+// all are all documents of a summary.
+func (p *plan) all(s *Summary) matches {
+	if !p.knows(s) {
+		return matches{count: s.Count}
+	}
+	return s.all(p.rank)
+}
+
+// add adds those documents of a partition that are hits, or may be when it is partial.
+func (p *plan) add(partition int, s *Summary, m matches, partial bool) {
 	null := position{null: true}
-	whole := span{partition: partition, partial: partial, first: null, last: null, count: s.Count, reach: true}
-	if !p.ordered {
+	whole := span{partition: partition, partial: partial, first: null, last: null, count: m.count, reach: true}
+	if p.rank < 0 && m.count > 0 {
 		p.spans = append(p.spans, whole)
+	}
+	if p.rank < 0 || !p.knows(s) {
 		return
 	}
-	if len(s.Times) != p.view.schema.timeCount() {
-		return
-	}
-	r := s.Times[p.view.schema.timeRank(p.query.OrderBy)]
-	if r.Nulls < s.Count {
-		valued := whole
-		valued.count, valued.first, valued.last = s.Count-r.Nulls, position{value: r.Min}, position{value: r.Max}
+	if m.nulls < m.count {
+		r, valued := s.Times[p.rank], whole
+		valued.count, valued.first, valued.last = m.count-m.nulls, position{value: r.Min}, position{value: r.Max}
 		if p.query.Desc {
 			valued.first, valued.last = position{value: ^r.Max}, position{value: ^r.Min}
 		}
 		p.spans = append(p.spans, valued)
 	}
-	if whole.count = r.Nulls; r.Nulls > 0 {
+	if whole.count = m.nulls; m.nulls > 0 {
 		p.spans = append(p.spans, whole)
 	}
 }
@@ -247,7 +273,7 @@ func (p *plan) inViewUpTo(x position, ties bool) int {
 	switch {
 	case x.null && ties:
 		return p.total
-	case !p.ordered, !x.null && !ties && x.value == math.MinInt64:
+	case p.rank < 0, !x.null && !ties && x.value == math.MinInt64:
 		return 0
 	case x.null:
 	case ties:

@@ -2,6 +2,7 @@ package columnar_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -159,6 +160,7 @@ func TestPartsAnswerAsOneView(t *testing.T) {
 		}
 		for range 4 {
 			q, c := genPlannedQuery(t)
+			gather(t, everything, parts, q, m.query(q, c.holds))
 			for _, p := range []*parted{newParted(everything, fresh.parts), kept} {
 				got, want := p.query(t, q), m.query(q, c.holds)
 				if diff := gocmp.Diff(want, got); diff != "" {
@@ -167,6 +169,28 @@ func TestPartsAnswerAsOneView(t *testing.T) {
 			}
 		}
 	})
+}
+
+// gather puts an answer together from a view of each part. Where too few hits are
+// kept, it must say so.
+func gather(t *rapid.T, s *columnar.Schema, parts [][]columnar.Document, q columnar.Query, want columnar.Result) {
+	keep := rapid.IntRange(0, 70).Draw(t, "kept")
+	g := s.Gather(q, keep)
+	for _, docs := range parts {
+		v := columnar.NewView(s)
+		v.Apply(docs)
+		g.Add(v)
+	}
+	got, ok := g.Result(q)
+	if !ok {
+		if enough := max(q.Offset, 0) + min(max(q.Limit, 0), want.Total); keep > want.Total || q.AfterID == nil && keep >= enough {
+			t.Fatalf("gathered %d hits of %d: not enough for %+v", keep, want.Total, q)
+		}
+		return
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Fatalf("gathered %d hits for %+v (-want +got):\n%s", keep, q, diff)
+	}
 }
 
 var (
@@ -265,7 +289,18 @@ func TestPlanOpensFewParts(t *testing.T) {
 		{"first paid", columnar.Query{OrderBy: paidAt, Limit: 20}, []int{0}},
 		{"not paid, at the end", columnar.Query{OrderBy: paidAt, Limit: 20, Offset: size - 20}, every},
 		{"created never", newest(columnar.Query{Filter: columnar.Null(createdAt)}), []int{}},
-		{"state", newest(columnar.Query{Filter: columnar.In(status, "s1")}), every},
+		{"state", newest(columnar.Query{Filter: columnar.In(status, "s1")}), []int{22, 23}},
+		{"several states", newest(columnar.Query{Filter: columnar.In(status, "s1", "s4", "s1")}), []int{23}},
+		{"every state but one, in the middle", newest(columnar.Query{Filter: columnar.Not(columnar.In(status, "s1")), Offset: 12 * 86}), []int{11}},
+		{"state, last page", newest(columnar.Query{Filter: columnar.In(status, "s1"), Offset: 335}), []int{0}},
+		{"state, past the end", newest(columnar.Query{Filter: columnar.In(status, "s1"), Offset: 500}), []int{}},
+		{"state of none", newest(columnar.Query{Filter: columnar.In(status, "s9")}), []int{}},
+		{"state of all", newest(columnar.Query{Filter: columnar.Not(columnar.Null(status))}), []int{23}},
+		{"state, last paid", columnar.Query{Filter: columnar.In(status, "s1"), OrderBy: paidAt, Desc: true, Limit: 5}, []int{23}},
+		{"state from a month on", newest(columnar.Query{Filter: columnar.All(columnar.In(status, "s1"), columnar.Within(createdAt, month(12), math.MaxInt64))}), []int{22, 23}},
+		{"state's count", columnar.Query{Filter: columnar.In(status, "s1"), OrderBy: createdAt}, []int{}},
+		{"state, by number", columnar.Query{Filter: columnar.In(status, "s1"), OrderBy: orderNumber, Limit: 20}, every},
+		{"state, searched", newest(columnar.Query{Filter: columnar.In(status, "s1"), Search: fold.Tokens("R-00001")}), every},
 		{"search", newest(columnar.Query{Search: fold.Tokens("R-000010")}), every},
 		{"search in one month", newest(columnar.Query{Search: fold.Tokens("R-0012"), Filter: january}), []int{12}},
 		{"empty search", newest(columnar.Query{Search: []string{""}}), []int{23}},
@@ -354,24 +389,59 @@ func TestMonthsAnswerAsOneView(t *testing.T) {
 
 func TestSummaryIsExact(t *testing.T) {
 	v := columnar.NewView(orders)
-	empty := columnar.Summary{Times: make([]columnar.TimeRange, 3)}
+	empty := columnar.Summary{Times: make([]columnar.TimeRange, 3), Keywords: []columnar.ValueCounts{{Counted: true}}}
 	if diff := gocmp.Diff(empty, v.Summary()); diff != "" {
 		t.Errorf("of nothing (-want +got):\n%s", diff)
 	}
 	v.Apply([]columnar.Document{
-		orders.Build(number(1), 0).Time(createdAt, 5).Time(updatedAt, math.MinInt64).Document(1, 30),
-		orders.Build(number(2), 0).Time(createdAt, 7).Time(updatedAt, math.MaxInt64).Document(1, 20),
-		orders.Build(number(3), 0).Time(createdAt, -9).Document(1, 10),
-		orders.Build(number(4), 0).Time(createdAt, 99).Time(paidAt, 99).Time(updatedAt, 99).Document(1, 99),
+		orders.Build(number(1), 0).Keyword(status, "b").Time(createdAt, 5).Time(updatedAt, math.MinInt64).Document(1, 30),
+		orders.Build(number(2), 0).Keyword(status, "a").Time(createdAt, 7).Time(updatedAt, math.MaxInt64).Document(1, 20),
+		orders.Build(number(3), 0).Keyword(status, "b").Time(createdAt, -9).Document(1, 10),
+		orders.Build(number(4), 0).Keyword(status, "c").Time(createdAt, 99).Time(paidAt, 99).Time(updatedAt, 99).Document(1, 99),
 	})
 	v.Apply([]columnar.Document{orders.Tombstone(number(4), 0, 2, 100)})
 	want := columnar.Summary{Count: 3, Visible: columnar.Range{Min: 10, Max: 30}, Times: []columnar.TimeRange{
 		{Range: columnar.Range{Min: -9, Max: 7}},
 		{Nulls: 3},
 		{Range: columnar.Range{Min: math.MinInt64, Max: math.MaxInt64}, Nulls: 1},
-	}}
+	}, Keywords: []columnar.ValueCounts{{Counted: true, Values: []columnar.ValueCount{
+		{Value: "a", Count: 1, Nulls: []int{0, 1, 0}}, {Value: "b", Count: 2, Nulls: []int{0, 2, 1}},
+	}}}}
 	if diff := gocmp.Diff(want, v.Summary()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A column whose documents have sets of values, or more values than are worth it, is
+// not counted, and is answered by opening.
+func TestSummaryCountsFewSingleValues(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		values int
+		set    bool
+		want   bool
+	}{
+		{"as many as are counted", columnar.MaxCountedValues, false, true},
+		{"one more", columnar.MaxCountedValues + 1, false, false},
+		{"a set", 2, true, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := columnar.NewView(orders)
+			for n := range row.values {
+				v.Apply([]columnar.Document{orders.Build(number(n), 0).Keyword(status, fmt.Sprint(n)).Document(1, 1)})
+			}
+			if row.set {
+				v.Apply([]columnar.Document{orders.Build(number(99), 0).Keyword(status, "0", "1").Document(1, 1)})
+			}
+			s := v.Summary()
+			if got := s.Keywords[0]; got.Counted != row.want || row.want && len(got.Values) != row.values {
+				t.Errorf("counted %v, %d values; want %v", got.Counted, len(got.Values), row.want)
+			}
+			open, _, _ := columnar.NewView(orders).Plan(columnar.Query{Filter: columnar.In(status, "0")}, []columnar.Summary{s})
+			if got := len(open) == 0; got != row.want {
+				t.Errorf("Plan opens %v, want a count without opening: %v", open, row.want)
+			}
+		})
 	}
 }
 
@@ -394,17 +464,25 @@ func TestSummaryAnswersAsTheModelWhileItsViewIsRewritten(t *testing.T) {
 
 func (m model) summary() columnar.Summary {
 	var visible, dates []int64
+	states := map[string]columnar.ValueCount{}
 	for _, r := range m {
 		if !r.deleted {
 			visible = append(visible, r.visible)
 			if at, ok := r.numbers[placed]; ok {
 				dates = append(dates, at)
 			}
+			of := r.keywords[state][0]
+			states[of] = columnar.ValueCount{Value: of, Count: states[of].Count + 1, Nulls: []int{0}}
 		}
+	}
+	counts := columnar.ValueCounts{Counted: true}
+	for _, of := range slices.Sorted(maps.Keys(states)) {
+		counts.Values = append(counts.Values, states[of])
 	}
 	return columnar.Summary{
 		Count: len(visible), Visible: columnar.Range{Min: slices.Min(visible), Max: slices.Max(visible)},
-		Times: []columnar.TimeRange{{Range: columnar.Range{Min: slices.Min(dates), Max: slices.Max(dates)}, Nulls: len(visible) - len(dates)}},
+		Times:    []columnar.TimeRange{{Range: columnar.Range{Min: slices.Min(dates), Max: slices.Max(dates)}, Nulls: len(visible) - len(dates)}},
+		Keywords: []columnar.ValueCounts{counts, {}}, // the sites come in sets
 	}
 }
 

@@ -20,7 +20,7 @@ type predicate struct {
 	of       []predicate
 }
 
-// fewCodes is up to how many codes are compared one by one.
+// maxCodesCompared is up to how many codes are compared one by one.
 const maxCodesCompared = 4
 
 func (t *table) predicate(f *Filter) predicate {

@@ -45,18 +45,25 @@ type Hit struct {
 // Query answers q. It panics when q asks of a column what the schema does not
 // declare, and when it may depend on text that Load left out; see Schema.Needs.
 func (v *View) Query(q Query) Result {
-	v.checkOrder(&q)
-	tokens := searchTokens(q.Search)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	page, total := v.ask(&q)
+	return Result{Total: total, Hits: v.table.resolve(page)}
+}
+
+// ask returns the rows of the page and how many hits there are. Its caller holds mu.
+func (v *View) ask(q *Query) (page []uint32, total int) {
+	v.checkOrder(q)
+	tokens := searchTokens(q.Search)
 	t := v.table
 	p := t.predicate(&q.Filter)
 	if p.op == opAll && len(p.of) == 0 && len(tokens) == 0 {
-		return t.page(&q, nil, t.live)
+		return t.page(q, nil, t.live), t.live
 	}
 	scratch, hits := v.hits()
 	defer v.scratch.Put(scratch)
-	return t.page(&q, hits, t.find(&p, tokens, hits))
+	total = t.find(&p, tokens, hits)
+	return t.page(q, hits, total), total
 }
 
 func (v *View) checkOrder(q *Query) {

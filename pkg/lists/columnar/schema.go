@@ -146,6 +146,9 @@ func (c Column) weight() int {
 	return 2
 }
 
+// First is the schema as it was with its first n columns.
+func (s *Schema) First(n int) *Schema { return MustSchema(s.name, s.columns[:n]...) }
+
 // Name returns the name given to NewSchema.
 func (s *Schema) Name() string { return s.name }
 
@@ -173,6 +176,11 @@ func (s *Schema) find(name string) Col {
 
 // Column returns the declaration of a column.
 func (s *Schema) Column(c Col) Column { return s.columns[c-1] }
+
+// HasKeywords says whether a column is a Keyword.
+func (s *Schema) HasKeywords() bool {
+	return slices.ContainsFunc(s.columns, func(c Column) bool { return c.Type == Keyword })
+}
 
 // TextGroups returns the groups of Text columns that the schema has.
 func (s *Schema) TextGroups() []ColumnGroup { return s.textGroups }

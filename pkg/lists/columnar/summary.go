@@ -2,12 +2,14 @@ package columnar
 
 import "math"
 
-// Summary describes documents that are not in a view: how many there are, and the
-// bounds of their times. The bounds are exact: some document is on each of them.
+// Summary describes documents that are not in a view: how many there are, the bounds
+// of their times, and how many have each value of a Keyword. The bounds are exact:
+// some document is on each of them.
 type Summary struct {
-	Count   int
-	Visible Range       // of Document.Visible; zero when Count is 0
-	Times   []TimeRange // every Time column of the schema, in its order
+	Count    int
+	Visible  Range         // of Document.Visible; zero when Count is 0
+	Times    []TimeRange   // every Time column of the schema, in its order
+	Keywords []ValueCounts // every Keyword column of the schema, in its order; nil when not known
 }
 
 // Range is bounds in milliseconds since 1970 UTC, both included.
@@ -33,6 +35,7 @@ func (v *View) Summary() Summary {
 			s.Times = append(s.Times, TimeRange{Range: r, Nulls: t.live - n})
 		}
 	}
+	s.Keywords = t.counts()
 	return s
 }
 
@@ -99,11 +102,27 @@ func (s *Summary) coverage(schema *Schema, f *Filter) coverage {
 		if schema.Column(f.col).Type == Time {
 			return s.timeCoverage(schema.timeRank(f.col), f)
 		}
-	case opIn, opIDs:
-		if len(f.values)+len(f.ids) == 0 {
+		return s.valueCoverage(schema, f)
+	case opIn:
+		if len(f.values) == 0 {
+			return coversNone
+		}
+		return s.valueCoverage(schema, f)
+	case opIDs:
+		if len(f.ids) == 0 {
 			return coversNone
 		}
 	case opIs:
+	}
+	return coversSome
+}
+
+func (s *Summary) valueCoverage(schema *Schema, f *Filter) coverage {
+	switch m, ok := s.matchesValues(schema, f, -1); {
+	case ok && m.count == 0:
+		return coversNone
+	case ok && m.count == s.Count:
+		return coversAll
 	}
 	return coversSome
 }

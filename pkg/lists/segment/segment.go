@@ -27,6 +27,8 @@ type Encoded struct {
 	Groups [columnar.NumColumnGroups][]byte
 	// Rows counts the documents, and Tombstones how many of them are deleted.
 	Rows, Tombstones int
+	// Unpacked is the bytes of each group before compression.
+	Unpacked [columnar.NumColumnGroups]int
 }
 
 // Encode makes a segment of documents in any order. Of those with one key the newest
@@ -137,6 +139,7 @@ func (w *writer) finish() (Encoded, error) {
 		w.sizes[g] += len(lengths)
 	}
 	e := w.encoded
+	e.Unpacked = w.sizes
 	if e.Rows > MaxRows || slices.Max(w.sizes[:]) > MaxGroup {
 		return Encoded{}, fmt.Errorf("%d documents of %s with groups of %d bytes: %w", e.Rows, w.schema.Name(), w.sizes, ErrTooLarge)
 	}

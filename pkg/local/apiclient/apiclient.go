@@ -66,6 +66,12 @@ func Refused(err error) int {
 // Get reads a path into answer, which may be nil. Any status but 200 is a
 // [Refusal].
 func (c *Client) Get(ctx context.Context, path string, answer any) error {
+	_, err := c.Read(ctx, path, answer)
+	return err
+}
+
+// Read is Get that also returns the answer's header.
+func (c *Client) Read(ctx context.Context, path string, answer any) (http.Header, error) {
 	return c.call(ctx, http.MethodGet, path, nil, http.StatusOK, answer)
 }
 
@@ -76,18 +82,27 @@ func (c *Client) Create(ctx context.Context, path string, body, answer any) erro
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPost, path, text, http.StatusCreated, answer)
+	_, err = c.call(ctx, http.MethodPost, path, text, http.StatusCreated, answer)
+	return err
+}
+
+// Act posts nothing to the path of an action and reads the answer. Any status
+// but 200 is a [Refusal].
+func (c *Client) Act(ctx context.Context, path string, answer any) error {
+	_, err := c.call(ctx, http.MethodPost, path, nil, http.StatusOK, answer)
+	return err
 }
 
 // Delete deletes the object of a path. Any status but 204 is a [Refusal].
 func (c *Client) Delete(ctx context.Context, path string) error {
-	return c.call(ctx, http.MethodDelete, path, nil, http.StatusNoContent, nil)
+	_, err := c.call(ctx, http.MethodDelete, path, nil, http.StatusNoContent, nil)
+	return err
 }
 
-func (c *Client) call(ctx context.Context, method, path string, body []byte, want int, answer any) error {
+func (c *Client) call(ctx context.Context, method, path string, body []byte, want int, answer any) (http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header = c.header.Clone()
 	if body != nil {
@@ -95,12 +110,12 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("reach the local service: %w", err)
+		return nil, fmt.Errorf("reach the local service: %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("read the service's answer: %w", err)
+		return nil, fmt.Errorf("read the service's answer: %w", err)
 	}
 	if response.StatusCode != want {
 		refusal := &Refusal{Status: response.StatusCode}
@@ -111,10 +126,10 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 		if json.Unmarshal(text, &problem) == nil {
 			refusal.Code, refusal.Message = problem.Code, problem.Message
 		}
-		return refusal
+		return nil, refusal
 	}
 	if answer == nil {
-		return nil
+		return response.Header, nil
 	}
-	return json.Unmarshal(text, answer)
+	return response.Header, json.Unmarshal(text, answer)
 }

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ func newHarness(t testing.TB) *harness {
 	w.environment = []string{
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_LAMBDA_LOG_FORMAT=JSON",
+		"SIGNING_SECRETS=" + strings.Repeat("s", 64),
 		"SERVICE_KEY=" + base64.StdEncoding.EncodeToString(serviceKey()),
 		"AWS_ENDPOINT_URL_DYNAMODB=" + *client.Options().BaseEndpoint,
 		"AWS_ENDPOINT_URL_SQS=" + *w.queues.Client.Options().BaseEndpoint,

@@ -29,12 +29,10 @@ const (
 // QueueConfig is an event source mapping on a queue.
 type QueueConfig struct {
 	Host
-	QueueURL                string        // required
-	QueueARN                string        // eventSourceARN of the events
-	BatchSize               int           // 1 to 10,000, more than 10 only with a window; default 10
-	MaximumBatchingWindow   time.Duration // how long to wait for a full batch, in whole seconds, default not at all, at most 5 min
-	MaximumConcurrency      int           // invocations at a time, default 10
-	Filters                 []string      // patterns in Lambda's syntax; a message that matches none is deleted
+	QueueURL                string // required
+	QueueARN                string // eventSourceARN of the events
+	BatchSize               int    // 1 to 10, default 10
+	MaximumConcurrency      int    // invocations at a time, default 10
 	ReportBatchItemFailures bool
 
 	LongPoll time.Duration // of a receive, in whole seconds, default 20 s
@@ -61,16 +59,8 @@ func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, e
 		return nil, fmt.Errorf("the queue source of %s needs a QueueURL", function.Name)
 	}
 	cfg.BatchSize = cmp.Or(cfg.BatchSize, maxRequestMessages)
-	if cfg.BatchSize < 0 || cfg.BatchSize > 10_000 || cfg.BatchSize > maxRequestMessages && cfg.MaximumBatchingWindow < time.Second {
-		return nil, fmt.Errorf("the queue source of %s has BatchSize %d and a window of %v: 1 to 10000 are allowed, more than 10 only with a window of at least 1s",
-			function.Name, cfg.BatchSize, cfg.MaximumBatchingWindow)
-	}
-	if cfg.MaximumBatchingWindow < 0 || cfg.MaximumBatchingWindow > 5*time.Minute {
-		return nil, fmt.Errorf("the queue source of %s has a batching window of %v, 0 to 5m are allowed", function.Name, cfg.MaximumBatchingWindow)
-	}
-	parsed, err := parseFilter(cfg.Filters)
-	if err != nil {
-		return nil, fmt.Errorf("the queue source of %s: %w", function.Name, err)
+	if cfg.BatchSize < 0 || cfg.BatchSize > maxRequestMessages {
+		return nil, fmt.Errorf("the queue source of %s has BatchSize %d, 1 to %d are allowed", function.Name, cfg.BatchSize, maxRequestMessages)
 	}
 	if cfg.MaximumConcurrency <= 0 {
 		cfg.MaximumConcurrency = 10
@@ -80,7 +70,7 @@ func NewQueue(client QueueClient, function Function, cfg QueueConfig) (*Queue, e
 	setDefault(&cfg.LongPoll, 20*time.Second)
 	setDefault(&cfg.RetryMin, 100*time.Millisecond)
 	setDefault(&cfg.RetryMax, 5*time.Second)
-	return &Queue{client: client, function: function, cfg: cfg, format: messageFormat{cfg.QueueARN, cfg.Region, parsed, function.Messages == nil}}, nil
+	return &Queue{client: client, function: function, cfg: cfg, format: messageFormat{cfg.QueueARN, cfg.Region, function.Messages == nil}}, nil
 }
 
 // Run polls the queue until ctx ends and the invocations in progress, within the host's grace, with it. It asks for
@@ -96,7 +86,7 @@ func (q *Queue) Run(ctx context.Context) {
 			return
 		case invocations <- struct{}{}:
 		}
-		received, err := q.receiveBatch(ctx)
+		received, err := q.receive(ctx)
 		if err != nil && ctx.Err() == nil {
 			failures++
 			q.cfg.Logger.WarnContext(ctx, "queue not read, trying again", "function", q.function.Name, "queue", q.cfg.QueueURL, "error", err)
@@ -115,30 +105,11 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// receiveBatch receives one batch: the messages of one long poll, and with a window those that come until the window is
-// over or the batch full. It returns the messages that it received before an error as well as the error.
-func (q *Queue) receiveBatch(ctx context.Context) ([]types.Message, error) {
-	received, err := q.receive(ctx, min(maxRequestMessages, q.cfg.BatchSize), q.cfg.LongPoll)
-	if err != nil || len(received) == 0 || q.cfg.MaximumBatchingWindow < time.Second {
-		return received, err
-	}
-	end := q.cfg.Now().Add(q.cfg.MaximumBatchingWindow)
-	for len(received) < q.cfg.BatchSize && sizeOf(received) < maxPayload && ctx.Err() == nil {
-		left := end.Sub(q.cfg.Now())
-		more, err := q.receive(ctx, min(maxRequestMessages, q.cfg.BatchSize-len(received)), max(0, left))
-		received = append(received, more...)
-		if err != nil || left < time.Second && len(more) == 0 || left <= 0 {
-			return received, err
-		}
-	}
-	return received, nil
-}
-
-func (q *Queue) receive(ctx context.Context, most int, longPoll time.Duration) ([]types.Message, error) {
+func (q *Queue) receive(ctx context.Context) ([]types.Message, error) {
 	out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl:                    aws.String(q.cfg.QueueURL),
-		MaxNumberOfMessages:         int32(most),
-		WaitTimeSeconds:             int32(min(longPoll, 20*time.Second) / time.Second),
+		MaxNumberOfMessages:         int32(q.cfg.BatchSize),
+		WaitTimeSeconds:             int32(q.cfg.LongPoll / time.Second),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		MessageAttributeNames:       []string{"All"},
 	})
@@ -148,37 +119,22 @@ func (q *Queue) receive(ctx context.Context, most int, longPoll time.Duration) (
 	return out.Messages, nil
 }
 
-func sizeOf(messages []types.Message) int {
-	size := 0
-	for _, one := range messages {
-		size += len(aws.ToString(one.Body))
-	}
-	return size
-}
-
-// process filters a batch, invokes the function with the rest, in pieces that fit an event, and deletes the processed
-// messages.
+// process invokes the function with a batch, in pieces that fit an event, and deletes the processed messages.
 func (q *Queue) process(ctx context.Context, received []types.Message) {
 	log := q.cfg.Logger.With("function", q.function.Name, "queue", q.cfg.QueueURL)
-	var wanted, unwanted []record
+	var records []record
 	for _, from := range received {
-		converted, passes, err := q.format.convert(from)
-		switch {
-		case err != nil:
+		r, err := q.format.convert(from)
+		if err != nil {
 			log.ErrorContext(ctx, "message not converted, it stays in the queue", "error", err)
-		case passes:
-			wanted = append(wanted, converted)
-		default:
-			unwanted = append(unwanted, converted)
+			continue
 		}
+		records = append(records, r)
 	}
-	if err := q.remove(ctx, unwanted); err != nil {
-		log.WarnContext(ctx, "messages that no filter wants not deleted, they come again", "error", err)
-	}
-	for len(wanted) > 0 {
-		n := fitting(wanted, len(wanted))
-		batch := wanted[:n:n]
-		wanted = wanted[n:]
+	for len(records) > 0 {
+		n := fitting(records, len(records))
+		batch := records[:n:n]
+		records = records[n:]
 		failed, err := q.function.handle(ctx, q.cfg.Host, batch, q.cfg.ReportBatchItemFailures)
 		if err != nil {
 			log.WarnContext(ctx, "messages failed, they come again", "messages", n, "error", err)

@@ -410,57 +410,6 @@ func (q *queue) sendGroup(t testing.TB, group string, n int) {
 	}
 }
 
-func TestAWindowGathersMoreThanOneReceive(t *testing.T) {
-	q := newQueue(t)
-	var want []string
-	for i := range 25 {
-		want = append(want, fmt.Sprintf("%02d", i))
-	}
-	q.send(t, want...)
-	w := &worker{}
-	poll(t, q, w, QueueConfig{BatchSize: 25, MaximumBatchingWindow: 2 * time.Second})
-	waitUntil(t, "the batch", func() bool { return len(w.seen()) > 0 })
-	got := slices.Sorted(slices.Values(w.seen()[0]))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the batch (-want +got):\n%s", diff)
-	}
-}
-
-func TestAWindowEndsWithWhatCame(t *testing.T) {
-	q := newQueue(t)
-	q.send(t, "a", "b")
-	w := &worker{}
-	poll(t, q, w, QueueConfig{BatchSize: 25, MaximumBatchingWindow: time.Second})
-	waitUntil(t, "the batch", func() bool { return len(w.seen()) > 0 })
-	if got := w.seen()[0]; len(got) != 2 {
-		t.Errorf("the batch is %v, want a and b", got)
-	}
-}
-
-func TestAMessageThatNoFilterWantsIsDeleted(t *testing.T) {
-	q := newQueue(t)
-	q.send(t, `{"kind":"order"}`, `{"kind":"product"}`, `plain`, `[1]`)
-	w := &worker{}
-	stop := poll(t, q, w, QueueConfig{Filters: []string{`{"body":{"kind":["order"]}}`}})
-	waitUntil(t, "the end", q.holds(t, 0, 0))
-	stop()
-	if diff := cmp.Diff([][]string{{`{"kind":"order"}`}}, w.seen()); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
-}
-
-func TestATextFilterSeesTextOnly(t *testing.T) {
-	q := newQueue(t)
-	q.send(t, `Result: 1`, `{"kind":"Result: 1"}`)
-	w := &worker{}
-	stop := poll(t, q, w, QueueConfig{Filters: []string{`{"body":[{"prefix":"Result: "}]}`}})
-	waitUntil(t, "the end", q.holds(t, 0, 0))
-	stop()
-	if diff := cmp.Diff([][]string{{`Result: 1`}}, w.seen()); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
-}
-
 func TestABatchThatNoEventCanHoldIsSplit(t *testing.T) {
 	q := newQueue(t)
 	large := strings.Repeat("x", 1<<20-100)
@@ -493,9 +442,9 @@ func TestATimeoutFailsTheBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received, err := source.receiveBatch(t.Context())
+	received, err := source.receive(t.Context())
 	if err != nil || len(received) != 1 {
-		t.Fatalf("receiveBatch = %d messages, %v; want one", len(received), err)
+		t.Fatalf("receive = %d messages, %v; want one", len(received), err)
 	}
 	source.process(t.Context(), received)
 	if visible, inFlight := q.counts(t); visible != 0 || inFlight != 1 {
@@ -532,7 +481,7 @@ func TestADeletionThatFailsIsTriedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received, err := source.receiveBatch(t.Context())
+	received, err := source.receive(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -566,12 +515,9 @@ func (c *reluctant) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessag
 
 func TestUnusableQueueConfigurationsAreRefused(t *testing.T) {
 	for name, cfg := range map[string]QueueConfig{
-		"no queue":                   {},
-		"large batch without window": {QueueURL: "q", BatchSize: 11},
-		"batch size":                 {QueueURL: "q", BatchSize: 10_001, MaximumBatchingWindow: time.Second},
-		"negative batch size":        {QueueURL: "q", BatchSize: -1},
-		"window":                     {QueueURL: "q", MaximumBatchingWindow: time.Hour},
-		"filter":                     {QueueURL: "q", Filters: []string{`{"body":"x"}`}},
+		"no queue":            {},
+		"batch size":          {QueueURL: "q", BatchSize: 11},
+		"negative batch size": {QueueURL: "q", BatchSize: -1},
 	} {
 		if _, err := NewQueue(nil, (&worker{}).function(), cfg); err == nil {
 			t.Errorf("%s: NewQueue accepts %+v", name, cfg)

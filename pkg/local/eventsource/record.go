@@ -1,8 +1,6 @@
 package eventsource
 
 import (
-	"time"
-
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -11,7 +9,6 @@ import (
 // that. One of event, change and message is set.
 type record struct {
 	id      string // its name in batchItemFailures
-	created time.Time
 	receipt string // of a message
 	size    int    // bytes of its JSON; about as many where there is none
 

@@ -12,26 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRateExpressions(t *testing.T) {
-	for expression, want := range map[string]time.Duration{
-		"rate(1 minute)": time.Minute, "rate(5 minutes)": 5 * time.Minute, "rate(1 hour)": time.Hour, "rate(2 days)": 48 * time.Hour,
-	} {
-		if got, err := parseRate(expression); err != nil || got != want {
-			t.Errorf("parseRate(%q) = %v, %v; want %v", expression, got, err, want)
-		}
-	}
-	for _, bad := range []string{"", "rate(1 minutes)", "rate(5 minute)", "rate(0 minutes)", "rate(1 second)", "rate(-1 minute)", "cron(0 * * * ? *)", " rate(1 minute)"} {
-		if got, err := parseRate(bad); err == nil {
-			t.Errorf("parseRate(%q) = %v, want an error", bad, got)
-		}
-	}
-}
-
 // clockwork runs a schedule whose ticks come from the returned channel.
 func clockwork(t *testing.T, invoke Invoke, cfg ScheduleConfig) (tick chan<- time.Time, stop func()) {
 	t.Helper()
 	ticks := make(chan time.Time)
-	cfg.Expression = "rate(1 minute)"
+	cfg.Every = time.Minute
 	cfg.Ticks = func(every time.Duration) (<-chan time.Time, func()) {
 		if every != time.Minute {
 			t.Errorf("ticks every %v, want every minute", every)
@@ -53,7 +38,7 @@ func clockwork(t *testing.T, invoke Invoke, cfg ScheduleConfig) (tick chan<- tim
 func TestATickIsAScheduledEvent(t *testing.T) {
 	payloads := make(chan []byte, 1)
 	invoke := func(_ context.Context, payload []byte) ([]byte, error) { payloads <- payload; return nil, nil }
-	tick, _ := clockwork(t, invoke, ScheduleConfig{Host: Host{Region: region}, RuleARN: "arn:aws:events:::rule/minute"})
+	tick, _ := clockwork(t, invoke, ScheduleConfig{Host: Host{Region: region}})
 	tick <- time.Date(2026, 11, 21, 7, 35, 41, 242e6, time.FixedZone("CET", 3600))
 	payload := <-payloads
 	var got map[string]any
@@ -66,7 +51,7 @@ func TestATickIsAScheduledEvent(t *testing.T) {
 	delete(got, "id")
 	want := map[string]any{
 		"version": "0", "detail-type": "Scheduled Event", "source": "aws.events", "account": "000000000000",
-		"time": "2026-11-21T06:35:41Z", "region": region, "resources": []any{"arn:aws:events:::rule/minute"}, "detail": map[string]any{},
+		"time": "2026-11-21T06:35:41Z", "region": region, "resources": []any{}, "detail": map[string]any{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)
@@ -74,16 +59,6 @@ func TestATickIsAScheduledEvent(t *testing.T) {
 	var typed events.EventBridgeEvent
 	if err := json.Unmarshal(payload, &typed); err != nil {
 		t.Errorf("the event is no events.EventBridgeEvent: %v", err)
-	}
-}
-
-func TestTheInputReplacesTheEvent(t *testing.T) {
-	payloads := make(chan []byte, 1)
-	invoke := func(_ context.Context, payload []byte) ([]byte, error) { payloads <- payload; return nil, nil }
-	tick, _ := clockwork(t, invoke, ScheduleConfig{Input: `{"job":"merge"}`})
-	tick <- time.Now()
-	if got := string(<-payloads); got != `{"job":"merge"}` {
-		t.Errorf("payload %s, want the input", got)
 	}
 }
 
@@ -115,10 +90,10 @@ func TestScheduledInvocationsNeverOverlapAndOutliveFailures(t *testing.T) {
 
 func TestUnusableSchedulesAreRefused(t *testing.T) {
 	invoke := func(context.Context, []byte) ([]byte, error) { return nil, nil }
-	if _, err := NewSchedule(Function{Invoke: invoke}, ScheduleConfig{Expression: "cron(* * * * ? *)"}); err == nil {
-		t.Error("NewSchedule accepts a cron expression")
+	if _, err := NewSchedule(Function{Invoke: invoke}, ScheduleConfig{}); err == nil {
+		t.Error("NewSchedule accepts no rate")
 	}
-	if _, err := NewSchedule(Function{}, ScheduleConfig{Expression: "rate(1 minute)"}); err == nil {
+	if _, err := NewSchedule(Function{}, ScheduleConfig{Every: time.Minute}); err == nil {
 		t.Error("NewSchedule accepts a function without Invoke")
 	}
 }

@@ -11,17 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// StreamConfig is an event source mapping on a table's stream, with StartingPosition TRIM_HORIZON. The two maxima are
-// pointers because Lambda's default, no bound, is not their zero.
+// StreamConfig is an event source mapping on a table's stream, with StartingPosition TRIM_HORIZON. No change is given up,
+// whatever its age and its retries.
 type StreamConfig struct {
 	Checkpoints             string        // required: the file of the positions up to which the function has processed the stream
 	BatchSize               int           // 1 to 10,000, default 100
 	MaximumBatchingWindow   time.Duration // how long to wait for a full batch, default not at all, at most 5 min
 	Filters                 []string      // patterns in Lambda's syntax, of which one must match
 	ReportBatchItemFailures bool
-	BisectBatch             bool           // BisectBatchOnFunctionError
-	MaximumRetryAttempts    *int           // nil or negative: endless
-	MaximumRecordAge        *time.Duration // nil or not positive: endless
+	BisectBatch             bool // BisectBatchOnFunctionError
 
 	// ShardWorkers is how many batches of each of the stream's shards may be under way at a time, default 1: the
 	// mapping's ParallelizationFactor, or as many times more as the table's stream had shards in DynamoDB, where the

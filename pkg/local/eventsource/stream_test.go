@@ -404,14 +404,13 @@ func TestBisectionIsolatesABadRecord(t *testing.T) {
 	for _, pk := range numbered(0, 8) {
 		b.put(t, pk, nil)
 	}
-	h := &handler{answer: func(_ int, keys []string) (string, error) {
-		if slices.Contains(keys, "005") {
+	h := &handler{answer: func(call int, keys []string) (string, error) {
+		if slices.Contains(keys, "005") && call < 7 {
 			return "", errors.New("cannot be processed")
 		}
 		return "", nil
 	}}
-	one := 1
-	source, _ := startHosted(t, b, h, Host{Wait: (&noWait{}).wait}, StreamConfig{BisectBatch: true, MaximumRetryAttempts: &one})
+	source, _ := startHosted(t, b, h, Host{Wait: (&noWait{}).wait}, StreamConfig{BisectBatch: true})
 	waitUntil(t, "the end of the batch", func() bool { return source.Position() == "8" })
 	all := numbered(0, 8)
 	want := [][]string{all, all[:4], all[4:], all[4:6], all[4:5], all[5:6], all[5:6], all[6:]}
@@ -424,29 +423,16 @@ func TestRetriesWithoutEndHoldTheShard(t *testing.T) {
 	b := newTable(t)
 	b.put(t, "a", nil)
 	b.put(t, "b", nil)
-	endless := -1
 	h := &handler{answer: func(call int, _ []string) (string, error) {
 		if call <= 50 {
 			return "", errors.New("still unreachable")
 		}
 		return "", nil
 	}}
-	source, _ := startHosted(t, b, h, Host{Wait: (&noWait{}).wait}, StreamConfig{BatchSize: 1, MaximumRetryAttempts: &endless})
+	source, _ := startHosted(t, b, h, Host{Wait: (&noWait{}).wait}, StreamConfig{BatchSize: 1})
 	waitUntil(t, "both records", func() bool { return source.Position() == "2" })
 	if got := h.keys(); len(got) != 52 || got[50] != "a" || got[51] != "b" {
 		t.Errorf("%d calls, the last %v; want 51 with a and one with b", len(got), got[max(0, len(got)-2):])
-	}
-}
-
-func TestOldRecordsAreGivenUp(t *testing.T) {
-	b := newTable(t)
-	b.put(t, "old", nil)
-	age := time.Minute
-	h := &handler{}
-	source, _ := startHosted(t, b, h, Host{Now: func() time.Time { return time.Now().Add(time.Hour) }}, StreamConfig{MaximumRecordAge: &age})
-	waitUntil(t, "being past the record", func() bool { return source.Position() == "1" })
-	if got := h.seen(); len(got) != 0 {
-		t.Errorf("the function got %v, want nothing", got)
 	}
 }
 

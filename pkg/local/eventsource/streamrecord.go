@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,10 +27,9 @@ type recordFormat struct {
 
 // A change is one record of a stream. Its images are converted for the first source that wants it, and then for all.
 type change struct {
-	id      string // the sequence number
-	created time.Time
-	weight  int // about its bytes
-	from    *types.StreamRecord
+	id     string // the sequence number
+	weight int    // about its bytes
+	from   *types.StreamRecord
 
 	event     events.DynamoDBEventRecord // without images until converted
 	converted func() error
@@ -45,7 +43,7 @@ func (f recordFormat) change(from types.Record) (*change, error) {
 		return nil, fmt.Errorf("stream record %q has no sequence number", aws.ToString(from.EventID))
 	}
 	event := f.event(from)
-	c := &change{id: event.Change.SequenceNumber, created: event.Change.ApproximateCreationDateTime.Time, from: from.Dynamodb, event: event}
+	c := &change{id: event.Change.SequenceNumber, from: from.Dynamodb, event: event}
 	c.weight = recordOverhead + weigh(from.Dynamodb.Keys) + weigh(from.Dynamodb.NewImage) + weigh(from.Dynamodb.OldImage)
 	c.converted, c.encoded = sync.OnceValue(c.convert), sync.OnceValues(c.encode)
 	c.members = sync.OnceValue(c.listMembers)
@@ -83,7 +81,7 @@ func (c *change) encode() (jsontext.Value, error) {
 
 // record returns the change as JSON, or in the event's type.
 func (c *change) record(asJSON bool) (record, error) {
-	r := record{id: c.id, created: c.created}
+	r := record{id: c.id}
 	if !asJSON {
 		r.change, r.size = &c.event, c.weight
 		return r, c.converted()

@@ -29,14 +29,8 @@ func newShardWorker(s *Stream, key, at string, held *backlog) *shardWorker {
 	w := &shardWorker{key: key, stream: s, backlog: held, from: at, fed: make(chan struct{}, 1)}
 	w.processor = batchProcessor{
 		function: s.function, host: s.feed.cfg.Host, partial: s.cfg.ReportBatchItemFailures, bisect: s.cfg.BisectBatch,
-		maxAttempts: -1, retryMin: s.cfg.RetryMin, retryMax: s.cfg.RetryMax,
+		retryMin: s.cfg.RetryMin, retryMax: s.cfg.RetryMax,
 		checkpoint: func(r record) error { return s.progress.set(key, r.id) },
-	}
-	if s.cfg.MaximumRetryAttempts != nil {
-		w.processor.maxAttempts = *s.cfg.MaximumRetryAttempts
-	}
-	if s.cfg.MaximumRecordAge != nil {
-		w.processor.maxAge = *s.cfg.MaximumRecordAge
 	}
 	return w
 }

@@ -209,7 +209,7 @@ func (x *exchange) isBinary(mediaType string) bool {
 
 // methodARN names the request for a policy.
 func (x *exchange) methodARN() string {
-	return "arn:aws:execute-api:" + region + ":" + accountID + ":" + apiID + "/" + x.api.Stage + "/" + x.r.Method + x.event.Path
+	return "arn:aws:execute-api:" + region + ":" + accountID + ":" + apiID + "/" + x.api.Stage + "/" + x.r.Method + strings.TrimPrefix(x.event.Path, x.cfg.BasePath)
 }
 
 // marshal writes absent maps as null, as API Gateway does. What a client sent in its headers or query need not be

@@ -37,6 +37,9 @@ type Config struct {
 	Logger  *slog.Logger     // of failures; default slog.Default
 	Timeout time.Duration    // of an integration; default 29 s, API Gateway's own
 	Direct  Direct           // calls functions of this process; nil when there are none
+	// BasePath is that of the mapping from a domain of one's own, such as /v1. Below it the routes are, and events have
+	// it in their paths. "" for none.
+	BasePath string
 }
 
 // Gateway is an http.Handler. It is safe for concurrent use.
@@ -107,8 +110,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (x *exchange) run() error {
 	path := requestPath(x.r)
-	route, parameters, ok := x.routes.match(x.r.Method, path)
-	if !ok {
+	below, mapped := strings.CutPrefix(path, x.cfg.BasePath)
+	route, parameters, ok := x.routes.match(x.r.Method, below)
+	if !ok || !mapped {
 		return refuse("MISSING_AUTHENTICATION_TOKEN", "Missing Authentication Token", nil)
 	}
 	x.route = route

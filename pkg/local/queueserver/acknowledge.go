@@ -51,7 +51,7 @@ func (c *change) acknowledge(q *queue, e *receiptEntry) error {
 	if err != nil || m == nil {
 		return err
 	}
-	return c.write(&messageDeleted{queue: q.id, seq: m.seq})
+	return c.write(&messageDeleted{Queue: q.id, Seq: m.Seq})
 }
 
 // checkVisibility checks a timeout in seconds, if there is one.
@@ -78,10 +78,10 @@ func (c *change) changeVisibility(q *queue, e *receiptEntry) error {
 		return errValue(e.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
 	visible := c.now + *e.VisibilityTimeout*1000
-	if visible > m.received+maxVisibility*1000 {
+	if visible > m.Received+maxVisibility*1000 {
 		return errValue(*e.VisibilityTimeout, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
-	if err := c.write(&visibilityChanged{queue: q.id, seq: m.seq, visible: visible}); err != nil {
+	if err := c.write(&visibilityChanged{Queue: q.id, Seq: m.Seq, Visible: visible}); err != nil {
 		return err
 	}
 	q.showDue(c.now)

@@ -14,9 +14,8 @@ import (
 
 // attribute is a message attribute.
 type attribute struct {
-	name, dataType string
-	value          string // the bytes themselves when binary
-	binary         bool
+	Name string
+	attributeValue
 }
 
 // attributeValue is a message attribute as the protocol writes it.
@@ -70,24 +69,19 @@ func checkAttributeNameSyntax(name string) error {
 }
 
 func parseAttribute(name string, v attributeValue) (attribute, error) {
-	a := attribute{name: name, dataType: v.DataType}
+	a := attribute{name, v}
 	kind, _, _ := strings.Cut(v.DataType, ".")
 	if len(v.DataType) > maxAttributeName || kind != "String" && kind != "Number" && kind != "Binary" {
 		return a, errParameter("The type of message (user) attribute '%s' is invalid."+
 			" You must use only the following supported type prefixes: Binary, Number, String.", name)
 	}
-	if kind == "Binary" {
-		a.value, a.binary = string(v.BinaryValue), true
-	} else if v.StringValue != nil {
-		a.value = *v.StringValue
-	}
-	if a.value == "" || a.binary && v.StringValue != nil || !a.binary && v.BinaryValue != nil {
+	if a.value() == "" || (v.BinaryValue != nil) != (kind == "Binary") || v.BinaryValue != nil && v.StringValue != nil {
 		return a, errParameter("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", name, kind)
 	}
-	if !a.binary && !validText(a.value) {
+	if v.StringValue != nil && !validText(*v.StringValue) {
 		return a, errParameter("Message (user) attribute '%s' contains characters that are not allowed.", name)
 	}
-	if _, err := strconv.ParseFloat(a.value, 64); kind == "Number" && err != nil {
+	if _, err := strconv.ParseFloat(a.value(), 64); kind == "Number" && err != nil {
 		return a, errParameter("Can't cast the value of message (user) attribute '%s' to a number.", name)
 	}
 	return a, nil
@@ -106,15 +100,16 @@ func parseTrace(given map[string]attributeValue) (string, error) {
 	return "", nil
 }
 
-func (a attribute) output() attributeValue {
-	if a.binary {
-		return attributeValue{DataType: a.dataType, BinaryValue: []byte(a.value)}
+// value returns the text, or the bytes themselves.
+func (v attributeValue) value() string {
+	if v.StringValue != nil {
+		return *v.StringValue
 	}
-	return attributeValue{DataType: a.dataType, StringValue: &a.value}
+	return string(v.BinaryValue)
 }
 
 // size returns how many bytes the attribute adds to the size of its message.
-func (a attribute) size() int { return len(a.name) + len(a.dataType) + len(a.value) }
+func (a attribute) size() int { return len(a.Name) + len(a.DataType) + len(a.value()) }
 
 // attributesMD5 is the checksum that clients compare: over each name, type and value in the order of the names, with
 // lengths of 4 bytes, and a byte that tells text (1) from binary (2). It is empty for no attributes.
@@ -128,14 +123,14 @@ func attributesMD5(attributes []attribute) string {
 		b = append(b, s...)
 	}
 	for _, a := range attributes {
-		field(a.name)
-		field(a.dataType)
-		if a.binary {
+		field(a.Name)
+		field(a.DataType)
+		if a.BinaryValue != nil {
 			b = append(b, 2)
 		} else {
 			b = append(b, 1)
 		}
-		field(a.value)
+		field(a.value())
 	}
 	sum := md5.Sum(b)
 	return hex.EncodeToString(sum[:])
@@ -146,7 +141,7 @@ func traceMD5(trace string) string {
 	if trace == "" {
 		return ""
 	}
-	return attributesMD5([]attribute{{name: traceHeader, dataType: "String", value: trace}})
+	return attributesMD5([]attribute{{traceHeader, attributeValue{DataType: "String", StringValue: &trace}}})
 }
 
 // selectAttributes returns the attributes that a receiver asked for: by name, by prefix ("a.*") or all ("All", ".*").
@@ -156,11 +151,11 @@ func selectAttributes(attributes []attribute, names []string) []attribute {
 	}
 	var selected []attribute
 	for _, a := range attributes {
-		if slices.ContainsFunc(names, func(n string) bool { return matches(n, a.name) }) {
+		if slices.ContainsFunc(names, func(n string) bool { return matches(n, a.Name) }) {
 			selected = append(selected, a)
 		}
 	}
-	slices.SortFunc(selected, func(a, b attribute) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(selected, func(a, b attribute) int { return cmp.Compare(a.Name, b.Name) })
 	return selected
 }
 

@@ -11,8 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
-	"github.com/commerce-integration/service/pkg/local/queueserver"
 )
 
 // batchOf is ten messages of 1 KB in ten groups.
@@ -48,28 +46,21 @@ func receiveAndDelete(b *testing.B, client *sqs.Client, queue string) int {
 
 // BenchmarkBatch sends, receives and deletes batches of ten with the SDK over loopback; one operation is one batch.
 func BenchmarkBatch(b *testing.B) {
-	for _, mode := range []struct {
-		name   string
-		config *queueserver.Config
-	}{{"written", nil}, {"fsync", &queueserver.Config{Sync: true}}} {
-		b.Run(mode.name, func(b *testing.B) {
-			web := httptest.NewServer(open(b, b.TempDir(), mode.config).Handler())
-			defer web.Close()
-			client := newClient(web.URL, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}})
-			queue := (&harness{TB: b, Client: client}).queue("q")
-			entries := batchOf()
-			var messages atomic.Int64
-			b.ReportAllocs()
-			b.SetParallelism(4)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					if _, err := client.SendMessageBatch(b.Context(), &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: entries}); err != nil {
-						b.Error(err)
-					}
-					messages.Add(int64(receiveAndDelete(b, client, queue)))
-				}
-			})
-			b.ReportMetric(float64(messages.Load())/b.Elapsed().Seconds(), "messages/s")
-		})
-	}
+	web := httptest.NewServer(open(b, b.TempDir(), nil).Handler())
+	defer web.Close()
+	client := newClient(web.URL, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}})
+	queue := (&harness{TB: b, Client: client}).queue("q")
+	entries := batchOf()
+	var messages atomic.Int64
+	b.ReportAllocs()
+	b.SetParallelism(4)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := client.SendMessageBatch(b.Context(), &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: entries}); err != nil {
+				b.Error(err)
+			}
+			messages.Add(int64(receiveAndDelete(b, client, queue)))
+		}
+	})
+	b.ReportMetric(float64(messages.Load())/b.Elapsed().Seconds(), "messages/s")
 }

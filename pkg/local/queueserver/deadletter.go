@@ -37,12 +37,12 @@ func (c *change) sourcesOf(q *queue) []string {
 // redrive moves a message to its dead-letter queue when it is due. A dead-letter queue that was deleted keeps it here.
 func (c *change) redrive(q *queue, m *message) (bool, error) {
 	policy := q.settings.redrive
-	if policy == nil || m.count-m.arrived < policy.maxReceives {
+	if policy == nil || m.Count-m.Arrived < policy.maxReceives {
 		return false, nil
 	}
 	target := c.byARN(policy.target)
 	if target == nil {
 		return false, nil
 	}
-	return true, c.write(&messageMoved{from: q.id, seq: m.seq, to: target.id, arrival: c.lastSeq + 1, source: c.server.arn(q.name)})
+	return true, c.write(&messageMoved{From: q.id, Seq: m.Seq, To: target.id, Arrival: c.lastSeq + 1, Source: c.server.arn(q.name)})
 }

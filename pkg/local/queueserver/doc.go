@@ -9,12 +9,11 @@
 //
 // # Durability
 //
-// Every change is a record in an append-only journal with checksums, written before it is acknowledged; concurrent
-// requests share one write. A write is handed to the operating system, which keeps it when the process is killed; a
-// power failure or a crash of the machine may lose the last seconds unless [Config.Sync] is set, which costs a disk
-// flush for each group of requests. When the journal outgrows [Config.CompactBytes] and the last snapshot, a snapshot
-// of the live state replaces it while the server answers requests. When a write fails (a full disk), every later
-// request fails too, and the state is that of the last complete write at the next [Open].
+// Every change is a record in an append-only journal with checksums, written before it is acknowledged. A write is handed
+// to the operating system, which keeps it when the process is killed; a power failure or a crash of the machine may lose
+// the last seconds. When the journal has grown by [Config.CompactBytes] and to twice the length of the live state, a
+// journal of the live state alone replaces it, while requests wait. When a write fails (a full disk), every later request
+// fails too, and the state is that of the last complete write at the next [Open].
 //
 // # Where it differs from Amazon SQS
 //

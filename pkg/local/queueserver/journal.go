@@ -1,203 +1,169 @@
 package queueserver
 
 import (
-	"bytes"
-	"encoding/binary"
+	"bufio"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
+	"io/fs"
+	"log/slog"
 	"os"
-	"sync"
+	"path/filepath"
 )
 
-// The file format, of journals and snapshots alike: 8 bytes "queuelg1", then frames. A frame is 12 bytes of header (the
-// payload's length, the payload's CRC-32C, the CRC-32C of those 8 bytes; 4 bytes each, little-endian) and the payload,
-// one record. The header's own sum tells a frame that was cut short by a crash from one whose length was damaged.
+// The files of a directory.
 const (
-	fileMagic   = "queuelg1"
-	frameHeader = 12
+	lockName    = "lock"
+	journalName = "queues.journal"
+	// compactedName is the shorter journal that takes the journal's place when it is complete.
+	compactedName = journalName + ".tmp"
+	// earlierPattern matches the journals of versions that numbered them.
+	earlierPattern = "[0-9]*.journal"
 )
 
-// ErrCorrupt is what Open returns for a state that was damaged after it was written: the server does not start with it.
-var ErrCorrupt = errors.New("corrupt queue journal")
+// errEarlier is what Open returns for a directory that an earlier version wrote: its messages must not be left behind
+// silently.
+var errEarlier = errors.New("the queues were written by an earlier version of this server; run that version until they are empty, or start with empty ones")
 
 // keepBuffer is the largest buffer that a journal keeps for its next write.
 const keepBuffer = 4 << 20
 
-func checksum(b []byte) uint32 {
-	return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
-}
-
-// appendFrame appends a record with its header.
-func appendFrame(b []byte, r record) []byte {
-	start := len(b)
-	b = append(b, make([]byte, frameHeader)...)
-	b = appendRecord(b, r)
-	header, payload := b[start:start+frameHeader], b[start+frameHeader:]
-	binary.LittleEndian.PutUint32(header, uint32(len(payload)))
-	binary.LittleEndian.PutUint32(header[4:], checksum(payload))
-	binary.LittleEndian.PutUint32(header[8:], checksum(header[:8]))
-	return b
-}
-
-// journal is the file that records are appended to. Records of concurrent operations are written together: the first to
-// commit writes everything that is pending, the others wait for it.
+// journal is the file that records are appended to. The server's lock guards it.
 type journal struct {
-	fsync bool
-
-	mu       sync.Mutex
-	finished *sync.Cond // a write ended
-	file     *os.File
-	size     int64  // of the file with the pending records
-	pending  []byte // frames that are not yet written
-	spare    []byte
-	appended uint64 // records, since Open
-	written  uint64
-	writing  bool
-	err      error // the first failure; nothing is written after it
+	dir       string
+	file      *os.File
+	size      int64  // of the file in bytes
+	compacted int64  // its size after the latest compaction, 0 before the first since Open
+	pending   []byte // frames that are not yet written
+	err       error  // the first failure; nothing is written after it
 }
 
-func newJournal(f *os.File, size int64, fsync bool) *journal {
-	j := &journal{file: f, size: size, fsync: fsync}
-	j.finished = sync.NewCond(&j.mu)
-	return j
+// openJournal restores the state from the journal in dir, and opens it for more after cutting off a torn tail. It makes
+// the journal when there is none.
+func openJournal(dir string, log *slog.Logger, s *state) (*journal, error) {
+	path := filepath.Join(dir, journalName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if earlier, _ := filepath.Glob(filepath.Join(dir, earlierPattern)); len(earlier) > 0 {
+			return nil, fmt.Errorf("%s: %w", dir, errEarlier)
+		}
+	} else if err != nil {
+		return nil, fmt.Errorf("read queue state: %w", err)
+	}
+	intact, err := replay(data, s)
+	switch {
+	case errors.Is(err, errTorn) && intact > 0:
+		log.Warn("queue journal ended in an interrupted write, which was never acknowledged; dropped",
+			"file", path, "kept_bytes", intact)
+	case err != nil && !errors.Is(err, errTorn):
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	j := &journal{dir: dir, file: f, size: max(intact, int64(len(fileMagic)))}
+	if err := j.begin(intact); err != nil {
+		return nil, errors.Join(fmt.Errorf("begin to write journal: %w", err), f.Close())
+	}
+	return j, nil
+}
+
+// begin makes the file end with its intact bytes. Without any the file is new, or a crash came before its first bytes.
+func (j *journal) begin(intact int64) error {
+	if err := j.file.Truncate(intact); err != nil {
+		return err
+	}
+	if _, err := j.file.Seek(intact, io.SeekStart); err != nil {
+		return err
+	}
+	if intact == 0 {
+		if _, err := j.file.WriteString(fileMagic); err != nil {
+			return err
+		}
+	}
+	return syncDir(j.dir)
 }
 
 // append adds a record to the next write.
-func (j *journal) append(r record) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	before := len(j.pending)
-	j.pending = appendFrame(j.pending, r)
-	j.size += int64(len(j.pending) - before)
-	j.appended++
-}
+func (j *journal) append(r record) { j.pending = appendFrame(j.pending, r) }
 
-// status returns how many records were appended, the file's size in bytes and the first error of a write.
-func (j *journal) status() (appended uint64, size int64, err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.appended, j.size, j.err
-}
-
-// commit returns when the first n records are in the file: handed to the operating system, which keeps them when this
-// process is killed, and with fsync on the disk.
-func (j *journal) commit(n uint64) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for j.written < n && j.err == nil {
-		if j.writing {
-			j.finished.Wait()
-			continue
-		}
-		j.flush()
+// flush writes what was appended. It returns when that is handed to the operating system, which keeps it when this
+// process is killed.
+func (j *journal) flush() error {
+	if len(j.pending) == 0 || j.err != nil {
+		return j.err
+	}
+	n, err := j.file.Write(j.pending)
+	j.size += int64(n)
+	if err != nil {
+		j.err = fmt.Errorf("write journal: %w", err)
+	}
+	j.pending = j.pending[:0]
+	if cap(j.pending) > keepBuffer {
+		j.pending = nil
 	}
 	return j.err
 }
 
-// flush writes the pending records. The lock is released meanwhile, so that others can append.
-func (j *journal) flush() {
-	batch, upTo, file := j.pending, j.appended, j.file
-	j.pending, j.spare = j.spare[:0], nil
-	j.writing = true
-	j.mu.Unlock()
-	_, err := file.Write(batch)
-	if err == nil && j.fsync {
-		err = file.Sync()
+// tooLong reports whether a journal has grown so much since its latest compaction that another one is due.
+func (j *journal) tooLong(limit int64) bool {
+	return j.size-j.compacted >= max(limit, j.compacted)
+}
+
+// compact replaces the file by one that holds only these records, which are the state that its own records lead to. When
+// those cannot be written, the file stays and the next try comes when it has grown as much again.
+func (j *journal) compact(state []record) error {
+	path, next := filepath.Join(j.dir, journalName), filepath.Join(j.dir, compactedName)
+	size, err := writeJournal(next, state)
+	if err != nil {
+		j.compacted = j.size
+		return errors.Join(fmt.Errorf("compact journal: %w", err), os.Remove(next))
 	}
-	j.mu.Lock()
-	j.writing = false
-	if cap(batch) <= keepBuffer {
-		j.spare = batch[:0]
+	// Closed, since not every system replaces an open file. Until the directory is on the disk too, a power failure may
+	// bring the old one back.
+	if err = errors.Join(j.file.Close(), os.Rename(next, path), syncDir(j.dir)); err == nil {
+		j.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
 	}
 	if err != nil {
-		j.err = fmt.Errorf("write journal: %w", err)
-	} else {
-		j.written = upTo
+		j.err = fmt.Errorf("replace journal: %w", err)
 	}
-	j.finished.Broadcast()
+	j.size, j.compacted = size, size
+	return j.err
 }
 
-// drain writes everything that was appended. Nothing may be appended meanwhile.
-func (j *journal) drain() error {
-	appended, _, _ := j.status()
-	return j.commit(appended)
+// writeJournal writes a journal of these records to the disk and returns its size.
+func writeJournal(path string, records []record) (size int64, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	size = int64(len(fileMagic))
+	_, _ = w.WriteString(fileMagic) // Flush returns its error
+	var frame []byte
+	for _, r := range records {
+		frame = appendFrame(frame[:0], r)
+		size += int64(len(frame))
+		_, _ = w.Write(frame)
+	}
+	return size, errors.Join(w.Flush(), f.Sync(), f.Close())
 }
 
-// rotate continues in next, an empty journal. Nothing may be pending.
-func (j *journal) rotate(next *os.File) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	old := j.file
-	j.file, j.size = next, int64(len(fileMagic))
-	if err := old.Close(); err != nil {
-		return fmt.Errorf("end journal: %w", err)
+// close puts the file on the disk and closes it.
+func (j *journal) close() error {
+	return errors.Join(j.file.Sync(), j.file.Close())
+}
+
+// syncDir makes renames and new files in dir survive a power failure.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open queue state: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync queue state: %w", err)
 	}
 	return nil
-}
-
-// close writes the pending records, to the disk, and closes the file.
-func (j *journal) close() error {
-	err := j.drain()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err == nil {
-		err = j.file.Sync()
-	}
-	return errors.Join(err, j.file.Close())
-}
-
-// errTorn is how replay reports a file whose last write was cut short.
-var errTorn = errors.New("torn tail")
-
-// replay applies the records of a file and returns the length of its intact part. The error is errTorn when the rest is
-// left by an interrupted write (a prefix of a frame, or zeros that a file system allotted but did not fill), and wraps
-// ErrCorrupt for everything else that is not a frame.
-func replay(data []byte, apply func(record) error) (int64, error) {
-	if len(data) < len(fileMagic) && string(data) == fileMagic[:len(data)] {
-		return 0, errTorn
-	}
-	if !bytes.HasPrefix(data, []byte(fileMagic)) {
-		return 0, fmt.Errorf("%w: not a journal of this version", ErrCorrupt)
-	}
-	at := len(fileMagic)
-	for at < len(data) {
-		payload, err := nextFrame(data[at:])
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return int64(at), errTorn
-		}
-		if err != nil {
-			return int64(at), fmt.Errorf("%w at byte %d: %w", ErrCorrupt, at, err)
-		}
-		r, err := readRecord(payload)
-		if err == nil {
-			err = apply(r)
-		}
-		if err != nil {
-			return int64(at), fmt.Errorf("%w at byte %d: %w", ErrCorrupt, at, err)
-		}
-		at += frameHeader + len(payload)
-	}
-	return int64(at), nil
-}
-
-// nextFrame returns the payload of the first frame, io.ErrUnexpectedEOF when the data ends before it does.
-func nextFrame(data []byte) ([]byte, error) {
-	if len(data) < frameHeader || len(bytes.TrimLeft(data, "\x00")) == 0 {
-		return nil, io.ErrUnexpectedEOF
-	}
-	header := data[:frameHeader]
-	if binary.LittleEndian.Uint32(header[8:]) != checksum(header[:8]) {
-		return nil, errors.New("header checksum mismatch")
-	}
-	length := binary.LittleEndian.Uint32(header)
-	if uint64(len(data)-frameHeader) < uint64(length) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	payload := data[frameHeader : frameHeader+int(length)]
-	if binary.LittleEndian.Uint32(header[4:]) != checksum(payload) {
-		return nil, errors.New("checksum mismatch")
-	}
-	return payload, nil
 }

@@ -89,7 +89,7 @@ func (f *fixture) texts(queue string) []string {
 	slices.Sort(seqs)
 	var all []string
 	for _, seq := range seqs {
-		all = append(all, q.messages[seq].body)
+		all = append(all, q.messages[seq].Content.Body)
 	}
 	return all
 }
@@ -104,7 +104,7 @@ func journalOf(t testing.TB) (dir string, journal []byte) {
 		f.must(f.send("q", body))
 	}
 	f.must(f.Close())
-	journal, err := os.ReadFile(filepath.Join(dir, journalName(1)))
+	journal, err := os.ReadFile(filepath.Join(dir, journalName))
 	f.must(err)
 	return dir, journal
 }
@@ -128,7 +128,7 @@ func TestJournalCutAtAnyByteOpensWithWhatIsWhole(t *testing.T) {
 	all := []string{"first", "second", "third"}
 	seen := map[int]bool{}
 	for length := range len(journal) + 1 {
-		f, err := openCopy(t, map[string][]byte{journalName(1): journal[:length]})
+		f, err := openCopy(t, map[string][]byte{journalName: journal[:length]})
 		if err != nil {
 			t.Fatalf("cut at %d of %d: %v", length, len(journal), err)
 		}
@@ -152,7 +152,7 @@ func TestJournalCutAtAnyByteOpensWithWhatIsWhole(t *testing.T) {
 
 func TestJournalWithZerosAtItsEndOpens(t *testing.T) {
 	_, journal := journalOf(t)
-	f, err := openCopy(t, map[string][]byte{journalName(1): append(journal, make([]byte, 4096)...)})
+	f, err := openCopy(t, map[string][]byte{journalName: append(journal, make([]byte, 4096)...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,48 +166,10 @@ func TestAnyDamagedByteIsAnError(t *testing.T) {
 	for at := range journal {
 		damaged := slices.Clone(journal)
 		damaged[at] ^= 0x40
-		if _, err := openCopy(t, map[string][]byte{journalName(1): damaged}); !errors.Is(err, ErrCorrupt) {
+		if _, err := openCopy(t, map[string][]byte{journalName: damaged}); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("byte %d of %d damaged: got %v, want ErrCorrupt", at, len(journal), err)
 		}
 	}
-}
-
-func TestLostFilesAreAnError(t *testing.T) {
-	_, journal := journalOf(t)
-	snapshot := compacted(t)
-	cut := snapshot[:len(snapshot)-1]
-	end := len(appendFrame(nil, &snapshotEnd{records: 3, lastSeq: 2, lastQueue: 1}))
-	for name, files := range map[string]map[string][]byte{
-		"the first journal":          {journalName(2): journal},
-		"a journal between":          {journalName(1): journal, journalName(3): journal[:8]},
-		"the snapshot's journal":     {snapshotName(2): snapshot},
-		"the end of the snapshot":    {snapshotName(2): cut, journalName(2): journal[:8]},
-		"the snapshot's last record": {snapshotName(2): snapshot[:len(snapshot)-end], journalName(2): journal[:8]},
-		"the tail of a full journal": {journalName(1): journal[:len(journal)-1], journalName(2): journal[:8]},
-	} {
-		if _, err := openCopy(t, files); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s is lost: got %v, want ErrCorrupt", name, err)
-		}
-	}
-}
-
-// compacted returns a snapshot of one queue with two messages.
-func compacted(t testing.TB) []byte {
-	t.Helper()
-	dir := t.TempDir()
-	f := newFixture(t, dir, 1)
-	f.queue("q", nil)
-	f.must(f.send("q", "first"))
-	f.work.Wait()
-	f.must(f.send("q", "second"))
-	f.work.Wait()
-	f.must(f.Close())
-	_, journals, err := listFiles(dir)
-	f.must(err)
-	last := journals[len(journals)-1]
-	data, err := os.ReadFile(filepath.Join(dir, snapshotName(last)))
-	f.must(err)
-	return data
 }
 
 func TestRecordsThatDoNotFitAreAnError(t *testing.T) {
@@ -218,18 +180,18 @@ func TestRecordsThatDoNotFitAreAnError(t *testing.T) {
 		}
 		return b
 	}
-	q := &queuePut{queue: 1, name: "q"}
-	m := &messagePut{queue: 1, message: message{seq: 1, content: &content{body: "b"}}}
+	q := &queuePut{Queue: 1, Name: "q"}
+	m := &messagePut{Queue: 1, Message: message{Seq: 1, Content: &content{Body: "b"}}}
 	for name, journal := range map[string][]byte{
 		"message of no queue":         frame(m),
 		"message twice":               frame(q, m, m),
-		"queue name twice":            frame(q, &queuePut{queue: 2, name: "q"}),
-		"receive of no message":       frame(q, &messageReceived{queue: 1, seq: 9}),
-		"delete twice":                frame(q, m, &messageDeleted{queue: 1, seq: 1}, &messageDeleted{queue: 1, seq: 1}),
-		"move to no queue":            frame(q, m, &messageMoved{from: 1, seq: 1, to: 2, arrival: 2}),
-		"attributes that are refused": frame(&queuePut{queue: 1, name: "q", attributes: map[string]string{"DelaySeconds": "x"}}),
+		"queue name twice":            frame(q, &queuePut{Queue: 2, Name: "q"}),
+		"receive of no message":       frame(q, &messageReceived{Queue: 1, Seq: 9}),
+		"delete twice":                frame(q, m, &messageDeleted{Queue: 1, Seq: 1}, &messageDeleted{Queue: 1, Seq: 1}),
+		"move to no queue":            frame(q, m, &messageMoved{From: 1, Seq: 1, To: 2, Arrival: 2}),
+		"attributes that are refused": frame(&queuePut{Queue: 1, Name: "q", Attributes: map[string]string{"DelaySeconds": "x"}}),
 	} {
-		if _, err := openCopy(t, map[string][]byte{journalName(1): journal}); !errors.Is(err, ErrCorrupt) {
+		if _, err := openCopy(t, map[string][]byte{journalName: journal}); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
 	}
@@ -245,6 +207,21 @@ func TestDirectoryIsServedOnce(t *testing.T) {
 	f.reopen()
 }
 
+func TestQueuesOfAnEarlierVersionAreNotLeftBehindSilently(t *testing.T) {
+	f := unopened(t, t.TempDir())
+	f.must(os.WriteFile(filepath.Join(f.dir, "0000000000000007.journal"), []byte("queuelg1"), 0o600))
+	if _, err := Open(f.dir, &f.config); !errors.Is(err, errEarlier) {
+		t.Errorf("got %v, want %v", err, errEarlier)
+	}
+}
+
+func TestACompactedJournalOfNoQueuesIsReadAgain(t *testing.T) {
+	f := newFixture(t, t.TempDir(), 0)
+	f.must(f.journal.compact(nil))
+	f.reopen()
+	f.reopen()
+}
+
 func TestCompactionBoundsTheDirectory(t *testing.T) {
 	const limit = 64 << 10
 	dir := t.TempDir()
@@ -253,7 +230,6 @@ func TestCompactionBoundsTheDirectory(t *testing.T) {
 	f.must(f.send("q", "stays"))
 	body := strings.Repeat("x", 1000)
 	for range 1000 {
-		f.work.Wait() // or Close would break off the last compaction
 		f.must(f.send("q", body))
 		out, err := f.receiveMessage(f.call(), &receiveMessageInput{queueRef: ref("q"), MaxNumberOfMessages: new(int64(10))})
 		f.must(err)
@@ -264,7 +240,6 @@ func TestCompactionBoundsTheDirectory(t *testing.T) {
 			}
 		}
 	}
-	f.work.Wait()
 	f.must(f.Close())
 	entries, err := os.ReadDir(dir)
 	f.must(err)
@@ -285,37 +260,38 @@ func TestCompactionBoundsTheDirectory(t *testing.T) {
 	}
 }
 
-// A compaction that was killed leaves a snapshot half written, or whole with the files that it replaces.
+// A compaction that was killed leaves the journal, and beside it a part of the next one.
 func TestInterruptedCompactionIsHarmless(t *testing.T) {
 	_, journal := journalOf(t)
-	next := appendFrame([]byte(fileMagic), &messageDeleted{queue: 1, seq: 1})
-	whole := []byte(fileMagic)
-	state := newState(1)
-	if _, err := replay(journal, func(r record) error { return r.apply(state) }); err != nil {
+	f, err := openCopy(t, map[string][]byte{journalName: journal, compactedName: journal[:40]})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range state.snapshot(0) {
-		whole = appendFrame(whole, r)
+	if got, want := f.texts("q"), []string{"first", "second", "third"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
-	for name, files := range map[string]map[string][]byte{
-		"before the snapshot": {journalName(1): journal, journalName(2): next},
-		"in the snapshot":     {journalName(1): journal, journalName(2): next, snapshotName(2) + ".tmp": whole[:40]},
-		"after the snapshot":  {journalName(1): journal, journalName(2): next, snapshotName(2): whole},
-		"after the clean-up":  {journalName(2): next, snapshotName(2): whole},
-	} {
-		f, err := openCopy(t, files)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if got, want := f.texts("q"), []string{"second", "third"}; !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
-		left, err := os.ReadDir(f.dir)
-		f.must(err)
-		if len(left) != 3 { // the lock and either two journals or a snapshot and its journal
-			t.Errorf("%s: %v is left in the directory, want three files", name, left)
-		}
+	f.must(f.journal.compact(f.state.snapshot(0)))
+	f.must(f.send("q", "fourth"))
+	f.reopen()
+	if got, want := f.texts("q"), []string{"first", "second", "third", "fourth"}; !slices.Equal(got, want) {
+		t.Errorf("after a compaction: got %v, want %v", got, want)
+	}
+	left, err := os.ReadDir(f.dir)
+	f.must(err)
+	if len(left) != 2 {
+		t.Errorf("%v is left in the directory, want the lock and the journal", left)
+	}
+}
+
+// A compaction that fails leaves the journal in use.
+func TestFailedCompactionLosesNothing(t *testing.T) {
+	f := newFixture(t, t.TempDir(), 1)
+	f.must(os.Mkdir(filepath.Join(f.dir, compactedName), 0o700))
+	f.queue("q", nil)
+	f.must(f.send("q", "kept"))
+	f.reopen()
+	if got := f.texts("q"); !slices.Equal(got, []string{"kept"}) {
+		t.Errorf("got %v, want [kept]", got)
 	}
 }
 
@@ -323,7 +299,7 @@ func TestFailedWriteStopsTheServerAndLosesNothing(t *testing.T) {
 	f := newFixture(t, t.TempDir(), 0)
 	f.queue("q", nil)
 	f.must(f.send("q", "kept"))
-	f.must(f.store.journal.file.Close())
+	f.must(f.journal.file.Close())
 	for range 2 {
 		if err := f.send("q", "refused"); err == nil {
 			t.Fatal("a send was acknowledged that could not be written")
@@ -338,20 +314,20 @@ func TestFailedWriteStopsTheServerAndLosesNothing(t *testing.T) {
 
 // someRecords has one record of each kind, with every field set.
 func someRecords() []record {
-	c := &content{body: "b", bodyMD5: [16]byte{1}, trace: "t", attributes: []attribute{{name: "n", dataType: "Binary", value: "\x00", binary: true}}}
-	m := message{content: c, seq: 300, id: "id", sent: 1, visible: 2, received: 3, first: 4, count: 5, arrived: 6, source: "s"}
+	c := &content{Body: "b", BodyMD5: [16]byte{1}, Trace: "t", Attributes: []attribute{{"n", attributeValue{DataType: "Binary", BinaryValue: []byte{0}}}}}
+	m := message{Content: c, Seq: 300, ID: "id", Sent: 1, Visible: 2, Received: 3, First: 4, Count: 5, Arrived: 6, Source: "s"}
 	return []record{
-		&queuePut{queue: 1, name: "q", created: 2, modified: -3, purged: 4, attributes: map[string]string{"a": "1"}, tags: map[string]string{"b": "2", "c": ""}},
-		&queueRemoved{queue: 1, at: 2},
-		&queuePurged{queue: 1, at: 2},
-		&messagePut{queue: 1, group: "g", message: m, inFlight: true, delayed: true},
-		&messageReceived{queue: 1, seq: 2, at: 3, visible: 4},
-		&visibilityChanged{queue: 1, seq: 2, visible: 3},
-		&messageDeleted{queue: 1, seq: 2},
-		&messageMoved{from: 1, seq: 2, to: 3, arrival: 4, source: "s", id: "id", sent: 5, task: 6},
-		&taskPut{task{id: 1, uuid: "u", source: "s", destination: "d", rate: 2, status: "RUNNING", failure: "f", started: 3, lastSeq: 4, toMove: 5, moved: 6}},
-		&snapshotEnd{records: 1, lastSeq: 2, lastQueue: 3},
-		&nameFreed{name: "q", at: 1},
+		&queuePut{Queue: 1, Name: "q", Created: 2, Modified: -3, Purged: 4, Attributes: map[string]string{"a": "1"}, Tags: map[string]string{"b": "2", "c": ""}},
+		&queueRemoved{Queue: 1, At: 2},
+		&queuePurged{Queue: 1, At: 2},
+		&messagePut{Queue: 1, Group: "g", Message: m, InFlight: true, Delayed: true},
+		&messageReceived{Queue: 1, Seq: 2, At: 3, Visible: 4},
+		&visibilityChanged{Queue: 1, Seq: 2, Visible: 3},
+		&messageDeleted{Queue: 1, Seq: 2},
+		&messageMoved{From: 1, Seq: 2, To: 3, Arrival: 4, Source: "s", ID: "id", Sent: 5, Task: 6},
+		&taskPut{task{ID: 1, UUID: "u", Source: "s", Destination: "d", Rate: 2, Status: "RUNNING", Failure: "f", Started: 3, LastSeq: 4, ToMove: 5, Moved: 6}},
+		&sequences{LastSeq: 2, LastQueue: 3},
+		&nameFreed{Name: "q", At: 1},
 	}
 }
 
@@ -387,4 +363,15 @@ func FuzzDecodeRecord(f *testing.F) {
 			t.Errorf("%x: read %+v, written and read again %+v, %v", data, r, again, err)
 		}
 	})
+}
+
+func TestAChangeThatDoesNotFitTheStateIsNotRecorded(t *testing.T) {
+	f := newFixture(t, t.TempDir(), 0)
+	f.queue("orders", nil)
+	err := f.update(func(c *change) error { return c.write(&messageDeleted{Queue: f.state.names["orders"].id, Seq: 1}) })
+	if err == nil {
+		t.Error("a message that does not exist was deleted")
+	}
+	f.must(f.send("orders", "one"))
+	f.reopen()
 }

@@ -130,7 +130,6 @@ func TestNothingAcknowledgedIsLostByAKill(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"plain":            nil,
 		"while compacting": {"-compact", "20000"},
-		"fsync":            {"-fsync"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

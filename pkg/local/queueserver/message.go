@@ -15,29 +15,29 @@ const (
 	phaseInFlight              // invisible since a receive
 )
 
-// content comes from the sender. It never changes, so that a snapshot can be written from it without a lock.
+// content comes from the sender. It never changes.
 type content struct {
-	body       string
-	bodyMD5    [md5.Size]byte
-	attributes []attribute // sorted by name
-	trace      string      // AWSTraceHeader, empty when none was sent
+	Body       string
+	BodyMD5    [md5.Size]byte
+	Attributes []attribute // sorted by name
+	Trace      string      // AWSTraceHeader, empty when none was sent
 }
 
-func (t *content) hexMD5() string { return hex.EncodeToString(t.bodyMD5[:]) }
+func (t *content) hexMD5() string { return hex.EncodeToString(t.BodyMD5[:]) }
 
 // message is one message of one queue. Times are milliseconds since 1970.
 type message struct {
-	*content
-	seq      uint64 // rises with every arrival in any queue; the key within the queue
-	id       string
+	Content  *content
+	Seq      uint64 // rises with every arrival in any queue; the key within the queue
+	ID       string
 	group    *group
-	sent     int64
-	visible  int64 // when it becomes visible, meaningful while delayed or in flight
-	received int64 // the latest receive, 0 before the first
-	first    int64 // the first receive, 0 before it
-	count    int   // receives since the send, over redrives
-	arrived  int   // count at the arrival in this queue, which redrive subtracts
-	source   string
+	Sent     int64
+	Visible  int64 // when it becomes visible, meaningful while delayed or in flight
+	Received int64 // the latest receive, 0 before the first
+	First    int64 // the first receive, 0 before it
+	Count    int   // receives since the send, over redrives
+	Arrived  int   // count at the arrival in this queue, which redrive subtracts
+	Source   string
 
 	phase          phase
 	prev, next     *message // neighbours in the group's line
@@ -51,6 +51,6 @@ func deadlines(at func(*message) int64, index func(*message) *int) indexedHeap[*
 		if x, y := at(a), at(b); x != y {
 			return x < y
 		}
-		return a.seq < b.seq
+		return a.Seq < b.Seq
 	}}
 }

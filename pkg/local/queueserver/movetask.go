@@ -16,7 +16,7 @@ type taskHandle struct {
 }
 
 func (s *Server) handleOf(t *task) (string, error) {
-	b, err := json.Marshal(taskHandle{t.uuid, s.arn(t.source)})
+	b, err := json.Marshal(taskHandle{t.UUID, s.arn(t.Source)})
 	return base64.StdEncoding.EncodeToString(b), err
 }
 
@@ -37,11 +37,11 @@ func (s *Server) startMessageMoveTask(_ call, in *startTaskInput) (out taskHandl
 			return err
 		}
 		t := task{
-			id: c.lastSeq + 1, uuid: uuid.NewString(), source: source.name, destination: in.DestinationARN,
-			status: taskRunning, started: c.now, lastSeq: c.lastSeq, toMove: int64(source.ready),
+			ID: c.lastSeq + 1, UUID: uuid.NewString(), Source: source.name, Destination: in.DestinationARN,
+			Status: taskRunning, Started: c.now, LastSeq: c.lastSeq, ToMove: int64(source.ready),
 		}
 		if in.Rate != nil {
-			t.rate = *in.Rate
+			t.Rate = *in.Rate
 		}
 		if out.TaskHandle, err = s.handleOf(&t); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (s *Server) startMessageMoveTask(_ call, in *startTaskInput) (out taskHandl
 		if err := c.write(&taskPut{t}); err != nil {
 			return err
 		}
-		s.run(t.id, t.rate, source.inPhase(phaseReady, t.lastSeq))
+		s.run(t.ID, t.Rate, source.inPhase(phaseReady, t.LastSeq))
 		return nil
 	})
 	return out, err
@@ -80,7 +80,7 @@ func (c *change) checkTask(in *startTaskInput) (*queue, error) {
 		return nil, errParameter("Source queue arn and destination queue arn cannot be the same.")
 	}
 	for _, t := range c.tasksOf(source.name) {
-		if t.status == taskRunning {
+		if t.Status == taskRunning {
 			return nil, errParameter("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
 		}
 	}
@@ -106,13 +106,13 @@ func (s *Server) cancelMessageMoveTask(_ call, in *taskHandleOutput) (out cancel
 			return errNoARN("SourceArn")
 		}
 		for _, t := range c.tasksOf(source.name) {
-			if t.uuid != handle.TaskID {
+			if t.UUID != handle.TaskID {
 				continue
 			}
-			if t.status != taskRunning {
-				return modelled("UnsupportedOperation", "Only a running task can be cancelled; this one is %s.", t.status)
+			if t.Status != taskRunning {
+				return modelled("UnsupportedOperation", "Only a running task can be cancelled; this one is %s.", t.Status)
 			}
-			out.Moved = t.moved
+			out.Moved = t.Moved
 			return c.end(t, taskCancelled, "")
 		}
 		return errNoResource("Task does not exist.")
@@ -157,10 +157,10 @@ func (s *Server) listMessageMoveTasks(_ call, in *listTasksInput) (out listTasks
 		of := c.tasksOf(source.name)
 		for _, t := range of[:min(limit, len(of))] {
 			o := taskOutput{
-				Status: t.status, SourceARN: in.SourceARN, DestinationARN: t.destination, Rate: t.rate,
-				Moved: t.moved, ToMove: t.toMove, FailureReason: t.failure, Started: t.started,
+				Status: t.Status, SourceARN: in.SourceARN, DestinationARN: t.Destination, Rate: t.Rate,
+				Moved: t.Moved, ToMove: t.ToMove, FailureReason: t.Failure, Started: t.Started,
 			}
-			if t.status == taskRunning {
+			if t.Status == taskRunning {
 				if o.TaskHandle, err = s.handleOf(t); err != nil {
 					return err
 				}

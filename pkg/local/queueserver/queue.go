@@ -39,9 +39,9 @@ func noContents() contents {
 	return contents{
 		messages: map[uint64]*message{},
 		groups:   map[string]*group{},
-		invisible: deadlines(func(m *message) int64 { return m.visible },
+		invisible: deadlines(func(m *message) int64 { return m.Visible },
 			func(m *message) *int { return &m.invisibleIndex }),
-		age:  deadlines(func(m *message) int64 { return m.sent }, func(m *message) *int { return &m.ageIndex }),
+		age:  deadlines(func(m *message) int64 { return m.Sent }, func(m *message) *int { return &m.ageIndex }),
 		line: indexedHeap[*group]{less: (*group).servedBefore, index: func(g *group) *int { return &g.index }},
 	}
 }
@@ -66,7 +66,7 @@ func (q *queue) add(m *message, groupName string, to phase) {
 		q.groups[groupName] = m.group
 	}
 	m.group.members++
-	q.messages[m.seq] = m
+	q.messages[m.Seq] = m
 	heap.Push(&q.age, m)
 	q.enter(m, to)
 }
@@ -75,7 +75,7 @@ func (q *queue) add(m *message, groupName string, to phase) {
 func (q *queue) remove(m *message) {
 	q.leave(m)
 	heap.Remove(&q.age, m.ageIndex)
-	delete(q.messages, m.seq)
+	delete(q.messages, m.Seq)
 	q.reorder(m.group)
 	if m.group.members--; m.group.members == 0 {
 		delete(q.groups, m.group.name)
@@ -130,7 +130,7 @@ func (q *queue) leave(m *message) {
 // changeVisibility puts a message in flight until a time.
 func (q *queue) changeVisibility(m *message, until int64) {
 	q.leave(m)
-	m.visible = until
+	m.Visible = until
 	q.enter(m, phaseInFlight)
 }
 
@@ -162,7 +162,7 @@ func (q *queue) next() *message {
 
 // showDue makes every message visible whose time has come. It is not recorded: it follows from the deadlines.
 func (q *queue) showDue(now int64) {
-	for m := q.invisible.first(); m != nil && m.visible <= now; m = q.invisible.first() {
+	for m := q.invisible.first(); m != nil && m.Visible <= now; m = q.invisible.first() {
 		q.leave(m)
 		q.enter(m, phaseReady)
 	}
@@ -170,7 +170,7 @@ func (q *queue) showDue(now int64) {
 
 // expired returns a message that is older than the retention period, nil when there is none.
 func (q *queue) expired(now int64) *message {
-	if oldest := q.age.first(); oldest != nil && oldest.sent <= now-q.settings.retention {
+	if oldest := q.age.first(); oldest != nil && oldest.Sent <= now-q.settings.retention {
 		return oldest
 	}
 	return nil

@@ -65,7 +65,7 @@ func (s *Server) getQueueAttributes(_ call, in *getQueueAttributesInput) (attrib
 				maps.Copy(out.Attributes, all)
 			case name == attrOldest:
 				if oldest := q.age.first(); oldest != nil {
-					out.Attributes[name] = strconv.FormatInt((c.now-oldest.sent)/1000, 10)
+					out.Attributes[name] = strconv.FormatInt((c.now-oldest.Sent)/1000, 10)
 				}
 			case present:
 				out.Attributes[name] = value
@@ -123,7 +123,7 @@ func (s *Server) setQueueAttributes(_ call, in *setQueueAttributesInput) (out no
 // redefine gives a queue other attributes and tags.
 func (c *change) redefine(q *queue, attributes, tags map[string]string) error {
 	return c.write(&queuePut{
-		queue: q.id, name: q.name, created: q.created, modified: c.now, purged: q.purged,
-		attributes: attributes, tags: tags,
+		Queue: q.id, Name: q.name, Created: q.created, Modified: c.now, Purged: q.purged,
+		Attributes: attributes, Tags: tags,
 	})
 }

@@ -88,8 +88,8 @@ func (s *Server) createQueue(req call, in *createQueueInput) (queueURLOutput, er
 				"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 		}
 		return c.write(&queuePut{
-			queue: c.lastQueue + 1, name: in.QueueName, created: c.now, modified: c.now,
-			attributes: attributes, tags: maps.Clone(in.Tags),
+			Queue: c.lastQueue + 1, Name: in.QueueName, Created: c.now, Modified: c.now,
+			Attributes: attributes, Tags: maps.Clone(in.Tags),
 		})
 	})
 }
@@ -192,7 +192,7 @@ func (s *Server) page(req call, names []string, in pageInput) (urls []string, ne
 }
 
 func (s *Server) deleteQueue(_ call, in *queueRef) (out nothing, err error) {
-	return out, s.onQueue(*in, func(c *change, q *queue) error { return c.write(&queueRemoved{queue: q.id, at: c.now}) })
+	return out, s.onQueue(*in, func(c *change, q *queue) error { return c.write(&queueRemoved{Queue: q.id, At: c.now}) })
 }
 
 func (s *Server) purgeQueue(_ call, in *queueRef) (out nothing, err error) {
@@ -200,6 +200,6 @@ func (s *Server) purgeQueue(_ call, in *queueRef) (out nothing, err error) {
 		if q.purged > 0 && c.now < q.purged+purgeInterval {
 			return errPurging(q.name)
 		}
-		return c.write(&queuePurged{queue: q.id, at: c.now})
+		return c.write(&queuePurged{Queue: q.id, At: c.now})
 	})
 }

@@ -3,6 +3,7 @@ package queueserver
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 )
 
 // receipt names one receive of one message. It stays valid over restarts, since receives are recorded.
@@ -11,30 +12,21 @@ type receipt struct {
 	count      int // the message's receives, this one included
 }
 
-// String returns the receipt handle: the fields as varints and a checksum, which tells a handle of ours from anything
-// else, in base64.
+// String returns the receipt handle: the fields and a checksum, which tells a handle of ours from anything else, in
+// base64.
 func (r receipt) String() string {
-	c := codec{b: make([]byte, 0, 32)}
-	r.fields(&c)
-	return base64.RawURLEncoding.EncodeToString(binary.LittleEndian.AppendUint32(c.b, checksum(c.b)))
+	b := fmt.Appendf(nil, "%d %d %d", r.queue, r.seq, r.count)
+	return base64.RawURLEncoding.EncodeToString(binary.LittleEndian.AppendUint32(b, checksum(b)))
 }
 
-func (r *receipt) fields(c *codec) {
-	c.uints(&r.queue, &r.seq)
-	c.count(&r.count)
-}
-
-func parseReceipt(handle string) (receipt, error) {
+func parseReceipt(handle string) (r receipt, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(handle)
 	if err != nil || len(b) < 4 {
-		return receipt{}, errHandle()
+		return r, errHandle()
 	}
 	fields, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
-	var r receipt
-	c := codec{reading: true, b: fields}
-	r.fields(&c)
-	if checksum(fields) != sum || c.err != nil || len(c.b) > 0 {
-		return receipt{}, errHandle()
+	if _, err := fmt.Sscanf(string(fields), "%d %d %d", &r.queue, &r.seq, &r.count); err != nil || checksum(fields) != sum {
+		return r, errHandle()
 	}
 	return r, nil
 }
@@ -52,7 +44,7 @@ func (q *queue) received(handle string) (*message, error) {
 	if r.queue != q.id {
 		return nil, errHandle()
 	}
-	if m := q.messages[r.seq]; m != nil && m.count == r.count {
+	if m := q.messages[r.seq]; m != nil && m.Count == r.count {
 		return m, nil
 	}
 	return nil, nil

@@ -77,7 +77,7 @@ func (s *Server) receiveMessage(req call, in *receiveMessageInput) (out receiveM
 // pause returns how long a long poll can sleep, and the channel that wakes it earlier.
 func (c *change) pause(q *queue, until int64) (time.Duration, <-chan struct{}) {
 	if first := q.invisible.first(); first != nil {
-		until = min(until, first.visible)
+		until = min(until, first.Visible)
 	}
 	q.waiting = true
 	return time.UnixMilli(until).Sub(c.server.config.Clock()), q.wakeup
@@ -128,7 +128,7 @@ func (c *change) receive(q *queue, in *receiveMessageInput, wait int64) ([]recei
 		if moved {
 			continue
 		}
-		if err := c.write(&messageReceived{queue: q.id, seq: m.seq, at: c.now, visible: visible}); err != nil {
+		if err := c.write(&messageReceived{Queue: q.id, Seq: m.Seq, At: c.now, Visible: visible}); err != nil {
 			return nil, err
 		}
 		out = append(out, c.describe(q, m, in))
@@ -140,17 +140,17 @@ func (c *change) receive(q *queue, in *receiveMessageInput, wait int64) ([]recei
 // describe returns a message as its receiver sees it.
 func (c *change) describe(q *queue, m *message, in *receiveMessageInput) received {
 	r := received{
-		MessageID:     m.id,
-		ReceiptHandle: receipt{queue: q.id, seq: m.seq, count: m.count}.String(),
-		MD5OfBody:     m.hexMD5(),
-		Body:          m.body,
+		MessageID:     m.ID,
+		ReceiptHandle: receipt{queue: q.id, seq: m.Seq, count: m.Count}.String(),
+		MD5OfBody:     m.Content.hexMD5(),
+		Body:          m.Content.Body,
 		Attributes:    c.systemAttributes(m, in),
 	}
-	if selected := selectAttributes(m.attributes, in.MessageAttributeNames); len(selected) > 0 {
+	if selected := selectAttributes(m.Content.Attributes, in.MessageAttributeNames); len(selected) > 0 {
 		r.MD5OfMessageAttributes = attributesMD5(selected)
 		r.MessageAttributes = make(map[string]attributeValue, len(selected))
 		for _, a := range selected {
-			r.MessageAttributes[a.name] = a.output()
+			r.MessageAttributes[a.Name] = a.attributeValue
 		}
 	}
 	return r
@@ -172,11 +172,11 @@ func (c *change) systemAttributes(m *message, in *receiveMessageInput) map[strin
 		}
 	}
 	add("SenderId", c.server.config.AccountID)
-	add("SentTimestamp", strconv.FormatInt(m.sent, 10))
-	add("ApproximateReceiveCount", strconv.Itoa(m.count))
-	add("ApproximateFirstReceiveTimestamp", strconv.FormatInt(m.first, 10))
+	add("SentTimestamp", strconv.FormatInt(m.Sent, 10))
+	add("ApproximateReceiveCount", strconv.Itoa(m.Count))
+	add("ApproximateFirstReceiveTimestamp", strconv.FormatInt(m.First, 10))
 	add("MessageGroupId", m.group.name)
-	add("DeadLetterQueueSourceArn", m.source)
-	add(traceHeader, m.trace)
+	add("DeadLetterQueueSourceArn", m.Source)
+	add(traceHeader, m.Content.Trace)
 	return attributes
 }

@@ -1,127 +1,102 @@
 package queueserver
 
-import "fmt"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+)
 
 // A record is one change of the state. What an operation decides it writes as records, and both the running server and
 // a reopened one get their state from applying them, so that the two cannot differ.
 type record interface {
-	kind() byte
-	// fields writes or reads the fields.
-	fields(c *codec)
 	// apply changes the state. An error means that the record does not fit it: the journal is damaged.
 	apply(s *state) error
 }
 
-// newRecords makes an empty record of each kind. A kind's number, the first byte of its records, keeps its meaning once
-// it was used.
-var newRecords = [...]func() record{
-	1:  func() record { return new(queuePut) },
-	2:  func() record { return new(queueRemoved) },
-	3:  func() record { return new(queuePurged) },
-	4:  func() record { return new(messagePut) },
-	5:  func() record { return new(messageReceived) },
-	6:  func() record { return new(visibilityChanged) },
-	7:  func() record { return new(messageDeleted) },
-	8:  func() record { return new(messageMoved) },
-	9:  func() record { return new(taskPut) },
-	10: func() record { return new(snapshotEnd) },
-	11: func() record { return new(nameFreed) },
+// kinds has a record of each kind. A kind's name and those of its fields, by which the journal knows them, keep their
+// meaning once they were used.
+var kinds = []record{
+	&queuePut{}, &queueRemoved{}, &queuePurged{}, &nameFreed{}, &sequences{}, &taskPut{},
+	&messagePut{}, &messageReceived{}, &visibilityChanged{}, &messageDeleted{}, &messageMoved{},
 }
 
-func (*queuePut) kind() byte          { return 1 }
-func (*queueRemoved) kind() byte      { return 2 }
-func (*queuePurged) kind() byte       { return 3 }
-func (*messagePut) kind() byte        { return 4 }
-func (*messageReceived) kind() byte   { return 5 }
-func (*visibilityChanged) kind() byte { return 6 }
-func (*messageDeleted) kind() byte    { return 7 }
-func (*messageMoved) kind() byte      { return 8 }
-func (*taskPut) kind() byte           { return 9 }
-func (*snapshotEnd) kind() byte       { return 10 }
-func (*nameFreed) kind() byte         { return 11 }
+func kindOf(r record) string { return reflect.TypeOf(r).Elem().Name() }
 
-// appendRecord appends a record's kind and its fields.
+// appendRecord appends a record's kind, a space and its fields as JSON.
 func appendRecord(b []byte, r record) []byte {
-	c := codec{b: append(b, r.kind())}
-	r.fields(&c)
-	return c.b
+	fields, err := json.Marshal(r, json.OmitZeroStructFields(true), json.Deterministic(true))
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", r, err)) // no text of ours can fail to encode
+	}
+	return append(append(append(b, kindOf(r)...), ' '), fields...)
 }
 
-// readRecord refuses bytes that are left over.
+// errMalformed is the error of reading a record; the journal adds its position.
+var errMalformed = errors.New("malformed record")
+
 func readRecord(b []byte) (record, error) {
-	if len(b) == 0 {
-		return nil, errMalformed
+	name, fields, _ := bytes.Cut(b, []byte(" "))
+	for _, kind := range kinds {
+		if kindOf(kind) != string(name) {
+			continue
+		}
+		r := reflect.New(reflect.TypeOf(kind).Elem()).Interface().(record) //nolint:forcetypeassert // of a record's type
+		if err := json.Unmarshal(fields, r, json.RejectUnknownMembers(true)); err != nil {
+			return nil, fmt.Errorf("%w: %w", errMalformed, err)
+		}
+		return r, nil
 	}
-	if int(b[0]) >= len(newRecords) || newRecords[b[0]] == nil {
-		return nil, fmt.Errorf("%w: unknown kind %d", errMalformed, b[0])
-	}
-	r := newRecords[b[0]]()
-	c := codec{reading: true, b: b[1:]}
-	r.fields(&c)
-	if c.err == nil && len(c.b) > 0 {
-		c.err = errMalformed
-	}
-	return r, c.err
+	return nil, fmt.Errorf("%w: unknown kind %q", errMalformed, name)
 }
 
 // queuePut makes a queue, or gives an existing one new attributes and tags.
 type queuePut struct {
-	queue                     uint64
-	name                      string
-	created, modified, purged int64
-	attributes, tags          map[string]string
-}
-
-func (r *queuePut) fields(c *codec) {
-	c.uints(&r.queue)
-	c.strings(&r.name)
-	c.ints(&r.created, &r.modified, &r.purged)
-	c.stringMap(&r.attributes)
-	c.stringMap(&r.tags)
+	Queue                     uint64
+	Name                      string
+	Created, Modified, Purged int64
+	Attributes, Tags          map[string]string
 }
 
 func (r *queuePut) apply(s *state) error {
-	set, err := settingsOf(r.attributes)
+	set, err := settingsOf(r.Attributes)
 	if err != nil {
-		return fmt.Errorf("attributes of queue %q: %w", r.name, err)
+		return fmt.Errorf("attributes of queue %q: %w", r.Name, err)
 	}
-	q := s.queues[r.queue]
+	q := s.queues[r.Queue]
 	if q == nil {
-		if s.names[r.name] != nil {
-			return fmt.Errorf("a second queue %q", r.name)
+		if s.names[r.Name] != nil {
+			return fmt.Errorf("a second queue %q", r.Name)
 		}
-		q = newQueue(r.queue, s.maxInFlight)
-		q.name, q.created = r.name, r.created
+		q = newQueue(r.Queue, s.maxInFlight)
+		q.name, q.created = r.Name, r.Created
 		s.queues[q.id], s.names[q.name] = q, q
 		s.lastQueue = max(s.lastQueue, q.id)
 		delete(s.freed, q.name)
 	}
-	q.modified, q.purged = r.modified, r.purged
-	q.attributes, q.tags, q.settings = r.attributes, r.tags, set
+	q.modified, q.purged = r.Modified, r.Purged
+	q.attributes, q.tags, q.settings = r.Attributes, r.Tags, set
 	return nil
 }
 
 // queueRemoved deletes a queue with everything in it and every move task that it was the source of.
 type queueRemoved struct {
-	queue uint64
-	at    int64
-}
-
-func (r *queueRemoved) fields(c *codec) {
-	c.uints(&r.queue)
-	c.ints(&r.at)
+	Queue uint64
+	At    int64
 }
 
 func (r *queueRemoved) apply(s *state) error {
-	q, err := s.queue(r.queue)
+	q, err := s.queue(r.Queue)
 	if err != nil {
 		return err
 	}
 	delete(s.queues, q.id)
 	delete(s.names, q.name)
-	s.freed[q.name] = r.at
+	s.freed[q.name] = r.At
 	for id, t := range s.tasks {
-		if t.source == q.name {
+		if t.Source == q.name {
 			delete(s.tasks, id)
 		}
 	}
@@ -131,53 +106,39 @@ func (r *queueRemoved) apply(s *state) error {
 
 // nameFreed keeps in a snapshot when a queue's name became free.
 type nameFreed struct {
-	name string
-	at   int64
-}
-
-func (r *nameFreed) fields(c *codec) {
-	c.strings(&r.name)
-	c.ints(&r.at)
+	Name string
+	At   int64
 }
 
 func (r *nameFreed) apply(s *state) error {
-	s.freed[r.name] = r.at
+	s.freed[r.Name] = r.At
 	return nil
 }
 
 // queuePurged deletes every message of a queue.
 type queuePurged struct {
-	queue uint64
-	at    int64
-}
-
-func (r *queuePurged) fields(c *codec) {
-	c.uints(&r.queue)
-	c.ints(&r.at)
+	Queue uint64
+	At    int64
 }
 
 func (r *queuePurged) apply(s *state) error {
-	q, err := s.queue(r.queue)
+	q, err := s.queue(r.Queue)
 	if err != nil {
 		return err
 	}
-	q.purged = r.at
+	q.purged = r.At
 	q.clear()
 	return nil
 }
 
-// snapshotEnd closes a snapshot: one without it was not finished. It holds the counters, which must not run backwards
-// when the messages with the highest numbers are gone.
-type snapshotEnd struct {
-	records, lastSeq, lastQueue uint64
+// sequences keeps in a snapshot the counters, which must not run backwards when the messages with the highest numbers are
+// gone.
+type sequences struct {
+	LastSeq, LastQueue uint64
 }
 
-func (r *snapshotEnd) fields(c *codec) {
-	c.uints(&r.records, &r.lastSeq, &r.lastQueue)
-}
-
-func (r *snapshotEnd) apply(s *state) error {
-	s.lastSeq = max(s.lastSeq, r.lastSeq)
-	s.lastQueue = max(s.lastQueue, r.lastQueue)
+func (r *sequences) apply(s *state) error {
+	s.lastSeq = max(s.lastSeq, r.LastSeq)
+	s.lastQueue = max(s.lastQueue, r.LastQueue)
 	return nil
 }

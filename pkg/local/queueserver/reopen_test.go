@@ -21,8 +21,8 @@ func (f *fixture) dump(t *rapid.T) map[string]string {
 			checkQueue(t, q)
 			all[q.name] = fmt.Sprint(q.attributes, q.tags, q.created, q.modified, q.purged)
 			for _, m := range q.messages {
-				put := &messagePut{queue: q.id, group: m.group.name, message: *m, inFlight: m.phase == phaseInFlight, delayed: m.phase == phaseDelayed}
-				all[fmt.Sprintf("%s %d", q.name, m.seq)] = fmt.Sprintf("%x", appendRecord(nil, put))
+				put := &messagePut{Queue: q.id, Group: m.group.name, Message: *m, InFlight: m.phase == phaseInFlight, Delayed: m.phase == phaseDelayed}
+				all[fmt.Sprintf("%s %d", q.name, m.Seq)] = fmt.Sprintf("%x", appendRecord(nil, put))
 			}
 		}
 		return nil
@@ -135,7 +135,7 @@ func (m *machine) redriveAll(t *rapid.T) {
 	for running := true; running; {
 		err := m.update(func(c *change) error {
 			of := c.tasksOf("dead")
-			running = len(of) > 0 && of[0].status == taskRunning
+			running = len(of) > 0 && of[0].Status == taskRunning
 			return nil
 		})
 		if err != nil {
@@ -178,9 +178,7 @@ func TestDeletedQueueKeepsItsNameOverASnapshotForAMinute(t *testing.T) {
 	f.queue("q", nil)
 	_, err := f.deleteQueue(f.call(), new(ref("q")))
 	f.must(err)
-	f.work.Wait()
 	f.queue("other", nil)
-	f.work.Wait()
 	f.reopen()
 	create := func() error {
 		_, err := f.createQueue(f.call(), &createQueueInput{QueueName: "q"})

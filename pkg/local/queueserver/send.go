@@ -66,7 +66,7 @@ func newDraft(e *sendEntry) (*draft, error) {
 		return nil, err
 	}
 	sum := md5.Sum([]byte(e.MessageBody))
-	body := &content{body: e.MessageBody, bodyMD5: sum, attributes: attributes, trace: trace}
+	body := &content{Body: e.MessageBody, BodyMD5: sum, Attributes: attributes, Trace: trace}
 	d := &draft{entry: e, content: body, size: len(e.MessageBody)}
 	for _, a := range attributes {
 		d.size += a.size()
@@ -93,14 +93,14 @@ func (c *change) send(q *queue, d *draft) (sent, error) {
 	if d.entry.DelaySeconds != nil {
 		delay = *d.entry.DelaySeconds * 1000
 	}
-	m := message{content: d.content, seq: c.lastSeq + 1, id: uuid.NewString(), sent: c.now, visible: c.now + delay}
-	put := &messagePut{queue: q.id, group: d.entry.MessageGroupID, message: m, delayed: delay > 0}
+	m := message{Content: d.content, Seq: c.lastSeq + 1, ID: uuid.NewString(), Sent: c.now, Visible: c.now + delay}
+	put := &messagePut{Queue: q.id, Group: d.entry.MessageGroupID, Message: m, Delayed: delay > 0}
 	return sent{
 		ID:                           d.entry.ID,
-		MessageID:                    m.id,
+		MessageID:                    m.ID,
 		MD5OfMessageBody:             d.content.hexMD5(),
-		MD5OfMessageAttributes:       attributesMD5(d.content.attributes),
-		MD5OfMessageSystemAttributes: traceMD5(d.content.trace),
+		MD5OfMessageAttributes:       attributesMD5(d.content.Attributes),
+		MD5OfMessageSystemAttributes: traceMD5(d.content.Trace),
 	}, c.write(put)
 }
 

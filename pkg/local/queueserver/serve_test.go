@@ -20,7 +20,6 @@ import (
 var (
 	serveAddress = flag.String("serve", "", "serve queues at this address instead of running tests")
 	serveDir     = flag.String("dir", "", "with -serve: the directory of the queues")
-	serveSync    = flag.Bool("fsync", false, "with -serve: flush the disk before acknowledging")
 	serveCompact = flag.Int64("compact", 0, "with -serve: compact the journal at this many bytes")
 )
 
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 func serve() error {
-	s, err := queueserver.Open(*serveDir, &queueserver.Config{Sync: *serveSync, CompactBytes: *serveCompact})
+	s, err := queueserver.Open(*serveDir, &queueserver.Config{CompactBytes: *serveCompact})
 	if err != nil {
 		return err
 	}

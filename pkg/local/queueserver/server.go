@@ -22,11 +22,9 @@ type Config struct {
 	Region, AccountID string
 	// Logger logs a torn tail and failed compactions. Default slog.Default().
 	Logger *slog.Logger
-	// Sync flushes the disk before a request is acknowledged, so that a power failure loses nothing either.
-	Sync bool
 	// MaxInFlight is how many messages of one queue may be in flight. Default 120,000.
 	MaxInFlight int
-	// CompactBytes is the size of the journal in bytes from which on it is replaced by a snapshot. Default 64 MiB.
+	// CompactBytes is how many bytes the journal grows before it is compacted. Default 64 MiB.
 	CompactBytes int64
 }
 
@@ -52,13 +50,12 @@ type Server struct {
 	config Config
 	lock   *os.File
 	stop   chan struct{}  // closed by Close
-	work   sync.WaitGroup // compactions and move tasks
+	tasks  sync.WaitGroup // move tasks
 
-	mu         sync.Mutex // guards the fields below
-	state      *state
-	store      *store
-	compacting bool
-	closed     bool
+	mu      sync.Mutex // guards the fields below
+	state   *state
+	journal *journal
+	closed  bool
 }
 
 // Open opens the queues under dir, which it creates when there is none. A second Open of the same directory fails while
@@ -77,7 +74,7 @@ func Open(dir string, cfg *Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: config, lock: lock, stop: make(chan struct{}), state: newState(config.MaxInFlight)}
-	if s.store, err = openStore(dir, config.Sync, config.Logger, s.state); err != nil {
+	if s.journal, err = openJournal(dir, config.Logger, s.state); err != nil {
 		return nil, errors.Join(fmt.Errorf("open queues in %s: %w", dir, err), lock.Close())
 	}
 	s.resumeTasks()
@@ -96,8 +93,8 @@ func (s *Server) Close() error {
 	s.closed = true
 	close(s.stop)
 	s.mu.Unlock()
-	s.work.Wait()
-	return errors.Join(s.store.journal.close(), s.lock.Close())
+	s.tasks.Wait()
+	return errors.Join(s.journal.close(), s.lock.Close())
 }
 
 // change is the state while one operation holds it.
@@ -107,12 +104,13 @@ type change struct {
 	now    int64 // milliseconds since 1970
 }
 
-// write records a change and makes it.
+// write makes a change and records it. One that does not fit the state must not get into the journal, which could not be
+// replayed then.
 func (c *change) write(r record) error {
-	c.server.store.journal.append(r)
 	if err := r.apply(c.state); err != nil {
 		return fmt.Errorf("apply %T: %w", r, err)
 	}
+	c.server.journal.append(r)
 	return nil
 }
 
@@ -125,11 +123,25 @@ func (s *Server) closing() bool {
 	}
 }
 
-// update runs f alone and returns when everything that it wrote, or saw, is in the journal.
+// update runs f alone and returns when everything that it wrote is in the journal.
 func (s *Server) update(f func(c *change) error) error {
-	appended, err := s.locked(f)
-	if failed := s.store.journal.commit(appended); failed != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed()
+	}
+	if s.journal.err != nil {
+		return s.journal.err
+	}
+	c := &change{state: s.state, server: s, now: s.config.Clock().UnixMilli()}
+	err := f(c)
+	if failed := s.journal.flush(); failed != nil {
 		return failed
+	}
+	if s.journal.tooLong(s.config.CompactBytes) {
+		if failed := s.journal.compact(s.state.snapshot(c.now)); failed != nil {
+			s.config.Logger.Error("queue journal was not compacted", "error", failed)
+		}
 	}
 	return err
 }
@@ -145,63 +157,14 @@ func (s *Server) onQueue(ref queueRef, f func(c *change, q *queue) error) error 
 	})
 }
 
-func (s *Server) locked(f func(c *change) error) (appended uint64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return 0, errClosed()
-	}
-	if _, _, err := s.store.journal.status(); err != nil {
-		return 0, err
-	}
-	err = f(&change{state: s.state, server: s, now: s.config.Clock().UnixMilli()})
-	appended, size, _ := s.store.journal.status()
-	if !s.compacting && size >= max(s.config.CompactBytes, s.store.snapshot) {
-		if failed := s.compact(); failed != nil {
-			s.config.Logger.Error("queue journal was not compacted", "error", failed)
-		}
-		appended, _, _ = s.store.journal.status()
-	}
-	return appended, err
-}
-
 // refresh brings a queue up to the present: it deletes the messages that are too old and shows those that are due.
 func (c *change) refresh(q *queue) error {
 	for m := q.expired(c.now); m != nil; m = q.expired(c.now) {
-		if err := c.write(&messageDeleted{queue: q.id, seq: m.seq}); err != nil {
+		if err := c.write(&messageDeleted{Queue: q.id, Seq: m.Seq}); err != nil {
 			return err
 		}
 	}
 	q.showDue(c.now)
-	return nil
-}
-
-// compact begins to replace the journal, which has grown too long, by a snapshot. The state is copied at once, the
-// snapshot written in the background. After a failure the next request that finds the journal too long tries again.
-func (s *Server) compact() error {
-	c := &change{state: s.state, server: s, now: s.config.Clock().UnixMilli()}
-	for _, q := range s.state.queues {
-		if err := c.refresh(q); err != nil {
-			return err
-		}
-	}
-	if err := s.store.rotate(); err != nil {
-		return err
-	}
-	number, records := s.store.number, s.state.snapshot(c.now)
-	s.compacting = true
-	s.work.Go(func() {
-		size, err := s.store.writeSnapshot(number, records, s.stop)
-		if err != nil && !errors.Is(err, errStopped) {
-			s.config.Logger.Error("queue journal was not compacted", "error", err)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.compacting = false
-		if size > 0 {
-			s.store.snapshot = size
-		}
-	})
 	return nil
 }
 
@@ -213,7 +176,7 @@ func (s *Server) Release(queueURL string) (released int, err error) {
 		inFlight := q.inPhase(phaseInFlight, c.lastSeq)
 		released = len(inFlight)
 		for _, seq := range inFlight {
-			if err := c.write(&visibilityChanged{queue: q.id, seq: seq, visible: c.now}); err != nil {
+			if err := c.write(&visibilityChanged{Queue: q.id, Seq: seq, Visible: c.now}); err != nil {
 				return err
 			}
 		}

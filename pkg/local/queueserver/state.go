@@ -28,8 +28,6 @@ func newState(maxInFlight int) *state {
 	}
 }
 
-func (s *state) apply(r record) error { return r.apply(s) }
-
 func (s *state) queue(id uint64) (*queue, error) {
 	if q := s.queues[id]; q != nil {
 		return q, nil
@@ -54,31 +52,30 @@ func (s *state) sortedNames() []string {
 	return slices.Sorted(maps.Keys(s.names))
 }
 
-// snapshot returns the records that recreate the state. They share the messages' contents, which never change, and copy
-// everything else. Names that are free by now are left out.
+// snapshot returns the records that recreate the state. Names that are free by now are left out.
 func (s *state) snapshot(now int64) []record {
-	var records []record
+	records := []record{&sequences{LastSeq: s.lastSeq, LastQueue: s.lastQueue}}
 	for name, at := range s.freed {
 		if now < at+purgeInterval {
-			records = append(records, &nameFreed{name: name, at: at})
+			records = append(records, &nameFreed{Name: name, At: at})
 		}
 	}
 	for _, q := range s.queues {
 		records = append(records, &queuePut{
-			queue: q.id, name: q.name, created: q.created, modified: q.modified, purged: q.purged,
-			attributes: q.attributes, tags: q.tags,
+			Queue: q.id, Name: q.name, Created: q.created, Modified: q.modified, Purged: q.purged,
+			Attributes: q.attributes, Tags: q.tags,
 		})
 		for _, m := range q.inOrder() {
 			records = append(records, &messagePut{
-				queue: q.id, group: m.group.name, message: *m,
-				inFlight: m.phase == phaseInFlight, delayed: m.phase == phaseDelayed,
+				Queue: q.id, Group: m.group.name, Message: *m,
+				InFlight: m.phase == phaseInFlight, Delayed: m.phase == phaseDelayed,
 			})
 		}
 	}
 	for _, t := range s.tasks {
-		records = append(records, &taskPut{task: *t})
+		records = append(records, &taskPut{Task: *t})
 	}
-	return append(records, &snapshotEnd{records: uint64(len(records)), lastSeq: s.lastSeq, lastQueue: s.lastQueue})
+	return records
 }
 
 // inOrder returns the messages so that adding them one by one gives the groups, and the messages of each, their order

@@ -26,46 +26,39 @@ const (
 // task moves the messages that were visible in a dead-letter queue when it was started to another queue, or each back
 // to the queue it came from.
 type task struct {
-	id          uint64 // from the same sequence as the messages, so that none comes twice
-	uuid        string
-	source      string // the queue's name
-	destination string // an ARN; empty: each message's source
-	rate        int64  // messages per second, 0 for as fast as possible
-	status      string
-	failure     string
-	started     int64
-	lastSeq     uint64 // messages that arrived later are not the task's
-	toMove      int64
-	moved       int64
+	ID          uint64 // from the same sequence as the messages, so that none comes twice
+	UUID        string
+	Source      string // the queue's name
+	Destination string // an ARN; empty: each message's source
+	Rate        int64  // messages per second, 0 for as fast as possible
+	Status      string
+	Failure     string
+	Started     int64
+	LastSeq     uint64 // messages that arrived later are not the task's
+	ToMove      int64
+	Moved       int64
 }
 
 // taskPut makes a task or changes its status.
 type taskPut struct {
-	task task
-}
-
-func (r *taskPut) fields(c *codec) {
-	t := &r.task
-	c.uints(&t.id, &t.lastSeq)
-	c.strings(&t.uuid, &t.source, &t.destination, &t.status, &t.failure)
-	c.ints(&t.rate, &t.started, &t.toMove, &t.moved)
+	Task task
 }
 
 func (r *taskPut) apply(s *state) error {
-	t := r.task
-	s.tasks[t.id] = &t
-	s.lastSeq = max(s.lastSeq, t.id)
-	if of := s.tasksOf(t.source); len(of) > maxTasks {
-		delete(s.tasks, of[len(of)-1].id)
+	t := r.Task
+	s.tasks[t.ID] = &t
+	s.lastSeq = max(s.lastSeq, t.ID)
+	if of := s.tasksOf(t.Source); len(of) > maxTasks {
+		delete(s.tasks, of[len(of)-1].ID)
 	}
 	return nil
 }
 
 // tasksOf returns the tasks of a source, the newest first.
 func (s *state) tasksOf(source string) []*task {
-	newest := func(a, b *task) int { return cmp.Compare(b.id, a.id) }
+	newest := func(a, b *task) int { return cmp.Compare(b.ID, a.ID) }
 	of := slices.SortedFunc(maps.Values(s.tasks), newest)
-	return slices.DeleteFunc(of, func(t *task) bool { return t.source != source })
+	return slices.DeleteFunc(of, func(t *task) bool { return t.Source != source })
 }
 
 // inPhase returns the sequence numbers of the messages in a phase that arrived not after last, the oldest first.
@@ -86,9 +79,9 @@ func (s *Server) resumeTasks() {
 	defer s.mu.Unlock()
 	now := s.config.Clock().UnixMilli()
 	for _, t := range s.state.tasks {
-		if q := s.state.names[t.source]; q != nil && t.status == taskRunning {
+		if q := s.state.names[t.Source]; q != nil && t.Status == taskRunning {
 			q.showDue(now)
-			s.run(t.id, t.rate, q.inPhase(phaseReady, t.lastSeq))
+			s.run(t.ID, t.Rate, q.inPhase(phaseReady, t.LastSeq))
 		}
 	}
 }
@@ -99,7 +92,7 @@ func (s *Server) run(id uint64, rate int64, seqs []uint64) {
 	if rate > 0 {
 		pause, slice = time.Second/time.Duration(rate), 1
 	}
-	s.work.Go(func() {
+	s.tasks.Go(func() {
 		for {
 			timer := time.NewTimer(pause)
 			select {
@@ -127,10 +120,10 @@ func (s *Server) run(id uint64, rate int64, seqs []uint64) {
 // step moves the messages that are still visible and reports whether the task continues.
 func (c *change) step(id uint64, seqs []uint64, last bool) (bool, error) {
 	t := c.tasks[id]
-	if t == nil || t.status != taskRunning {
+	if t == nil || t.Status != taskRunning {
 		return false, nil
 	}
-	source := c.names[t.source]
+	source := c.names[t.Source]
 	if err := c.refresh(source); err != nil {
 		return false, err
 	}
@@ -143,7 +136,7 @@ func (c *change) step(id uint64, seqs []uint64, last bool) (bool, error) {
 		if failure != "" {
 			return false, c.end(t, taskFailed, failure)
 		}
-		moved := &messageMoved{from: source.id, seq: seq, to: to.id, arrival: c.lastSeq + 1, id: uuid.NewString(), sent: c.now, task: id}
+		moved := &messageMoved{From: source.id, Seq: seq, To: to.id, Arrival: c.lastSeq + 1, ID: uuid.NewString(), Sent: c.now, Task: id}
 		if err := c.write(moved); err != nil {
 			return false, err
 		}
@@ -156,9 +149,9 @@ func (c *change) step(id uint64, seqs []uint64, last bool) (bool, error) {
 
 // destination returns where a message goes, or why it cannot.
 func (c *change) destination(t *task, m *message) (to *queue, failure string) {
-	arn := t.destination
+	arn := t.Destination
 	if arn == "" {
-		arn = m.source
+		arn = m.Source
 	}
 	if arn == "" {
 		return nil, "CouldNotDetermineMessageSource"
@@ -171,6 +164,6 @@ func (c *change) destination(t *task, m *message) (to *queue, failure string) {
 
 func (c *change) end(t *task, status, failure string) error {
 	ended := *t
-	ended.status, ended.failure = status, failure
+	ended.Status, ended.Failure = status, failure
 	return c.write(&taskPut{ended})
 }

@@ -32,7 +32,8 @@ func (r *run) announce(ctx context.Context) error {
 	}
 	info := &Info{
 		BaseURL: base, OrganizationID: r.state.OrganizationID.String(), SiteID: r.state.SiteID.String(),
-		ApplicationID: r.state.ApplicationID, JWT: jwt, APIKey: r.state.APIKey,
+		ApplicationID: r.state.ApplicationID, ClientID: r.state.ClientID, ClientSecret: r.state.ClientSecret,
+		JWT: jwt, APIKey: r.state.APIKey,
 		DynamoDBEndpoint: r.servers.tableURL, SQSEndpoint: r.servers.queueURL, TableName: tableName,
 		RecordsQueueURL: r.queues["RecordsQueue"].URL, ImportsQueueURL: r.queues["ImportsQueue"].URL,
 		DeliveriesQueueURL:     r.queues["DeliveriesQueue"].URL,

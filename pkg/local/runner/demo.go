@@ -81,6 +81,9 @@ func (r *run) keepKey(ctx context.Context, owner, viewer *apiclient.Client) erro
 	} else if err != nil {
 		return fmt.Errorf("look up the demo's keys: %w", err)
 	}
+	if err := r.keepSecret(ctx, owner, viewer); err != nil {
+		return err
+	}
 	for _, key := range keys.Data {
 		if strings.HasPrefix(r.state.APIKey, key.Prefix) {
 			return nil
@@ -90,14 +93,38 @@ func (r *run) keepKey(ctx context.Context, owner, viewer *apiclient.Client) erro
 }
 
 func (r *run) makeApplication(ctx context.Context, service *apiclient.Client) error {
-	var created struct {
-		ID string `json:"id"`
-	}
+	var created application
 	if err := service.Create(ctx, "/developers/applications", map[string]string{"name": "Demo"}, &created); err != nil {
 		return fmt.Errorf("make the demo's application: %w", err)
 	}
 	r.state.ApplicationID = created.ID
+	r.state.ClientID, r.state.ClientSecret = created.ClientID, created.ClientSecret
 	return r.makeKey(ctx, service)
+}
+
+// application is what an answer shows of one.
+type application struct {
+	ID           string `json:"id"`
+	ClientID     string `json:"clientId"`
+	ClientSecret string `json:"clientSecret"`
+}
+
+// keepSecret makes sure that the printed client secret is the current one: it rotates one that is not known here.
+func (r *run) keepSecret(ctx context.Context, owner, viewer *apiclient.Client) error {
+	path := "/developers/applications/" + r.state.ApplicationID
+	var shown, rotated application
+	if err := viewer.Get(ctx, path, &shown); err != nil {
+		return fmt.Errorf("look up the demo's application: %w", err)
+	}
+	_, end, _ := strings.Cut(shown.ClientSecret, "****")
+	if r.state.ClientSecret != "" && strings.HasSuffix(r.state.ClientSecret, end) {
+		return nil
+	}
+	if err := owner.Act(ctx, path+"/rotate-secret", &rotated); err != nil {
+		return fmt.Errorf("give the demo's application a secret: %w", err)
+	}
+	r.state.ClientID, r.state.ClientSecret = rotated.ClientID, rotated.ClientSecret
+	return r.state.save()
 }
 
 func (r *run) makeKey(ctx context.Context, service *apiclient.Client) error {

@@ -20,6 +20,8 @@ type Info struct {
 	OrganizationID         string `json:"organizationId"`
 	SiteID                 string `json:"siteId"`
 	ApplicationID          string `json:"applicationId"`
+	ClientID               string `json:"clientId"`
+	ClientSecret           string `json:"clientSecret"`
 	JWT                    string `json:"jwt"`
 	APIKey                 string `json:"apiKey"`
 	DynamoDBEndpoint       string `json:"dynamodbEndpoint"`

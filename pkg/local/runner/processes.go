@@ -47,6 +47,9 @@ func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 // environment is the template's for a function, with the local servers in place of AWS's.
 func (r *run) environment(function string, declared map[string]string) map[string]string {
 	environment := maps.Clone(declared)
+	if _, signs := declared["SIGNING_SECRETS"]; signs {
+		environment["SIGNING_SECRETS"] = r.state.SigningSecret
+	}
 	maps.Copy(environment, map[string]string{
 		"SERVICE_KEY":               base64.StdEncoding.EncodeToString(r.state.ServiceKey),
 		"AWS_ENDPOINT_URL_DYNAMODB": r.tableURL(function),

@@ -250,5 +250,6 @@ func (r *run) base() (*app.Dependencies, error) {
 		return nil, err
 	}
 	cfg.ServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, ""
+	cfg.SigningSecrets = r.state.SigningSecret
 	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL}), nil
 }

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -91,23 +90,17 @@ func (s *sources) add(loop func(context.Context)) {
 }
 
 func (s *sources) addQueue(function eventsource.Function, source template.QueueSource) error {
-	cfg, queue := queueConfig(source), s.run.queues[source.Queue]
-	cfg.MaximumConcurrency = s.functions.concurrency(function.Name, source.MaxConcurrency)
-	cfg.Host, cfg.QueueURL, cfg.QueueARN = s.host, queue.URL, queue.ARN
-	reader, err := eventsource.NewQueue(s.run.servers.sqs(), function, cfg)
+	queue := s.run.queues[source.Queue]
+	reader, err := eventsource.NewQueue(s.run.servers.sqs(), function, eventsource.QueueConfig{
+		Host: s.host, QueueURL: queue.URL, QueueARN: queue.ARN,
+		BatchSize: source.BatchSize, ReportBatchItemFailures: source.ReportFailures,
+		MaximumConcurrency: s.functions.concurrency(function.Name, source.MaxConcurrency),
+	})
 	if err != nil {
 		return err
 	}
 	s.add(reader.Run)
 	return s.run.servers.release(queue.URL)
-}
-
-// queueConfig takes a mapping from the template, except its concurrency.
-func queueConfig(source template.QueueSource) eventsource.QueueConfig {
-	return eventsource.QueueConfig{
-		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window,
-		Filters: source.Filters, ReportBatchItemFailures: source.ReportFailures,
-	}
 }
 
 // concurrency bounds a function's concurrent invocations. Ingest waits only for the table server, which makes one write at
@@ -131,10 +124,12 @@ func concurrency(function string, template int) int {
 }
 
 func (s *sources) addStream(function eventsource.Function, source template.StreamSource) error {
-	cfg := streamConfig(source)
-	cfg.ShardWorkers = s.functions.lanes(source.ParallelizationFactor)
-	cfg.Checkpoints = filepath.Join(s.run.folder.path("checkpoints"), source.ID+".checkpoint")
-	stream, err := s.feed.Stream(function, cfg)
+	stream, err := s.feed.Stream(function, eventsource.StreamConfig{
+		Checkpoints: filepath.Join(s.run.folder.path("checkpoints"), source.ID+".checkpoint"),
+		BatchSize:   source.BatchSize, MaximumBatchingWindow: source.Window, Filters: source.Filters,
+		ReportBatchItemFailures: source.ReportFailures, BisectBatch: source.Bisect,
+		ShardWorkers: s.functions.lanes(source.ParallelizationFactor),
+	})
 	if err != nil {
 		return err
 	}
@@ -148,31 +143,12 @@ func (s *sources) addStream(function eventsource.Function, source template.Strea
 // would have smaller batches, which cost more reads and messages for each event.
 func lanes(factor int) int { return min(factor, 2) }
 
-// streamConfig takes a mapping from the template, except its parallelization.
-func streamConfig(source template.StreamSource) eventsource.StreamConfig {
-	return eventsource.StreamConfig{
-		BatchSize: source.BatchSize, MaximumBatchingWindow: source.Window, Filters: source.Filters,
-		ReportBatchItemFailures: source.ReportFailures, BisectBatch: source.Bisect,
-		MaximumRetryAttempts: &source.MaxRetries, MaximumRecordAge: &source.MaxAge,
-	}
-}
-
 func (s *sources) addSchedule(function eventsource.Function, source template.Schedule) error {
-	schedule, err := eventsource.NewSchedule(function, eventsource.ScheduleConfig{
-		Host: s.host, Expression: rate(source.Every), Ticks: s.run.cfg.Ticks,
-	})
+	schedule, err := eventsource.NewSchedule(function, eventsource.ScheduleConfig{Host: s.host, Every: source.Every, Ticks: s.run.cfg.Ticks})
 	if err == nil {
 		s.add(schedule.Run)
 	}
 	return err
-}
-
-// rate is EventBridge's expression for a schedule, which has a singular.
-func rate(every time.Duration) string {
-	if every == time.Minute {
-		return "rate(1 minute)"
-	}
-	return fmt.Sprintf("rate(%d minutes)", int(every/time.Minute))
 }
 
 // past is the sequence number that every reader is past, "" while one has no position yet.

@@ -19,10 +19,13 @@ const stateName = "state.json"
 // holds secrets of the local service only.
 type state struct {
 	ServiceKey     []byte   `json:"serviceKey"`
+	SigningSecret  string   `json:"signingSecret"` // what application tokens are signed with
 	OrganizationID value.ID `json:"organizationId"`
 	SiteID         value.ID `json:"siteId"`
 	UserID         value.ID `json:"userId"`
 	ApplicationID  string   `json:"applicationId"` // "" until the demo application is made
+	ClientID       string   `json:"clientId"`
+	ClientSecret   string   `json:"clientSecret"` // "" in the folder of an earlier version
 	APIKey         string   `json:"apiKey"`
 	DemoSent       bool     `json:"demoSent"`
 
@@ -39,6 +42,7 @@ func openState(f *folder) (*state, error) {
 			return nil, fmt.Errorf("make a service key: %w", err)
 		}
 		s.OrganizationID, s.SiteID, s.UserID = value.NewID(), value.NewID(), value.NewID()
+		s.SigningSecret = newSigningSecret()
 		return s, s.save()
 	}
 	if err != nil {
@@ -50,8 +54,15 @@ func openState(f *folder) (*state, error) {
 	if none := (value.ID{}); len(s.ServiceKey) != app.ServiceKeySize || s.OrganizationID == none || s.SiteID == none || s.UserID == none {
 		return nil, damaged(s.path, errors.New("the service's key or an identity is missing"))
 	}
+	if s.SigningSecret == "" { // the folder of an earlier version
+		s.SigningSecret = newSigningSecret()
+		return s, s.save()
+	}
 	return s, nil
 }
+
+// newSigningSecret returns 52 characters with 256 bits of randomness.
+func newSigningSecret() string { return rand.Text() + rand.Text() }
 
 func (s *state) save() error {
 	if err := writeFile(s.path, s); err != nil {

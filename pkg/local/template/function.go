@@ -1,9 +1,9 @@
 package template
 
 import (
-	"fmt"
+	"regexp"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 )
 
@@ -25,24 +25,20 @@ type QueueSource struct {
 	ID             string // of the event source mapping
 	Queue          string // logical id
 	BatchSize      int
-	Window         time.Duration // how long a batch may wait to fill
-	MaxConcurrency int           // 0 for no bound
-	ReportFailures bool          // the function's answer names failed messages
-	Filters        []string      // JSON patterns, any of which lets a message through; none lets all
+	MaxConcurrency int  // 0 for no bound
+	ReportFailures bool // the function's answer names failed messages
 }
 
-// StreamSource invokes a function with the changes of the table.
+// StreamSource invokes a function with the changes of the table, of which it gives up none.
 type StreamSource struct {
 	ID                    string // of the event source mapping
 	StartingPosition      string // TRIM_HORIZON or LATEST
 	BatchSize             int
 	Window                time.Duration // how long a batch may wait to fill
 	ParallelizationFactor int
-	Bisect                bool          // halves a batch whose invocation failed
-	MaxRetries            int           // -1 for without end
-	MaxAge                time.Duration // after which a record is given up; -1 for never
-	ReportFailures        bool          // the function's answer names the first failed record
-	Filters               []string      // JSON patterns, any of which lets a record through; none lets all
+	Bisect                bool     // halves a batch whose invocation failed
+	ReportFailures        bool     // the function's answer names the first failed record
+	Filters               []string // JSON patterns, any of which lets a record through; none lets all
 }
 
 // Schedule invokes a function regularly.
@@ -82,18 +78,17 @@ func (x *extractor) function(id string, properties *node) Function {
 	return f
 }
 
+// schedule reads a rate expression. As in AWS, the unit is singular exactly when the value is 1.
 func (x *extractor) schedule(id string, n *node) Schedule {
 	expression := x.text(n)
-	units := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
-	var count int
-	var unit string
-	_, err := fmt.Sscanf(expression, "rate(%d %s", &count, &unit)
-	every := time.Duration(count) * units[strings.TrimSuffix(strings.TrimSuffix(unit, ")"), "s")]
-	if err != nil || every <= 0 {
-		x.fail(n, "schedule %q is not supported, only rate(...)", expression)
+	parts := regexp.MustCompile(`^rate\(([1-9][0-9]{0,5}) (minute|hour|day)(s?)\)$`).FindStringSubmatch(expression)
+	if parts == nil || (parts[1] == "1") != (parts[3] == "") {
+		x.fail(n, "schedule %q is not supported, only rates like rate(1 minute) and rate(2 hours)", expression)
 		return Schedule{ID: id, Every: time.Minute}
 	}
-	return Schedule{ID: id, Every: every}
+	count, _ := strconv.Atoi(parts[1]) // up to six digits
+	units := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}
+	return Schedule{ID: id, Every: time.Duration(count) * units[parts[2]]}
 }
 
 // source adds an event source mapping to its function.
@@ -116,18 +111,26 @@ func (x *extractor) source(m *Model, id string, properties *node) {
 }
 
 func (x *extractor) queueSource(id, queue string, properties *node) QueueSource {
+	for _, name := range []string{"MaximumBatchingWindowInSeconds", "FilterCriteria"} {
+		if n := properties.get(name); n != nil {
+			x.fail(n, "%s: %s is not supported for a queue", id, name)
+		}
+	}
 	return QueueSource{
 		ID:             id,
 		Queue:          queue,
 		BatchSize:      x.integer(properties.get("BatchSize"), 10),
-		Window:         x.seconds(properties.get("MaximumBatchingWindowInSeconds"), 0),
 		MaxConcurrency: x.integer(properties.get("ScalingConfig", "MaximumConcurrency"), 0),
 		ReportFailures: x.reportsFailures(properties),
-		Filters:        x.filters(properties),
 	}
 }
 
 func (x *extractor) streamSource(id string, properties *node) StreamSource {
+	for _, name := range []string{"MaximumRetryAttempts", "MaximumRecordAgeInSeconds"} {
+		if n := properties.get(name); x.integer(n, -1) != -1 {
+			x.fail(n, "%s: %s %s is not supported, only -1", id, name, x.text(n))
+		}
+	}
 	return StreamSource{
 		ID:                    id,
 		StartingPosition:      x.text(properties.get("StartingPosition")),
@@ -135,8 +138,6 @@ func (x *extractor) streamSource(id string, properties *node) StreamSource {
 		Window:                x.seconds(properties.get("MaximumBatchingWindowInSeconds"), 0),
 		ParallelizationFactor: x.integer(properties.get("ParallelizationFactor"), 1),
 		Bisect:                x.boolean(properties.get("BisectBatchOnFunctionError")),
-		MaxRetries:            x.integer(properties.get("MaximumRetryAttempts"), -1),
-		MaxAge:                max(x.seconds(properties.get("MaximumRecordAgeInSeconds"), -1), -1),
 		ReportFailures:        x.reportsFailures(properties),
 		Filters:               x.filters(properties),
 	}

@@ -105,7 +105,7 @@ Resources:
       EventSourceArn: !GetAtt Table.StreamArn
       StartingPosition: LATEST
       MaximumBatchingWindowInSeconds: 2
-      MaximumRecordAgeInSeconds: 60
+      MaximumRecordAgeInSeconds: -1
       BisectBatchOnFunctionError: true
       FunctionResponseTypes: [ReportBatchItemFailures]
       FilterCriteria: {Filters: [{Pattern: '{"a":["b"]}'}]}
@@ -135,7 +135,7 @@ func TestModelHoldsWhatTheTemplateDeclares(t *testing.T) {
 		Queues: []QueueSource{{ID: "FromQueue", Queue: "Queue", BatchSize: 10, MaxConcurrency: 4}},
 		Streams: []StreamSource{{
 			ID: "FromTable", StartingPosition: "LATEST", BatchSize: 100, Window: 2 * time.Second,
-			ParallelizationFactor: 1, Bisect: true, MaxRetries: -1, MaxAge: time.Minute,
+			ParallelizationFactor: 1, Bisect: true,
 			ReportFailures: true, Filters: []string{`{"a":["b"]}`},
 		}},
 		Schedules: []Schedule{{ID: "WebFunctionTick", Every: 5 * time.Minute}},
@@ -232,7 +232,13 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"unknown gateway response", "UNAUTHORIZED:", "UNAUTHORISED:", "UNAUTHORISED is no type of gateway response"},
 		{"unknown source", "!GetAtt Queue.Arn", "!GetAtt Api.Arn", "neither the table nor a queue"},
 		{"no stream", "{StreamViewType: NEW_AND_OLD_IMAGES}", "{}", "has no stream"},
-		{"cron schedule", "rate(5 minutes)", "cron(0 * * * ? *)", "only rate(...)"},
+		{"cron schedule", "rate(5 minutes)", "cron(0 * * * ? *)", "only rates like"},
+		{"singular schedule", "rate(5 minutes)", "rate(5 minute)", "only rates like"},
+		{"plural schedule", "rate(5 minutes)", "rate(1 minutes)", "only rates like"},
+		{"schedule of no time", "rate(5 minutes)", "rate(0 minutes)", "only rates like"},
+		{"retries with an end", "MaximumRecordAgeInSeconds: -1", "MaximumRetryAttempts: 3", "MaximumRetryAttempts 3 is not supported"},
+		{"age", "MaximumRecordAgeInSeconds: -1", "MaximumRecordAgeInSeconds: 60", "MaximumRecordAgeInSeconds 60 is not supported"},
+		{"filter of a queue", "ScalingConfig:", "FilterCriteria: {}\n      ScalingConfig:", "FilterCriteria is not supported for a queue"},
 		{"policy by name", "        - Statement:", "        - SomePolicy: {}\n          Statements:", "a policy without statements"},
 		{"denial", "{Effect: Allow, Action: q:Send", "{Effect: Deny, Action: q:Send", `effect "Deny" is not supported`},
 		{"other event", "Type: Schedule", "Type: S3", "only Schedule"},

@@ -28,6 +28,7 @@ type Window struct {
 	Head    int64 // the newest bucket
 	Total   int64 // the sum of Counts
 	Counts  [Buckets]int64
+	Usage   Usage // of the head's day
 }
 
 // At returns the bucket that is current at the time.
@@ -100,4 +101,5 @@ type Extension struct {
 	From   int64 // the bucket that Unused was leased in
 	Unused int64
 	Limit  int64 // that the total must keep to
+	Usage  Usage // to be added
 }

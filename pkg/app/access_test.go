@@ -1,0 +1,339 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/httpapi"
+)
+
+// goldenAccess shows who may do what: every request of this test with its answer.
+const goldenAccess = "ACCESS.md"
+
+// The areas of operations, by the credentials that they take.
+type area int
+
+const (
+	everyone area = iota // no credentials
+	people               // users
+	managers             // users and applications
+	readers              // API keys, users and applications
+)
+
+const (
+	siteA = "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f7" // the one of credentials that are limited to sites
+	siteB = "0192f0c1-9d4f-7b33-8c6e-73b2c4d5e6f8"
+)
+
+const (
+	readScopes = "products:read categories:read orders:read customers:read invoices:read"
+	allScopes  = readScopes + " developers:read developers:write webhooks:read webhooks:write"
+)
+
+// request is a request with what it needs. This table and [credentials] say by
+// themselves what is permitted, and do not ask the code for it.
+type request struct {
+	operation    string
+	method, path string // {name} is an id of the fixture
+	body         string
+	ifMatch      string
+	area         area
+	scope        string // one of these will do; "": none is needed
+	status       int    // when it is permitted
+	note         string // tells this request from others of the operation
+
+	shows string // what a permitted answer must hold: the name of an id of the fixture
+	thing bool   // it names a thing of the organization: 404 for another
+	own   bool   // it names a thing of one application: 404 for the token of another
+	siteB bool   // it asks for site B: 403 for a credential that does not cover it
+	ofB   bool   // it names a record that only site B shows: 404 for such a credential
+}
+
+// requests ask for every operation. Those that would end what others need are
+// stopped by a precondition or by the state of the thing, which are looked at
+// after everything that depends on the credential.
+func requests() []request {
+	const (
+		applications = "/developers/applications"
+		application  = applications + "/{spare}"
+		endpoints    = "/developers/webhooks/endpoints"
+		endpoint     = endpoints + "/{endpoint}"
+		history      = "/developers/webhooks/events"
+	)
+	const unmet, precondition = `"none"`, http.StatusPreconditionFailed
+	all := []request{
+		{operation: "createApplication", method: "POST", path: applications, body: `{"name":"one more"}`, area: people, scope: "developers:write", status: 201},
+		{operation: "listApplications", method: "GET", path: applications, area: people, scope: "developers:read", status: 200, shows: "spare"},
+		{operation: "getApplication", method: "GET", path: application, area: people, scope: "developers:read", status: 200, thing: true},
+		{operation: "updateApplication", method: "PATCH", path: application, body: `{}`, area: people, scope: "developers:write", status: 200, thing: true},
+		{operation: "deleteApplication", method: "DELETE", path: application, ifMatch: unmet, area: people, scope: "developers:write", status: precondition, thing: true},
+		{operation: "suspendApplication", method: "POST", path: application + "/suspend", area: people, scope: "developers:admin", status: 200, thing: true},
+		{operation: "activateApplication", method: "POST", path: application + "/activate", area: people, scope: "developers:admin", status: 200, thing: true},
+		{operation: "rotateApplicationSecret", method: "POST", path: application + "/rotate-secret", area: people, scope: "developers:write", status: 200, thing: true},
+		{operation: "getTokenScopes", method: "GET", path: application + "/token-scopes", area: people, scope: "developers:read", status: 200, thing: true},
+		{operation: "setTokenScopes", method: "PUT", path: application + "/token-scopes", body: `{"scopes":["orders:read"]}`, area: people, scope: "developers:admin", status: 200, thing: true},
+		{operation: "getApplicationUsage", method: "GET", path: application + "/usage", area: people, scope: "developers:read", status: 200, thing: true},
+		{operation: "createApiKey", method: "POST", path: application + "/api-keys", body: `{"name":"one more"}`, area: people, scope: "developers:write", status: 201, thing: true},
+		{operation: "listApiKeys", method: "GET", path: application + "/api-keys", area: people, scope: "developers:read", status: 200, shows: "spareKey", thing: true},
+		{operation: "revokeApiKey", method: "POST", path: application + "/api-keys/{spareKey}/revoke", area: people, scope: "developers:write", status: 200, thing: true},
+
+		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: managers, scope: "webhooks:write", status: 201, thing: true, own: true},
+		{operation: "listWebhookEndpoints", method: "GET", path: endpoints, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
+		{operation: "getWebhookEndpoint", method: "GET", path: endpoint, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
+		{operation: "deleteWebhookEndpoint", method: "DELETE", path: endpoint, ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
+		{operation: "rotateWebhookEndpointSecret", method: "POST", path: endpoint + "/rotate-secret", ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
+		{operation: "testWebhookEndpoint", method: "POST", path: endpoint + "/test", area: managers, scope: "webhooks:write", status: 202, thing: true, own: true},
+		{operation: "recoverWebhookEndpoint", method: "POST", path: endpoint + "/recover", area: managers, scope: "webhooks:write", status: 202, thing: true, own: true},
+		{operation: "getWebhookRecovery", method: "GET", path: endpoint + "/recoveries/{recovery}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "getWebhookEndpointStats", method: "GET", path: endpoint + "/stats", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "listWebhookEvents", method: "GET", path: history, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
+		{operation: "getWebhookEvent", method: "GET", path: history + "/{event}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: managers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},
+		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: managers, scope: "webhooks:read", status: 200},
+
+		{operation: "getMe", method: "GET", path: "/api/me", area: readers, status: 200},
+		{operation: "listDeletions", method: "GET", path: "/api/deletions", area: readers, scope: readScopes, status: 200},
+		{operation: "listDeletions", method: "GET", path: "/api/deletions?kind=order", note: "kind=order", area: readers, scope: "orders:read", status: 200},
+	}
+	for _, kind := range []struct{ single, plural, name string }{
+		{"product", "products", "Product"},
+		{"category", "categories", "Category"},
+		{"order", "orders", "Order"},
+		{"customer", "customers", "Customer"},
+		{"invoice", "invoices", "Invoice"},
+	} {
+		list, scope := "list"+strings.ToUpper(kind.plural[:1])+kind.plural[1:], kind.plural+":read"
+		all = append(
+			all,
+			request{operation: list, method: "GET", path: "/api/" + kind.plural, area: readers, scope: scope, status: 200, shows: kind.single + " of A"},
+			request{operation: list, method: "GET", path: "/api/" + kind.plural + "?siteId=" + siteB, note: "of site B", area: readers, scope: scope, status: 200, shows: kind.single + " of B", siteB: true},
+			request{operation: "get" + kind.name, method: "GET", path: "/api/" + kind.plural + "/{" + kind.single + " of A}", note: "of site A", area: readers, scope: scope, status: 200, thing: true},
+			request{operation: "get" + kind.name, method: "GET", path: "/api/" + kind.plural + "/{" + kind.single + " of B}", note: "of site B", area: readers, scope: scope, status: 200, thing: true, ofB: true},
+		)
+	}
+	return append(
+		all,
+		request{operation: "createToken", method: "POST", path: "/oauth/token", body: "grant_type=client_credentials&client_id={applicationClient}&client_secret={applicationSecret}", status: 200},
+		request{operation: "getJwks", method: "GET", path: "/.well-known/jwks.json", status: 200},
+		request{operation: "getOAuthMetadata", method: "GET", path: "/.well-known/oauth-authorization-server", status: 200},
+		request{operation: "getOpenAPI", method: "GET", path: "/openapi.json", status: 200},
+		request{operation: "getDocs", method: "GET", path: "/docs", status: 200},
+		request{operation: "getDocsAsset", method: "GET", path: "/docs/swagger-ui.css", status: 200},
+		request{operation: "getHealth", method: "GET", path: "/health", status: 200},
+	)
+}
+
+// credential is what a request may be made with, and what that may do.
+type credential struct {
+	name    string
+	key     string // in X-API-Key
+	token   string // as Authorization: Bearer
+	scopes  string // separated by spaces
+	refused string // the code of the 401; "": it is good
+
+	application string // of a key or an application's token: the name of its id in the fixture
+	sites       bool   // it is limited to site A
+	other       bool   // it is of another organization
+	direct      bool   // nobody authorizes: the function is invoked by itself
+}
+
+// answered is what can be seen of an answer: its status and the code of an error.
+type answered struct {
+	status int
+	code   string
+}
+
+// expected is the answer to a request with a credential.
+func expected(c *credential, r *request) answered {
+	switch {
+	case r.area == everyone && r.operation == "createToken" && c.token != "":
+		return answered{400, ""} // a client authenticates by the form or by a header
+	case r.area == everyone:
+		return answered{r.status, ""}
+	case c.key != "" && r.area != readers:
+		return answered{401, "unauthenticated"} // a key says nothing there
+	case c.refused != "":
+		return answered{401, c.refused}
+	case c.application != "" && r.area == people:
+		return answered{403, "insufficient_scope"}
+	case r.scope != "" && !slices.ContainsFunc(strings.Fields(r.scope), func(s string) bool { return slices.Contains(strings.Fields(c.scopes), s) }):
+		return answered{403, "insufficient_scope"}
+	case c.sites && (r.siteB || r.area != readers):
+		return answered{403, "site_forbidden"}
+	case r.thing && c.other, r.ofB && c.sites, r.own && c.application != "" && c.application != "application":
+		return answered{404, "not_found"}
+	}
+	return answered{r.status, map[int]string{409: "conflict", 412: "precondition_failed"}[r.status]}
+}
+
+// mustNotShow are ids that no answer to the credential may hold.
+func mustNotShow(w *accessScene, c *credential, r *request) []string {
+	switch {
+	case r.area == everyone, r.operation == "listWebhookEventTypes": // its examples are the organization's
+		return nil
+	case c.other:
+		return []string{w.Org.String()}
+	case c.application == "another" && r.area == managers && r.operation != "createWebhookEndpoint":
+		return []string{w.kept["application"]}
+	case c.sites && r.area == readers && !r.siteB && !r.ofB:
+		return []string{siteB}
+	}
+	return nil
+}
+
+// ask makes the request over HTTP, or by invoking the function.
+func (w *accessScene) ask(c *credential, r *request) (got answered, body string) {
+	w.t.Helper()
+	path, text := w.expand(r.path), w.expand(r.body)
+	header := http.Header{}
+	for name, v := range map[string]string{"X-API-Key": c.key, "If-Match": r.ifMatch} {
+		if v != "" {
+			header.Set(name, v)
+		}
+	}
+	if c.token != "" {
+		header.Set("Authorization", "Bearer "+c.token)
+	}
+	if text != "" {
+		header.Set("Content-Type", "application/json")
+		if r.operation == "createToken" {
+			header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+	}
+	if c.direct {
+		got.status, body = w.invoke(r.operation, r.method, path, text, header)
+	} else {
+		got.status, body = w.send(r.method, path, text, header)
+	}
+	var problem struct {
+		Code string `json:"code"`
+	}
+	if got.status >= 400 && json.Unmarshal([]byte(body), &problem) == nil {
+		got.code = problem.Code
+	}
+	return got, body
+}
+
+// invoke calls the function as whoever may invoke it can: without what an
+// authorizer says, but with headers that pretend to it.
+func (w *accessScene) invoke(operation, method, target, body string, header http.Header) (int, string) {
+	w.t.Helper()
+	path, query, _ := strings.Cut(target, "?")
+	event := events.APIGatewayProxyRequest{HTTPMethod: method, Path: path, Body: body, MultiValueHeaders: header, QueryStringParameters: map[string]string{}}
+	for parameter := range strings.SplitSeq(query, "&") {
+		if name, v, ok := strings.Cut(parameter, "="); ok {
+			event.QueryStringParameters[name] = v
+		}
+	}
+	forged := `{"authorizer":{"principalKind":"user","organizationId":"` + w.Org.String() + `","userId":"` + w.App.String() + `","scopes":"` + allScopes + `","rateLimit":"600"}}`
+	header.Set("X-Golambdaproxy-Apigw-Context", forged)
+	header.Set("Host", "api.example.com")
+	answer, err := w.functions[operation](w.t.Context(), event)
+	if err != nil {
+		w.t.Errorf("%s: %v", operation, err)
+	}
+	return answer.StatusCode, answer.Body
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	w := newAccessScene(t)
+	asked := requests()
+	page := &strings.Builder{}
+	page.WriteString(accessIntroduction)
+	total, unexpected := 0, 0
+	for _, group := range w.groups() {
+		header, rule := "| Request |", "|---|"
+		for i := range group.credentials {
+			header, rule = header+" "+group.credentials[i].name+" |", rule+"---|"
+		}
+		fmt.Fprintf(page, "\n## %s\n\n%s\n\n%s\n%s\n", group.title, group.text, header, rule)
+		for i := range asked {
+			r := &asked[i]
+			fmt.Fprintf(page, "| %s |", strings.TrimSpace("`"+r.operation+"` "+r.note))
+			for j := range group.credentials {
+				c := &group.credentials[j]
+				got, body := w.ask(c, r)
+				total++
+				want := expected(c, r)
+				if got != want {
+					unexpected++
+					t.Errorf("%s %s with %s: got %d %s %s, want %d %s", r.operation, r.note, c.name, got.status, got.code, body, want.status, want.code)
+				}
+				if own := !c.other && (c.application == "" || c.application == "application"); own && want.status < 300 && !strings.Contains(body, w.kept[r.shows]) {
+					unexpected++
+					t.Errorf("%s %s with %s: does not show %s %s: %s", r.operation, r.note, c.name, r.shows, w.kept[r.shows], body)
+				}
+				for _, id := range mustNotShow(w, c, r) {
+					if strings.Contains(body, id) {
+						unexpected++
+						t.Errorf("%s %s with %s: shows %s: %s", r.operation, r.note, c.name, id, body)
+					}
+				}
+				fmt.Fprintf(page, " %d |", got.status)
+			}
+			page.WriteString("\n")
+		}
+	}
+	t.Logf("%d requests, %d unexpected answers", total, unexpected)
+	checkGolden(t, goldenAccess, []byte(page.String()))
+}
+
+func TestAFunctionThatIsInvokedByItselfDoesNothing(t *testing.T) {
+	w := newAccessScene(t)
+	w.Writes(t)
+	nobody := &credential{name: "nobody", refused: "unauthenticated", direct: true}
+	for _, r := range requests() {
+		if r.area == everyone {
+			continue
+		}
+		t.Run(r.operation+" "+r.note, func(t *testing.T) {
+			if got, body := w.ask(nobody, &r); got != expected(nobody, &r) {
+				t.Errorf("got %d %s", got.status, body)
+			}
+		})
+	}
+	if n := w.Writes(t); n != 0 {
+		t.Errorf("%d writes to the table, want none", n)
+	}
+}
+
+// TestTheRequestsCoverEveryOperation holds requests and operations together.
+func TestTheRequestsCoverEveryOperation(t *testing.T) {
+	parameter := regexp.MustCompile(`\{[^}]*\}`)
+	plain := func(path string) string { return parameter.ReplaceAllString(strings.Split(path, "?")[0], "{}") }
+	asked := map[string]string{}
+	for _, r := range requests() {
+		asked[r.operation] = r.method + " " + plain(r.path)
+	}
+	for _, op := range app.Operations() {
+		want := op.Method + " " + plain(op.Path)
+		if op.ID == "getDocsAsset" {
+			want = strings.Replace(want, "{}", "swagger-ui.css", 1)
+		}
+		if asked[op.ID] != want {
+			t.Errorf("%s: the requests ask for %q, want %q", op.ID, asked[op.ID], want)
+		}
+		if (op.Access == httpapi.Public) != (op.Scope == "" && op.AnyScope == nil && op.ID != "getMe") {
+			t.Errorf("%s: takes credentials and no scope, or a scope and no credentials", op.ID)
+		}
+	}
+}
+
+const accessIntroduction = `# Who may do what
+
+Each cell is the answer of the service to a request over HTTP: 2xx where the credential may, 401 where it is not
+acceptable, 403 where it lacks the scope or does not cover the site, 404 where it may not know of the thing. 409 and 412
+are answered to a credential that may: the request is one that changes nothing. ` + "`go test ./pkg/app -run WhoMayDoWhat -update`" + `
+writes this page; the test compares each answer with a table of its own.
+
+Things are of one organization. An endpoint and its events are of one of its applications. Records are of site A or B.
+`

@@ -1,0 +1,361 @@
+package app_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/local/gateway"
+	"github.com/commerce-integration/service/pkg/local/issuer"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// accessScene is the service behind the gateway with its real authorizers, with
+// one thing of every sort, made over HTTP, and an organization beside it.
+type accessScene struct {
+	*tour
+	url       string
+	issuer    *issuer.Issuer
+	published atomic.Pointer[[]byte] // what the issuer publishes
+	owner     string                 // a token
+	other     value.ID
+}
+
+const (
+	accessIssuer   = "https://id.example.com/"
+	accessAudience = "commerce"
+)
+
+func newAccessScene(t *testing.T) *accessScene {
+	t.Helper()
+	w := &accessScene{tour: newTour(t), other: value.NewID()}
+	w.issuer = w.newIssuer()
+	w.publish(w.issuer)
+	jwks := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(*w.published.Load()) }))
+	t.Cleanup(jwks.Close)
+	cfg := &w.base.Config
+	cfg.JWTIssuer, cfg.JWTAudience, cfg.JWKSURL = accessIssuer, accessAudience, jwks.URL
+	w.serve()
+	w.owner = w.user(issuer.Grant{Roles: []auth.Role{auth.Owner}})
+	w.furnish()
+	return w
+}
+
+// publish makes the keys of an issuer those that tokens are verified with.
+func (w *accessScene) publish(by *issuer.Issuer) {
+	w.t.Helper()
+	keys, err := by.JWKS()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.published.Store(&keys)
+}
+
+func (w *accessScene) newIssuer() *issuer.Issuer {
+	w.t.Helper()
+	made, err := issuer.New(issuer.Config{Issuer: accessIssuer, Audience: accessAudience, Clock: w.Time})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made
+}
+
+// serve starts the gateway with the functions behind it.
+func (w *accessScene) serve() {
+	w.t.Helper()
+	handlers := map[string]any{}
+	for _, name := range []string{"authorizer", "developers", "webhooks", "api"} {
+		var err error
+		if handlers[name], err = app.Functions()[name](w.t.Context(), w.base); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	invoke := func(ctx context.Context, function string, payload []byte) ([]byte, error) {
+		return lambda.NewHandler(handlers[function]).Invoke(ctx, payload)
+	}
+	direct := func(ctx context.Context, function string, event any) (answer any, ok bool, err error) {
+		switch handler := handlers[function].(type) {
+		case app.GatewayFunc:
+			request, ok := event.(events.APIGatewayProxyRequest)
+			answer, err = handler(ctx, request)
+			return answer, ok, err
+		case app.AuthorizerFunc:
+			request, ok := event.(events.APIGatewayCustomAuthorizerRequestTypeRequest)
+			answer, err = handler(ctx, request)
+			return answer, ok, err
+		}
+		return nil, false, nil
+	}
+	server := httptest.NewServer(gateway.New(dynamotest.Model(w.t), invoke, &gateway.Config{
+		Clock: w.Time, Logger: slog.New(slog.DiscardHandler), Direct: direct,
+	}))
+	w.t.Cleanup(server.Close)
+	w.url = server.URL
+}
+
+// user signs a token of a user of its own, whom no other's rate limit concerns.
+func (w *accessScene) user(g issuer.Grant) string {
+	w.t.Helper()
+	g.Subject = value.NewID().String()
+	if g.OrganizationID.IsZero() {
+		g.OrganizationID = w.Org
+	}
+	if g.Lifetime == 0 {
+		g.Lifetime = time.Hour
+	}
+	token, err := w.issuer.Sign(g)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return token
+}
+
+// send makes a request over HTTP.
+func (w *accessScene) send(method, path, body string, header http.Header) (status int, answer string) {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), method, w.url+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header = header
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return response.StatusCode, string(read)
+}
+
+// made is what answers to creations and actions hold.
+type made struct {
+	ID           string `json:"id"`
+	ClientID     string `json:"clientId"`
+	ClientSecret string `json:"clientSecret"`
+	Key          string `json:"key"`
+	AccessToken  string `json:"access_token"`
+}
+
+// do makes a request that must succeed.
+func (w *accessScene) do(token, method, path, body string) (m made) {
+	w.t.Helper()
+	header := http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
+	if token == "" {
+		header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	}
+	status, answer := w.send(method, w.expand(path), body, header)
+	if status >= http.StatusMultipleChoices {
+		w.t.Fatalf("%s %s: got %d %s", method, path, status, answer)
+	}
+	if err := json.Unmarshal([]byte(answer), &m); err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// application creates an application whose tokens may do everything.
+func (w *accessScene) application(name string, org value.ID) {
+	w.t.Helper()
+	owner := w.user(issuer.Grant{OrganizationID: org, Roles: []auth.Role{auth.Owner}})
+	m := w.do(owner, "POST", "/developers/applications", `{"name":"`+name+`"}`)
+	w.kept[name], w.kept[name+"Client"], w.kept[name+"Secret"] = m.ID, m.ClientID, m.ClientSecret
+	scopes, err := json.Marshal(account.TokenScopesDto{Scopes: new(account.TokenScopes())})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.do(owner, "PUT", "/developers/applications/{"+name+"}/token-scopes", string(scopes))
+	// The credentials of one application are many here.
+	if _, err := w.Table.ChangeApplication(w.t.Context(), org, value.MustID(m.ID), func(a *account.Application) (bool, error) {
+		a.RateLimit = 1_000_000
+		return true, nil
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// furnish makes what the requests name.
+func (w *accessScene) furnish() {
+	w.t.Helper()
+	for _, name := range []string{"application", "another", "suspended", "spare"} {
+		w.application(name, w.Org)
+	}
+	w.application("stranger", w.other)
+	w.kept["spareKey"] = w.do(w.owner, "POST", "/developers/applications/{spare}/api-keys", `{"name":"spare"}`).ID
+	w.kept["endpoint"] = w.do(w.owner, "POST", "/developers/webhooks/endpoints?applicationId={application}",
+		`{"url":"https://example.com/hook","events":["order.created"]}`).ID
+	for _, e := range commerce.EventTypes(webhook.Sample()) {
+		if kind, created := strings.CutSuffix(e.Name, ".created"); created {
+			w.record(commerce.Kind(kind), e.Example.Data.Object, "A", siteA)
+			w.record(commerce.Kind(kind), e.Example.Data.Object, "B", siteB)
+		}
+	}
+	w.records()
+	w.kept["recovery"] = w.do(w.owner, "POST", "/developers/webhooks/endpoints/{endpoint}/recover", "").ID
+}
+
+// record stores a copy of a sample record that the site shows.
+func (w *accessScene) record(kind commerce.Kind, sample jsontext.Value, name, site string) {
+	w.t.Helper()
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(sample, &members); err != nil {
+		w.t.Fatal(err)
+	}
+	id := value.NewID().String()
+	members["id"] = jsontext.Value(`"` + id + `"`)
+	if kind != commerce.KindProduct {
+		members["siteId"] = jsontext.Value(`"` + site + `"`)
+	}
+	record, err := json.Marshal(members)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.Put(w.t, kind, nil, string(record), func(s *commerce.Stored) {
+		if kind == commerce.KindProduct {
+			s.SiteIDs = []value.ID{value.MustID(site)}
+		}
+	})
+	w.kept[string(kind)+" of "+name] = id
+}
+
+// key creates an API key of the application.
+func (w *accessScene) key(application, members string) made {
+	w.t.Helper()
+	token := w.owner
+	if application == "stranger" {
+		token = w.user(issuer.Grant{OrganizationID: w.other, Roles: []auth.Role{auth.Owner}})
+	}
+	return w.do(token, "POST", "/developers/applications/{"+application+"}/api-keys", `{"name":"k"`+members+`}`)
+}
+
+// token gets a token of the application; without a scope it has all of the
+// application's.
+func (w *accessScene) token(application, scope string) string {
+	w.t.Helper()
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {w.kept[application+"Client"]}, "client_secret": {w.kept[application+"Secret"]}}
+	if scope != "" {
+		form.Set("scope", scope)
+	}
+	return w.do("", "POST", "/oauth/token", form.Encode()).AccessToken
+}
+
+// group is a table of the page.
+type group struct {
+	title, text string
+	credentials []credential
+}
+
+// groups makes every credential.
+func (w *accessScene) groups() []group {
+	w.t.Helper()
+	all := []group{w.users(), w.narrowed(), w.keys(), w.tokens(), w.refused()}
+	w.do(w.owner, "POST", "/developers/applications/{suspended}/suspend", "")
+	w.Pass(5 * time.Second) // until everybody knows
+	return all
+}
+
+func (w *accessScene) users() group {
+	roles := func(roles ...auth.Role) string { return w.user(issuer.Grant{Roles: roles}) }
+	sites := []value.ID{value.MustID(siteA)}
+	return group{"Users by role", "DEVELOPER is the role of a token with neither roles nor scope.", []credential{
+		{name: "OWNER", token: roles(auth.Owner), scopes: allScopes + " developers:admin"},
+		{name: "ADMIN", token: roles(auth.Admin), scopes: allScopes + " developers:admin"},
+		{name: "DEVELOPER", token: roles(auth.DeveloperRole), scopes: allScopes},
+		{name: "VIEWER", token: roles(auth.Viewer), scopes: readScopes + " developers:read webhooks:read"},
+		{name: "neither claim", token: roles(), scopes: allScopes},
+		{name: "no known role", token: roles("COOK")},
+		{name: "OWNER of site A", token: w.user(issuer.Grant{Roles: []auth.Role{auth.Owner}, SiteIDs: sites}), scopes: allScopes + " developers:admin", sites: true},
+		{
+			name: "OWNER of another organization", token: w.user(issuer.Grant{OrganizationID: w.other, Roles: []auth.Role{auth.Owner}}),
+			scopes: allScopes + " developers:admin", other: true,
+		},
+	}}
+}
+
+func (w *accessScene) narrowed() group {
+	g := group{title: "An owner's token that its scope claim narrows", text: "developers:write keeps what only OWNER and ADMIN have; no claim can name that."}
+	for _, scope := range append(strings.Fields(allScopes), "developers:admin") {
+		c := credential{name: scope, token: w.user(issuer.Grant{Roles: []auth.Role{auth.Owner}, Scope: &scope}), scopes: scope}
+		switch scope {
+		case "developers:write":
+			c.scopes += " developers:admin"
+		case "developers:admin":
+			c.scopes = ""
+		}
+		g.credentials = append(g.credentials, c)
+	}
+	return g
+}
+
+func (w *accessScene) keys() group {
+	g := group{title: "API keys", text: "Outside the read API a key is ignored: 401, as without credentials.", credentials: []credential{
+		{name: "every scope", key: w.key("application", "").Key, scopes: readScopes, application: "application"},
+	}}
+	for _, scope := range strings.Fields(readScopes) {
+		g.credentials = append(g.credentials, credential{
+			name: scope, key: w.key("application", `,"scopes":["`+scope+`"]`).Key, scopes: scope, application: "application",
+		})
+	}
+	revoked, soon := w.key("application", ""), w.At(time.Second).String()
+	w.do(w.owner, "POST", "/developers/applications/{application}/api-keys/"+revoked.ID+"/revoke", "")
+	return group{g.title, g.text, append(
+		g.credentials,
+		credential{name: "site A", key: w.key("application", `,"siteIds":["`+siteA+`"]`).Key, scopes: readScopes, sites: true, application: "application"},
+		credential{name: "another application's", key: w.key("another", "").Key, scopes: readScopes, application: "another"},
+		credential{name: "another organization's", key: w.key("stranger", "").Key, scopes: readScopes, application: "stranger", other: true},
+		credential{name: "revoked", key: revoked.Key, refused: "api_key_revoked"},
+		credential{name: "expired", key: w.key("application", `,"expiresAt":"`+soon+`"`).Key, refused: "api_key_expired"},
+		credential{name: "of a suspended application", key: w.key("suspended", "").Key, refused: "application_suspended"},
+	)}
+}
+
+func (w *accessScene) tokens() group {
+	all := readScopes + " webhooks:read webhooks:write"
+	g := group{title: "Tokens of applications", text: "The application has every scope that tokens can be granted.", credentials: []credential{
+		{name: "every scope", token: w.token("application", ""), scopes: all, application: "application"},
+	}}
+	for _, scope := range strings.Fields(all) {
+		g.credentials = append(g.credentials, credential{name: scope, token: w.token("application", scope), scopes: scope, application: "application"})
+	}
+	g.credentials = append(
+		g.credentials,
+		credential{name: "another application's", token: w.token("another", ""), scopes: all, application: "another"},
+		credential{name: "another organization's", token: w.token("stranger", ""), scopes: all, application: "stranger", other: true},
+		credential{name: "of a suspended application", token: w.token("suspended", ""), refused: "application_suspended"},
+	)
+	return g
+}
+
+func (w *accessScene) refused() group {
+	w.t.Helper()
+	const refused = "unauthenticated"
+	forger := &accessScene{tour: w.tour, issuer: w.newIssuer()}
+	return group{"No acceptable credentials", "The last is a function that is invoked by itself, without an authorizer before it.", []credential{
+		{name: "none", refused: refused},
+		{name: "a malformed token", token: "x.y.z", refused: refused},
+		{name: "a malformed key", key: "cis_live_x", refused: refused},
+		{name: "an expired token", token: w.user(issuer.Grant{Roles: []auth.Role{auth.Owner}, Lifetime: -time.Hour}), refused: "token_expired"},
+		{name: "a forged token", token: forger.user(issuer.Grant{Roles: []auth.Role{auth.Owner}}), refused: refused},
+		{name: "no authorizer", direct: true, refused: refused},
+	}}
+}

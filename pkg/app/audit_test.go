@@ -1,0 +1,280 @@
+package app_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/audit"
+	"github.com/commerce-integration/service/pkg/servicetest"
+)
+
+const sourceAddress = "203.0.113.9"
+
+// trail reads the audit trail out of a log.
+func trail(t testing.TB, log string) (found []node) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		var entry node
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if entry["msg"] == audit.Message {
+			delete(entry, "time")
+			found = append(found, entry)
+		}
+	}
+	return found
+}
+
+// trailOf makes the request and returns what the audit trail gets of it.
+func (w *tour) trailOf(s *step) []node {
+	w.t.Helper()
+	before := len(w.Leaks.Log())
+	w.take(s)
+	return trail(w.t, w.Leaks.Log()[before:])
+}
+
+// target is the identifier of what the step makes or changes.
+func (w *tour) target(s *step) string {
+	for _, name := range []string{s.keep, s.path["keyId"], s.path["id"]} {
+		if name != "" {
+			return w.kept[name]
+		}
+	}
+	return w.kept["application"]
+}
+
+func TestEveryChangeIsInTheAuditTrailOnceAndNothingElse(t *testing.T) {
+	w := newTour(t)
+	for _, s := range tourSteps() {
+		got, op := w.trailOf(&s), w.operations[s.operation]
+		var want []node
+		switch {
+		case s.status == http.StatusUnauthorized:
+			want = []node{{
+				"level": "INFO", "msg": "audit", "action": "credential.refused", "outcome": "refused", "code": "invalid_client",
+				"path": op.Path, "sourceAddress": sourceAddress,
+			}}
+		case op.Audit != "" && s.status == 0:
+			actor := node{"kind": "user", "id": w.App.String()}
+			if s.operation == "createToken" {
+				actor = node{"kind": "application", "id": w.kept["application"]}
+			}
+			kind, _, _ := strings.Cut(string(op.Audit), ".")
+			path := op.Path
+			for name, kept := range s.path {
+				path = strings.Replace(path, "{"+name+"}", w.kept[kept], 1)
+			}
+			want = []node{{
+				"level": "INFO", "msg": "audit", "action": string(op.Audit), "outcome": "done", "organizationId": w.Org.String(), "actor": actor,
+				"target": node{"kind": kind, "id": w.target(&s)}, "path": path, "sourceAddress": sourceAddress,
+			}}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: the trail (-want +got):\n%s", s.operation, diff)
+		}
+	}
+}
+
+func TestARequestThatChangesNothingIsNotInTheAuditTrail(t *testing.T) {
+	w := newTour(t)
+	application, endpoint := map[string]string{"id": "application"}, map[string]string{"id": "endpoint"}
+	key := map[string]string{"id": "application", "keyId": "key"}
+	const scopes, types = `{"scopes": ["orders:read"]}`, `{"events": ["product.*"]}`
+	for _, s := range []step{
+		{operation: "createApplication", keep: "application", body: `{"name": "ERP connector"}`},
+		{operation: "createApiKey", path: application, keep: "key", body: `{"name": "Nightly copy"}`},
+		{operation: "createWebhookEndpoint", query: "applicationId={application}", keep: "endpoint", body: `{"url": "https://erp.example.com/", "events": ["order.*"]}`},
+	} {
+		w.take(&s)
+	}
+	for _, s := range []step{
+		{operation: "updateApplication", path: application, body: `{"name": "Copy"}`},
+		{operation: "suspendApplication", path: application},
+		{operation: "activateApplication", path: application},
+		{operation: "setTokenScopes", path: application, body: scopes},
+		{operation: "updateWebhookEndpoint", path: endpoint, body: types},
+		{operation: "revokeApiKey", path: key},
+	} {
+		t.Run(s.operation, func(t *testing.T) {
+			if got := w.trailOf(&s); len(got) != 1 {
+				t.Errorf("the first time: got %v, want one entry", got)
+			}
+			if got := w.trailOf(&s); got != nil {
+				t.Errorf("again: got %v, want nothing", got)
+			}
+		})
+	}
+	s := step{operation: "createApplication", body: `{"name": "once"}`, header: map[string]string{"Idempotency-Key": "k"}}
+	for i, want := range []int{1, 0} {
+		if got := w.trailOf(&s); len(got) != want {
+			t.Errorf("request %d with an idempotency key: got %v, want %d entries", i+1, got, want)
+		}
+	}
+}
+
+func TestRefusedTokenRequestsAreInTheAuditTrail(t *testing.T) {
+	w := newTour(t)
+	application := map[string]string{"id": "application"}
+	w.take(&step{operation: "createApplication", keep: "application", body: `{"name": "ERP connector"}`})
+	form := func(secret, scope string) string {
+		return `{"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "` + secret + `", "scope": "` + scope + `"}`
+	}
+	target := node{"kind": "application", "id": w.kept["application"]}
+	for _, test := range []struct {
+		name, body  string
+		before      string // an operation on the application
+		status      int
+		code        string // "": not in the trail
+		actor, whom bool   // whether it names the application as the actor, or as the target
+	}{
+		{name: "a wrong secret", body: form("wrong", ""), status: http.StatusUnauthorized, code: "invalid_client", whom: true},
+		{name: "an unknown client", body: strings.Replace(form("wrong", ""), "{applicationClient}", "018f0000-0000-4000-8000-000000000001", 1), status: http.StatusUnauthorized, code: "invalid_client"},
+		{name: "a scope that it has not", body: form("{applicationSecret}", "webhooks:write"), status: http.StatusBadRequest, code: "invalid_scope", actor: true},
+		{name: "another grant", body: strings.Replace(form("{applicationSecret}", ""), "client_credentials", "password", 1), status: http.StatusBadRequest},
+		{name: "suspended", before: "suspendApplication", body: form("{applicationSecret}", ""), status: http.StatusBadRequest, code: "unauthorized_client", actor: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.before != "" {
+				w.take(&step{operation: test.before, path: application})
+			}
+			got := w.trailOf(&step{operation: "createToken", body: test.body, status: test.status})
+			var want []node
+			if test.code != "" {
+				entry := node{
+					"level": "INFO", "msg": "audit", "action": "credential.refused", "outcome": "refused", "code": test.code,
+					"path": "/oauth/token", "sourceAddress": sourceAddress,
+				}
+				if test.actor {
+					entry["actor"] = target
+				}
+				if test.whom {
+					entry["target"] = target
+				}
+				if test.actor || test.whom {
+					entry["organizationId"] = w.Org.String()
+				}
+				want = append(want, entry)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the trail (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
+	s := servicetest.New(t)
+	var log bytes.Buffer
+	cfg := app.Config{JWTIssuer: "i", JWTAudience: "a", HS256Secret: strings.Repeat("s", 32)}
+	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.NewJSONHandler(&log, nil)), app.Endpoints{})
+	base.Table, base.Clock = s.Table, s.Time
+	authorize, err := app.Authorizer(t.Context(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	application, err := s.Table.Application(t.Context(), s.Org, s.App)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(stored bool) account.CreatedKey {
+		name := "k"
+		created, credential := account.NewKey(application, s.App, account.CreateApiKeyDto{Name: &name}, s.Now())
+		if stored {
+			if err := s.Table.CreateKey(t.Context(), s.Org, created.APIKey, credential); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return created
+	}
+	good, revoked, unknown := key(true), key(true), key(false)
+	if _, _, err := s.Table.RevokeKey(t.Context(), s.Org, s.App, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	owner := node{"kind": "apiKey", "id": revoked.ID.String(), "applicationId": s.App.String()}
+	for name, test := range map[string]struct {
+		header, text string
+		want         node
+	}{
+		"good":            {"X-API-Key", good.Key, nil},
+		"nothing":         {"Accept", "*/*", node{"code": "unauthenticated"}},
+		"not well formed": {"X-API-Key", good.Key[:54] + "_", node{"code": "unauthenticated"}},
+		"revoked":         {"X-API-Key", revoked.Key, node{"code": "api_key_revoked", "key": revoked.Key[9:17], "organizationId": s.Org.String(), "actor": owner}},
+		"not known":       {"X-API-Key", unknown.Key, node{"code": "unauthenticated", "key": unknown.Key[9:17]}},
+		"not a token":     {"Authorization", "Bearer x.y.z", node{"code": "unauthenticated"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log.Reset()
+			request := events.APIGatewayCustomAuthorizerRequestTypeRequest{
+				MethodArn: "arn:aws:execute-api:eu-central-1:1:api/prod/GET/api/products", Resource: "/api/products/{id}",
+				Headers: map[string]string{test.header: test.text},
+			}
+			request.RequestContext.Identity.SourceIP, request.RequestContext.RequestID = sourceAddress, "gateway-1"
+			if _, err := authorize(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			var want []node
+			if test.want != nil {
+				entry := node{
+					"level": "INFO", "msg": "audit", "action": "credential.refused", "outcome": "refused",
+					"path": "/api/products/{id}", "sourceAddress": sourceAddress, "gatewayRequestId": "gateway-1",
+				}
+				for name, v := range test.want {
+					entry[name] = v
+				}
+				want = append(want, entry)
+			}
+			if diff := cmp.Diff(want, trail(t, log.String())); diff != "" {
+				t.Errorf("the trail (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTheAuditTrailsActionsAreDocumented also holds every operation that changes
+// an application, a key or an endpoint to the trail.
+func TestTheAuditTrailsActionsAreDocumented(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := os.ReadFile(filepath.Join("..", "..", "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// They send events again or once more, and let nobody in.
+	sending := []string{"testWebhookEndpoint", "recoverWebhookEndpoint", "redeliverWebhookEvent"}
+	actions := []audit.Action{audit.CredentialRefused}
+	for _, op := range app.Operations() {
+		changes := op.Method != http.MethodGet && !slices.Contains(sending, op.ID)
+		if changes != (op.Audit != "") {
+			t.Errorf("%s %s: its action in the audit trail is %q", op.Method, op.Path, op.Audit)
+		}
+		if op.Audit != "" {
+			actions = append(actions, op.Audit)
+		}
+	}
+	for _, action := range actions {
+		if !bytes.Contains(readme, []byte("`"+string(action)+"`")) {
+			t.Errorf("README.md does not name the action %s", action)
+		}
+	}
+	// Lambda's logger calls a message so.
+	pattern := `{ $.message = "` + audit.Message + `" && $.action = "` + string(audit.CredentialRefused) + `" }`
+	if !bytes.Contains(template, []byte(pattern)) {
+		t.Errorf("template.yaml has no metric filter %s", pattern)
+	}
+}

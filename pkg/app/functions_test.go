@@ -1,0 +1,56 @@
+package app_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// Lambda documents an empty list for a batch without failures, not null.
+func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	deps := app.NewDependencies(app.Config{ServiceKey: make([]byte, app.ServiceKeySize)}, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+	deps.Table = dynamo.New(client, name, time.Now)
+	nothing, err := json.Marshal(sqsqueue.IndexJob{OrganizationID: value.NewID(), List: "products"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for function, f := range dynamotest.Model(t).Functions {
+		var event any
+		switch {
+		case function == "sweeper": // without a message it is the schedule's run, which has no answer
+			event = events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: string(nothing)}}}
+		case len(f.Queues) > 0:
+			event = events.SQSEvent{Records: []events.SQSMessage{}}
+		case len(f.Streams) > 0:
+			event = events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{}}
+		default:
+			continue
+		}
+		t.Run(function, func(t *testing.T) {
+			handler, err := app.Functions()[function](t.Context(), deps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			payload, err := json.Marshal(event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := lambda.NewHandler(handler).Invoke(t.Context(), payload)
+			if got, want := string(answer), `{"batchItemFailures":[]}`; got != want || err != nil {
+				t.Errorf("got %s, %v; want %s", got, err, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,36 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/rs/cors"
+)
+
+// preflightSeconds is how long a browser keeps the answer to a preflight
+// request: two hours, the most that common browsers do.
+const preflightSeconds = 7200
+
+// allowOrigins lets scripts of the origins use the handler, as CORS has it, and
+// answers their preflight requests. Origins are separated by commas; without
+// any, OPTIONS is a method like another.
+//
+// Scripts send credentials in headers. Cookies, of which the service has none,
+// stay out.
+func allowOrigins(origins string, handler http.Handler) http.Handler {
+	if origins == "" {
+		return handler
+	}
+	return cors.New(cors.Options{
+		AllowedOrigins: strings.Split(origins, ","),
+		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+		AllowedHeaders: []string{
+			"Authorization", "Cache-Control", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-API-Key", "X-Site-Id",
+		},
+		ExposedHeaders: []string{
+			"Allow", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location", "Retry-After", "Sunset", "WWW-Authenticate",
+			"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id", "X-Sync-From",
+		},
+		MaxAge: preflightSeconds,
+	}).Handler(handler)
+}

@@ -1,0 +1,207 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/local/gateway"
+	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// gatewayService is the service behind the gateway, which keeps answers of the
+// authorizers as API Gateway does, on a clock that the test moves.
+type gatewayService struct {
+	*servicetest.Service
+	*httptest.Server
+	client account.Application // with its secret
+}
+
+// dependenciesOf are those of functions whose table and clock are the service's.
+func dependenciesOf(s *servicetest.Service) *app.Dependencies {
+	cfg := app.Config{
+		JWTIssuer: "https://issuer.example", JWTAudience: "commerce", HS256Secret: strings.Repeat("s", 32),
+		OrganizationClaim: "organizationId", DefaultRole: "DEVELOPER",
+		ServiceKey: make([]byte, sealed.KeySize), SigningSecrets: strings.Repeat("x", 64),
+	}
+	base := app.NewDependencies(cfg, aws.Config{}, s.Leaks.Logger(), app.Endpoints{})
+	base.Table, base.Clock = s.Table, s.Time
+	return base
+}
+
+func newGatewayService(t *testing.T) *gatewayService {
+	t.Helper()
+	return deployed(t, nil)
+}
+
+// deployed is the service as the template makes it with the parameters.
+func deployed(t *testing.T, parameters map[string]string) *gatewayService {
+	t.Helper()
+	values := map[string]string{"JwtIssuer": "https://issuer.example", "JwtAudience": "commerce"}
+	maps.Copy(values, parameters)
+	model, err := template.Load(filepath.Join("..", "..", "template.yaml"), values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := servicetest.New(t)
+	base := dependenciesOf(s)
+	environment := model.Functions["api"].Environment
+	base.Config.BasePath, base.Config.AllowedOrigins = environment["BASE_PATH"], environment["ALLOWED_ORIGINS"]
+	handlers := map[string]any{}
+	for _, name := range []string{"authorizer", "developers", "webhooks", "api"} {
+		handler, err := app.Functions()[name](t.Context(), base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handlers[name] = handler
+	}
+	invoke := func(ctx context.Context, function string, payload []byte) ([]byte, error) {
+		return lambda.NewHandler(handlers[function]).Invoke(ctx, payload)
+	}
+	settings := &gateway.Config{Clock: s.Time}
+	if parameters["BasePath"] != "" {
+		settings.BasePath = "/" + parameters["BasePath"]
+	}
+	w := &gatewayService{Service: s, Server: httptest.NewServer(gateway.New(model, invoke, settings))}
+	t.Cleanup(w.Close)
+	name := "machine"
+	w.client = account.NewApplication(s.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, s.Now())
+	if err := s.Table.CreateApplication(t.Context(), s.Org, w.client); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// grant sets what the client's tokens may do.
+func (w *gatewayService) grant(t *testing.T, scopes ...string) {
+	t.Helper()
+	if _, err := w.Table.ChangeClient(t.Context(), w.Org, w.client.ID, func(c *account.Client) { c.TokenScopes = scopes }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// status reads a path by a client that has a token.
+func (w *gatewayService) status(t *testing.T, client *http.Client, path string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+func TestAStandardOAuthClientUsesTheService(t *testing.T) {
+	for name, style := range map[string]oauth2.AuthStyle{"HTTP Basic": oauth2.AuthStyleInHeader, "in the body": oauth2.AuthStyleInParams} {
+		t.Run(name, func(t *testing.T) {
+			w := newGatewayService(t)
+			w.grant(t, "orders:read", "webhooks:read")
+			cfg := clientcredentials.Config{
+				ClientID: w.client.ClientID.String(), ClientSecret: w.client.ClientSecret, TokenURL: w.URL + "/oauth/token", AuthStyle: style,
+			}
+			client := cfg.Client(t.Context())
+			for path, want := range map[string]int{
+				"/api/me": 200, "/developers/webhooks/endpoints": 200, "/api/products": 403, "/developers/applications": 403,
+				"/developers/webhooks/endpoints/" + w.App.String(): 404,
+			} {
+				if got := w.status(t, client, path); got != want {
+					t.Errorf("GET %s: got %d, want %d", path, got, want)
+				}
+			}
+			cfg.ClientSecret = "wrong"
+			if token, err := cfg.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "invalid_client") {
+				t.Errorf("a wrong secret: got %v, %v", token, err)
+			}
+		})
+	}
+}
+
+// TestASuspensionAndItsEndActOnTokensWithinFiveSeconds looks at every area, also
+// where API Gateway keeps what the authorizer said.
+func TestASuspensionAndItsEndActOnTokensWithinFiveSeconds(t *testing.T) {
+	w := newGatewayService(t)
+	w.grant(t, "orders:read", "webhooks:read")
+	cfg := clientcredentials.Config{ClientID: w.client.ClientID.String(), ClientSecret: w.client.ClientSecret, TokenURL: w.URL + "/oauth/token"}
+	client := cfg.Client(t.Context())
+	check := func(when string, want map[string]int) {
+		t.Helper()
+		w.Pass(5*time.Second - time.Millisecond)
+		for path, status := range want {
+			before := len(w.Leaks.Log())
+			if got := w.status(t, client, path); got != status {
+				t.Errorf("%s: GET %s: got %d, want %d", when, path, got, status)
+			}
+			refused := 0
+			if status == http.StatusUnauthorized {
+				refused = 1
+			}
+			// The first request also gets the client its token.
+			got := slices.DeleteFunc(trail(t, w.Leaks.Log()[before:]), func(e node) bool { return e["action"] == "application.tokenIssued" })
+			if len(got) != refused {
+				t.Errorf("%s: GET %s: the audit trail has %v, want %d refusals", when, path, got, refused)
+			}
+		}
+	}
+	change := func(status account.Status) {
+		t.Helper()
+		if _, err := w.Table.ChangeApplication(t.Context(), w.Org, w.client.ID, func(a *account.Application) (bool, error) {
+			return a.SetStatus(status, w.Now()), nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const read, manage, applications = "/api/me", "/developers/webhooks/endpoints", "/developers/applications"
+	check("at first", map[string]int{read: 200, manage: 200, applications: 403})
+	change(account.Suspended)
+	check("suspended", map[string]int{read: 401, manage: 401, applications: 401})
+	change(account.Active)
+	check("active again", map[string]int{read: 200, manage: 200, applications: 403})
+	w.grant(t, "orders:read")
+	check("a scope taken away", map[string]int{read: 200, manage: 403})
+	if _, err := w.Table.DeleteApplication(t.Context(), w.Org, w.client.ID, func(*account.Application) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	check("deleted", map[string]int{read: 401, manage: 401, applications: 401})
+}
+
+func TestNoHeaderOfAClientChangesTheSchemeOfAnIssuer(t *testing.T) {
+	developers, err := app.Functions()["developers"](t.Context(), dependenciesOf(servicetest.New(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for proto, want := range map[string]string{"https": "https", "http": "http", "": "https", "javascript:alert(1)//": "https"} {
+		event, err := json.Marshal(events.APIGatewayProxyRequest{
+			HTTPMethod: http.MethodGet, Path: "/.well-known/oauth-authorization-server",
+			Headers: map[string]string{"Host": "api.example.com", "X-Forwarded-Proto": proto},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := lambda.NewHandler(developers).Invoke(t.Context(), event)
+		if issuer := `{\"issuer\":\"` + want + `://api.example.com\"`; err != nil || !strings.Contains(string(body), issuer) {
+			t.Errorf("X-Forwarded-Proto %q: got %s, %v, want %s", proto, body, err, issuer)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package auth
+
+import (
+	"context"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/apptoken"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// ClientStore finds applications.
+type ClientStore interface {
+	// Client reads an application of the organization with the scopes of its
+	// tokens; nil when there is none.
+	Client(ctx context.Context, organization, application value.ID) (*account.Client, error)
+}
+
+// Applications says what the tokens of applications may do now: what it says is
+// at most 4 s old. It is safe for concurrent use.
+type Applications struct {
+	clients *recent[applicationKey, *account.Client]
+}
+
+type applicationKey struct{ organization, application value.ID }
+
+// NewApplications makes the checks of applications in the store.
+func NewApplications(store ClientStore, clock func() time.Time) *Applications {
+	read := func(ctx context.Context, k applicationKey) (*account.Client, error) {
+		return store.Client(ctx, k.organization, k.application)
+	}
+	return &Applications{newRecent(read, clock)}
+}
+
+// Refresh returns the principal of an application's token as the application is
+// now: without scopes that it may no longer have, and with its rate limit. It is
+// a denial when the application is suspended or deleted. A principal of another
+// kind stays as it is.
+func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *Denial, error) {
+	if p.Kind != KindApplication {
+		return p, nil, nil
+	}
+	key := applicationKey{p.OrganizationID, p.ApplicationID}
+	c, err := a.clients.get(ctx, key)
+	scopes := p.Scopes.grantedTo(c)
+	if err == nil && c != nil && len(scopes) < len(p.Scopes) {
+		// What was read may be older than the token, and than a grant before it.
+		c, err = a.clients.since(ctx, key, a.settled(p))
+		scopes = p.Scopes.grantedTo(c)
+	}
+	switch {
+	case err != nil:
+		return Principal{}, nil, err
+	case c == nil:
+		denial := deny("the application of the bearer token was deleted")
+		denial.Of = p
+		return Principal{}, denial, nil
+	case c.Application.Status == account.Suspended:
+		return Principal{}, suspended(p), nil
+	}
+	p.Scopes, p.RateLimit = scopes, c.Application.RateLimit
+	return p, nil, nil
+}
+
+// settled is a time at which the token had been made, so that what is read then
+// shows every scope that it was made with. A token tells whole seconds.
+func (a *Applications) settled(p Principal) time.Time {
+	made := p.ExpiresAt.Add(time.Second - apptoken.Lifetime)
+	if now := a.clients.now(); now.Before(made) {
+		return now
+	}
+	return made
+}
+
+// grantedTo returns the scopes of the set that the client's tokens may have;
+// none for no client.
+func (s Scopes) grantedTo(c *account.Client) Scopes {
+	if c == nil {
+		return nil
+	}
+	return s.Intersect(scopesNamed(c.TokenScopes))
+}

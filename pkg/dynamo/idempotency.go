@@ -1,0 +1,93 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/idempotency"
+)
+
+// Attributes of a request's record, besides attrToken and attrExpires:
+// attrBody is the sealed answer, absent while the request runs.
+const (
+	attrFingerprint = "fingerprint"
+	attrLocked      = "lockedUntil"
+)
+
+// PutRequest stores the record in the place of the one with the token, of
+// which 0 means that there is none, or one that has expired. Unless done, it
+// returns the record that is there, nil when there is none.
+func (t *IdempotencyStore) PutRequest(ctx context.Context, r *idempotency.Record, token uint64) (current *idempotency.Record, done bool, err error) {
+	condition, values := t.ifRequest(token)
+	it, done, err := t.putOnce(ctx, "put a request", encodeRequest(r), r.Token, condition, values)
+	if done || err != nil {
+		return nil, done, err
+	}
+	current, err = decodeRequest(r.Key, it)
+	return current, false, err
+}
+
+// RemoveRequest removes the record with the token.
+func (t *IdempotencyStore) RemoveRequest(ctx context.Context, key idempotency.Key, token uint64) error {
+	condition, values := ifToken(token)
+	_, _, err := t.removeItem(ctx, "remove a request", t.remove(requestKey(key), condition, values))
+	return err
+}
+
+// ifRequest is the condition of a write in the place of the record with the
+// token. The table removes what has expired up to 48 hours late.
+func (t *db) ifRequest(token uint64) (condition string, values item) {
+	if token != 0 {
+		return ifToken(token)
+	}
+	return ifAbsent + " OR expiresAtEpoch <= :now", item{":now": num(t.now().Unix())}
+}
+
+// withAnswers appends the writes that keep answers to those of a transaction
+// that makes what they tell of.
+func (t *db) withAnswers(writes []write, kept []*idempotency.Kept) []write {
+	for _, k := range kept {
+		if k != nil {
+			condition, values := ifToken(k.Locked)
+			it := encodeRequest(&k.Record)
+			it[attrToken] = unsigned(k.Token)
+			writes = append(writes, t.put(it, condition, values))
+		}
+	}
+	return writes
+}
+
+// orLost is orTaken for a transaction whose writes from the position on keep
+// answers.
+func orLost(refused refusals, position int, kept []*idempotency.Kept, err error) error {
+	if err == nil && refused.has(position) {
+		return kept[0].Lost()
+	}
+	return orTaken(refused, err)
+}
+
+func encodeRequest(r *idempotency.Record) item {
+	it := requestKey(r.Key).newItem(typeRequest)
+	it[attrFingerprint], it[attrLocked] = binary(r.Fingerprint[:]), num(r.LockedUntil)
+	it[attrExpires] = expiry(r.ExpiresAt.Add(time.Second - time.Millisecond)) // the next whole second
+	if r.Answer != nil {
+		it[attrBody] = binary(r.Answer)
+	}
+	return it
+}
+
+// decodeRequest returns nil for what is absent.
+func decodeRequest(key idempotency.Key, it item) (*idempotency.Record, error) {
+	if it == nil {
+		return nil, nil
+	}
+	r := &idempotency.Record{
+		Key: key, Token: getUnsigned(it, attrToken), LockedUntil: getTime(it, attrLocked), Answer: getBinary(it, attrBody),
+		ExpiresAt: getTime(it, attrExpires) * 1000,
+	}
+	if n := copy(r.Fingerprint[:], getBinary(it, attrFingerprint)); n != len(r.Fingerprint) {
+		return nil, fmt.Errorf("the request %s: a fingerprint of %d bytes", key.Hash, n)
+	}
+	return r, nil
+}

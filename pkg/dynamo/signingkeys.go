@@ -1,0 +1,49 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/apptoken"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// attrSecretsCreated is when the secrets of the published keys were made.
+const attrSecretsCreated = "secretsCreated"
+
+// SigningKeys reads the published keys of application tokens, strongly
+// consistent; there are none before the first token.
+func (t *AccountStore) SigningKeys(ctx context.Context) (p apptoken.Published, err error) {
+	it, err := t.get(ctx, signingKeysKey())
+	if err != nil || it == nil {
+		return p, err
+	}
+	if err := json.Unmarshal([]byte(getString(it, attrDoc)), &p.KeySet); err != nil {
+		return p, fmt.Errorf("decode the signing keys: %w", err)
+	}
+	if at := getTime(it, attrSecretsCreated); at != 0 {
+		p.Created = at.Std()
+	}
+	return p, nil
+}
+
+// PublishSigningKeys stores the keys, and reports whether it did: keys of
+// newer secrets stay.
+func (t *AccountStore) PublishSigningKeys(ctx context.Context, p apptoken.Published) (bool, error) {
+	doc, err := encodeDoc(p.KeySet)
+	if err != nil {
+		return false, err
+	}
+	created := value.Time(0)
+	if p.Created.After(time.Time{}) {
+		created = value.TimeOf(p.Created)
+	}
+	_, done, err := t.updateItem(ctx, "publish the signing keys", t.update(signingKeysKey(),
+		"SET t = :type, doc = :doc, secretsCreated = :created", "attribute_not_exists(PK) OR secretsCreated <= :created",
+		item{":type": str(typeSigningKeys), ":doc": doc, ":created": num(created)}), types.ReturnValueNone)
+	return done, err
+}

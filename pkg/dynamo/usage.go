@@ -1,0 +1,113 @@
+package dynamo
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// Attributes of a day of events.
+const (
+	attrEvents    = "events"
+	attrDelivered = "delivered"
+	attrFailed    = "failed"
+)
+
+// Usage reads what an application of the organization counted on each day, by
+// its date, from the first to the last. Days on which it counted nothing may be
+// left out.
+func (t *EndpointStore) Usage(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
+	var requests, events map[string]account.Usage
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		requests, err = t.requestDays(ctx, application.String(), last)
+		return err
+	})
+	group.Go(func() (err error) {
+		events, err = t.eventDays(ctx, org, application, first, last)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for date, u := range requests {
+		u.Add(events[date])
+		events[date] = u
+	}
+	return events, nil
+}
+
+// requestDays reads the days of requests up to the last, of which the present
+// one, or the last with a request, is in the rate window. The window comes
+// first: a day that is finished meanwhile is then found twice, and not missed.
+func (t *db) requestDays(ctx context.Context, subject string, last value.Time) (map[string]account.Usage, error) {
+	found, version := map[string]account.Usage{}, map[string]int64{}
+	in := between(ratePartition(subject), rateKey(subject).sk, requestDayKey(subject, dateOf(last)).sk)
+	err := t.query(ctx, in, func(it item) (bool, error) {
+		date, finished := strings.CutPrefix(getString(it, attrSK), requestDayPrefix)
+		if !finished {
+			date = dateOf(value.Time(window.Day(getNumber(it, attrHead)) * daySeconds * 1000))
+		}
+		if v := getNumber(it, attrItemVersion); v >= version[date] {
+			u := decodeUsage(it)
+			version[date] = v
+			found[date] = account.Usage{Requests: u.Requests + u.RateLimited, ClientErrors: u.ClientErrors, RateLimited: u.RateLimited}
+		}
+		return true, nil
+	})
+	return found, err
+}
+
+// eventDays reads the days of events from the first to the last, of which each
+// counter shard holds its present one. The shards come first, as in
+// [EndpointStore.Stats].
+func (t *EndpointStore) eventDays(ctx context.Context, org, application value.ID, first, last value.Time) (map[string]account.Usage, error) {
+	byKey := map[string]webhook.EventDay{} // date, endpoint and shard
+	ids, err := t.endpointsOf(ctx, org, application)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > 0 {
+		from, to := slices.MinFunc(ids, value.ID.Compare), slices.MaxFunc(ids, value.ID.Compare)
+		err = t.counterShards(ctx, org, from, to, func(endpoint value.ID, s webhook.StoredCounterShard) {
+			if day := s.Shard.Day(); slices.Contains(ids, endpoint) && day.Start >= first && day.Start <= last {
+				byKey[eventDayKey(org, application, endpoint, day.Start, s.Number).sk] = day
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	in := between(eventDaysPartition(org, application), dateOf(first), dateOf(last)+"$") // "$" is behind every "#"
+	err = t.query(ctx, in, func(it item) (bool, error) {
+		byKey[getString(it, attrSK)] = webhook.EventDay{
+			Events: getNumber(it, attrEvents), Delivered: getNumber(it, attrDelivered), Failed: getNumber(it, attrFailed),
+		}
+		return true, nil
+	})
+	found := map[string]account.Usage{}
+	for k, d := range byKey {
+		date, _, _ := strings.Cut(k, "#")
+		u := found[date]
+		u.Add(account.Usage{Events: d.Events, Delivered: d.Delivered, Failed: d.Failed})
+		found[date] = u
+	}
+	return found, err
+}
+
+// putEventDay is the write of a day that a counter shard has finished. It is
+// written once, together with the shard that goes on without it.
+func (t *db) putEventDay(w *webhook.CounterShardWrite) write {
+	d := w.FinishedDay
+	it := eventDayKey(w.OrganizationID, w.ApplicationID, w.EndpointID, d.Start, w.Number).newItem(typeEventDay)
+	it[attrEvents], it[attrDelivered], it[attrFailed] = num(d.Events), num(d.Delivered), num(d.Failed)
+	it[attrExpires] = expiry(d.Start.Add(usageRetention))
+	return t.put(it, "", nil)
+}

@@ -1,0 +1,94 @@
+package developers
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/audit"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/idempotency"
+)
+
+const tokenScopesPath = applicationPath + "/token-scopes"
+
+// clients are applications as clients that get tokens.
+type clients struct {
+	*applications
+	store ClientStore
+}
+
+func (c *clients) operations() []httpapi.Operation {
+	conflict := []int{http.StatusConflict}
+	return []httpapi.Operation{
+		{
+			ID: "rotateApplicationSecret", Method: http.MethodPost, Path: applicationPath + "/rotate-secret",
+			Summary: "Give an application a new client secret",
+			Description: "This answer is the only one that shows the new clientSecret in full. The one before works for 24 hours more; to rotate " +
+				"again ends one that is older than that at once. Tokens that were given are good until they expire.",
+			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersWrite,
+			Result: account.Application{}, Tagged: true, Errors: conflict, Audit: audit.ApplicationSecretRotated, Handle: c.rotate,
+		},
+		{
+			ID: "getTokenScopes", Method: http.MethodGet, Path: tokenScopesPath,
+			Summary: "Read what an application's tokens may do", Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersRead,
+			Result: account.TokenScopesDto{}, Handle: c.tokenScopes,
+		},
+		{
+			ID: "setTokenScopes", Method: http.MethodPut, Path: tokenScopesPath,
+			Summary: "Set what an application's tokens may do",
+			Description: "The most that a token can permit; a new application has the five read scopes. With webhooks:read or webhooks:write its " +
+				"tokens manage the application's own webhook endpoints and no others. A scope that is taken away also leaves the tokens that were " +
+				"given, within 5 s.",
+			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersAdmin,
+			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Errors: conflict, Audit: audit.ApplicationScopesSet, Handle: c.setTokenScopes,
+		},
+	}
+}
+
+// foundClient makes an application that is not there a 404.
+var foundClient = httpapi.Found[account.Client]("application")
+
+func (c *clients) rotate(r *httpapi.Request) (*httpapi.Response, error) {
+	var secret string // of the last try, which is the one that is stored
+	var resp *httpapi.Response
+	_, err := foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"),
+		func(client *account.Client) { secret = client.RotateSecret(c.now()) },
+		func(client *account.Client) (*idempotency.Kept, error) {
+			tag, err := etag(client.Application)
+			if err != nil {
+				return nil, err
+			}
+			shown := *client.Application
+			shown.ClientSecret = secret
+			resp = &httpapi.Response{JSON: shown, ETag: tag}
+			return r.Kept(resp)
+		}))
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (c *clients) tokenScopes(r *httpapi.Request) (*httpapi.Response, error) {
+	return answerScopes(foundClient(c.store.Client(r.Context(), r.Organization(), r.PathID("id"))))
+}
+
+func (c *clients) setTokenScopes(r *httpapi.Request) (*httpapi.Response, error) {
+	scopes, err := account.ParseTokenScopes(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return answerScopes(foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) {
+		r.Changed(!slices.Equal(client.TokenScopes, scopes))
+		client.TokenScopes = scopes
+	})))
+}
+
+func answerScopes(client *account.Client, err error) (*httpapi.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	return httpapi.OK(account.TokenScopesDto{Scopes: &client.TokenScopes})
+}

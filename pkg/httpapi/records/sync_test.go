@@ -1,0 +1,249 @@
+package records_test
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// client keeps a copy of the records of a kind.
+type client struct {
+	ask  func(target string) answer
+	from map[string]string // by list: the X-Sync-From of the last complete read
+	copy map[value.ID]entry
+}
+
+// entry is a record or its deletion. Of the two the newer counts.
+type entry struct {
+	ID        value.ID
+	UpdatedAt value.Time `json:"updatedAt"`
+	DeletedAt value.Time `json:"deletedAt"`
+}
+
+func (e entry) at() value.Time { return max(e.UpdatedAt, e.DeletedAt) }
+
+// sync reads what is new in a list: /api/products?updatedFrom= or
+// /api/deletions?kind=product&deletedFrom=. It returns how much that was.
+func (c *client) sync(t *testing.T, list string) (taken int) {
+	t.Helper()
+	from, next := c.from[list], ""
+	if from == "" {
+		from = "1970-01-01"
+	}
+	for after, pages := (value.ID{}), 0; ; pages++ {
+		a := c.ask(list + from + "&limit=3&afterId=" + after.String())
+		if pages == 0 {
+			next = a.header.Get("X-Sync-From")
+		}
+		page := a.page(t)
+		for _, data := range page.Data {
+			var e entry
+			if err := json.Unmarshal(data, &e, json.MatchCaseInsensitiveNames(true)); err != nil {
+				t.Fatal(err)
+			}
+			if after = e.ID; e.at() > c.copy[e.ID].at() {
+				c.copy[e.ID] = e
+			}
+			taken++
+		}
+		if len(page.Data) < page.Meta.Limit {
+			break
+		}
+	}
+	c.from[list] = next
+	return taken
+}
+
+// records are the live records of the copy, with their times.
+func (c *client) records() map[value.ID]value.Time {
+	live := map[value.ID]value.Time{}
+	for id, e := range c.copy {
+		if e.DeletedAt == 0 {
+			live[id] = e.UpdatedAt
+		}
+	}
+	return live
+}
+
+const (
+	newProducts = "/api/products?updatedFrom="
+	newDeleted  = "/api/deletions?kind=product&deletedFrom="
+)
+
+// TestACopyByXSyncFromEqualsTheTable changes products while several instances
+// answer a client page by page, the indexer is late, takes records twice, and
+// the lists are compacted and rebuilt.
+func TestACopyByXSyncFromEqualsTheTable(t *testing.T) {
+	w, random := newHarness(t, present), rand.New(rand.NewPCG(3, 4))
+	instances := []http.Handler{w.serve(), w.serve(), w.serve()}
+	c := &client{from: map[string]string{}, copy: map[value.ID]entry{}, ask: func(target string) answer {
+		return ask(t, instances[random.IntN(len(instances))], user(), target)
+	}}
+	products, taken, writes := w.lists.Records[commerce.KindProduct], 0, 0
+	var indexed []change
+	for range 300 {
+		switch id := numbered(1 + random.IntN(25)); random.IntN(12) {
+		case 0, 1, 2:
+			w.put(commerce.KindProduct, map[string]any{"id": id, "name": "p", "sellingPrice": random.IntN(1000)})
+			writes++
+		case 3:
+			w.remove(commerce.KindProduct, id)
+			writes++
+		case 4:
+			w.advance(time.Duration(random.IntN(3000)) * time.Millisecond)
+		case 5, 6:
+			indexed = append(indexed, w.waiting...)
+			w.index()
+		case 7:
+			if n := len(indexed); n > 5 {
+				w.reindex(indexed[n-5:])
+			}
+		case 8:
+			w.flush([]*index.List{products, w.lists.Deletions}[random.IntN(2)])
+		case 9:
+			if random.IntN(4) == 0 {
+				w.rebuild(products)
+			}
+			instances[random.IntN(3)] = w.serve()
+		default:
+			for _, list := range [][]string{{newProducts, newDeleted}, {newDeleted, newProducts}}[random.IntN(2)] {
+				taken += c.sync(t, list)
+			}
+		}
+		w.advance(time.Millisecond)
+	}
+	w.settle()
+	c.sync(t, newProducts)
+	c.sync(t, newDeleted)
+	want := map[value.ID]value.Time{}
+	for key, s := range w.stored {
+		if !s.Deleted {
+			want[key.id] = s.Revision
+		}
+	}
+	if diff := cmp.Diff(want, c.records()); diff != "" || len(want) == 0 {
+		t.Errorf("(-table +copy):\n%s", diff)
+	}
+	if c.sync(t, newProducts)+c.sync(t, newDeleted) > 0 {
+		t.Error("what was read comes again")
+	}
+	if taken > 2*writes {
+		t.Errorf("%d entries were read for %d writes", taken, writes)
+	}
+}
+
+// rebuild rebuilds a list of ours from the table.
+func (w *harness) rebuild(list *index.List) {
+	w.t.Helper()
+	if err := ops.Rebuild(w.t.Context(), w.table, w.compactor(), index.Key{Org: ours, List: list}, func(int, int) {}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestTheFirstPageOfEachListSaysFromWhenToAskNext(t *testing.T) {
+	w := newHarness(t, present)
+	for n := range 3 {
+		w.put(commerce.KindProduct, map[string]any{"id": numbered(n + 1), "name": "p", "isActive": n > 0}, siteA)
+	}
+	w.remove(commerce.KindProduct, numbered(3))
+	w.settle()
+	api := w.serve()
+	since := value.TimeOf(present).Add(time.Millisecond).String()
+	for target, want := range map[string]string{
+		"/api/products": since,
+		"/api/products?afterId=00000000-0000-0000-0000-000000000000": since,
+		"/api/products?page=1&limit=1&orderBy=name":                  since,
+		"/api/products?isActive=true&search=nothing":                 since,
+		"/api/products?siteId=" + siteB.String():                     since,
+		"/api/products?updatedFrom=" + since:                         since,
+		"/api/products?page=2&limit=1":                               "",
+		"/api/products?afterId=" + numbered(1).String():              "",
+		"/api/deletions":                                                since,
+		"/api/deletions?deletedFrom=" + since:                           since,
+		"/api/deletions?afterId=" + numbered(1).String():                "",
+		"/api/customers":                                                "1970-01-01T00:00:00.000Z",
+		"/api/customers?updatedFrom=1970-01-01T00:00:00.000Z&limit=100": "1970-01-01T00:00:00.000Z",
+	} {
+		t.Run(target, func(t *testing.T) {
+			a := ask(t, api, user(), target)
+			if got := a.header.Get("X-Sync-From"); got != want || a.status != http.StatusOK {
+				t.Errorf("got %d and %q, want %q", a.status, got, want)
+			}
+			head := send(t, api, user(), http.MethodHead, target)
+			same := ask(t, api, user(), target, "If-None-Match", a.header.Get("ETag"))
+			if same.status != http.StatusNotModified || same.header.Get("X-Sync-From") != want || head.header.Get("X-Sync-From") != want {
+				t.Errorf("got %d and %q, HEAD %q, want 304 and %q", same.status, same.header.Get("X-Sync-From"), head.header.Get("X-Sync-From"), want)
+			}
+		})
+	}
+	ask(t, api, user(), "/api/products?updatedFrom="+since).expect(t)
+	if a := ask(t, api, of(theirs, user()), "/api/products"); a.header.Get("X-Sync-From") != "1970-01-01T00:00:00.000Z" {
+		t.Errorf("another organization gets %q", a.header.Get("X-Sync-From"))
+	}
+}
+
+func TestNoCacheReadsTheIndexNow(t *testing.T) {
+	w := newHarness(t, present)
+	api := w.serve()
+	targets := []string{"/api/products", "/api/deletions"}
+	asked := func(header ...string) (totals []int) {
+		for _, target := range targets {
+			totals = append(totals, ask(t, api, user(), target, header...).page(t).Meta.Total)
+		}
+		return totals
+	}
+	asked()
+	for n, row := range []struct {
+		header []string
+		now    bool
+	}{
+		{nil, false},
+		{[]string{"Cache-Control", "no-cache"}, true},
+		{[]string{"Cache-Control", "no-store, max-age=0"}, false},
+		{[]string{"Cache-Control", "max-age=0, No-Cache"}, true},
+		{[]string{"Cache-Control", "max-age=0", "Cache-Control", "no-cache"}, true},
+		{[]string{"Cache-Control", "no-cached"}, false},
+	} {
+		before := asked()
+		w.put(commerce.KindProduct, map[string]any{"id": numbered(2*n + 1), "name": "p"})
+		w.put(commerce.KindProduct, map[string]any{"id": numbered(2*n + 2), "name": "p"})
+		w.remove(commerce.KindProduct, numbered(2*n+2))
+		w.index()
+		want := slices.Clone(before)
+		if row.now {
+			want = []int{before[0] + 1, before[1] + 1}
+		}
+		if got := asked(row.header...); !slices.Equal(got, want) {
+			t.Errorf("%q: got %v entries of %v, want %v", row.header, got, targets, want)
+		}
+		w.advance(time.Second)
+	}
+}
+
+// Of a walk over several instances each page shows what its first page could
+// see: else a change between the two views would be before X-Sync-From and on
+// no page.
+func TestAWalkGoesOnFromWhatItsFirstPageSaw(t *testing.T) {
+	w := newHarness(t, present)
+	ahead, behind := w.serve(), w.serve()
+	w.put(commerce.KindProduct, map[string]any{"id": numbered(1), "name": "p"})
+	w.settle()
+	ask(t, behind, user(), "/api/products")
+	w.put(commerce.KindProduct, map[string]any{"id": numbered(2), "name": "p"})
+	w.index()
+	first := ask(t, ahead, user(), "/api/products?limit=1&afterId="+value.ID{}.String())
+	rest := ask(t, behind, user(), "/api/products?limit=1&afterId="+numbered(1).String())
+	if first.ids(t) != numbered(1).String() || rest.ids(t) != numbered(2).String() {
+		t.Errorf("the pages are %s and %s", first.body, rest.body)
+	}
+}

@@ -1,0 +1,300 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// watched is a storage that calls a function before each read of chunks, with
+// how many there are.
+type watched struct {
+	storage
+	before func(ctx context.Context, chunks int)
+}
+
+func (w watched) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
+	if len(numbers) > 0 {
+		w.before(ctx, len(numbers))
+	}
+	if err := ctx.Err(); err != nil {
+		return fault.Busy(err)
+	}
+	return w.storage.Chunks(ctx, org, list, numbers, consistent, each)
+}
+
+const boundMonths = 11
+
+// fill puts so many things into each month, and seals the months.
+func (w *harness) fill(t *testing.T, each int) (ids []value.ID) {
+	t.Helper()
+	writer := w.indexer(&parked{})
+	for n := range boundMonths * each {
+		ids = append(ids, value.NewID())
+		w.put(ids[n], thing{size: int64(n * 7919 % 10007), month: 1 + n%boundMonths})
+	}
+	for from := 0; from < len(w.stream); from += 500 {
+		w.handle(t, writer, w.stream[from:min(from+500, len(w.stream))])
+	}
+	w.stream = nil
+	w.maintain(t, w.compactor())
+	w.advance(2 * time.Hour)
+	w.maintain(t, w.compactor())
+	return ids
+}
+
+func anyQuery(random *rand.Rand) columnar.Query {
+	month := func() int64 {
+		return time.Date(2026, time.Month(1+random.IntN(12)), 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	}
+	filters := []columnar.Filter{
+		{},
+		columnar.Between(size, 0, random.Int64N(10007)),
+		columnar.Within(createdAt, month(), month()),
+		columnar.Not(columnar.Within(createdAt, month(), month())),
+	}
+	q := columnar.Query{
+		Filter:  columnar.All(filters[random.IntN(len(filters))], filters[random.IntN(len(filters))]),
+		OrderBy: []columnar.Col{size, createdAt, name}[random.IntN(3)], Desc: random.IntN(2) == 0,
+		Offset: random.IntN(3) * random.IntN(3000), Limit: random.IntN(100),
+	}
+	switch random.IntN(4) {
+	case 0:
+		q.Search = fold.Tokens(fmt.Sprint(random.IntN(100)))
+	case 1:
+		q.AfterID = new([16]byte)
+		q.AfterID[0] = byte(random.IntN(2))
+	}
+	return q
+}
+
+// TestMemoryStaysWithinItsBudget asks caches of several sizes anything, while
+// things are changed and deleted. An answer is that of a cache with room for
+// all; where there is none, it is a refusal. Whatever is asked, what is taken
+// and reserved never passes the budget.
+func TestMemoryStaysWithinItsBudget(t *testing.T) {
+	w := newMemoryHarness()
+	ids := w.fill(t, 1000)
+	writer := w.indexer(&parked{})
+	for _, budget := range []int64{200 << 10, 1 << 20, 2 << 20, 4 << 20} {
+		t.Run(fmt.Sprint(budget>>10, " KiB"), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, uint64(budget)))
+			var small *views.Cache
+			most := int64(0)
+			watch := func(context.Context, int) { most = max(most, small.Bytes()) }
+			small = views.NewCache(watched{w.storage, watch}, views.Config{Clock: w.clock, MaxBytes: budget})
+			large := w.views()
+			answered, refused := 0, 0
+			for round := range 150 {
+				q := anyQuery(random)
+				want, err := large.Query(t.Context(), w.org, w.list, q, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := small.Query(t.Context(), w.org, w.list, q, true)
+				most = max(most, small.Bytes())
+				switch {
+				case fault.Is(err, fault.Invalid):
+					refused++
+				case err != nil:
+					t.Fatalf("round %d, %+v: %v", round, q, err)
+				default:
+					answered++
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Fatalf("round %d, %+v (-all in memory +bounded):\n%s", round, q, diff)
+					}
+				}
+				w.advance(time.Second)
+				if round%10 == 0 {
+					id := ids[random.IntN(len(ids))]
+					old := w.things[id]
+					w.put(id, thing{size: random.Int64N(10007), month: old.month, deleted: random.IntN(3) == 0})
+					w.handle(t, writer, w.stream)
+					w.stream = nil
+				}
+				if round%40 == 39 {
+					w.maintain(t, w.compactor())
+				}
+			}
+			t.Logf("answered %d, refused %d, at most %d of %d bytes", answered, refused, most, budget)
+			if most > budget {
+				t.Errorf("%d bytes were taken, want at most %d", most, budget)
+			}
+			// In 1 MiB the list is no view, and a far page too far.
+			if got := [2]bool{answered > 0, refused > 0}; got != [2]bool{budget >= 1<<20, budget < 2<<20} {
+				t.Errorf("answered %d, refused %d", answered, refused)
+			}
+		})
+	}
+}
+
+// TestConcurrentQueriesStayWithinTheBudget has several requests ask at a time.
+// Each gets the right answer, a refusal, or Unavailable when it waited too long.
+func TestConcurrentQueriesStayWithinTheBudget(t *testing.T) {
+	w := newMemoryHarness()
+	w.fill(t, 500)
+	const budget = 1 << 20
+	var small *views.Cache
+	watch := func(context.Context, int) {
+		if taken := small.Bytes(); taken > budget {
+			t.Errorf("%d bytes are taken, want at most %d", taken, budget)
+		}
+	}
+	small = views.NewCache(watched{w.storage, watch}, views.Config{Clock: w.clock, MaxBytes: budget})
+	large := w.views()
+	var group sync.WaitGroup
+	for n := range 6 {
+		group.Go(func() {
+			random, answered := rand.New(rand.NewPCG(7, uint64(n))), 0
+			for range 40 {
+				q := anyQuery(random)
+				want, err := large.Query(t.Context(), w.org, w.list, q, false)
+				if err != nil {
+					t.Error(err)
+				}
+				got, err := small.Query(t.Context(), w.org, w.list, q, false)
+				if fault.Is(err, fault.Invalid) || fault.Is(err, fault.Unavailable) {
+					continue
+				}
+				answered++
+				if diff := cmp.Diff(want, got); err != nil || diff != "" {
+					t.Errorf("%+v: %v (-all in memory +bounded):\n%s", q, err, diff)
+				}
+			}
+			if answered == 0 {
+				t.Error("nothing was answered")
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestAListLargerThanMemoryIsRefused shows what a client and an alarm
+// see.
+func TestAListLargerThanMemoryIsRefused(t *testing.T) {
+	w := newMemoryHarness()
+	w.fill(t, 1000)
+	for _, row := range []struct {
+		by   index.Interval
+		kind fault.Kind
+		code string
+	}{
+		{index.Monthly, fault.Invalid, "query_too_large"},
+		{index.Whole, fault.Unavailable, "list_too_large"},
+	} {
+		t.Run(row.code, func(t *testing.T) {
+			var log bytes.Buffer
+			list := *w.list
+			list.By = row.by
+			cache := views.NewCache(w.storage, views.Config{Clock: w.clock, MaxBytes: 100 << 10, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+			_, err := cache.Query(t.Context(), w.org, &list, columnar.Query{OrderBy: size, Limit: 20}, false)
+			if f, ok := fault.As(err); !ok || f.Kind != row.kind || f.Code != row.code {
+				t.Errorf("got %v, want a fault %s", err, row.code)
+			}
+			if got := log.String(); !strings.Contains(got, `"msg":"a query was too large"`) {
+				t.Errorf("logged %q, want what the alarm watches", got)
+			}
+		})
+	}
+}
+
+// TestAQueryByPartsGoesOnWhereItsRequestEnded lets the time of a request end
+// after a few parts. The next reads only the others, and another page none.
+func TestAQueryByPartsGoesOnWhereItsRequestEnded(t *testing.T) {
+	w := newMemoryHarness()
+	w.fill(t, 1000)
+	read := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	cache := views.NewCache(watched{w.storage, func(_ context.Context, chunks int) {
+		if read += chunks; read == 5 {
+			cancel()
+		}
+	}}, views.Config{Clock: w.clock, MaxBytes: 1 << 20})
+	q := columnar.Query{OrderBy: size, Limit: 20}
+	if _, err := cache.Query(ctx, w.org, w.list, q, false); !fault.Is(err, fault.Unavailable) {
+		t.Fatalf("without time: got %v, want a fault of kind Unavailable", err)
+	}
+	for _, offset := range []int{0, 20, 400} {
+		q.Offset = offset
+		got, err := cache.Query(t.Context(), w.org, w.list, q, false)
+		if err != nil || got.Total != boundMonths*1000 || len(got.Hits) != 20 {
+			t.Errorf("from %d: got %d of %d, %v; want 20 of %d", offset, len(got.Hits), got.Total, err, boundMonths*1000)
+		}
+	}
+	if want := 5 + boundMonths - 4; read != want {
+		t.Errorf("%d chunks read, want %d: none twice but the one that was under way", read, want)
+	}
+}
+
+// inBubble runs a test of a small list in a synctest bubble. The list is written and
+// read before: the codecs that all tests share have channels, which would belong to
+// the bubble if they were made in it, and panic in every other test.
+func inBubble(t *testing.T, test func(*testing.T, *harness)) {
+	t.Helper()
+	w := newMemoryHarness()
+	w.fill(t, 10)
+	cache := views.NewCache(w.storage, views.Config{Clock: w.clock})
+	if _, err := cache.Query(t.Context(), w.org, w.list, columnar.Query{OrderBy: size, Limit: 20}, false); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) { test(t, w) })
+}
+
+// TestWhoWaitsForALoadIsSentAway holds a load back: the request that began it
+// goes on until it is answered, and another one is sent away after three seconds.
+func TestWhoWaitsForALoadIsSentAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *harness) {
+		begun := false
+		cache := views.NewCache(watched{w.storage, func(context.Context, int) {
+			if !begun {
+				begun = true
+				time.Sleep(20 * time.Second)
+			}
+		}}, views.Config{Clock: w.clock})
+		q, first := columnar.Query{OrderBy: size, Limit: 20}, make(chan error, 1)
+		go func() {
+			_, err := cache.Query(t.Context(), w.org, w.list, q, false)
+			first <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		_, err := cache.Query(t.Context(), w.org, w.list, q, false)
+		if f, ok := fault.As(err); !ok || f.Kind != fault.Unavailable || f.RetryAfter == 0 || time.Since(start) != 3*time.Second {
+			t.Errorf("who waits: got %v after %s, want Unavailable with Retry-After after 3 s", err, time.Since(start))
+		}
+		if err := <-first; err != nil {
+			t.Errorf("who loads: got %v, want an answer", err)
+		}
+	})
+}
+
+// TestALoadLeavesTimeForItsAnswer lets a load hang: it ends before its request
+// does.
+func TestALoadLeavesTimeForItsAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *harness) {
+		cache := views.NewCache(watched{w.storage, func(ctx context.Context, _ int) { <-ctx.Done() }}, views.Config{Clock: w.clock})
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := cache.Query(ctx, w.org, w.list, columnar.Query{OrderBy: size, Limit: 20}, false)
+		if !fault.Is(err, fault.Unavailable) || time.Since(start) != 26*time.Second {
+			t.Errorf("got %v after %s, want Unavailable after 26 s of 30", err, time.Since(start))
+		}
+	})
+}

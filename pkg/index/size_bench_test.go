@@ -1,0 +1,144 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/lists/segment"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// sizeBudget is what views may take of a function with 1,024 MB.
+const sizeBudget = 512 << 20
+
+// sealedMonths keeps an index of so many orders in 24 months in memory, as the
+// compactor would have left it: one segment a month, counted.
+func sealedMonths(b *testing.B, p *meteredHarness, count int) *memory {
+	b.Helper()
+	list := p.lists.Records[commerce.KindOrder]
+	m, manifest, chunk := newMemory(p.clock), &index.Manifest{}, uint64(0)
+	const chunkBytes = 380 << 10
+	store := func(number int32, documents []columnar.Document) {
+		e := segment.Encode(list.Schema, documents)
+		decoded, err := segment.Decode(list.Schema, e.Groups[columnar.Core])
+		if err != nil {
+			b.Fatal(err)
+		}
+		view := columnar.NewView(list.Schema)
+		segment.Load(view, decoded)
+		s := &index.Segment{Rows: e.Rows, Unpacked: e.Unpacked}
+		for g, data := range e.Groups {
+			s.Groups[g] = len(data)
+			for len(data) > 0 {
+				size := min(len(data), chunkBytes)
+				chunk++
+				c := index.StoredChunk{Number: chunk, ContentID: chunk, Body: data[:size]}
+				if _, err := m.PutChunk(b.Context(), p.org, list.Name, c, 0); err != nil {
+					b.Fatal(err)
+				}
+				s.Chunks, data = append(s.Chunks, index.Chunk{Number: chunk, ContentID: chunk, Size: size}), data[size:]
+			}
+		}
+
+		manifest.Partitions = append(manifest.Partitions, &index.Partition{Number: number, Sealed: true, Summary: view.Summary(), Segments: []*index.Segment{s}})
+	}
+	var month []columnar.Document
+	number := int32(0)
+	for n := range count {
+		d := p.order(n, count, 0)
+		if of := list.PartitionOf(&d); of != number {
+			if len(month) > 0 {
+				store(number, month)
+			}
+			number, month = of, month[:0]
+		}
+		month = append(month, d)
+	}
+	store(number, month)
+	body := index.Key{Org: p.org, List: list}.EncodeManifest(manifest)
+	if _, err := m.PutManifest(b.Context(), p.org, list.Name, index.LiveManifest, index.StoredManifest{Version: 1, Body: body}); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d orders: a manifest of %d bytes, %d chunks", count, len(body), chunk)
+	return m
+}
+
+// BenchmarkSize measures the first query of an instance with 1,024 MB, of which
+// views take half: processor time, the read units of its chunks, and the most
+// that the cache took. What passes the bound is refused.
+func BenchmarkSize(b *testing.B) {
+	for _, count := range []int{1_000_000, 10_000_000} {
+		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
+			p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
+			p.lists = index.NewLists(p.table, 1)
+			m := sealedMonths(b, p, count)
+			runtime.GC()
+			list := p.lists.Records[commerce.KindOrder]
+			col, pending := list.Schema.Col, columnar.In(list.Schema.Col("status"), "PENDING")
+			for _, row := range []struct {
+				name  string
+				query columnar.Query
+			}{
+				{"newest first", columnar.Query{OrderBy: col("placedAt"), Desc: true, Limit: 20}},
+				{"one status", columnar.Query{Filter: pending, OrderBy: col("placedAt"), Desc: true, Limit: 20}},
+				{"by total", columnar.Query{OrderBy: col("total"), Desc: true, Limit: 20}},
+				{"searched", columnar.Query{Search: []string{"so-00004"}, OrderBy: col("placedAt"), Desc: true, Limit: 20}},
+			} {
+				b.Run(row.name, func(b *testing.B) { p.bounded(b, m, list, row.query) })
+			}
+		})
+	}
+}
+
+func (p *meteredHarness) bounded(b *testing.B, m *memory, list *index.List, q columnar.Query) {
+	b.Helper()
+	var busy time.Duration
+	var cache *views.Cache
+	most, units, refused := int64(0), 0.0, 0
+	counting := countingChunks{m, func(size int) {
+		units += float64((size+4095)/4096) / 2
+		most = max(most, cache.Bytes())
+	}}
+	for b.Loop() {
+		cache = views.NewCache(counting, views.Config{Clock: p.clock, MaxBytes: sizeBudget})
+		start := cpu()
+		_, err := cache.Query(b.Context(), p.org, list, q, false)
+		busy += cpu() - start
+		var f *fault.Error
+		if errors.As(err, &f) && f.Kind == fault.Invalid {
+			refused++
+		} else if err != nil {
+			b.Fatal(err)
+		}
+		most = max(most, cache.Bytes())
+	}
+	if most > sizeBudget {
+		b.Errorf("the cache took %d bytes of %d", most, sizeBudget)
+	}
+	b.ReportMetric(float64(busy.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(units/float64(b.N), "RCU/op")
+	b.ReportMetric(float64(most>>20), "MiB")
+	b.ReportMetric(float64(refused)/float64(b.N), "refused/op")
+}
+
+// countingChunks tells the size of every chunk that is read.
+type countingChunks struct {
+	*memory
+	read func(size int)
+}
+
+func (c countingChunks) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
+	return c.memory.Chunks(ctx, org, list, numbers, consistent, func(chunk index.StoredChunk) error {
+		c.read(len(chunk.Body) + 100)
+		return each(chunk)
+	})
+}

@@ -1,0 +1,66 @@
+package template
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A metric filter whose message nobody logs makes its alarm silent.
+func TestMetricFiltersMatchMessagesThatAreLogged(t *testing.T) {
+	_, n, _ := stack(t)
+	code := sources(t)
+	filters := 0
+	for id, resource := range n.get("Resources").pairs() {
+		if resource.get("Type").text != "AWS::Logs::MetricFilter" {
+			continue
+		}
+		filters++
+		pattern := resource.get("Properties", "FilterPattern").text
+		message := regexp.MustCompile(`\$\.message = ("[^"]+")`).FindStringSubmatch(pattern)
+		if message == nil || !strings.Contains(code, message[1]) {
+			t.Errorf("%s: nothing logs the message of %s", id, pattern)
+		}
+	}
+	if filters == 0 {
+		t.Error("no metric filter is found")
+	}
+}
+
+func TestTheAlarmsThatREADMEExplainsExist(t *testing.T) {
+	_, n, _ := stack(t)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("(?m)^\\| `(\\w+Alarm)` \\|").FindAllSubmatch(readme, -1)
+	if len(named) == 0 {
+		t.Error("README.md explains no alarm")
+	}
+	for _, match := range named {
+		if n.get("Resources", string(match[1])) == nil {
+			t.Errorf("template.yaml has no %s", match[1])
+		}
+	}
+}
+
+// sources is the code of the service, without tests.
+func sources(t *testing.T) string {
+	t.Helper()
+	var code strings.Builder
+	err := filepath.WalkDir(filepath.Join(root, "pkg"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		code.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code.String()
+}

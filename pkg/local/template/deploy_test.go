@@ -1,0 +1,47 @@
+package template
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// make deploy is run with a sam that shows its arguments.
+func TestMakeDeployPassesWhatIsSet(t *testing.T) {
+	common := []string{"JWT_ISSUER=https://issuer.example", "JWT_AUDIENCE=commerce"}
+	for name, test := range map[string]struct {
+		variables []string
+		want      []string // "" is refused
+		without   string
+	}{
+		"a JWKS URL":       {append(common, "JWKS_URL=https://issuer.example/keys"), []string{"JwtIssuer=https://issuer.example", "JwtAudience=commerce", "JwksUrl=https://issuer.example/keys"}, "JwtHs256Secret"},
+		"a secret only":    {append(common, "JWT_HS256_SECRET=with $ and space"), []string{"JwtHs256Secret=with $ and space"}, "JwksUrl"},
+		"both":             {append(common, "JWKS_URL=u", "JWT_HS256_SECRET=s"), []string{"JwksUrl=u", "JwtHs256Secret=s"}, "confirm"},
+		"a continuous run": {append(common, "JWKS_URL=u", "CI=true"), []string{"--no-confirm-changeset"}, "JwtHs256Secret"},
+		"neither":          {common, nil, ""},
+		"no issuer":        {[]string{"JWT_AUDIENCE=commerce", "JWKS_URL=u"}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sam := filepath.Join(t.TempDir(), "sam")
+			if err := os.WriteFile(sam, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			// What deploy needs is taken as made.
+			command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-o", "build", "-o", "validate", "deploy", "SAM="+sam)
+			command.Dir, command.Env = root, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, test.variables...)
+			out, err := command.CombinedOutput()
+			arguments := strings.Split(string(out), "\n")
+			for _, want := range test.want {
+				if !slices.Contains(arguments, want) {
+					t.Errorf("%q is not passed: %s, %v", want, out, err)
+				}
+			}
+			if (err == nil) != (test.want != nil) || test.without != "" && strings.Contains(string(out), test.without) {
+				t.Errorf("got %v, %s", err, out)
+			}
+		})
+	}
+}
