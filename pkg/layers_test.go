@@ -22,6 +22,7 @@ var layers = map[string][]string{
 	"pkg/fold":           {},
 	"pkg/pause":          {},
 	"pkg/deadline":       {},
+	"pkg/price":          {},
 	"pkg/retry":          {"pkg/fault", "pkg/pause"},
 	"pkg/strictjson":     {"pkg/fault"},
 	"pkg/sealed":         {},

@@ -24,6 +24,7 @@ import (
 	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/price"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -212,8 +213,7 @@ func BenchmarkWriteUnits(b *testing.B) {
 				units := p.meter.Total()
 				b.ReportMetric(units.Writes/float64(row.records), "WCU/record")
 				b.ReportMetric(units.Reads/float64(row.records), "RCU/record")
-				// On demand in us-east-1 (aws.amazon.com/dynamodb/pricing/on-demand).
-				b.ReportMetric((units.Writes*0.625+units.Reads*0.125)/float64(row.records), "USD/million")
+				b.ReportMetric((units.Writes*price.WriteUnits+units.Reads*price.ReadUnits)/float64(row.records), "USD/million")
 			}
 		})
 	}

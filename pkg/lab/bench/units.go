@@ -11,6 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/price"
 )
 
 // spent is what one request or change uses of the table: units by kind of item.
@@ -177,19 +178,10 @@ func (s *shop) change(ctx context.Context, batches, size int) (changes int, err 
 	return batches * size, nil
 }
 
-// Prices in US dollars, on demand, in us-east-1: of DynamoDB's standard table
-// class (aws.amazon.com/dynamodb/pricing/on-demand), of a REST API's first 333
-// million requests a month (aws.amazon.com/api-gateway/pricing) and of Lambda
-// on arm64 (aws.amazon.com/lambda/pricing).
+// The functions' memory in GB, as template.yaml says.
 const (
-	readUnitPrice    = 0.125        // a million
-	writeUnitPrice   = 0.625        // a million
-	gatewayPrice     = 3.50         // a million requests
-	invocationPrice  = 0.20         // a million invocations
-	gigabyteSecond   = 0.0000133334 // one
-	million          = 1_000_000.0
-	apiMemory        = 1.0 // GB, as template.yaml says
-	authorizerMemory = 0.5 // GB, likewise
+	apiMemory        = 1.0
+	authorizerMemory = 0.5
 )
 
 // Lambda is charged by the time of an invocation. These times are assumed,
@@ -211,14 +203,14 @@ func (b *bench) costs(ctx context.Context) error {
 	t.note = fmt.Sprintf("On demand in us-east-1: $%.3f a million write units, $%.3f a million read units, $%.2f a million REST requests; "+
 		"Lambda on arm64 $%.2f a million invocations and $%.10f a GB-second, assuming %.0f ms at %.1f GB for the API and %.0f ms at %.1f GB for "+
 		"the authorizer, which API keys ask on every request. Without storage, stream reads by Lambda (free), logs and transfer.",
-		writeUnitPrice, readUnitPrice, gatewayPrice, invocationPrice, gigabyteSecond, apiSeconds*1000, apiMemory, authorizerSeconds*1000, authorizerMemory)
+		price.WriteUnits, price.ReadUnits, price.GatewayRequests, price.Invocations, price.GigabyteSecondsArm64, apiSeconds*1000, apiMemory, authorizerSeconds*1000, authorizerMemory)
 	for i := range b.spent {
 		s := &b.spent[i]
-		dollars := total(s.reads)*readUnitPrice + total(s.writes)*writeUnitPrice
+		dollars := total(s.reads)*price.ReadUnits + total(s.writes)*price.WriteUnits
 		t.add("table: "+s.name, "", amount(total(s.reads)), amount(total(s.writes)), fmt.Sprintf("%.3f", dollars))
 	}
-	functions := 2*invocationPrice + million*gigabyteSecond*(apiSeconds*apiMemory+authorizerSeconds*authorizerMemory)
+	functions := 2*price.Invocations + price.Million*price.GigabyteSecondsArm64*(apiSeconds*apiMemory+authorizerSeconds*authorizerMemory)
 	t.add("Lambda: API and authorizer, each request", "", "", "", fmt.Sprintf("%.3f", functions))
-	t.add("API Gateway: each request", "", "", "", fmt.Sprintf("%.3f", gatewayPrice))
+	t.add("API Gateway: each request", "", "", "", fmt.Sprintf("%.3f", price.GatewayRequests))
 	return nil
 }
