@@ -29,8 +29,10 @@ type Config struct {
 	DefaultRole       string `env:"DEFAULT_ROLE" default:"DEVELOPER"`
 
 	// ServiceKey encrypts webhook secrets at rest: 32 bytes, base64 in
-	// SERVICE_KEY; when that is empty it comes from Secrets Manager.
+	// SERVICE_KEY; when that is empty it comes from Secrets Manager. After a
+	// space comes the key before, OlderServiceKey, if there is one.
 	ServiceKey          []byte
+	OlderServiceKey     []byte
 	ServiceKeySecretARN string `env:"SERVICE_KEY_SECRET_ARN"`
 
 	// SigningSecrets are the texts that the keys of application tokens come from,
@@ -77,15 +79,26 @@ func ConfigFrom(getenv func(string) string) (Config, error) {
 	if cfg.RefusedPorts, parseErr = ports(getenv("REFUSED_PORTS")); parseErr != nil {
 		err = errors.Join(err, fmt.Errorf("REFUSED_PORTS: %w", parseErr))
 	}
-	if text := getenv("SERVICE_KEY"); text != "" {
-		if cfg.ServiceKey, parseErr = base64.StdEncoding.DecodeString(text); parseErr != nil || len(cfg.ServiceKey) != ServiceKeySize {
-			err = errors.Join(err, fmt.Errorf("SERVICE_KEY must be %d bytes in base64", ServiceKeySize))
-		}
+	if cfg.ServiceKey, cfg.OlderServiceKey, parseErr = serviceKeys(getenv("SERVICE_KEY")); parseErr != nil {
+		err = errors.Join(err, parseErr)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("configuration: %w", err)
 	}
 	return cfg, nil
+}
+
+func serviceKeys(text string) (current, older []byte, err error) {
+	var keys [2][]byte
+	fields := strings.Fields(text)
+	for i, field := range fields {
+		var key []byte
+		if key, err = base64.StdEncoding.DecodeString(field); err != nil || len(key) != ServiceKeySize || i >= len(keys) {
+			return nil, nil, fmt.Errorf("SERVICE_KEY must be %d bytes in base64, or two such keys with a space between them", ServiceKeySize)
+		}
+		keys[i] = key
+	}
+	return keys[0], keys[1], nil
 }
 
 func ports(text string) ([]uint16, error) {

@@ -1,27 +1,18 @@
 package app
 
 import (
-	"context"
-	"crypto/sha256"
-	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/commerce-integration/service/pkg/apptoken"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/outbound"
-	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
@@ -95,79 +86,4 @@ func (d *Dependencies) outbound() outbound.Config {
 	return outbound.Config{
 		AllowPrivateTargets: d.Config.AllowPrivateTargets, RefusedPorts: d.Config.RefusedPorts, Clock: d.Clock,
 	}
-}
-
-// secrets returns the box that keeps webhook secrets and answers.
-func (d *Dependencies) secrets(ctx context.Context) (*sealed.Box, error) {
-	key := d.Config.ServiceKey
-	if key == nil {
-		var err error
-		if key, err = d.fetchServiceKey(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return sealed.NewBox(key)
-}
-
-// fetchServiceKey derives the key from the secret's text, which Secrets
-// Manager generates: 64 random letters and digits, more than the key holds.
-func (d *Dependencies) fetchServiceKey(ctx context.Context) ([]byte, error) {
-	if d.Config.ServiceKeySecretARN == "" {
-		return nil, errors.New("neither SERVICE_KEY nor SERVICE_KEY_SECRET_ARN is set")
-	}
-	text, _, err := d.secretText(ctx, d.Config.ServiceKeySecretARN, stageCurrent)
-	if err != nil {
-		return nil, fmt.Errorf("read the service key: %w", err)
-	}
-	key := sha256.Sum256([]byte(text))
-	return key[:], nil
-}
-
-// The versions of a secret that Secrets Manager keeps by these names: a new
-// value makes the current one the previous.
-const (
-	stageCurrent  = "AWSCURRENT"
-	stagePrevious = "AWSPREVIOUS"
-)
-
-// secretText reads a version of a secret, and when that was made.
-func (d *Dependencies) secretText(ctx context.Context, arn, stage string) (text string, created time.Time, err error) {
-	out, err := secretsmanager.NewFromConfig(d.AWS).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn, VersionStage: &stage})
-	if err != nil {
-		return "", created, err
-	}
-	if text = aws.ToString(out.SecretString); text == "" {
-		return "", created, errors.New("the secret is empty")
-	}
-	return text, aws.ToTime(out.CreatedDate), nil
-}
-
-// signingSecrets reads what the keys of application tokens come from.
-func (d *Dependencies) signingSecrets(ctx context.Context) (s apptoken.Secrets, err error) {
-	if given := strings.Fields(d.Config.SigningSecrets); len(given) > 0 {
-		s.Current = given[0]
-		if len(given) > 1 {
-			s.Previous = given[1]
-		}
-		return s, nil
-	}
-	if d.Config.SigningSecretARN == "" {
-		return s, errors.New("neither SIGNING_SECRETS nor SIGNING_SECRET_ARN is set")
-	}
-	if s.Current, s.Created, err = d.secretText(ctx, d.Config.SigningSecretARN, stageCurrent); err != nil {
-		return s, fmt.Errorf("read the signing secret: %w", err)
-	}
-	previous, created, err := d.secretText(ctx, d.Config.SigningSecretARN, stagePrevious)
-	var none *types.ResourceNotFoundException
-	if errors.As(err, &none) {
-		return s, nil // it was never rotated
-	}
-	if err != nil {
-		return s, fmt.Errorf("read the signing secret before: %w", err)
-	}
-	s.Previous = previous
-	if created.After(s.Created) {
-		s.Created = created
-	}
-	return s, nil
 }

@@ -2,7 +2,8 @@
 // AES-256-GCM under the service key, with the key's id beside the text, so
 // that a new key can take over while texts of the older ones still open. A
 // sealed text opens only for the purpose that it was sealed for, so it is
-// worth nothing when copied to another item. Where the service key comes
+// worth nothing when copied to another item. A box that reads its keys from a
+// source follows a rotation without a restart. Where the service key comes
 // from is left to the composition.
 package sealed
 
@@ -17,6 +18,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // KeySize is the length of a service key in bytes.
@@ -29,22 +33,46 @@ const version = "s1"
 var (
 	errKeySize = fmt.Errorf("sealed: a service key must be %d bytes", KeySize)
 	errText    = errors.New("sealed: not a sealed text")
-	errKey     = errors.New("sealed: sealed under a service key that is not configured")
 	errOpen    = errors.New("sealed: the text was changed, or sealed for another purpose")
+
+	// ErrUnknownKey is the error of a text that was sealed under a key that the
+	// box has not.
+	ErrUnknownKey = errors.New("sealed: sealed under a service key that is not configured")
 )
 
 // Box seals under its first key and opens texts of all of them. It is safe
 // for concurrent use.
 type Box struct {
+	ring atomic.Pointer[ring]
+
+	source Source // nil: the keys never change
+	now    func() time.Time
+	mu     sync.Mutex // held while the source is read
+	tried  time.Time  // when it was last read for a text of an unknown key
+}
+
+// ring is one reading of the keys.
+type ring struct {
 	current string
 	keys    map[string]cipher.AEAD
+	read    time.Time // when it was read, or last tried to be
 }
 
 // NewBox makes a box that seals under current and also opens what was sealed
 // under the older keys, each of [KeySize] bytes.
 func NewBox(current []byte, older ...[]byte) (*Box, error) {
-	b := &Box{current: KeyID(current), keys: make(map[string]cipher.AEAD, 1+len(older))}
-	for _, key := range append([][]byte{current}, older...) {
+	r, err := newRing(slices.Concat([][]byte{current}, older))
+	if err != nil {
+		return nil, err
+	}
+	b := &Box{}
+	b.ring.Store(r)
+	return b, nil
+}
+
+func newRing(keys [][]byte) (*ring, error) {
+	r := &ring{keys: make(map[string]cipher.AEAD, len(keys))}
+	for i, key := range keys {
 		if len(key) != KeySize {
 			return nil, errKeySize
 		}
@@ -56,9 +84,16 @@ func NewBox(current []byte, older ...[]byte) (*Box, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sealed: %w", err)
 		}
-		b.keys[KeyID(key)] = aead
+		id := KeyID(key)
+		if i == 0 {
+			r.current = id
+		}
+		r.keys[id] = aead
 	}
-	return b, nil
+	if len(keys) == 0 {
+		return nil, errKeySize
+	}
+	return r, nil
 }
 
 // KeyID names a service key: eight hexadecimal digits of a hash of it.
@@ -70,23 +105,25 @@ func KeyID(key []byte) string {
 // Seal encrypts plain for the purpose, which names what the text belongs to,
 // such as "endpoint 0192f0c1-…".
 func (b *Box) Seal(plain []byte, purpose string) string {
-	return string(b.prefix()) + base64.RawURLEncoding.EncodeToString(b.seal(nil, plain, purpose))
+	r := b.fresh()
+	return string(r.prefix()) + base64.RawURLEncoding.EncodeToString(r.seal(nil, plain, purpose))
 }
 
 // SealBytes is Seal for what is large: base64 would add a third.
 func (b *Box) SealBytes(plain []byte, purpose string) []byte {
-	return b.seal(b.prefix(), plain, purpose)
+	r := b.fresh()
+	return r.seal(r.prefix(), plain, purpose)
 }
 
-func (b *Box) prefix() []byte { return []byte(version + "." + b.current + ".") }
+func (r *ring) prefix() []byte { return []byte(version + "." + r.current + ".") }
 
 // seal appends the nonce and what it seals.
-func (b *Box) seal(to, plain []byte, purpose string) []byte {
-	aead := b.keys[b.current]
+func (r *ring) seal(to, plain []byte, purpose string) []byte {
+	aead := r.keys[r.current]
 	nonce := make([]byte, aead.NonceSize())
 	rand.Read(nonce)
 	to = slices.Grow(to, len(nonce)+len(plain)+aead.Overhead())
-	return aead.Seal(append(to, nonce...), nonce, plain, additional(b.current, purpose))
+	return aead.Seal(append(to, nonce...), nonce, plain, additional(r.current, purpose))
 }
 
 // Open decrypts a text that Seal made for the same purpose.
@@ -120,9 +157,9 @@ func parts(text string) (keyID, rest string, err error) {
 }
 
 func (b *Box) open(keyID string, raw []byte, purpose string) ([]byte, error) {
-	aead, known := b.keys[keyID]
+	aead, known := b.key(keyID)
 	if !known {
-		return nil, fmt.Errorf("%w: %q", errKey, keyID)
+		return nil, fmt.Errorf("%w: %q", ErrUnknownKey, keyID)
 	}
 	if len(raw) < aead.NonceSize() {
 		return nil, errText
@@ -136,4 +173,11 @@ func (b *Box) open(keyID string, raw []byte, purpose string) ([]byte, error) {
 
 func additional(keyID, purpose string) []byte {
 	return []byte(version + "\n" + keyID + "\n" + purpose)
+}
+
+// Current reports whether the text, of Seal or SealBytes, was sealed under the
+// key that the box seals under.
+func (b *Box) Current(text string) bool {
+	keyID, _, err := parts(text)
+	return err == nil && keyID == b.ring.Load().current
 }
