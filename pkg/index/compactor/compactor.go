@@ -35,8 +35,9 @@ const (
 	// maxFlushBytes bounds the encoded documents of the tail that one job
 	// flushes.
 	maxFlushBytes = 32 << 20
-	// maxJobMemory bounds what a job takes to look into a partition. A larger one
-	// is not counted: it stays open to queries, and its dead rows stay.
+	// maxJobMemory bounds what a job takes to look into a partition, and to merge
+	// segments. A larger partition is not counted: it stays open to queries, and its
+	// dead rows stay.
 	maxJobMemory = 256 << 20
 	// quietTime is how long after a change a partition is counted.
 	quietTime = time.Hour

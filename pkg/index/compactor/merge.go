@@ -36,8 +36,8 @@ func tier(s *index.Segment) int {
 
 // toMerge returns the segments of a partition that should be merged next; none
 // when there is nothing to merge.
-func toMerge(p *index.Partition) []*index.Segment {
-	if len(p.Segments) > 1 && mostlyDead(p) && p.Bytes() <= maxJobBytes {
+func toMerge(schema *columnar.Schema, p *index.Partition) []*index.Segment {
+	if len(p.Segments) > 1 && mostlyDead(p) && len(fitting(schema, p.Segments)) == len(p.Segments) {
 		return p.Segments
 	}
 	tiers := map[int][]*index.Segment{}
@@ -47,7 +47,7 @@ func toMerge(p *index.Partition) []*index.Segment {
 	}
 	for _, tier := range slices.Sorted(maps.Keys(tiers)) {
 		if len(tiers[tier]) >= mergeFactor {
-			if fit := fitting(tiers[tier]); len(fit) >= minMerged {
+			if fit := fitting(schema, tiers[tier]); len(fit) >= minMerged {
 				return fit
 			}
 		}
@@ -56,22 +56,24 @@ func toMerge(p *index.Partition) []*index.Segment {
 }
 
 // fitting returns as many of the segments as one job may merge, the smallest
-// first.
-func fitting(segments []*index.Segment) []*index.Segment {
-	slices.SortStableFunc(segments, func(a, b *index.Segment) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
-	size := 0
-	for n, s := range segments {
-		if size += s.Bytes(); size > maxJobBytes {
-			return segments[:n]
+// first: maxJobBytes as they are stored, maxJobMemory in memory.
+func fitting(schema *columnar.Schema, segments []*index.Segment) []*index.Segment {
+	sorted := slices.SortedStableFunc(slices.Values(segments), func(a, b *index.Segment) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
+	size, memory := 0, int64(0)
+	for n, s := range sorted {
+		size += s.Bytes()
+		memory += s.Memory(schema, schema.ColumnGroups())
+		if size > maxJobBytes || memory > maxJobMemory {
+			return sorted[:n]
 		}
 	}
-	return segments
+	return sorted
 }
 
 // merge merges what should be merged, as far as the job has room.
 func (j *job) merge(ctx context.Context, m *index.Manifest) error {
 	for _, p := range m.Partitions {
-		for sources := toMerge(p); len(sources) > 0; sources = toMerge(p) {
+		for sources := toMerge(j.List.Schema, p); len(sources) > 0; sources = toMerge(j.List.Schema, p) {
 			size := 0
 			for _, s := range sources {
 				size += s.Bytes()
