@@ -132,12 +132,12 @@ func (k Key) EncodeManifest(m *Manifest) []byte {
 
 // DecodeManifest reads the stored form of the list's manifest.
 func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
-	if len(data) > 0 && data[0] != manifestVersion && data[0] != manifestWithoutCounts {
-		return nil, fmt.Errorf("version %d, this program knows %d and %d: %w", data[0], manifestWithoutCounts, manifestVersion, errManifest)
-	}
 	body, ok := unseal(nil, data)
 	if !ok || len(body) == 0 {
 		return nil, fmt.Errorf("checksum of %d bytes: %w", len(data), errManifest)
+	}
+	if v := body[0]; v != manifestVersion && v != manifestWithoutCounts {
+		return nil, fmt.Errorf("version %d, this program knows %d and %d: %w", v, manifestWithoutCounts, manifestVersion, columnar.OtherFormat(int(v), manifestVersion))
 	}
 	c, org, name := reading(body[1:]), value.ID{}, ""
 	c.fixed(org[:])

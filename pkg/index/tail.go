@@ -128,7 +128,10 @@ func (k Key) DecodeEntry(stored StoredEntry) (TailEntry, error) {
 	c, kind, size := reading(body), []byte{0}, 0
 	c.fixed(kind)
 	c.count(&size)
-	if c.Bad || size > maxUnpacked || kind[0] > entryRebuilt {
+	if !c.Bad && kind[0] > entryRebuilt {
+		return TailEntry{}, fmt.Errorf("kind %d, this program knows %d: %w", kind[0], entryRebuilt, columnar.ErrNewer)
+	}
+	if c.Bad || size > maxUnpacked {
 		return TailEntry{}, fmt.Errorf("kind %d, %d bytes: %w", kind[0], size, errEntry)
 	}
 	if kind[0] == entryPacked {

@@ -185,12 +185,12 @@ func (j *job) run(ctx context.Context) (*value.Time, error) {
 	if rebuild != nil {
 		done, err := j.rebuild(ctx, rebuild)
 		if err != nil || done {
-			return nil, err
+			return nil, j.leaveNewer(ctx, err)
 		}
 		return j.soon(), nil
 	}
 	next, err := j.compact(ctx)
-	if !index.Damaged(err) {
+	if err = j.leaveNewer(ctx, err); !index.Damaged(err) {
 		return next, err
 	}
 	if !j.overtaken(ctx) {
@@ -200,6 +200,16 @@ func (j *job) run(ctx context.Context) (*value.Time, error) {
 		}
 	}
 	return j.soon(), nil
+}
+
+// leaveNewer leaves what a later release has written to the jobs of that release:
+// it is no error.
+func (j *job) leaveNewer(ctx context.Context, err error) error {
+	if !errors.Is(err, columnar.ErrNewer) {
+		return err
+	}
+	j.logger.WarnContext(ctx, "an index is newer", "organizationId", j.Org, "list", j.List.Name, "error", err)
+	return nil
 }
 
 func (j *job) now() value.Time { return value.TimeOf(j.clock()) }
@@ -263,6 +273,7 @@ func (j *job) flush(ctx context.Context, m *index.Manifest) error {
 		m.Covered, m.CoveredAt, size = sequence, e.At, size+e.Size
 		return nil
 	})
+	err = j.leaveNewer(ctx, err)
 	if j.more = errors.Is(err, full); err != nil && !j.more {
 		return fmt.Errorf("flush the tail of %s: %w", j.List.Name, err)
 	}

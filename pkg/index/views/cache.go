@@ -110,8 +110,8 @@ func NewCache(storage Storage, cfg Config) *Cache {
 // Query answers a query of the organization's list, as the list was at most
 // [Freshness] ago or, with now, as it is: with every entry that its tail had
 // when the query came. It fails with a fault of kind Unavailable when storage is
-// busy, when loading takes longer than its budget, and when the index is
-// damaged.
+// busy, when loading takes longer than its budget, when the index is damaged, and
+// when only a later release can read it.
 func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
 	key := index.Key{Org: org, List: list}
 	if err := c.knownDamage(key); err != nil {
@@ -137,6 +137,10 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 		case index.Damaged(err):
 			c.forget(key, v)
 			return lists.Answer{}, c.rebuild(ctx, key, err)
+		case errors.Is(err, columnar.ErrNewer):
+			c.forget(key, v)
+			c.cfg.Logger.WarnContext(ctx, "an index is newer", "organizationId", org, "list", list.Name, "error", err)
+			return lists.Answer{}, fault.Busy(err)
 		default:
 			return lists.Answer{}, err
 		}

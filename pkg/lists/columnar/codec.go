@@ -31,9 +31,22 @@ const (
 // doc.go specifies: cut off, altered, or of another form for the same content.
 var ErrFormat = errors.New("not in the format of the index")
 
-// ErrVersion says that bytes are a document or a segment in a later format than
-// this program knows, or with columns that its schema declares otherwise.
+// ErrVersion says that bytes are a document or a segment with columns that the
+// schema declares otherwise, or in a format that is no longer read.
 var ErrVersion = errors.New("of another version of the index")
+
+// ErrNewer says that bytes are sound and in a later format than this program
+// knows: a later release has written them. They are no damage.
+var ErrNewer = errors.New("written by a later release")
+
+// OtherFormat is the error for a format that is not the known one: ErrNewer for a
+// later one, ErrVersion for an earlier one.
+func OtherFormat(format, known int) error {
+	if format > known {
+		return ErrNewer
+	}
+	return ErrVersion
+}
 
 // AppendDocument appends the encoded form of d. The same document always has the
 // same bytes.
@@ -66,7 +79,7 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 // DecodeDocument reads the document at the start of data and returns what follows
 // it. The document keeps a slice of data, which must not change from then on. A column
 // that the schema does not have yet is carried along and otherwise ignored. Errors
-// are ErrFormat or ErrVersion, wrapped.
+// are ErrFormat, ErrVersion or ErrNewer, wrapped.
 func DecodeDocument(s *Schema, data []byte) (Document, []byte, error) {
 	d, rest, err := decode(s, data)
 	if err != nil {
@@ -80,7 +93,7 @@ func decode(s *Schema, data []byte) (Document, []byte, error) {
 		return Document{}, nil, fmt.Errorf("no bytes: %w", ErrFormat)
 	}
 	if data[0] != formatVersion {
-		return Document{}, nil, fmt.Errorf("format %d, this program knows %d: %w", data[0], formatVersion, ErrVersion)
+		return Document{}, nil, fmt.Errorf("format %d, this program knows %d: %w", data[0], formatVersion, OtherFormat(int(data[0]), formatVersion))
 	}
 	r := strictbinary.Reader{Data: data[1:]}
 	size := r.Uvarint()

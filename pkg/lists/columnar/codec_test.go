@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"strings"
 	"testing"
@@ -128,10 +129,12 @@ func TestDecodeRefusesWhatIsCutOffOrAltered(t *testing.T) {
 			t.Errorf("byte %d altered: no error", n)
 		}
 	}
-	data[0] = 2
-	_, _, err := columnar.DecodeDocument(everything, data)
-	if !errors.Is(err, columnar.ErrVersion) || !strings.Contains(err.Error(), "format 2") {
-		t.Errorf("format 2: %v, want ErrVersion naming the format", err)
+	for format, want := range map[byte]error{0: columnar.ErrVersion, 2: columnar.ErrNewer} {
+		data[0] = format
+		_, _, err := columnar.DecodeDocument(everything, data)
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), fmt.Sprint("format ", format)) {
+			t.Errorf("format %d: %v, want %v naming the format", format, err, want)
+		}
 	}
 }
 

@@ -175,12 +175,15 @@ func TestAlteredGroupsAreRefused(t *testing.T) {
 			}
 			altered := bytes.Clone(data)
 			altered[n] ^= 0x10
-			want := columnar.ErrFormat
-			if n == 4 {
-				want = columnar.ErrVersion
+			if err := read(altered); !errors.Is(err, columnar.ErrFormat) {
+				t.Errorf("%s: byte %d altered: %v, want ErrFormat", group, n, err)
 			}
-			if err := read(altered); !errors.Is(err, want) {
-				t.Errorf("%s: byte %d altered: %v, want %v", group, n, err, want)
+		}
+		for format, want := range map[byte]error{0: columnar.ErrVersion, 2: columnar.ErrNewer} {
+			other := bytes.Clone(data)
+			other[len("cseg")] = format
+			if err := read(segment.Reseal(other)); !errors.Is(err, want) {
+				t.Errorf("%s of format %d: %v, want %v", group, format, err, want)
 			}
 		}
 		if err := read(segment.Reseal(append(bytes.Clone(data), 0))); !errors.Is(err, columnar.ErrFormat) {

@@ -66,12 +66,12 @@ func openGroup(s *columnar.Schema, g columnar.ColumnGroup, data []byte) (*reader
 	if len(data) < len(magic)+1 || string(data[:len(magic)]) != magic {
 		return fail(columnar.ErrFormat, "not a segment")
 	}
-	if v := data[len(magic)]; v != version {
-		return fail(columnar.ErrVersion, "format %d, this program knows %d", v, version)
-	}
 	body := data[:max(len(data)-crc32.Size, 0)]
-	if checksum(body) != binary.LittleEndian.Uint32(data[len(body):]) {
+	if len(data) < crc32.Size || checksum(body) != binary.LittleEndian.Uint32(data[len(body):]) {
 		return fail(columnar.ErrFormat, "checksum differs")
+	}
+	if v := data[len(magic)]; v != version {
+		return fail(columnar.OtherFormat(int(v), version), "format %d, this program knows %d", v, version)
 	}
 	r := &reader{strictbinary.Reader{Data: body}}
 	r.Take(uint64(len(magic) + 1))

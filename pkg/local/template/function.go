@@ -32,7 +32,6 @@ type QueueSource struct {
 // StreamSource invokes a function with the changes of the table, of which it gives up none.
 type StreamSource struct {
 	ID                    string // of the event source mapping
-	StartingPosition      string // TRIM_HORIZON or LATEST
 	BatchSize             int
 	Window                time.Duration // how long a batch may wait to fill
 	ParallelizationFactor int
@@ -131,9 +130,11 @@ func (x *extractor) streamSource(id string, properties *node) StreamSource {
 			x.fail(n, "%s: %s %s is not supported, only -1", id, name, x.text(n))
 		}
 	}
+	if n := properties.get("StartingPosition"); x.text(n) != "TRIM_HORIZON" {
+		x.fail(properties, "%s: StartingPosition %q is not supported, only TRIM_HORIZON", id, x.text(n))
+	}
 	return StreamSource{
 		ID:                    id,
-		StartingPosition:      x.text(properties.get("StartingPosition")),
 		BatchSize:             x.integer(properties.get("BatchSize"), 100),
 		Window:                x.seconds(properties.get("MaximumBatchingWindowInSeconds"), 0),
 		ParallelizationFactor: x.integer(properties.get("ParallelizationFactor"), 1),

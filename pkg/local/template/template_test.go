@@ -103,7 +103,7 @@ Resources:
     Properties:
       FunctionName: !Ref WebFunction
       EventSourceArn: !GetAtt Table.StreamArn
-      StartingPosition: LATEST
+      StartingPosition: TRIM_HORIZON
       MaximumBatchingWindowInSeconds: 2
       MaximumRecordAgeInSeconds: -1
       BisectBatchOnFunctionError: true
@@ -134,7 +134,7 @@ func TestModelHoldsWhatTheTemplateDeclares(t *testing.T) {
 		},
 		Queues: []QueueSource{{ID: "FromQueue", Queue: "Queue", BatchSize: 10, MaxConcurrency: 4}},
 		Streams: []StreamSource{{
-			ID: "FromTable", StartingPosition: "LATEST", BatchSize: 100, Window: 2 * time.Second,
+			ID: "FromTable", BatchSize: 100, Window: 2 * time.Second,
 			ParallelizationFactor: 1, Bisect: true,
 			ReportFailures: true, Filters: []string{`{"a":["b"]}`},
 		}},
@@ -237,6 +237,8 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"plural schedule", "rate(5 minutes)", "rate(1 minutes)", "only rates like"},
 		{"schedule of no time", "rate(5 minutes)", "rate(0 minutes)", "only rates like"},
 		{"retries with an end", "MaximumRecordAgeInSeconds: -1", "MaximumRetryAttempts: 3", "MaximumRetryAttempts 3 is not supported"},
+		{"only changes to come", "TRIM_HORIZON", "LATEST", `FromTable: StartingPosition "LATEST" is not supported, only TRIM_HORIZON`},
+		{"no starting position", "StartingPosition: TRIM_HORIZON", "Enabled: true", `FromTable: StartingPosition "" is not supported`},
 		{"age", "MaximumRecordAgeInSeconds: -1", "MaximumRecordAgeInSeconds: 60", "MaximumRecordAgeInSeconds 60 is not supported"},
 		{"filter of a queue", "ScalingConfig:", "FilterCriteria: {}\n      ScalingConfig:", "FilterCriteria is not supported for a queue"},
 		{"policy by name", "        - Statement:", "        - SomePolicy: {}\n          Statements:", "a policy without statements"},
