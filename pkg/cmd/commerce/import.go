@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -44,13 +45,21 @@ func newImportCommand() *cobra.Command {
   csv        a header of field names (billingAddress.city, items[0].sku); needs --kind
   northwind  the directory of the Northwind sample database's CSV files
   shopify    Shopify's product export, one product per variant
+  export     one file of commerce export; it goes into the table, not the queue
 
 The path - is the standard input (jsonl, csv). Import checks records before it
 sends them. It lists wrong ones by file and line, sends the others, and exits
 with 1. The same command resumes an interrupted import after the last batch that
 the queue accepted. Records are stored without events unless --events is given.
 If a file holds several states of one record, give them versions: the queue does
-not keep their order.`,
+not keep their order.
+
+An export is checked as a whole before anything is stored. Its records keep their
+bytes, revisions, versions and sites. They go to the organization of the export,
+or to the one that --organization names, whose id then takes the place of theirs.
+A record that the table has in a later state stays (newer), so that the same
+command, given again, changes nothing. Imported changes reach the lists by the
+stream, as all do.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -58,9 +67,10 @@ not keep their order.`,
 	}
 	c.queueFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.format, "format", "", "jsonl, csv, northwind or shopify (default: by the paths)")
+	f.StringVar(&c.table, "table", "", "name of a table in AWS, instead of the local runner's; for --format export")
+	f.StringVar(&c.format, "format", "", "jsonl, csv, northwind, shopify or export (default: by the paths)")
 	f.StringVar(&c.kind, "kind", "", "kind of every record: product, category, order, customer or invoice")
-	f.StringVar(&c.organization, "organization", "", "organization that owns the records (default: the local runner's)")
+	f.StringVar(&c.organization, "organization", "", "organization that owns the records (default: the local runner's, or the export's)")
 	f.StringSliceVar(&c.sites, "site", nil, "site of the records that name none; products may have several")
 	f.StringVar(&c.statePath, "state", "", "file that keeps the position (default: in the data directory)")
 	f.BoolVar(&c.events, "events", false, "emit events for the records")
@@ -68,6 +78,12 @@ not keep their order.`,
 }
 
 func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, out, errOut io.Writer) error {
+	if importer.Format(c.format) == exportFormat {
+		return c.importExport(ctx, paths, out, errOut)
+	}
+	if c.table != "" {
+		return errors.New("--table is for --format export: records of other formats go to a queue")
+	}
 	source, err := c.open(paths, in)
 	if err != nil {
 		return err
@@ -142,7 +158,7 @@ func guessFormat(paths []string) (importer.Format, error) {
 	case importer.IsNorthwind(paths[0]):
 		return importer.Northwind, nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %s; give --format jsonl, csv, northwind or shopify", paths[0])
+	return "", fmt.Errorf("cannot tell the format of %s; give --format jsonl, csv, northwind, shopify or export", paths[0])
 }
 
 func (c *importCommand) parseIDs() error {
