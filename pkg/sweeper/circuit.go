@@ -1,9 +1,11 @@
 package sweeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -117,8 +119,10 @@ func (s *Sweeper) hold(ctx context.Context, e *webhook.Endpoint) (webhook.HeldRe
 	return e.Hold(webhook.ApplicationActive), nil
 }
 
-// probe makes the oldest delivery that the endpoint's circuit holds its probe
-// at the time, with a due mark, and returns it; nil when none is held.
+// probe makes a delivery that the endpoint's circuit holds its probe at the
+// time, with a due mark, and returns it; nil when none is held. Of the oldest
+// ones it takes one with the fewest attempts: an event that the endpoint can
+// never accept does not keep the circuit open for all others.
 func (b *Backlog) probe(ctx context.Context, e *webhook.Endpoint, at value.Time) (*webhook.Delivery, error) {
 	now := value.TimeOf(b.clock())
 	for cursor := ""; ; {
@@ -131,10 +135,11 @@ func (b *Backlog) probe(ctx context.Context, e *webhook.Endpoint, at value.Time)
 		if err != nil {
 			return nil, err
 		}
+		deliveries = slices.DeleteFunc(deliveries, func(d *webhook.Delivery) bool {
+			return d == nil || d.HeldReason != webhook.HeldCircuitOpen
+		})
+		slices.SortStableFunc(deliveries, func(a, b *webhook.Delivery) int { return cmp.Compare(a.AttemptCount, b.AttemptCount) })
 		for _, d := range deliveries {
-			if d == nil || d.HeldReason != webhook.HeldCircuitOpen {
-				continue
-			}
 			next := d.ResumeAsProbe(at, now)
 			if _, err := b.store.PutDelivery(ctx, d, next); err == nil {
 				return next, nil

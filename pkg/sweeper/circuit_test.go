@@ -69,6 +69,21 @@ func TestOldestDeliveryOfAnOpenCircuitIsItsProbe(t *testing.T) {
 	}
 }
 
+func TestDeliveryWithTheFewestAttemptsIsTheProbe(t *testing.T) {
+	h := newHarness(t)
+	attempts := []int{7, 3, 3, 4}
+	deliveries := h.deliveries(t, len(attempts), func(i int, r *webhook.Delivery) {
+		r.Status, r.HeldReason, r.NextAttemptAt = webhook.DeliveryHeld, webhook.HeldCircuitOpen, nil
+		r.AttemptCount = attempts[i]
+		r.CreatedAt += value.Time(i)
+	})
+	h.open(t, 0)
+	got := h.sweep(t)
+	if _, second := got[deliveries[1].ID]; !second || len(got) != 1 {
+		t.Errorf("sent %v, want %s: an event that always fails must not be the only probe", got, deliveries[1].ID)
+	}
+}
+
 func TestCircuitThatIsNotYetToBeProbedWaits(t *testing.T) {
 	h := newHarness(t)
 	h.kept(t, 1)

@@ -78,12 +78,13 @@ type Outcome struct {
 }
 
 // RetryDelay is the wait before the retry of that number, from 1: 5 s,
-// 1 min, 5 min, 30 min, 2 h, 5 h, then 10 h, moved by up to a fifth either
-// way as random, in [0,1), says.
+// 1 min, 10 min, 1 h, 4 h, 12 h, 24 h, then 31 h, and up to a fifth longer as
+// random, in [0,1), says. The default of eight retries thus spans 72 h at least,
+// more than a weekend.
 func RetryDelay(retry int, random float64) time.Duration {
 	steps := [...]time.Duration{
-		5 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour,
+		5 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour, 24 * time.Hour, 31 * time.Hour,
 	}
 	step := steps[min(max(retry, 1), len(steps))-1]
-	return time.Duration(float64(step) * (1 - jitterSpan + 2*jitterSpan*random))
+	return time.Duration(float64(step) * (1 + jitterSpan*random))
 }

@@ -75,7 +75,8 @@ type Delivery struct {
 	CreatedAt      value.Time     `json:"createdAt"`
 	UpdatedAt      value.Time     `json:"updatedAt"` // rises with every change
 
-	// ScheduleStart is the attemptCount at which the present schedule began.
+	// ScheduleStart is the attemptCount at which the present schedule began,
+	// and the failed probes since.
 	ScheduleStart int `json:"scheduleStart,omitzero"`
 	// MessageID is the name of the queue message that makes the next attempt;
 	// "" when any message may.
@@ -210,14 +211,18 @@ func (d *Delivery) resume(at, now value.Time) *Delivery {
 
 // Record returns the delivery after an attempt that the message made.
 // retries is the endpoint's retry count, and random, in [0,1), moves the next
-// attempt within its span.
+// attempt within its span. A failed probe uses up no retry: however long the
+// endpoint is down, its probes end no delivery.
 func (d *Delivery) Record(o Outcome, message string, retries int, random float64, now value.Time) *Delivery {
 	next := d.change(now)
 	next.AttemptCount++
 	next.Attempts = append(append([]Attempt{}, d.Attempts...), o.Attempt)
 	next.Attempts = next.Attempts[max(0, len(next.Attempts)-MaxAttempts):]
 	next.LastAttemptAt = &o.Attempt.At
-	retry := next.AttemptCount - d.ScheduleStart
+	if d.Probe {
+		next.ScheduleStart++
+	}
+	retry := next.AttemptCount - next.ScheduleStart
 	switch {
 	case o.Result == AttemptSucceeded:
 		next.Status, next.DeliveredAt = DeliveryDelivered, &now

@@ -25,14 +25,14 @@ func newDelivery() *webhook.Delivery {
 
 func TestRetriesFollowTheSchedule(t *testing.T) {
 	want := []time.Duration{
-		5 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
-		10 * time.Hour, 10 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+		5 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour,
+		24 * time.Hour, 31 * time.Hour, 31 * time.Hour, 31 * time.Hour,
 	}
 	if len(want) != webhook.MaxRetryCount {
 		t.Fatalf("%d steps, want %d", len(want), webhook.MaxRetryCount)
 	}
 	for i, step := range want {
-		for random, factor := range map[float64]float64{0: 0.8, 0.5: 1, 0.999999999: 1.2} {
+		for random, factor := range map[float64]float64{0: 1, 0.5: 1.1, 0.999999999: 1.2} {
 			got, want := webhook.RetryDelay(i+1, random), time.Duration(float64(step)*factor)
 			if (got - want).Abs() > time.Millisecond {
 				t.Errorf("RetryDelay(%d, %g) = %s, want %s", i+1, random, got, want)
@@ -72,32 +72,52 @@ func TestRedeliveryHasAFullSchedule(t *testing.T) {
 	}
 }
 
+func TestFailedProbesUseUpNoRetry(t *testing.T) {
+	reason := "no"
+	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
+	d := newDelivery().Record(fail, "m", 2, 0, now)
+	for range 100 {
+		d = d.Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now).Record(fail, "m", 2, 0, now)
+		if !d.Pending() {
+			t.Fatalf("%s after %d attempts, 2 of them retries, want PENDING", d.Status, d.AttemptCount)
+		}
+	}
+	d = d.Hold(webhook.HeldCircuitOpen, now).Resume(now)
+	for retry := 1; retry <= 2; retry++ {
+		if !d.Pending() || d.AttemptCount != 100+retry {
+			t.Fatalf("%s after %d attempts, want PENDING after %d", d.Status, d.AttemptCount, 100+retry)
+		}
+		d = d.Record(fail, "m", 2, 0, now)
+	}
+	if d.Status != webhook.DeliveryFailed {
+		t.Errorf("%s after both retries, want FAILED", d.Status)
+	}
+	refused := newDelivery().Hold(webhook.HeldCircuitOpen, now).ResumeAsProbe(now, now).
+		Record(webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptRefused}, "m", 8, 0, now)
+	if refused.Status != webhook.DeliveryFailed {
+		t.Errorf("a probe that failed for good: %s, want FAILED", refused.Status)
+	}
+}
+
 func TestHeldDeliveryGoesOnWhereItsScheduleWas(t *testing.T) {
 	reason := "no"
 	fail := webhook.Outcome{Attempt: webhook.Attempt{Error: &reason}, Result: webhook.AttemptFailed}
-	for name, resume := range map[string]func(*webhook.Delivery, value.Time) *webhook.Delivery{
-		"resumed": (*webhook.Delivery).Resume,
-		"a probe": func(r *webhook.Delivery, at value.Time) *webhook.Delivery { return r.ResumeAsProbe(at, at) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newDelivery()
-			for attempt := range 4 {
-				if !r.Pending() || r.AttemptCount != attempt {
-					t.Fatalf("%s after %d attempts, want PENDING after %d", r.Status, r.AttemptCount, attempt)
-				}
-				r = resume(r.Record(fail, "m", 5, 0, now).Hold(webhook.HeldCircuitOpen, now), now)
-			}
-			r = r.Record(fail, "m", 5, 0.5, now)
-			if !r.Pending() {
-				t.Fatalf("%s after %d attempts of 6", r.Status, r.AttemptCount)
-			}
-			if wait := r.NextAttemptAt.Std().Sub(now.Std()); r.Probe || r.ScheduleStart != 0 || wait != 2*time.Hour {
-				t.Errorf("the fifth attempt failed, the next in %s, %+v", wait, r)
-			}
-			if last := r.Record(fail, "m", 5, 0.5, now); last.Status != webhook.DeliveryFailed {
-				t.Errorf("%s after %d attempts, want FAILED", last.Status, last.AttemptCount)
-			}
-		})
+	r := newDelivery()
+	for attempt := range 4 {
+		if !r.Pending() || r.AttemptCount != attempt {
+			t.Fatalf("%s after %d attempts, want PENDING after %d", r.Status, r.AttemptCount, attempt)
+		}
+		r = r.Record(fail, "m", 5, 0, now).Hold(webhook.HeldCircuitOpen, now).Resume(now)
+	}
+	r = r.Record(fail, "m", 5, 0, now)
+	if !r.Pending() {
+		t.Fatalf("%s after %d attempts of 6", r.Status, r.AttemptCount)
+	}
+	if wait := r.NextAttemptAt.Std().Sub(now.Std()); r.ScheduleStart != 0 || wait != 4*time.Hour {
+		t.Errorf("the fifth attempt failed, the next in %s, %+v", wait, r)
+	}
+	if last := r.Record(fail, "m", 5, 0, now); last.Status != webhook.DeliveryFailed {
+		t.Errorf("%s after %d attempts, want FAILED", last.Status, last.AttemptCount)
 	}
 }
 

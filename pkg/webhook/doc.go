@@ -36,8 +36,7 @@
 // state but PENDING.
 //
 // Who ends a hold depends on its reason. CIRCUIT_OPEN ends by itself: the
-// sweeper makes the oldest held delivery a probe, and a success sends the
-// others. PAUSED, DISABLED and SUSPENDED last until the owner has activated
+// sweeper makes an old held delivery a probe, and a success sends the others. PAUSED, DISABLED and SUSPENDED last until the owner has activated
 // the endpoint or the application and asks for a recovery.
 //
 // A PENDING delivery reaches its next attempt in one of two ways: by the

@@ -148,8 +148,8 @@ func (e *Endpoint) HealthStart() value.Time {
 // attempts did, probeFailed that one of them was a probe that did not.
 //
 // A circuit opens after ten failed attempts in a row over at least a minute,
-// or when at least 80% of 50 or more in five minutes failed. Its probe is the
-// oldest delivery that it holds; while it holds none there is no probe. A
+// or when at least 80% of 50 or more in five minutes failed. Its probe is one
+// of the oldest deliveries that it holds; while it holds none there is none. A
 // failed one doubles the wait for the next, up to an hour; a success closes
 // the circuit.
 // An endpoint is disabled when all of at least 20 attempts in five days

@@ -167,13 +167,13 @@ func TestFailedProbeHoldsItsRowAgainAndDoublesTheWait(t *testing.T) {
 	rcv.requests(t, 7)
 }
 
-func TestLastProbeOfADeliveryEndsIt(t *testing.T) {
+func TestFailedProbeEndsNoDelivery(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 0)
 	delivery := h.open(t, e)
 	h.probe(t, delivery)
-	h.delivery(t, delivery, webhook.DeliveryFailed, 1)
+	h.delivery(t, delivery, webhook.DeliveryHeld, 1)
 	if c := h.routing(t, e).Circuit; !c.Open() || c.Interval() != 2*time.Minute {
 		t.Errorf("circuit %+v, want it open for 2 minutes more", c)
 	}

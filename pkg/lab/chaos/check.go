@@ -108,10 +108,10 @@ func (e *evidence) scheduled() check {
 	recorded := 0
 	for id, r := range e.deliveries {
 		recorded += r.AttemptCount
-		if r.AttemptCount != len(r.Attempts) {
+		if min(r.AttemptCount, webhook.MaxAttempts) != len(r.Attempts) {
 			c.breach("delivery %s: attemptCount %d with %d attempts", id, r.AttemptCount, len(r.Attempts))
 		}
-		if want := e.expected[id].retries + 1; r.Status == webhook.DeliveryFailed && r.AttemptCount != want {
+		if want := r.ScheduleStart + e.expected[id].retries + 1; r.Status == webhook.DeliveryFailed && r.AttemptCount != want {
 			c.breach("delivery %s: FAILED after %d attempts, want %d", id, r.AttemptCount, want)
 		}
 		for i, a := range r.Attempts {
