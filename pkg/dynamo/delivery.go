@@ -57,7 +57,7 @@ func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webh
 			keys = append(keys, items[i].key)
 		}
 	}
-	stored, err := t.batchGet(ctx, keys) // expired ones too
+	stored, err := t.batchGet(ctx, keys, true) // expired ones too
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (t *DeliveryStore) Delivery(ctx context.Context, org, id value.ID) (*webhoo
 
 // Deliveries reads deliveries by id. Absent ones are not in the answer.
 func (t *DeliveryStore) Deliveries(ctx context.Context, org value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error) {
-	return readByID(ctx, t.db, org, deliveryKind, ids, decodeDelivery)
+	return readByID(ctx, t.db, org, deliveryKind, ids, true, decodeDelivery)
 }
 
 // DeliveriesPage reads one page of a shard of the organization's deliveries,

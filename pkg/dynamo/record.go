@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -33,10 +34,39 @@ func (t *RecordStore) Record(ctx context.Context, org value.ID, kind commerce.Ki
 	return s, err
 }
 
-// Records reads records of one kind, tombstones included, by id. What is
-// absent is not in the answer.
+// Records reads records of one kind, tombstones included, by id, strongly
+// consistent. What is absent is not in the answer.
 func (t *RecordStore) Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
-	return readByID(ctx, t.db, org, string(kind), ids, decodeRecord)
+	return readByID(ctx, t.db, org, string(kind), ids, true, decodeRecord)
+}
+
+// RecordsSince is Records for half of the read units: it reads eventually
+// consistent, and again, strongly consistent, only what is absent or older
+// than its least revision in that answer.
+func (t *RecordStore) RecordsSince(
+	ctx context.Context, org value.ID, kind commerce.Kind, least map[value.ID]value.Time,
+) (map[value.ID]*commerce.Stored, error) {
+	found, err := readByID(ctx, t.db, org, string(kind), slices.Collect(maps.Keys(least)), false, decodeRecord)
+	if err != nil {
+		return nil, err
+	}
+	var behind []value.ID
+	for id, revision := range least {
+		if s := found[id]; s == nil || s.Revision < revision {
+			behind = append(behind, id)
+		}
+	}
+	if len(behind) == 0 {
+		return found, nil
+	}
+	current, err := t.Records(ctx, org, kind, behind)
+	for _, id := range behind {
+		delete(found, id)
+		if s := current[id]; s != nil {
+			found[id] = s
+		}
+	}
+	return found, err
 }
 
 // PutRecord replaces previous, which is nil when there was none, by next. It

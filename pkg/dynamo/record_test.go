@@ -11,6 +11,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -145,5 +146,50 @@ func TestPagesOfRowsHoldEveryRowOnce(t *testing.T) {
 	}, 3)
 	if len(foreign) != 0 {
 		t.Errorf("another organization reads %d rows", len(foreign))
+	}
+}
+
+// TestRecordsSinceReadsAgainOnlyWhatIsBehind asks a replica that lacks the last
+// writes.
+func TestRecordsSinceReadsAgainOnlyWhatIsBehind(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	r := newReplica(client, name)
+	now := value.TimeOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	table := dynamo.New(r.client, name, now.Std)
+	org, least := value.NewID(), map[value.ID]value.Time{}
+	record := func(id value.ID, revision value.Time) *commerce.Stored {
+		return &commerce.Stored{Kind: commerce.KindProduct, ID: id, OrganizationID: org, Revision: revision, Doc: fmt.Appendf(nil, `{"at":%d}`, revision)}
+	}
+	put := func(previous, next *commerce.Stored) {
+		t.Helper()
+		if err := table.PutRecord(t.Context(), previous, next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same, newer, changed, created, removed, gone := value.NewID(), value.NewID(), value.NewID(), value.NewID(), value.NewID(), value.NewID()
+	put(nil, record(same, now))
+	put(nil, record(newer, now+5))
+	put(nil, record(changed, now))
+	put(nil, record(removed, now))
+	r.catchUp(t)
+	put(record(changed, now), record(changed, now+1))
+	put(nil, record(created, now))
+	tombstone := &commerce.Stored{Kind: commerce.KindProduct, ID: removed, OrganizationID: org, Revision: now + 1, Deleted: true}
+	put(record(removed, now), tombstone)
+	for id, revision := range map[value.ID]value.Time{same: now, newer: now, changed: now + 1, created: now, removed: now + 1, gone: now} {
+		least[id] = revision
+	}
+	want := map[value.ID]*commerce.Stored{
+		same: record(same, now), newer: record(newer, now+5), changed: record(changed, now+1), created: record(created, now), removed: tombstone,
+	}
+	got, err := table.RecordsSince(t.Context(), org, commerce.KindProduct, least)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("records (-want +got):\n%s%v", diff, err)
+	}
+	if r.strong != 4 { // changed, created, removed, gone
+		t.Errorf("read strongly consistent: got %d, want the 4 that are behind or absent", r.strong)
+	}
+	if got, err := table.RecordsSince(t.Context(), value.NewID(), commerce.KindProduct, least); len(got) > 0 || err != nil {
+		t.Errorf("another organization: got %v, %v, want nothing", got, err)
 	}
 }

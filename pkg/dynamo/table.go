@@ -216,9 +216,9 @@ func timed(pk, after, before string, limit int) *dynamodb.QueryInput {
 // maxBatchGet is the most keys of one BatchGetItem.
 const maxBatchGet = 100
 
-// batchGet reads the items with the keys, each once, strongly consistent.
-// Absent items are left out; expired ones are not.
-func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
+// batchGet reads the items with the keys, each once, strongly or eventually
+// consistent. Absent items are left out; expired ones are not.
+func (t *db) batchGet(ctx context.Context, keys []key, consistent bool) ([]item, error) {
 	seen, distinct := make(map[key]bool, len(keys)), make([]item, 0, len(keys))
 	for _, k := range keys {
 		if !seen[k] {
@@ -227,7 +227,7 @@ func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
 	}
 	found := make([]item, 0, len(distinct))
 	for wanted := range slices.Chunk(distinct, maxBatchGet) {
-		err := t.batchRead(ctx, wanted, true, func(it item) error {
+		err := t.batchRead(ctx, wanted, consistent, func(it item) error {
 			found = append(found, it)
 			return nil
 		})
@@ -238,23 +238,27 @@ func (t *db) batchGet(ctx context.Context, keys []key) ([]item, error) {
 	return found, nil
 }
 
-// batchGetLive is batchGet without expired items.
+// batchGetLive is batchGet, strongly consistent, without expired items.
 func (t *db) batchGetLive(ctx context.Context, keys []key) ([]item, error) {
-	found, err := t.batchGet(ctx, keys)
+	found, err := t.batchGet(ctx, keys, true)
 	return t.live(found), err
 }
 
 // readByID reads an organization's records of a kind, or its deliveries, by
-// their ids. Absent ones are not in the answer.
-func readByID[T any](ctx context.Context, t *db, org value.ID, kind string, ids []value.ID, decode func(item) (T, error)) (map[value.ID]T, error) {
+// their ids, strongly or eventually consistent. Absent ones are not in the
+// answer.
+func readByID[T any](
+	ctx context.Context, t *db, org value.ID, kind string, ids []value.ID, consistent bool, decode func(item) (T, error),
+) (map[value.ID]T, error) {
 	keys := make([]key, len(ids))
 	for i, id := range ids {
 		keys[i] = recordKey(org, kind, id)
 	}
-	items, err := t.batchGetLive(ctx, keys)
+	items, err := t.batchGet(ctx, keys, consistent)
 	if err != nil {
 		return nil, err
 	}
+	items = t.live(items)
 	found := make(map[value.ID]T, len(items))
 	for _, it := range items {
 		id, err := value.ParseID(getString(it, attrSK))

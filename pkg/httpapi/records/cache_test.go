@@ -27,6 +27,7 @@ func TestOnlyRecordsThatAreNotKnownAreRead(t *testing.T) {
 		for i, n := range want {
 			ids[i] = numbered(n)
 		}
+		slices.SortFunc(s.read, value.ID.Compare)
 		if !slices.Equal(s.read, ids) {
 			t.Errorf("%s read %s, want %s", a.asked, join(s.read), join(ids))
 		}

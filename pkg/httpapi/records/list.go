@@ -64,8 +64,8 @@ func (a *area) categories(r *httpapi.Request) commerce.Finder {
 	}
 }
 
-// answer finds the page in the view and reads its records, as they are at the
-// time of the query.
+// answer finds the page in the view and reads its records, as the view knows
+// them or later.
 func (a *area) answer(r *httpapi.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*httpapi.Response, error) {
 	result, err := a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow())
 	if err != nil {
@@ -87,17 +87,17 @@ func (a *area) answer(r *httpapi.Request, kind commerce.Kind, indexed columnar.Q
 // and left out when it is no longer an answer to it or no longer visible.
 func (a *area) documents(r *httpapi.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
 	documents := make([][]byte, len(hits))
-	var missing []value.ID
+	missing := map[value.ID]value.Time{}
 	for i, hit := range hits {
 		key := cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}
 		if documents[i] = a.cached.get(key); documents[i] == nil {
-			missing = append(missing, hit.ID)
+			missing[hit.ID] = key.revision
 		}
 	}
 	if len(missing) == 0 {
 		return documents, nil
 	}
-	stored, err := a.store.Records(r.Context(), r.Organization(), kind, missing)
+	stored, err := a.store.RecordsSince(r.Context(), r.Organization(), kind, missing)
 	if err != nil {
 		return nil, err
 	}

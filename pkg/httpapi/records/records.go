@@ -18,10 +18,12 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Store reads records, strongly consistent.
+// Store reads records.
 type Store interface {
+	// Record is strongly consistent.
 	Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error)
-	Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error)
+	// RecordsSince reads each record as it is at its least revision or later.
+	RecordsSince(ctx context.Context, org value.ID, kind commerce.Kind, least map[value.ID]value.Time) (map[value.ID]*commerce.Stored, error)
 }
 
 // scopeOf is the scope that reads a kind.

@@ -23,7 +23,7 @@ type shelf struct {
 	stored map[value.ID]*commerce.Stored
 	views  map[string]*columnar.View
 	fail   error      // of every read
-	read   []value.ID // by Records
+	read   []value.ID // by RecordsSince
 }
 
 func newShelf() *shelf {
@@ -69,10 +69,10 @@ func (s *shelf) Record(_ context.Context, _ value.ID, _ commerce.Kind, id value.
 	return s.stored[id], s.fail
 }
 
-func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
-	s.read = append(s.read, ids...)
-	found := make(map[value.ID]*commerce.Stored, len(ids))
-	for _, id := range ids {
+func (s *shelf) RecordsSince(_ context.Context, _ value.ID, _ commerce.Kind, least map[value.ID]value.Time) (map[value.ID]*commerce.Stored, error) {
+	found := make(map[value.ID]*commerce.Stored, len(least))
+	for id := range least {
+		s.read = append(s.read, id)
 		found[id] = s.stored[id]
 	}
 	return found, s.fail
