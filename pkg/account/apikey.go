@@ -62,7 +62,7 @@ type APIKey struct {
 	Scopes         []string    `json:"scopes" doc:"What the key may read, in the order of their names."`
 	SiteIDs        Sites       `json:"siteIds" nullable:"true" doc:"null: every site."`
 	Status         KeyStatus   `json:"status" doc:"ACTIVE, REVOKED or EXPIRED."`
-	LastUsedAt     *value.Time `json:"lastUsedAt" doc:"Written at most once a minute."`
+	LastUsedAt     *value.Time `json:"lastUsedAt" doc:"Written at most once in ten minutes."`
 	ExpiresAt      *value.Time `json:"expiresAt" doc:"From when on it is refused. null: never."`
 	RevokedAt      *value.Time `json:"revokedAt" doc:"When it was revoked. null when it was not."`
 	CreatedBy      value.ID    `json:"createdBy" format:"uuid" doc:"The user who created it."`
@@ -187,4 +187,5 @@ type Credential struct {
 	SiteIDs        Sites
 	ExpiresAt      *value.Time
 	Revoked        bool
+	LastUsedAt     value.Time // as last written; 0: never
 }

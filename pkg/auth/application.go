@@ -14,10 +14,13 @@ type ClientStore interface {
 	// Client reads an application of the organization with the scopes of its
 	// tokens; nil when there is none.
 	Client(ctx context.Context, organization, application value.ID) (*account.Client, error)
+	// EventualClient is Client, but may be a moment behind.
+	EventualClient(ctx context.Context, organization, application value.ID) (*account.Client, error)
 }
 
 // Applications says what the tokens of applications may do now: what it says is
-// at most 4 s old. It is safe for concurrent use.
+// at most 3 s old, and as much older as the table's eventually consistent reads are
+// behind, usually less than a second. It is safe for concurrent use.
 type Applications struct {
 	clients *recent[applicationKey, *account.Client]
 }
@@ -26,8 +29,11 @@ type applicationKey struct{ organization, application value.ID }
 
 // NewApplications makes the checks of applications in the store.
 func NewApplications(store ClientStore, clock func() time.Time) *Applications {
-	read := func(ctx context.Context, k applicationKey) (*account.Client, error) {
-		return store.Client(ctx, k.organization, k.application)
+	read := func(ctx context.Context, k applicationKey, _ *account.Client, current bool) (*account.Client, error) {
+		if current {
+			return store.Client(ctx, k.organization, k.application)
+		}
+		return store.EventualClient(ctx, k.organization, k.application)
 	}
 	return &Applications{newRecent(read, clock)}
 }
@@ -43,8 +49,8 @@ func (a *Applications) Refresh(ctx context.Context, p Principal) (Principal, *De
 	key := applicationKey{p.OrganizationID, p.ApplicationID}
 	c, err := a.clients.get(ctx, key)
 	scopes := p.Scopes.grantedTo(c)
-	if err == nil && c != nil && len(scopes) < len(p.Scopes) {
-		// What was read may be older than the token, and than a grant before it.
+	if err == nil && (c == nil || len(scopes) < len(p.Scopes)) {
+		// What was read may be older than the token, and than what it was made of.
 		c, err = a.clients.since(ctx, key, a.settled(p))
 		scopes = p.Scopes.grantedTo(c)
 	}

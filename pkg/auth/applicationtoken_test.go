@@ -147,7 +147,7 @@ func TestAScopeThatIsGrantedIsInTheNextToken(t *testing.T) {
 		t.Errorf("got %s with %s, want both scopes at once", got, p.Scopes)
 	}
 	b.shelf.change(func() { b.shelf.tokenScopes = []string{"orders:read"} })
-	b.forward(recentMaxAge)
+	b.forward(replicaAge + time.Second) // a token tells whole seconds
 	lookups := b.shelf.lookups
 	for range 10 {
 		b.withToken(t, token)
@@ -155,6 +155,30 @@ func TestAScopeThatIsGrantedIsInTheNextToken(t *testing.T) {
 	}
 	if got := b.shelf.lookups - lookups; got != 1 {
 		t.Errorf("look-ups in 3 s for a token that lost a scope: got %d, want 1", got)
+	}
+}
+
+// TestATokenIsNotRefusedForWhatAReplicaLacks reads a replica that knows the
+// application as it was before the token was made.
+func TestATokenIsNotRefusedForWhatAReplicaLacks(t *testing.T) {
+	for name, frozen := range map[string]func(*harness) *account.Client{
+		"no application": func(*harness) *account.Client { return nil },
+		"without the scope": func(b *harness) *account.Client {
+			return &account.Client{Application: &b.app, TokenScopes: []string{"products:read"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newHarness(t, account.CreateApiKeyDto{})
+			token := b.give(t, b.signer(oneSecret, ""), "orders:read")
+			before := frozen(b)
+			b.shelf.frozen = func() *account.Client { return before }
+			for range 3 {
+				if p, got := b.withToken(t, token); got != "ok" || p.Scopes.String() != "orders:read" {
+					t.Fatalf("got %s with %s, want the token's scope", got, p.Scopes)
+				}
+				b.forward(recentMaxAge)
+			}
+		})
 	}
 }
 

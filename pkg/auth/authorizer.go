@@ -21,9 +21,12 @@ type KeyStore interface {
 	// Credential reads the credential of the key with the text id, and its
 	// application; either is nil when it does not exist.
 	Credential(ctx context.Context, textID string) (*account.Credential, *account.Application, error)
+	// RefreshCredential is Credential for one that was found before. The answer
+	// may be a moment behind.
+	RefreshCredential(ctx context.Context, known *account.Credential) (*account.Credential, *account.Application, error)
 	// TouchKey writes the time of the key's last use, unless the stored time is
 	// less than the interval ago.
-	TouchKey(ctx context.Context, organization, application, key value.ID, interval time.Duration) error
+	TouchKey(ctx context.Context, c *account.Credential, interval time.Duration) error
 }
 
 // Store keeps what an authorizer checks credentials against.
@@ -153,7 +156,7 @@ func bearer(values []string) (string, *Denial) {
 
 const (
 	// touchInterval is the least time between two writes of a key's last use.
-	touchInterval = time.Minute
+	touchInterval = 10 * time.Minute
 	// touchTimeout bounds that write, which must not hold up a request.
 	touchTimeout = 500 * time.Millisecond
 )
@@ -211,12 +214,12 @@ func keyPrincipal(c *account.Credential, app *account.Application) Principal {
 // touch writes the last use when that is due. A failure is only logged: it must
 // not fail the request.
 func (a *Authorizer) touch(ctx context.Context, c *account.Credential) {
-	if !a.keys.claimTouch(c.KeyText) {
+	if !a.keys.claimTouch(c) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, touchTimeout)
 	defer cancel()
-	if err := a.keys.store.TouchKey(ctx, c.OrganizationID, c.ApplicationID, c.KeyID, touchInterval); err != nil {
+	if err := a.keys.store.TouchKey(ctx, c, touchInterval); err != nil {
 		a.cfg.Logger.WarnContext(ctx, "the last use of a key was not written", "keyId", c.KeyID.String(), "error", err)
 	}
 }

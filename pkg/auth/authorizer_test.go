@@ -27,6 +27,8 @@ type keyShelf struct {
 	published   apptoken.Published
 	keyReads    int
 	lookups     int
+	refreshes   int                    // of the look-ups
+	frozen      func() *account.Client // what eventually consistent reads of clients answer; nil: what is current
 	touches     []value.ID
 	err         error
 	touchErr    error
@@ -64,11 +66,33 @@ func (s *keyShelf) Credential(ctx context.Context, textID string) (*account.Cred
 	return &c, &app, nil
 }
 
-func (s *keyShelf) TouchKey(_ context.Context, _, _, key value.ID, _ time.Duration) error {
+// RefreshCredential answers from the table as it is, not as it was.
+func (s *keyShelf) RefreshCredential(ctx context.Context, known *account.Credential) (*account.Credential, *account.Application, error) {
+	s.mu.Lock()
+	s.refreshes++
+	s.mu.Unlock()
+	return s.Credential(ctx, known.KeyText)
+}
+
+func (s *keyShelf) TouchKey(_ context.Context, c *account.Credential, _ time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.touches = append(s.touches, key)
+	s.touches = append(s.touches, c.KeyID)
 	return s.touchErr
+}
+
+// EventualClient answers with what the shelf held when it was frozen.
+func (s *keyShelf) EventualClient(ctx context.Context, organization, application value.ID) (*account.Client, error) {
+	s.mu.Lock()
+	frozen := s.frozen
+	s.mu.Unlock()
+	if frozen != nil {
+		s.mu.Lock()
+		s.lookups++
+		s.mu.Unlock()
+		return frozen(), nil
+	}
+	return s.Client(ctx, organization, application)
 }
 
 func (s *keyShelf) Client(_ context.Context, organization, application value.ID) (*account.Client, error) {
@@ -358,23 +382,50 @@ func TestOneLookUpServesAllWhoWait(t *testing.T) {
 	}
 }
 
-func TestTheLastUseIsWrittenOnceAMinuteAndNeverFailsARequest(t *testing.T) {
+func TestTheLastUseIsWrittenOnceInTenMinutesAndNeverFailsARequest(t *testing.T) {
 	b := newHarness(t, account.CreateApiKeyDto{})
 	b.shelf.touchErr = errors.New("no answer")
 	for range 61 {
 		if got := b.withKey(t, b.key.Key); got != "ok" {
 			t.Fatalf("got %s, want ok", got)
 		}
-		b.forward(3 * time.Second)
+		b.forward(30 * time.Second)
 	}
 	if want := []value.ID{b.key.ID, b.key.ID, b.key.ID, b.key.ID}; cmp.Diff(want, b.shelf.touches) != "" {
-		t.Errorf("last uses written in 3 minutes: got %v, want %v", b.shelf.touches, want)
+		t.Errorf("last uses written in 30 minutes: got %v, want %v", b.shelf.touches, want)
 	}
 	if log := b.log.String(); strings.Count(log, "last use") != 4 || strings.Contains(log, b.key.Key) {
 		t.Errorf("log: got %s, want four warnings without the key", log)
 	}
 	if got := newHarness(t, account.CreateApiKeyDto{}); got.withKey(t, b.key.Key) == "ok" || len(got.shelf.touches) != 0 {
 		t.Error("a refused key was touched")
+	}
+}
+
+func TestALastUseThatTheCredentialTellsIsNotWrittenAgain(t *testing.T) {
+	b := newHarness(t, account.CreateApiKeyDto{})
+	b.credential.LastUsedAt = value.TimeOf(start) // by another instance
+	b.shelf.credentials[b.credential.KeyText] = b.credential
+	b.forward(touchInterval - time.Millisecond)
+	if got := b.withKey(t, b.key.Key); got != "ok" || len(b.shelf.touches) != 0 {
+		t.Errorf("just before it is due: got %s and %d touches, want none", got, len(b.shelf.touches))
+	}
+	b.forward(time.Millisecond)
+	if got := b.withKey(t, b.key.Key); got != "ok" || len(b.shelf.touches) != 1 {
+		t.Errorf("when it is due: got %s and %d touches, want one", got, len(b.shelf.touches))
+	}
+}
+
+func TestAKnownKeyIsReadWithItsApplicationAtOnce(t *testing.T) {
+	b := newHarness(t, account.CreateApiKeyDto{})
+	for range 3 {
+		if got := b.withKey(t, b.key.Key); got != "ok" {
+			t.Fatalf("got %s, want ok", got)
+		}
+		b.forward(recentMaxAge)
+	}
+	if b.shelf.lookups != 3 || b.shelf.refreshes != 2 {
+		t.Errorf("got %d look-ups, %d of them of a known key, want 3 and 2", b.shelf.lookups, b.shelf.refreshes)
 	}
 }
 

@@ -27,17 +27,24 @@ type keyCache struct {
 }
 
 func newKeyCache(store KeyStore, now func() time.Time) *keyCache {
-	read := func(ctx context.Context, textID string) (k foundKey, err error) {
-		k.credential, k.application, err = store.Credential(ctx, textID)
+	read := func(ctx context.Context, textID string, last foundKey, _ bool) (k foundKey, err error) {
+		if last.credential == nil {
+			k.credential, k.application, err = store.Credential(ctx, textID)
+		} else {
+			k.credential, k.application, err = store.RefreshCredential(ctx, last.credential)
+		}
 		return k, err
 	}
 	return &keyCache{recent: newRecent(read, now), store: store, touched: map[string]time.Time{}}
 }
 
-// claimTouch reports whether the key's last use is due to be written. The
-// caller must write it then.
-func (c *keyCache) claimTouch(textID string) bool {
-	now := c.now()
+// claimTouch reports whether the key's last use is due to be written, as far as
+// the credential and this instance know. The caller must write it then.
+func (c *keyCache) claimTouch(credential *account.Credential) bool {
+	now, textID := c.now(), credential.KeyText
+	if now.Sub(credential.LastUsedAt.Std()) < touchInterval {
+		return false
+	}
 	c.touching.Lock()
 	defer c.touching.Unlock()
 	last, known := c.touched[textID]

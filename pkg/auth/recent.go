@@ -8,8 +8,13 @@ import (
 
 const (
 	// recentMaxAge is how long what was read of a key or an application is
-	// believed. Revocation and suspension act within 5 s, so it is less.
-	recentMaxAge = 4 * time.Second
+	// believed. Revocation and suspension act within 5 s; the rest of them is for
+	// the table, whose eventually consistent reads are behind for usually less
+	// than a second.
+	recentMaxAge = 3 * time.Second
+	// replicaAge is more than an eventually consistent read is ever behind. Only
+	// what a token that is as old was made with needs it.
+	replicaAge = time.Minute
 	// readTimeout bounds one read.
 	readTimeout = 3 * time.Second
 	// maxRecent bounds the cache: a full one is emptied.
@@ -19,7 +24,9 @@ const (
 // recent remembers for some seconds what was read, found or not. Each key is
 // read by one caller while the others wait.
 type recent[K comparable, V any] struct {
-	read func(context.Context, K) (V, error)
+	// read reads, and may be a moment behind unless current is asked for. It gets
+	// what was last read of the key, the zero value when that is not known.
+	read func(ctx context.Context, key K, last V, current bool) (V, error)
 	now  func() time.Time
 
 	mu      sync.Mutex
@@ -29,12 +36,13 @@ type recent[K comparable, V any] struct {
 // reading is the result of one read.
 type reading[V any] struct {
 	started time.Time     // before the read, so that the age is never understated
+	current bool          // the read was not behind
 	ready   chan struct{} // closed when the rest is set
 	value   V
 	err     error
 }
 
-func newRecent[K comparable, V any](read func(context.Context, K) (V, error), now func() time.Time) *recent[K, V] {
+func newRecent[K comparable, V any](read func(context.Context, K, V, bool) (V, error), now func() time.Time) *recent[K, V] {
 	return &recent[K, V]{read: read, now: now, entries: map[K]*reading[V]{}}
 }
 
@@ -43,12 +51,12 @@ func (c *recent[K, V]) get(ctx context.Context, key K) (V, error) {
 	return c.since(ctx, key, time.Time{})
 }
 
-// since returns what the key has, read at the given time or later, which is not
-// ahead of the clock.
+// since returns what the key had at the given time, which is not ahead of the
+// clock, or has had since.
 func (c *recent[K, V]) since(ctx context.Context, key K, from time.Time) (v V, err error) {
-	r, load := c.claim(key, from)
+	r, last, load := c.claim(key, from)
 	if load {
-		c.load(ctx, key, r)
+		c.load(ctx, key, last, r)
 	}
 	select {
 	case <-r.ready:
@@ -58,30 +66,42 @@ func (c *recent[K, V]) since(ctx context.Context, key K, from time.Time) (v V, e
 	}
 }
 
-// claim returns the key's current reading, which began at the given time or
-// later, and whether the caller has to load it.
-func (c *recent[K, V]) claim(key K, from time.Time) (r *reading[V], load bool) {
+// claim returns the key's current reading, which shows the given time, or a new
+// one, which the caller has to load, and what was read before.
+func (c *recent[K, V]) claim(key K, from time.Time) (r *reading[V], before V, load bool) {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.entries[key]
-	if last != nil && now.Sub(last.started) < recentMaxAge && !last.started.Before(from) {
-		return last, false
+	if last != nil && now.Sub(last.started) < recentMaxAge && last.shows(from) {
+		return last, before, false
 	}
 	if last == nil && len(c.entries) >= maxRecent {
 		clear(c.entries)
 	}
-	r = &reading[V]{started: now, ready: make(chan struct{})}
+	if last != nil {
+		select {
+		case <-last.ready:
+			before = last.value
+		default:
+		}
+	}
+	r = &reading[V]{started: now, ready: make(chan struct{}), current: now.Before(from.Add(replicaAge))}
 	c.entries[key] = r
-	return r, true
+	return r, before, true
+}
+
+// shows reports whether what was true at the time is in the reading.
+func (r *reading[V]) shows(from time.Time) bool {
+	return !r.started.Before(from) && (r.current || !r.started.Before(from.Add(replicaAge)))
 }
 
 // load reads for all who wait, so it outlives the caller.
-func (c *recent[K, V]) load(ctx context.Context, key K, r *reading[V]) {
+func (c *recent[K, V]) load(ctx context.Context, key K, last V, r *reading[V]) {
 	defer close(r.ready)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	if r.value, r.err = c.read(ctx, key); r.err == nil {
+	if r.value, r.err = c.read(ctx, key, last, r.current); r.err == nil {
 		return
 	}
 	c.mu.Lock()

@@ -148,13 +148,19 @@ func (t *AccountStore) RevokeKey(ctx context.Context, org, application, id value
 	return k, revoked, err
 }
 
-// TouchKey writes that the key was used, unless a use less than the interval
-// ago is written already. A key that is gone is no error.
-func (t *AccountStore) TouchKey(ctx context.Context, org, application, id value.ID, interval time.Duration) error {
+// TouchKey writes that the credential's key was used, unless a use less than the
+// interval ago is written already, and then has the credential tell it, so that
+// those who read the credential need not try. A key that is gone is no error.
+func (t *AccountStore) TouchKey(ctx context.Context, c *account.Credential, interval time.Duration) error {
 	now := value.TimeOf(t.now())
-	_, _, err := t.updateItem(ctx, "write a key's last use", t.update(apiKeyKey(org, application, id), "SET usedAt = :now",
+	_, _, err := t.updateItem(ctx, "write a key's last use", t.update(apiKeyKey(c.OrganizationID, c.ApplicationID, c.KeyID), "SET usedAt = :now",
 		"attribute_exists(PK) AND (attribute_not_exists(usedAt) OR usedAt <= :before)",
 		item{":now": num(now), ":before": num(now.Add(-interval))}), types.ReturnValueNone)
+	if err != nil {
+		return err
+	}
+	_, _, err = t.updateItem(ctx, "write a credential's last use",
+		t.update(credentialKey(c.KeyText), "SET usedAt = :now", ifExists, item{":now": num(now)}), types.ReturnValueNone)
 	return err
 }
 
@@ -188,6 +194,7 @@ func encodeCredential(c account.Credential) item {
 func decodeCredential(textID string, it item) (*account.Credential, error) {
 	c := &account.Credential{
 		KeyText: textID, Scopes: strings.Fields(getString(it, attrScopes)), Revoked: getBool(it, attrRevoked),
+		LastUsedAt: getTime(it, attrUsed),
 	}
 	if n := copy(c.Hash[:], getBinary(it, attrHash)); n != len(c.Hash) {
 		return nil, fmt.Errorf("decode credential %s: a hash of %d bytes", textID, n)
@@ -227,5 +234,28 @@ func (t *AccountStore) Credential(ctx context.Context, textID string) (*account.
 		return nil, nil, err
 	}
 	app, err := t.Application(ctx, c.OrganizationID, c.ApplicationID)
+	return c, app, err
+}
+
+// RefreshCredential reads a credential that was found before, and its
+// application, in one call, eventually consistent: as they were a moment ago,
+// usually less than a second, for one read unit. It reads as Credential does
+// when either is missing in that answer.
+func (t *AccountStore) RefreshCredential(ctx context.Context, known *account.Credential) (*account.Credential, *account.Application, error) {
+	items, err := t.batchGet(ctx, []key{credentialKey(known.KeyText), applicationKey(known.OrganizationID, known.ApplicationID)}, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if items = t.live(items); len(items) < 2 {
+		return t.Credential(ctx, known.KeyText)
+	}
+	if keyOf(items[0]) != credentialKey(known.KeyText) {
+		items[0], items[1] = items[1], items[0]
+	}
+	c, err := decodeCredential(known.KeyText, items[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	app, err := decodeDoc[account.Application](items[1])
 	return c, app, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -177,7 +178,7 @@ func TestTheLastUseIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	start := a.now
 	var seen []time.Duration
 	for range 6 {
-		if err := a.TouchKey(t.Context(), a.org, app.ID, key.ID, time.Minute); err != nil {
+		if err := a.TouchKey(t.Context(), &credential, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		keys, err := a.Keys(t.Context(), a.org, app.ID)
@@ -195,10 +196,48 @@ func TestTheLastUseIsWrittenAtMostOnceAnInterval(t *testing.T) {
 	if err != nil || revoked.LastUsedAt == nil || revoked.UpdatedAt == key.UpdatedAt {
 		t.Errorf("revoked: got %+v, %v, want the last use kept", revoked, err)
 	}
-	if err := a.TouchKey(t.Context(), a.org, app.ID, value.NewID(), time.Minute); err != nil {
+	if c, _, err := a.Credential(t.Context(), credential.KeyText); err != nil || c.LastUsedAt.Std().Sub(start) != 100*time.Second {
+		t.Errorf("credential: got %+v, %v, want the last use, after 100 s", c, err)
+	}
+	credential.KeyID, credential.KeyText = value.NewID(), "AAAAAAAA"
+	if err := a.TouchKey(t.Context(), &credential, time.Minute); err != nil {
 		t.Errorf("a key that is gone: got %v, want no error", err)
 	}
 	if left := a.dump(t, "KEYS"); len(left) != 1 {
 		t.Errorf("touching a key that is gone made an item: %v", left)
 	}
+}
+
+// TestAKnownCredentialIsReadEventuallyConsistent asks a replica that is behind,
+// and one that lacks the application or the credential.
+func TestAKnownCredentialIsReadEventuallyConsistent(t *testing.T) {
+	a := newAccounts(t)
+	r := newReplica(a.client, a.Name())
+	table := dynamo.New(r.client, a.Name(), func() time.Time { return a.now })
+	r.catchUp(t)
+	app := a.application(t, "shop")
+	key, credential := a.key(&app, nil)
+	if err := a.CreateKey(t.Context(), a.org, key.APIKey, credential); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(when string, strong int, revoked bool, application bool) {
+		t.Helper()
+		before := r.strong
+		c, owner, err := table.RefreshCredential(t.Context(), &credential)
+		if err != nil || c == nil || c.Revoked != revoked || (owner != nil) != application || owner != nil && owner.ID != app.ID {
+			t.Errorf("%s: got %+v of %+v, %v", when, c, owner, err)
+		}
+		if r.strong-before != strong {
+			t.Errorf("%s: %d items were read strongly consistent, want %d", when, r.strong-before, strong)
+		}
+	}
+	expect("the replica knows neither", 2, false, true)
+	r.catchUp(t)
+	expect("the replica is current", 0, false, true)
+	if _, _, err := a.RevokeKey(t.Context(), a.org, app.ID, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	expect("revoked, and the replica is behind", 0, false, true)
+	r.catchUp(t)
+	expect("revoked", 0, true, true)
 }

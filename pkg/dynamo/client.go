@@ -42,6 +42,16 @@ func (t *AccountStore) Client(ctx context.Context, org, id value.ID) (*account.C
 	return read(ctx, t.db, applicationKey(org, id), decodeClient)
 }
 
+// EventualClient is Client for half of the read units, eventually consistent:
+// the client as it was a moment ago, usually less than a second.
+func (t *AccountStore) EventualClient(ctx context.Context, org, id value.ID) (*account.Client, error) {
+	it, err := t.getItem(ctx, applicationKey(org, id), false)
+	if err != nil {
+		return nil, err
+	}
+	return decodeClient(it)
+}
+
 // decodeClient reads the client from the item of its application.
 func decodeClient(it item) (*account.Client, error) {
 	app, err := decodeDoc[account.Application](it)

@@ -85,10 +85,11 @@ func (t *Table) Ping(ctx context.Context) error {
 }
 
 // get reads one item, strongly consistent; nil when it is absent or expired.
-func (t *db) get(ctx context.Context, k key) (item, error) {
-	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &t.name, Key: k.item(), ConsistentRead: aws.Bool(true),
-	})
+func (t *db) get(ctx context.Context, k key) (item, error) { return t.getItem(ctx, k, true) }
+
+// getItem is get, strongly or eventually consistent.
+func (t *db) getItem(ctx context.Context, k key, consistent bool) (item, error) {
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: k.item(), ConsistentRead: &consistent})
 	if err != nil {
 		return nil, wrap("get item", err)
 	}
