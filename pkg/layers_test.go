@@ -88,6 +88,8 @@ var layers = map[string][]string{
 	"pkg/lab/bench":         {"..."},
 	"pkg/lab/chaos":         {"..."},
 
+	"pkg/local/template/alarmtest": {"pkg/local/template"},
+
 	"pkg/app":               {"..."},
 	"pkg/local/runner":      {"..."},
 	"pkg/dynamo/dynamotest": {"..."},

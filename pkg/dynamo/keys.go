@@ -50,6 +50,7 @@ const (
 	typeChunk        = "chk"
 	typeJob          = "job"
 	typeOrganization = "org"
+	typeHeartbeat    = "beat"
 )
 
 // shards is the number of partition keys of an organization's records of a
@@ -180,6 +181,9 @@ func hourKey(org, endpoint value.ID, start value.Time, shard int) key {
 const organizationsPartition = "ORGANIZATIONS"
 
 func organizationKey(org value.ID) key { return key{organizationsPartition, org.String()} }
+
+// heartbeatKey is the one item of the heartbeat.
+func heartbeatKey() key { return key{"HEARTBEAT", "HEARTBEAT"} }
 
 // requestKey gives each request a partition key of its own.
 func requestKey(k idempotency.Key) key {

@@ -24,6 +24,7 @@ func StreamType(r *events.DynamoDBEventRecord) string {
 const (
 	StreamRecord = typeRecord
 	StreamEvent  = typeDelivery
+	StreamBeat   = typeHeartbeat
 )
 
 // Stream decodes records of the table's stream.

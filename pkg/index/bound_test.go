@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,11 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/fold"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -207,9 +208,7 @@ func TestAListLargerThanMemoryIsRefused(t *testing.T) {
 			if f, ok := fault.As(err); !ok || f.Kind != row.kind || f.Code != row.code {
 				t.Errorf("got %v, want a fault %s", err, row.code)
 			}
-			if got := log.String(); !strings.Contains(got, `"msg":"a query was too large"`) {
-				t.Errorf("logged %q, want what the alarm watches", got)
-			}
+			alarmtest.FiresByLog(t, dynamotest.Model(t), "QueriesTooLargeAlarm", log.String())
 		})
 	}
 }

@@ -1,20 +1,27 @@
 package index_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 // A rebuild whose source cannot be read never ends.
 func TestAJobThatIsNeverDoneStallsAndIsReleased(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *harness) {
-		broken, c, runs := errors.New("the source is broken"), w.compactor(), 0
+		var log bytes.Buffer
+		c := compactor.New(w.storage, []*index.List{w.list}, w.clock, slog.New(slog.NewJSONHandler(&log, nil)))
+		broken, runs := errors.New("the source is broken"), 0
 		key := index.Key{Org: w.org, List: w.list}
 		w.list.Read = func(context.Context, value.ID, int, string) ([]columnar.Document, string, error) {
 			runs++
@@ -42,6 +49,7 @@ func TestAJobThatIsNeverDoneStallsAndIsReleased(t *testing.T) {
 		w.setUnfinished(t, index.MaxUnfinished-3)
 		run("at first", 5, 3)
 		w.advance(index.StallTime - time.Minute)
+		alarmtest.FiresByLog(t, dynamotest.Model(t), "IndexJobStalledAlarm", log.String())
 		run("within a day", 5, 0)
 		w.advance(time.Minute)
 		run("after a day", 5, 1)

@@ -51,6 +51,8 @@ func newCrowded(endless, short int, now value.Time) *crowded {
 	return c
 }
 
+func (c *crowded) Beat(context.Context, value.Time) error { return nil }
+
 func (c *crowded) Due(_ context.Context, shard int, after string, _ value.Time, _ int) ([]webhook.Due, error) {
 	if shard > 0 || after != "" {
 		return nil, nil

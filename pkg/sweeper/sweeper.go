@@ -1,7 +1,8 @@
 // Package sweeper does what is due. Once a minute it sends the deliveries whose
 // next attempt is near, probes open circuits, drains circuits that closed,
-// continues recoveries, cancels the deliveries of deleted endpoints, and starts
-// index jobs; between those runs it works on the index jobs that were started.
+// continues recoveries, cancels the deliveries of deleted endpoints, starts
+// index jobs, and writes the heartbeat that alarms on a stream that stands still
+// go by; between those runs it works on the index jobs that were started.
 //
 // Every step may be repeated, and moves its due mark ahead before it acts: when
 // a run dies, a later one finds the mark again. A run ends before its
@@ -51,6 +52,8 @@ type Store interface {
 	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error)
 	FinishEndpointDeletion(ctx context.Context, org, id value.ID) error
 	Application(ctx context.Context, org, id value.ID) (*account.Application, error)
+	// Beat writes the heartbeat that the stream's consumers get.
+	Beat(ctx context.Context, now value.Time) error
 	// DueJobs finds the index jobs that are due, the longest due first.
 	DueJobs(ctx context.Context, shard int, now value.Time, limit int) ([]index.Job, error)
 }
@@ -112,6 +115,7 @@ type counts struct{ sent, probes, jobs, indexJobs atomic.Int64 }
 func (s *Sweeper) sweep(ctx context.Context) error {
 	n := &counts{}
 	var group errgroup.Group
+	group.Go(func() error { return s.failed(ctx, s.store.Beat(ctx, s.now()), "step", "heartbeat") })
 	group.Go(func() error { return s.startIndexJobs(ctx, n) })
 	group.Go(func() error {
 		others, err := s.sendDue(ctx, n)

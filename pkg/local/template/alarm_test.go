@@ -30,23 +30,6 @@ func TestMetricFiltersMatchMessagesThatAreLogged(t *testing.T) {
 	}
 }
 
-func TestTheAlarmsThatREADMEExplainsExist(t *testing.T) {
-	_, n, _ := stack(t)
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile("(?m)^\\| `(\\w+Alarm)` \\|").FindAllSubmatch(readme, -1)
-	if len(named) == 0 {
-		t.Error("README.md explains no alarm")
-	}
-	for _, match := range named {
-		if n.get("Resources", string(match[1])) == nil {
-			t.Errorf("template.yaml has no %s", match[1])
-		}
-	}
-}
-
 // sources is the code of the service, without tests.
 func sources(t *testing.T) string {
 	t.Helper()

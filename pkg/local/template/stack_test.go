@@ -301,8 +301,9 @@ func TestStreamSourcesNeverGiveUpAndFilterByItemType(t *testing.T) {
 		"dispatcher": {
 			`{"dynamodb":{"NewImage":{"t":{"S":["rec"]}}}}`,
 			`{"dynamodb":{"NewImage":{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}}}`,
+			`{"dynamodb":{"NewImage":{"t":{"S":["beat"]}}}}`,
 		},
-		"indexer": {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt"]}}}}`},
+		"indexer": {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt","beat"]}}}}`},
 	}
 	got := map[string][]string{}
 	for _, f := range m.Functions {

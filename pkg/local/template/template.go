@@ -1,5 +1,5 @@
 // Package template reads the stack's SAM template into a model of what it deploys: routes, authorizers, gateway
-// responses, functions with their event sources, table and queues. The model is what AWS would make of the same file; a
+// responses, functions with their event sources, table, queues and alarms. The model is what AWS would make of the same file; a
 // construct that the package does not understand is an error where it matters, never a guess. Other packages of the
 // local runner run the model.
 package template
@@ -24,6 +24,10 @@ type Model struct {
 	Table     Table
 	// Queues by logical id.
 	Queues map[string]Queue
+	// Alarms by logical id.
+	Alarms map[string]Alarm
+	// MetricFilters by logical id.
+	MetricFilters map[string]MetricFilter
 }
 
 // Load reads and resolves the template in a file. See [Resolve].
@@ -75,7 +79,10 @@ func (x *extractor) fail(at *node, format string, args ...any) {
 }
 
 func (x *extractor) model() *Model {
-	m := &Model{Parameters: x.parameters, Functions: map[string]Function{}, Queues: map[string]Queue{}}
+	m := &Model{
+		Parameters: x.parameters, Functions: map[string]Function{}, Queues: map[string]Queue{},
+		Alarms: map[string]Alarm{}, MetricFilters: map[string]MetricFilter{},
+	}
 	resources := x.root.get("Resources")
 	for id, resource := range resources.pairs() {
 		if x.text(resource.get("Type")) == "AWS::Serverless::Function" {
@@ -94,6 +101,10 @@ func (x *extractor) model() *Model {
 			m.Table = x.table(id, properties)
 		case "AWS::SQS::Queue":
 			m.Queues[id] = x.queue(id, properties)
+		case "AWS::CloudWatch::Alarm":
+			m.Alarms[id] = x.alarm(id, properties)
+		case "AWS::Logs::MetricFilter":
+			m.MetricFilters[id] = x.metricFilter(id, properties)
 		}
 	}
 	for id, resource := range resources.pairs() {
