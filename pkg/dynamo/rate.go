@@ -30,6 +30,12 @@ const usageRetention = (account.MaxUsageDays + 1) * 24 * time.Hour
 
 func rateBucket(bucket int64) string { return attrRateBucket + strconv.Itoa(window.Index(bucket)) }
 
+// Window reads the window of a subject, strongly consistent.
+func (t *RateStore) Window(ctx context.Context, subject string) (window.Window, error) {
+	it, err := t.get(ctx, rateKey(subject))
+	return decodeWindow(it), err
+}
+
 // ExtendWindow makes the extension if the window's head still is the
 // extension's and the total keeps to the limit. It returns the window as it is
 // then.

@@ -37,6 +37,10 @@ func TestAWindowIsWrittenOnlyUnderItsConditions(t *testing.T) {
 	check("replace a window that is not there", got, written, err, window.Window{}, false)
 	got, written, err = table.ReplaceWindow(ctx, "s", 0, w)
 	check("create", got, written, err, w, true)
+	got, err = table.Window(ctx, "s")
+	check("read", got, true, err, w, true)
+	got, err = table.Window(ctx, "another")
+	check("read what is not there", got, true, err, window.Window{}, true)
 	got, written, err = table.ReplaceWindow(ctx, "s", 0, window.Window{Version: 9})
 	check("create again", got, written, err, w, false)
 

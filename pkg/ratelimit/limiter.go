@@ -1,16 +1,24 @@
 // Package ratelimit limits the requests of a subject, an application or a
 // user, over any number of function instances that share a table. No 60 s hold
 // more admissions than the limit while the instances' clocks differ by less
-// than 0.6 s. An instance that was refused does not ask the table again before
-// the window has room. An instance leases several admissions with one write;
-// admitting from a lease takes no call and no memory. The caller says who the
-// subject is and what its limit is.
+// than 0.6 s, sparse ones excepted. An instance that was refused does not ask the
+// table again before the window has room. An instance leases several admissions
+// with one write; admitting from a lease takes no call and no memory. The caller
+// says who the subject is and what its limit is.
+//
+// A sparse admission is written later, with the next lease: one that comes 21 s
+// or more after the subject's last request at this instance, while less than a
+// quarter of the limit was used when the instance last saw the window. An
+// instance holds back 7 of them, at most 1% of the limit, and then leases again.
+// So 60 s may hold 3 more admissions than the limit for each instance that sees
+// the subject as rarely; whoever asks an instance more often is counted first,
+// and with it what that instance held back within the window.
 //
 // The writes of leases also count the day's requests, errors and refusals of the
 // subject; the first write of another day first stores the finished one. What an
 // instance has counted since its last lease is lost when it ends: errors,
-// refusals, and that the rest of its last lease, at most 1% of the limit, was not
-// used.
+// refusals, sparse admissions, and that the rest of its last lease, at most 1% of
+// the limit, was not used.
 package ratelimit
 
 import (
@@ -25,10 +33,12 @@ import (
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
 )
 
-// Store keeps the window of each subject. Both methods return the window as
-// it is afterwards, whether they wrote or not; a version of 0 means that there
-// is none.
+// Store keeps the window of each subject. ExtendWindow and ReplaceWindow return
+// the window as it is afterwards, whether they wrote or not; a version of 0 means
+// that there is none.
 type Store interface {
+	// Window returns the subject's window as it is.
+	Window(ctx context.Context, subject string) (window.Window, error)
 	// ExtendWindow makes the extension if the window's head still is the
 	// extension's and the total keeps to the limit.
 	ExtendWindow(ctx context.Context, subject string, e window.Extension) (current window.Window, written bool, err error)
@@ -49,6 +59,15 @@ const (
 	// maxLeaseWrites bounds the writes of one lease. Instances that move the
 	// head at the same time need two or three.
 	maxLeaseWrites = 10
+	// sparseGap is how many buckets after the request before it a sparse one comes:
+	// maxOwed of them fit into a window.
+	sparseGap = 21
+	maxOwed   = (window.Buckets + sparseGap - 1) / sparseGap
+	// sparseShare: the admissions are sparse while the window holds less than
+	// 1/sparseShare of the limit.
+	sparseShare = 4
+	// maxSparse bounds the admissions that an instance writes later.
+	maxSparse = 7
 	// maxSubjects bounds each of the two generations of subjects.
 	maxSubjects = 5_000
 )
@@ -88,6 +107,7 @@ type subject struct {
 
 	window window.Window // as last seen
 	shared bool          // another instance wrote the window before that
+	others bool          // another instance wrote the window between the last two leases
 
 	bucket   int64 // current, or the window's head when that is a little ahead
 	used     int64 // admitted in bucket
@@ -95,6 +115,10 @@ type subject struct {
 	left     int64 // leased in bucket and not used
 	unused   int64 // leased in the bucket from and not used, to be returned
 	from     int64
+
+	asked  int64          // bucket of the last request
+	sparse int64          // admissions since the last lease that are not in the window
+	owed   [maxOwed]int64 // buckets of the last of them, by their number; 0: none
 
 	uncounted    window.Usage // since the last lease, which counts itself as used
 	clientErrors atomic.Int64 // likewise; Limiter.ClientError does not wait for the lock
@@ -115,11 +139,16 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (Decision, er
 	defer func() { <-s.lock }()
 	now := l.now()
 	s.moveTo(window.At(now))
+	rare := s.bucket-s.asked >= sparseGap
+	s.asked = s.bucket
 	if s.limit != limit {
 		s.limit, s.refusedUntil = limit, time.Time{}
 	}
 	if now.Before(s.refusedUntil) {
 		return s.refuse(now), nil
+	}
+	if s.left == 0 && rare && s.admitsLater() {
+		return s.admitLater(), nil
 	}
 	if s.left == 0 {
 		if err := l.lease(ctx, id, s); err != nil {
@@ -136,6 +165,36 @@ func (l *Limiter) Admit(ctx context.Context, id string, limit int) (Decision, er
 	s.left--
 	s.used++
 	return Decision{Allowed: true, Limit: limit, Remaining: s.remaining(), Reset: wholeSecond(s.window.OldestLeaves())}, nil
+}
+
+// admitsLater reports whether a rare request may be written with the next lease.
+func (s *subject) admitsLater() bool {
+	return s.window.Version != 0 && !s.misplaced() && s.window.Total*sparseShare < int64(s.limit) &&
+		s.sparse < min(maxSparse, int64(s.limit)/maxLeaseShare)
+}
+
+func (s *subject) admitLater() Decision {
+	s.owed[s.sparse%maxOwed] = s.bucket
+	s.sparse++
+	s.uncounted.Requests++
+	w := s.window
+	w.Advance(s.bucket)
+	for _, bucket := range s.owed {
+		if bucket > w.Head-window.Buckets {
+			w.Add(bucket, 1)
+		}
+	}
+	return Decision{Allowed: true, Limit: s.limit, Remaining: max(0, s.limit-int(w.Total)), Reset: wholeSecond(w.OldestLeaves())}
+}
+
+// debt counts the sparse admissions that the window should hold and does not.
+func (s *subject) debt() (n int64) {
+	for _, bucket := range s.owed {
+		if bucket > s.bucket-window.Buckets {
+			n++
+		}
+	}
+	return n
 }
 
 // ClientError counts an admitted request of the subject that was answered 4xx.
@@ -164,6 +223,7 @@ func (s *subject) moveTo(bucket int64) {
 		// The clock was set back: nothing computed with it holds.
 		s.uncounted.Requests -= s.left
 		s.left, s.unused, s.used, s.previous, s.refusedUntil, s.bucket = 0, 0, 0, 0, time.Time{}, bucket
+		s.asked, s.owed = bucket, [maxOwed]int64{}
 	}
 	if bucket <= s.bucket {
 		return
@@ -210,16 +270,27 @@ var errContended = errors.New("ratelimit: too many instances write the window")
 
 // lease takes admissions for the current bucket from the table. Mostly that
 // is one write: the window is known from the last write, or a refused write
-// returns it. s.left stays 0 when the limit is reached.
+// returns it. An instance that admitted nothing just now, of a subject that others
+// admit too, reads the window first: its write would be refused, and a refused
+// write costs five times as much as a read. s.left stays 0 when the limit is
+// reached.
 func (l *Limiter) lease(ctx context.Context, id string, s *subject) error {
-	want := s.want()
+	want, known := s.want(), s.window.Version
+	if s.used == 0 && s.previous == 0 && (s.others || known == 0) {
+		current, err := l.store.Window(ctx, id)
+		if err != nil {
+			return fmt.Errorf("read the rate window: %w", err)
+		}
+		s.window, s.shared = current, false
+	}
+	defer func() { s.others = s.window.Version > known+1 }()
 	for attempt := range maxLeaseWrites {
 		if head := s.window.Head; head > s.bucket && head <= s.bucket+window.MaxAhead {
 			s.bucket = head
 		}
 		// When other instances write the window too, one has probably moved
 		// the head to the current bucket already.
-		blind := attempt == 0 && (s.shared || s.window.Version == 0)
+		blind := attempt == 0 && s.shared
 		var granted bool
 		var err error
 		if blind || s.window.Version != 0 && s.window.Head == s.bucket {
@@ -250,21 +321,22 @@ func (s *subject) full() bool {
 	}
 	w := s.window
 	w.Advance(s.bucket)
-	return w.Total-s.unused >= int64(s.limit)
+	return w.Total-s.unused+s.debt() >= int64(s.limit)
 }
 
 // extend counts a lease in the head bucket; blind means without knowing the
 // window.
 func (l *Limiter) extend(ctx context.Context, id string, s *subject, want int64, blind bool) (bool, error) {
+	debt := s.debt()
 	if !blind {
-		want = min(want, int64(s.limit)-s.window.Total+s.unused)
+		want = min(want, int64(s.limit)-s.window.Total+s.unused-debt)
 	}
 	if want < 1 {
 		return false, nil
 	}
 	usage := s.usage(want)
 	current, written, err := l.store.ExtendWindow(ctx, id, window.Extension{
-		Head: s.bucket, Lease: want, From: s.from, Unused: s.unused, Limit: int64(s.limit), Usage: usage,
+		Head: s.bucket, Lease: want + debt, From: s.from, Unused: s.unused, Limit: int64(s.limit), Usage: usage,
 	})
 	if err != nil {
 		return false, err
@@ -287,11 +359,12 @@ func (l *Limiter) replace(ctx context.Context, id string, s *subject, want int64
 		s.unused = 0 // its window is gone
 	}
 	next.Add(s.from, -s.unused)
-	want = max(0, min(want, int64(s.limit)-next.Total))
+	debt := s.debt()
+	want = max(0, min(want, int64(s.limit)-next.Total-debt))
 	if want == 0 && !s.misplaced() {
 		return false, nil
 	}
-	next.Add(s.bucket, want)
+	next.Add(s.bucket, want+debt)
 	if s.window.Version != 0 && window.Day(next.Head) > window.Day(s.window.Head) {
 		if err := l.store.FinishDay(ctx, id, s.window); err != nil {
 			return false, err
@@ -322,6 +395,7 @@ func (s *subject) update(current window.Window, written bool, lease int64, usage
 	if written {
 		before++
 		s.left, s.unused, s.uncounted = lease, 0, window.Usage{}
+		s.sparse, s.owed = 0, [maxOwed]int64{}
 		s.clientErrors.Add(-usage.ClientErrors)
 	}
 	s.shared = current.Version != before

@@ -59,8 +59,8 @@ func TestEachRequestIsCountedOnce(t *testing.T) {
 }
 
 // Counting adds one write a day to those of the leases, whatever serves the
-// requests: at one request a minute that is 0.07%, or 0.04% where each comes to
-// a new instance, which writes twice.
+// requests: at one request a minute that is 0.07% where each comes to a new
+// instance, which writes each, and 0.5% where one instance writes every seventh.
 func TestCountingCostsAtMostOnePercentOfTheWrites(t *testing.T) {
 	const days = 3
 	for _, test := range []struct {
