@@ -77,9 +77,10 @@ format: ## format all Go code
 	@touch $@
 
 .PHONY: validate
-validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check template.yaml (installs the SAM CLI on first use)
+validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check the templates (installs the SAM CLI on first use)
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml --lint
+	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t pkg/state/state.yaml --lint
 
 .PHONY: emulate
 emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every function's binary: under the Lambda runtime emulator (no Docker), and as processes that are killed
@@ -170,10 +171,18 @@ sam-invoke: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## sam loca
 package: build .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## upload the functions and write the template to deploy
 	$(SAM) package -t template.yaml --output-template-file .build/packaged.yaml
 
+# The service's stack, and its state's.
+STACK ?= commerce-integration-service
+STATE = $(STACK)-state
+DEPLOY = $(SAM) deploy $(if $(CI),--no-confirm-changeset)
+
 .PHONY: deploy
-deploy: build validate ## deploy (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET=... [PARAMETERS="Key=value ..."])
+deploy: build validate ## deploy state and service (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET=... [STACK=name] [PARAMETERS="Key=value ..."])
 	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:-$${JWT_HS256_SECRET:?set it, or JWKS_URL}}"
-	@$(SAM) deploy -t template.yaml $(if $(CI),--no-confirm-changeset) --parameter-overrides \
+	@$(DEPLOY) -t pkg/state/state.yaml --stack-name $(STATE) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
+	@outputs=$$($(SAM) list stack-outputs --stack-name $(STATE) --output json | \
+		python3 -c 'import json, sys; print(*("{OutputKey}={OutputValue}".format(**o) for o in json.load(sys.stdin)))'); \
+	$(DEPLOY) -t template.yaml --stack-name $(STACK) --parameter-overrides $$outputs \
 		Architecture=$(AWS_ARCH) JwtIssuer="$$JWT_ISSUER" JwtAudience="$$JWT_AUDIENCE" \
 		$${JWKS_URL:+JwksUrl="$$JWKS_URL"} $${JWT_HS256_SECRET:+JwtHs256Secret="$$JWT_HS256_SECRET"} $(PARAMETERS)
 

@@ -1,8 +1,8 @@
 """Deploys the service onto MiniStack, an emulator of AWS that enforces IAM per role, for make test-cloud: `deploy`
-makes or updates the stack and prints its outputs as JSON, `delete` removes it. AWS_ENDPOINT_URL names the emulator. Run
-by the Python of the SAM CLI's own environment, from the root of the repository.
+makes or updates the stacks of state and service and prints the outputs of both as JSON, `delete` removes the service's.
+AWS_ENDPOINT_URL names the emulator. Run by the Python of the SAM CLI's own environment, from the root of the repository.
 
-What is deployed is a copy of template.yaml. CHANGES lists all that differs in it, and COMPLETIONS what the emulator
+What is deployed are copies of the templates. CHANGES lists all that differs in them, and COMPLETIONS what the emulator
 leaves out of the API and gets through API Gateway's own operations; each with its reason.
 """
 
@@ -18,9 +18,10 @@ import urllib.parse
 import boto3
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
+STATE = "commerce-state"
 STACK = "commerce"
 BUCKET = "commerce-artifacts"
-COPY = pathlib.Path(".build/cloud/template.yaml")
+COPIES = pathlib.Path(".build/cloud")
 ANY = "x-amazon-apigateway-any-method"
 
 
@@ -31,35 +32,42 @@ def main():
     commands.add_parser("delete")
     options = parser.parse_args()
     if options.command == "delete":
-        sam("delete", "--no-prompts")
+        sam("delete", STACK, "--no-prompts")
         return
-    template = changed(yaml_parse(pathlib.Path("template.yaml").read_text()))
-    COPY.parent.mkdir(parents=True, exist_ok=True)
-    COPY.write_text(yaml_dump(template))
     boto3.client("s3").create_bucket(Bucket=BUCKET)
     architecture = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    _, state = deployed(STATE, "pkg/state/state.yaml", *options.parameters)
+    given = [f"{name}={value}" for name, value in state.items()]
+    template, service = deployed(STACK, "template.yaml", *given, f"Architecture={architecture}", *options.parameters)
+    complete(template, service)
+    print(json.dumps(state | service))
+
+
+def deployed(stack, file, *parameters):
+    """Deploys a copy of the template, and returns it and the stack's outputs."""
+    template = changed(yaml_parse(pathlib.Path(file).read_text()))
+    copy = COPIES / f"{stack}.yaml"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(yaml_dump(template))
     sam(
-        "deploy", "-t", str(COPY), "--s3-bucket", BUCKET, "--capabilities", "CAPABILITY_IAM", "--no-progressbar",
-        "--no-confirm-changeset", "--no-fail-on-empty-changeset",
-        "--parameter-overrides", f"Architecture={architecture}", *options.parameters,
+        "deploy", stack, "-t", str(copy), "--s3-bucket", BUCKET, "--capabilities", "CAPABILITY_IAM", "--no-progressbar",
+        "--no-confirm-changeset", "--no-fail-on-empty-changeset", "--parameter-overrides", *parameters,
     )
-    stack = boto3.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"][0]
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-    complete(template, outputs)
-    print(json.dumps(outputs))
+    outputs = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]["Outputs"]
+    return template, {output["OutputKey"]: output["OutputValue"] for output in outputs}
 
 
-def sam(command, *arguments):
+def sam(command, stack, *arguments):
     done = subprocess.run(
-        [str(pathlib.Path(sys.executable).parent / "sam"), command, "--stack-name", STACK, *arguments],
+        [str(pathlib.Path(sys.executable).parent / "sam"), command, "--stack-name", stack, *arguments],
         env=os.environ | {"SAM_CLI_TELEMETRY": "0"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )
     if done.returncode:
-        sys.exit(f"sam {command} failed:\n{done.stdout}")
+        sys.exit(f"sam {command} of {stack} failed:\n{done.stdout}")
 
 
 def changed(template):
-    """Returns the template as the emulator takes it."""
+    """Returns a template as the emulator takes it."""
     for change in CHANGES:
         change(template)
     return template
@@ -104,8 +112,7 @@ def secrets_by_arn(template):
             return {key: replaced(child) for key, child in node.items()}
         return [replaced(child) for child in node] if isinstance(node, list) else node
 
-    for part in ("Globals", "Resources", "Outputs"):
-        template[part] = replaced(template[part])
+    template["Outputs"] = replaced(template["Outputs"])
 
 
 def own_action_names(template):
@@ -125,10 +132,11 @@ def own_action_names(template):
 
 def unescaped_media_types(template):
     """The emulator does not decode the JSON Pointer that API Gateway takes for */*."""
-    template["Resources"]["Api"]["Properties"]["BinaryMediaTypes"] = ["*/*"]
+    for properties in of_type(template, "AWS::Serverless::Api"):
+        properties["BinaryMediaTypes"] = ["*/*"]
 
 
-# All that the copy has otherwise than template.yaml.
+# All that the copies have otherwise than the templates.
 CHANGES = [
     named_callers, absolute_code, plain_alarms, plain_concurrency, secrets_by_arn, own_action_names, unescaped_media_types,
 ]

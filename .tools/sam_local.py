@@ -60,11 +60,14 @@ def main():
     variables = BUILD / f"sam-local-{options.command}-env.json"
     write_private(variables, json.dumps({"Parameters": environment(run, state)}))
     template = BUILD / f"sam-local-{options.command}.yaml"
-    template.write_text(local_template(pathlib.Path("template.yaml").read_text()))
-    issuer, audience = issuer_of(run["jwt"])
+    source = pathlib.Path("template.yaml").read_text()
+    template.write_text(local_template(source))
+    # What the state's stack would give has its own name as its value: the functions' environment says where it is.
+    parameters = {name: name for name, p in yaml_parse(source)["Parameters"].items() if "Default" not in p}
+    parameters |= {"Architecture": arch} | dict(zip(("JwtIssuer", "JwtAudience"), issuer_of(run["jwt"])))
     common = [
         "-t", str(template), "--env-vars", str(variables), "--skip-pull-image",
-        "--parameter-overrides", f"Architecture={arch} JwtIssuer={issuer} JwtAudience={audience}",
+        "--parameter-overrides", " ".join(f"{name}={value}" for name, value in parameters.items()),
     ]
     if options.command == "invoke":
         sys.exit(invoke(options.event, run, common))

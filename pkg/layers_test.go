@@ -71,7 +71,8 @@ var layers = map[string][]string{
 	"pkg/listener": {"pkg/value", "pkg/webhook", "pkg/commerce"},
 	"pkg/openapi":  {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/account", "pkg/auth", "pkg/httpapi"},
 
-	"pkg/local/template":    {},
+	"pkg/state":             {},
+	"pkg/local/template":    {"pkg/state"},
 	"pkg/local/gateway":     {"pkg/local/template"},
 	"pkg/local/child":       {},
 	"pkg/local/filelock":    {},

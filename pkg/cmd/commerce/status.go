@@ -29,7 +29,7 @@ func newStatusCommand() *cobra.Command {
 and the age of the oldest where it is known. For each dead letter queue and the
 park it names the command to run next. It takes no message out of a queue.
 Without flags it reads the queues of the local runner. For AWS, --stack names
-the stack; --queue-url, which may be repeated, names single queues instead, and
+the state's stack; --queue-url, which may be repeated, names single queues instead, and
 their redrive policies give the dead letter queues. SQS's counts are approximate.
 
 The exit code is 0 when no dead letter queue and no park holds a message, 1 when
@@ -40,7 +40,7 @@ one does, and 2 when the queues could not be read.`,
 	flags := cmd.Flags()
 	flags.StringVar(&c.data, "data", defaultData, "data folder of the local runner")
 	flags.StringVar(&c.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
-	flags.StringVar(&c.stack, "stack", "", "name of a stack in AWS")
+	flags.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS")
 	flags.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated")
 	flags.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
 	return cmd

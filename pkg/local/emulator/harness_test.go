@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -100,13 +98,6 @@ func (w *harness) resolve(t testing.TB, tableName string) *template.Model {
 	t.Cleanup(server.Close)
 	values := map[string]string{
 		"JwtIssuer": issuerURL, "JwtAudience": audience, "JwksUrl": server.URL, "AllowPrivateTargets": "true", "Table": tableName,
-	}
-	for id := range dynamotest.Model(t).Queues {
-		found, err := w.queues.Client.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String(id)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		values[id] = *found.QueueUrl
 	}
 	model, err := template.Load(filepath.Join(root, "template.yaml"), values)
 	if err != nil {

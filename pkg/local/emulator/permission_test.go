@@ -101,7 +101,7 @@ var indexReader = regexp.MustCompile(`/pkg/dynamo\.\(\*\w+\)\.(Due|DueJobs|Unsen
 
 func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 	w := newHarness(t)
-	const index = "Table.Arn/index/GSI1"
+	index := "arn:aws:dynamodb:local:000000000000:table/" + w.model.Functions["api"].Environment["TABLE_NAME"] + "/index/GSI1"
 	for name, declared := range w.model.Functions {
 		reads := slices.ContainsFunc(symbols(t, name), func(symbol string) bool {
 			return indexReader.MatchString(symbol)
@@ -116,13 +116,14 @@ func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 var sender = regexp.MustCompile(`/pkg/sqsqueue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
 
 func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
-	deliveries := []string{"DeliveriesQueue.Arn", "SlowDeliveriesQueue.Arn"}
+	deliveries := []string{"DeliveriesQueue", "SlowDeliveriesQueue"}
 	queues := map[string][]string{
-		"Deliveries.Send": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue.Arn"},
-		"IndexJobs.Send": {"IndexJobsQueue.Arn"}, "Park.Park": {"ParkQueue.Arn"}, "Rejects.Reject": {"RecordsDLQ.Arn"},
+		"Deliveries.Send": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue"},
+		"IndexJobs.Send": {"IndexJobsQueue"}, "Park.Park": {"ParkQueue"}, "Rejects.Reject": {"RecordsDLQ"},
 	}
+	model := newHarness(t).model
 	sent := map[string]bool{} // by method
-	for name, declared := range newHarness(t).model.Functions {
+	for name, declared := range model.Functions {
 		want := map[string]bool{}
 		for _, symbol := range symbols(t, name) {
 			if match := sender.FindStringSubmatch(symbol); match != nil {
@@ -135,7 +136,7 @@ func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
 		}
 		for _, of := range queues {
 			for _, queue := range of {
-				if may := slices.Contains(declared.Permissions, template.Permission{Action: "sqs:SendMessage", Resource: queue}); may != want[queue] {
+				if may := slices.Contains(declared.Permissions, template.Permission{Action: "sqs:SendMessage", Resource: model.Queues[queue].ARN}); may != want[queue] {
 					t.Errorf("%s sends to %s: %t, may do so: %t", name, queue, want[queue], may)
 				}
 			}

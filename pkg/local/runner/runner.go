@@ -162,9 +162,6 @@ func (r *run) provision(ctx context.Context) (err error) {
 		return fmt.Errorf("queue server %s: %w", r.servers.queueURL, err)
 	}
 	parameters[r.model.Table.LogicalID] = tableName
-	for id, queue := range r.queues {
-		parameters[id] = queue.URL
-	}
 	r.model, err = template.Load(r.cfg.Template, parameters)
 	return err
 }

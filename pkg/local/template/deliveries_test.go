@@ -82,9 +82,10 @@ func TestWhoeverHoldsEventsEndsBeforeTheCircuitDoes(t *testing.T) {
 // A delivery goes to the lane of its endpoint, so that a function that may send to one queue
 // may send to both.
 func TestWhoSendsDeliveriesMaySendToBothLanes(t *testing.T) {
-	for name, f := range model(t).Functions {
+	m := model(t)
+	for name, f := range m.Functions {
 		may := func(action, queue string) bool {
-			return slices.Contains(f.Permissions, template.Permission{Action: action, Resource: queue + ".Arn"})
+			return slices.Contains(f.Permissions, template.Permission{Action: action, Resource: m.Queues[queue].ARN})
 		}
 		for _, action := range []string{"sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"} {
 			if may(action, "DeliveriesQueue") != may(action, "SlowDeliveriesQueue") {

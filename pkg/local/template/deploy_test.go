@@ -9,6 +9,14 @@ import (
 	"testing"
 )
 
+// samThatShowsItsArguments has deployed a state with one output.
+const samThatShowsItsArguments = `#!/bin/sh
+case $1 in
+list) echo '[{"OutputKey": "TableName", "OutputValue": "a-table", "Description": "of '"$4"'"}]' ;;
+*) printf '%s\n' "$@" ;;
+esac
+`
+
 // make deploy is run with a sam that shows its arguments.
 func TestMakeDeployPassesWhatIsSet(t *testing.T) {
 	common := []string{"JWT_ISSUER=https://issuer.example", "JWT_AUDIENCE=commerce"}
@@ -17,16 +25,18 @@ func TestMakeDeployPassesWhatIsSet(t *testing.T) {
 		want      []string // "" is refused
 		without   string
 	}{
-		"a JWKS URL":       {append(common, "JWKS_URL=https://issuer.example/keys"), []string{"JwtIssuer=https://issuer.example", "JwtAudience=commerce", "JwksUrl=https://issuer.example/keys"}, "JwtHs256Secret"},
-		"a secret only":    {append(common, "JWT_HS256_SECRET=with $ and space"), []string{"JwtHs256Secret=with $ and space"}, "JwksUrl"},
-		"both":             {append(common, "JWKS_URL=u", "JWT_HS256_SECRET=s"), []string{"JwksUrl=u", "JwtHs256Secret=s"}, "confirm"},
-		"a continuous run": {append(common, "JWKS_URL=u", "CI=true"), []string{"--no-confirm-changeset"}, "JwtHs256Secret"},
-		"neither":          {common, nil, ""},
-		"no issuer":        {[]string{"JWT_AUDIENCE=commerce", "JWKS_URL=u"}, nil, ""},
+		"a JWKS URL":          {append(common, "JWKS_URL=https://issuer.example/keys"), []string{"JwtIssuer=https://issuer.example", "JwtAudience=commerce", "JwksUrl=https://issuer.example/keys"}, "JwtHs256Secret"},
+		"a secret only":       {append(common, "JWT_HS256_SECRET=with $ and space"), []string{"JwtHs256Secret=with $ and space"}, "JwksUrl"},
+		"both":                {append(common, "JWKS_URL=u", "JWT_HS256_SECRET=s"), []string{"JwksUrl=u", "JwtHs256Secret=s"}, "confirm"},
+		"a continuous run":    {append(common, "JWKS_URL=u", "CI=true"), []string{"--no-confirm-changeset"}, "JwtHs256Secret"},
+		"neither":             {common, nil, ""},
+		"the state's outputs": {append(common, "JWKS_URL=u", "STACK=shop"), []string{"pkg/state/state.yaml", "shop-state", "template.yaml", "shop", "TableName=a-table"}, "LogRetentionDays"},
+		"parameters":          {append(common, "JWKS_URL=u", "PARAMETERS=LogRetentionDays=7"), []string{"LogRetentionDays=7"}, "JwtHs256Secret"},
+		"no issuer":           {[]string{"JWT_AUDIENCE=commerce", "JWKS_URL=u"}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sam := filepath.Join(t.TempDir(), "sam")
-			if err := os.WriteFile(sam, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
+			if err := os.WriteFile(sam, []byte(samThatShowsItsArguments), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			// What deploy needs is taken as made.

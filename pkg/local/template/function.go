@@ -93,20 +93,23 @@ func (x *extractor) schedule(id string, n *node) Schedule {
 // source adds an event source mapping to its function.
 func (x *extractor) source(m *Model, id string, properties *node) {
 	function := m.Functions[x.functionNamed(properties.get("FunctionName"))]
-	target := properties.get("EventSourceArn").target()
-	switch {
-	case target == m.Table.LogicalID && target != "":
+	arn := x.text(properties.get("EventSourceArn"))
+	if arn == m.Table.StreamARN && arn != "" {
 		if m.Table.StreamView == "" {
-			x.fail(properties, "%s: table %s has no stream", id, target)
+			x.fail(properties, "%s: table %s has no stream", id, m.Table.LogicalID)
 		}
 		function.Streams = append(function.Streams, x.streamSource(id, properties))
-	case m.Queues[target].LogicalID != "":
-		function.Queues = append(function.Queues, x.queueSource(id, target, properties))
-	default:
-		x.fail(properties, "%s: source %q is neither the table nor a queue", id, target)
+		m.Functions[function.Name] = function
 		return
 	}
-	m.Functions[function.Name] = function
+	for _, queue := range m.Queues {
+		if queue.ARN == arn {
+			function.Queues = append(function.Queues, x.queueSource(id, queue.LogicalID, properties))
+			m.Functions[function.Name] = function
+			return
+		}
+	}
+	x.fail(properties, "%s: source %q is neither the table nor a queue", id, arn)
 }
 
 func (x *extractor) queueSource(id, queue string, properties *node) QueueSource {

@@ -1,10 +1,14 @@
 package template
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Queue is an SQS standard queue.
 type Queue struct {
 	LogicalID         string
+	ARN               string
 	VisibilityTimeout time.Duration
 	Retention         time.Duration
 	Delay             time.Duration
@@ -19,6 +23,7 @@ func (x *extractor) queue(id string, properties *node) Queue {
 	redrive := properties.get("RedrivePolicy")
 	return Queue{
 		LogicalID:         id,
+		ARN:               x.queueARN(id),
 		VisibilityTimeout: x.seconds(properties.get("VisibilityTimeout"), 30),
 		Retention:         x.seconds(properties.get("MessageRetentionPeriod"), 4*24*60*60),
 		Delay:             x.seconds(properties.get("DelaySeconds"), 0),
@@ -27,4 +32,8 @@ func (x *extractor) queue(id string, properties *node) Queue {
 		DeadLetterQueue:   redrive.get("deadLetterTargetArn").target(),
 		MaxReceiveCount:   x.integer(redrive.get("maxReceiveCount"), 0),
 	}
+}
+
+func (x *extractor) queueARN(id string) string {
+	return strings.Join([]string{"arn", x.values["AWS::Partition"], "sqs", x.values["AWS::Region"], x.values["AWS::AccountId"], x.values[id+".QueueName"]}, ":")
 }

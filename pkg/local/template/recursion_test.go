@@ -33,9 +33,9 @@ func TestFunctionsThatFeedThemselvesAllowIt(t *testing.T) {
 func TestLoopsOfMessagesAreFound(t *testing.T) {
 	function := func(takes, sends string, environment ...string) Function {
 		f := Function{Queues: []QueueSource{{Queue: takes}}, Environment: map[string]string{}}
-		f.Permissions = []Permission{{"sqs:SendMessage", sends + ".Arn"}, {"sqs:ReceiveMessage", takes + ".Arn"}}
+		f.Permissions = []Permission{{"sqs:SendMessage", "arn:aws:sqs:local:0:" + sends}, {"sqs:ReceiveMessage", "arn:aws:sqs:local:0:" + takes}}
 		for _, queue := range environment {
-			f.Environment[queue+"_URL"] = queue
+			f.Environment[queue+"_URL"] = "https://sqs/0/" + queue
 		}
 		return f
 	}
@@ -90,7 +90,12 @@ func feedThemselves(m *Model) (names []string) {
 func (f Function) sendsTo(queue string) bool {
 	may := slices.ContainsFunc(f.Permissions, func(p Permission) bool {
 		action := p.Action == "sqs:SendMessage" || p.Action == "sqs:*" || p.Action == "*"
-		return action && (p.Resource == "*" || strings.HasPrefix(p.Resource, queue+"."))
+		return action && (p.Resource == "*" || strings.HasSuffix(p.Resource, ":"+queue))
 	})
-	return may && slices.Contains(slices.Collect(maps.Values(f.Environment)), queue)
+	for _, value := range f.Environment {
+		if may && strings.HasSuffix(value, "/"+queue) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,8 @@ package template
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -12,24 +14,61 @@ type resolver struct {
 	values     map[string]string // of resources, their attributes and pseudo parameters
 }
 
-func newResolver(root *node, values map[string]string) (*resolver, error) {
-	pseudo := map[string]string{ // CloudFormation's own parameters, which values may override
+// resolvers returns the resolvers of the state and of the service, whose parameters the state's outputs are.
+func resolvers(service, state []byte, values map[string]string) ([]*resolver, error) {
+	var roots []*node
+	for _, source := range [][]byte{state, service} {
+		root, err := readYAML(source)
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, root)
+	}
+	for name := range values {
+		id, _, _ := strings.Cut(name, ".")
+		if !slices.ContainsFunc(roots, func(root *node) bool {
+			return root.get("Parameters", name) != nil || root.get("Resources", id) != nil || pseudo()[name] != ""
+		}) {
+			return nil, fmt.Errorf("a value is given for %s, which no template names", name)
+		}
+	}
+	kept, err := newResolver(roots[0], values)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]string{}
+	for name, output := range roots[0].get("Outputs").pairs() {
+		if given[name], err = kept.resolve(output.get("Value")); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(given, values)
+	own, err := newResolver(roots[1], given)
+	return []*resolver{kept, own}, err
+}
+
+// pseudo are CloudFormation's own parameters, which values may override.
+func pseudo() map[string]string {
+	return map[string]string{
 		"AWS::AccountId": "000000000000",
 		"AWS::Partition": "aws",
 		"AWS::Region":    "local",
 		"AWS::StackName": "local",
 		"AWS::URLSuffix": "amazonaws.com",
 	}
-	r := &resolver{root: root, parameters: map[string]string{}, values: pseudo}
+}
+
+// newResolver takes of the values those that the template names.
+func newResolver(root *node, values map[string]string) (*resolver, error) {
+	r := &resolver{root: root, parameters: map[string]string{}, values: pseudo()}
+	for id, resource := range root.get("Resources").pairs() {
+		if kind := resource.get("Type"); kind != nil && kind.text == "AWS::SQS::Queue" {
+			r.values[id+".QueueName"] = id
+		}
+	}
 	for name, value := range values {
-		id, _, _ := strings.Cut(name, ".")
-		switch {
-		case root.get("Parameters", name) != nil:
-			continue
-		case root.get("Resources", id) != nil, r.values[name] != "":
+		if id, _, _ := strings.Cut(name, "."); root.get("Resources", id) != nil || r.values[name] != "" {
 			r.values[name] = value
-		default:
-			return nil, fmt.Errorf("a value is given for %s, which the template does not name", name)
 		}
 	}
 	for name, parameter := range root.get("Parameters").pairs() {

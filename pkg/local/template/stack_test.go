@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/state"
 )
 
 // The tests of this file hold the stack's own template to what sam validate
@@ -35,6 +37,16 @@ func stack(t *testing.T) (*Model, *node, string) {
 		t.Fatal(err)
 	}
 	return m, n, string(source)
+}
+
+// stateStack is the template of the state's stack.
+func stateStack(t *testing.T) *node {
+	t.Helper()
+	n, err := readYAML(state.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // mentions reports what is named by Ref, GetAtt, Sub, If and Condition
@@ -64,13 +76,15 @@ func mentions(n *node, names map[string]bool) {
 }
 
 func TestEveryParameterAndConditionIsUsed(t *testing.T) {
-	_, n, _ := stack(t)
-	used := map[string]bool{}
-	mentions(n, used)
-	for _, section := range []string{"Parameters", "Conditions"} {
-		for name := range n.get(section).pairs() {
-			if !used[name] {
-				t.Errorf("%s: nothing uses %s", section, name)
+	_, service, _ := stack(t)
+	for _, n := range []*node{service, stateStack(t)} {
+		used := map[string]bool{}
+		mentions(n, used)
+		for _, section := range []string{"Parameters", "Conditions"} {
+			for name := range n.get(section).pairs() {
+				if !used[name] {
+					t.Errorf("%s: nothing uses %s", section, name)
+				}
 			}
 		}
 	}
@@ -253,10 +267,10 @@ func TestEveryDeadLetterQueueHasItsAlarm(t *testing.T) {
 		}
 	}
 	for id := range dead {
-		if !watched[id] {
+		if !watched[id+"Name"] {
 			t.Errorf("no alarm watches %s", id)
 		}
-		if !strings.Contains(source, `"${`+id+`.QueueName}"`) {
+		if !strings.Contains(source, `"${`+id+`Name}"`) {
 			t.Errorf("the dashboard does not show %s", id)
 		}
 	}
@@ -276,7 +290,7 @@ func TestQueuesAreWatchedForMessagesInFlight(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"RecordsQueue", "DeliveriesQueue", "SlowDeliveriesQueue"} {
-		if !watched[id] {
+		if !watched[id+"Name"] {
 			t.Errorf("no alarm watches the messages in flight of %s", id)
 		}
 	}
@@ -343,7 +357,7 @@ func TestEveryVariableIsReadByTheFunctions(t *testing.T) {
 
 func TestNothingNamesAnAccountOrRegion(t *testing.T) {
 	_, _, source := stack(t)
-	if found := regexp.MustCompile(`\b\d{12}\b|\b(us|eu|ap)-[a-z]+-\d\b`).FindString(source); found != "" {
+	if found := regexp.MustCompile(`\b\d{12}\b|\b(us|eu|ap)-[a-z]+-\d\b`).FindString(source + string(state.Template)); found != "" {
 		t.Errorf("the template names %s", found)
 	}
 }

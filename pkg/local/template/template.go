@@ -1,7 +1,7 @@
-// Package template reads the stack's SAM template into a model of what it deploys: routes, authorizers, gateway
-// responses, functions with their event sources, table, queues and alarms. The model is what AWS would make of the same file; a
-// construct that the package does not understand is an error where it matters, never a guess. Other packages of the
-// local runner run the model.
+// Package template reads the templates of the service's stack and of its state's (pkg/state) into a model of what they
+// deploy: routes, authorizers, gateway responses, functions with their event sources, table, queues and alarms. The
+// model is what AWS would make of the same files; a construct that the package does not understand is an error where it matters, never
+// a guess. Other packages of the local runner run the model.
 package template
 
 import (
@@ -12,11 +12,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/commerce-integration/service/pkg/state"
 )
 
-// Model is a resolved template.
+// Model holds both stacks, resolved.
 type Model struct {
-	// Parameters holds every parameter's effective value.
+	// Parameters holds the effective value of every parameter of the service.
 	Parameters map[string]string
 	API        API
 	// Functions by name, which is the folder of their code: functions/<name>.
@@ -30,34 +32,40 @@ type Model struct {
 	MetricFilters map[string]MetricFilter
 }
 
-// Load reads and resolves the template in a file. See [Resolve].
+// Load reads the service's template in a file, and resolves it beside the state's. See [Resolve].
 func Load(file string, values map[string]string) (*Model, error) {
 	source, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read template: %w", err)
 	}
-	model, err := Resolve(source, values)
+	model, err := Resolve(source, state.Template, values)
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", file, err)
 	}
 	return model, nil
 }
 
-// Resolve parses a template and resolves it with values, which override parameters by name and are the values of a Ref
-// ("Table") or an attribute ("Table.StreamArn") of a resource. The value of another resource is its logical id; a
-// parameter without value and default, and a value whose name is not in the template, are errors.
-func Resolve(source []byte, values map[string]string) (*Model, error) {
-	root, err := readYAML(source)
+// Resolve parses the templates of the service and of its state and resolves them with values, which override parameters
+// by name and are the values of a Ref ("Table") or an attribute ("Table.StreamArn") of a resource. The outputs of the
+// state are the service's parameters of the same names. The name of a queue is its logical id; the value of another
+// resource is its logical id, too. A parameter without value and default, and a value whose name is in neither template,
+// are errors.
+func Resolve(service, state []byte, values map[string]string) (*Model, error) {
+	both, err := resolvers(service, state, values)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newResolver(root, values)
-	if err != nil {
-		return nil, err
+	model := &Model{
+		Functions: map[string]Function{}, Queues: map[string]Queue{},
+		Alarms: map[string]Alarm{}, MetricFilters: map[string]MetricFilter{},
 	}
-	x := &extractor{resolver: r, functionOf: map[string]string{}}
-	model := x.model()
-	if err := errors.Join(x.errs...); err != nil {
+	var errs []error
+	for _, r := range both {
+		x := &extractor{resolver: r, functionOf: map[string]string{}}
+		x.read(model)
+		errs = append(errs, x.errs...)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return model, nil
@@ -78,11 +86,9 @@ func (x *extractor) fail(at *node, format string, args ...any) {
 	x.errs = append(x.errs, fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...)))
 }
 
-func (x *extractor) model() *Model {
-	m := &Model{
-		Parameters: x.parameters, Functions: map[string]Function{}, Queues: map[string]Queue{},
-		Alarms: map[string]Alarm{}, MetricFilters: map[string]MetricFilter{},
-	}
+// read adds the template's resources to the model.
+func (x *extractor) read(m *Model) {
+	m.Parameters = x.parameters
 	resources := x.root.get("Resources")
 	for id, resource := range resources.pairs() {
 		if x.text(resource.get("Type")) == "AWS::Serverless::Function" {
@@ -112,7 +118,6 @@ func (x *extractor) model() *Model {
 			x.source(m, id, resource.get("Properties"))
 		}
 	}
-	return m
 }
 
 // text returns a scalar's resolved text, "" for an absent one.

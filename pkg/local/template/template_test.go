@@ -8,9 +8,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// small is a stack with one of each construct that the model knows.
+// smallState and small are stacks with one of each construct that the model knows.
+const smallState = `
+Parameters:
+  Patience: {Type: Number, Default: 42}
+Resources:
+  Table:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      AttributeDefinitions: [{AttributeName: P, AttributeType: S}]
+      KeySchema: [{AttributeName: P, KeyType: HASH}]
+      StreamSpecification: {StreamViewType: NEW_AND_OLD_IMAGES}
+  Queue:
+    Type: AWS::SQS::Queue
+    Properties:
+      VisibilityTimeout: !Ref Patience
+      RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 3}
+  Dead:
+    Type: AWS::SQS::Queue
+Outputs:
+  TableName: {Value: !Ref Table}
+  TableStreamArn: {Value: !GetAtt Table.StreamArn}
+  QueueName: {Value: !GetAtt Queue.QueueName}
+  DeadName: {Value: !GetAtt Dead.QueueName}
+  DeadUrl: {Value: !Ref Dead}
+`
+
 const small = `
 Parameters:
+  TableName: {Type: String}
+  TableStreamArn: {Type: String}
+  QueueName: {Type: String}
+  DeadName: {Type: String}
   Size: {Type: Number, Default: 5}
   Mode: {Type: String, Default: slow, AllowedValues: [slow, fast]}
   Name: {Type: String}
@@ -64,14 +93,14 @@ Resources:
         - Statement:
             - Effect: Allow
               Action: [t:Get, t:Put]
-              Resource: !GetAtt Table.Arn
-            - {Effect: Allow, Action: q:Send, Resource: [!Sub '${Queue.Arn}', !Sub '${Dead.Arn}/x']}
+              Resource: !Sub 'arn:${AWS::Partition}:dynamodb:::table/${TableName}'
+            - {Effect: Allow, Action: q:Send, Resource: [&queue !Sub 'arn:aws:sqs:${AWS::Region}:${AWS::AccountId}:${QueueName}', !Sub '${DeadName}/x']}
       Environment:
         Variables:
           B: own
           REF: !Ref Name
-          ATT: !GetAtt Table.Arn
-          SUB: !Sub '${Name}-${Table}-${!Literal}-${AWS::Region}'
+          ATT: !GetAtt Api.Stage
+          SUB: !Sub '${Name}-${TableName}-${!Literal}-${AWS::Region}'
           IF: !If [Fast, !Ref Size, slowly]
           ONE: !If [One, 'yes', 'no']
           BOTH: !If [Both, 'yes', 'no']
@@ -79,30 +108,17 @@ Resources:
           LONG: {'Fn::Sub': '${Size}'}
       Events:
         Tick: {Type: Schedule, Properties: {Schedule: rate(5 minutes)}}
-  Table:
-    Type: AWS::DynamoDB::Table
-    Properties:
-      AttributeDefinitions: [{AttributeName: P, AttributeType: S}]
-      KeySchema: [{AttributeName: P, KeyType: HASH}]
-      StreamSpecification: {StreamViewType: NEW_AND_OLD_IMAGES}
-  Queue:
-    Type: AWS::SQS::Queue
-    Properties:
-      VisibilityTimeout: 42
-      RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 3}
-  Dead:
-    Type: AWS::SQS::Queue
   FromQueue:
     Type: AWS::Lambda::EventSourceMapping
     Properties:
       FunctionName: !Ref WebFunction
-      EventSourceArn: !GetAtt Queue.Arn
+      EventSourceArn: *queue
       ScalingConfig: {MaximumConcurrency: 4}
   FromTable:
     Type: AWS::Lambda::EventSourceMapping
     Properties:
       FunctionName: !Ref WebFunction
-      EventSourceArn: !GetAtt Table.StreamArn
+      EventSourceArn: !Ref TableStreamArn
       StartingPosition: TRIM_HORIZON
       MaximumBatchingWindowInSeconds: 2
       MaximumRecordAgeInSeconds: -1
@@ -113,7 +129,7 @@ Resources:
 
 func resolved(t *testing.T, source string, values map[string]string) *Model {
 	t.Helper()
-	m, err := Resolve([]byte(source), values)
+	m, err := Resolve([]byte(source), []byte(smallState), values)
 	if err != nil {
 		t.Fatalf("Resolve: %v", err)
 	}
@@ -126,11 +142,12 @@ func TestModelHoldsWhatTheTemplateDeclares(t *testing.T) {
 	wantFunction := Function{
 		Name: "web", LogicalID: "WebFunction", Timeout: 7 * time.Second, MemoryMB: 5,
 		Environment: map[string]string{
-			"A": "global", "B": "own", "REF": "n", "ATT": "Table.Arn", "SUB": "n-real-table-${Literal}-local",
+			"A": "global", "B": "own", "REF": "n", "ATT": "Api.Stage", "SUB": "n-real-table-${Literal}-local",
 			"IF": "slowly", "ONE": "yes", "BOTH": "no", "NONE": "", "LONG": "5",
 		},
 		Permissions: []Permission{
-			{"t:Get", "Table.Arn"}, {"t:Put", "Table.Arn"}, {"q:Send", "Queue.Arn"}, {"q:Send", "Dead.Arn/x"},
+			{"t:Get", "arn:aws:dynamodb:::table/real-table"}, {"t:Put", "arn:aws:dynamodb:::table/real-table"},
+			{"q:Send", "arn:aws:sqs:local:000000000000:Queue"}, {"q:Send", "Dead/x"},
 		},
 		Queues: []QueueSource{{ID: "FromQueue", Queue: "Queue", BatchSize: 10, MaxConcurrency: 4}},
 		Streams: []StreamSource{{
@@ -166,16 +183,16 @@ func TestModelHoldsWhatTheTemplateDeclares(t *testing.T) {
 	const day = 24 * time.Hour
 	wantQueues := map[string]Queue{
 		"Queue": {
-			LogicalID: "Queue", VisibilityTimeout: 42 * time.Second, Retention: 4 * day,
+			LogicalID: "Queue", ARN: "arn:aws:sqs:local:000000000000:Queue", VisibilityTimeout: 42 * time.Second, Retention: 4 * day,
 			MaxMessageSize: 1 << 20, DeadLetterQueue: "Dead", MaxReceiveCount: 3,
 		},
-		"Dead": {LogicalID: "Dead", VisibilityTimeout: 30 * time.Second, Retention: 4 * day, MaxMessageSize: 1 << 20},
+		"Dead": {LogicalID: "Dead", ARN: "arn:aws:sqs:local:000000000000:Dead", VisibilityTimeout: 30 * time.Second, Retention: 4 * day, MaxMessageSize: 1 << 20},
 	}
 	if diff := cmp.Diff(wantQueues, m.Queues); diff != "" {
 		t.Errorf("queues (-want +got):\n%s", diff)
 	}
 	wantTable := Table{
-		LogicalID: "Table", Attributes: []Attribute{{Name: "P", Type: "S"}},
+		LogicalID: "Table", StreamARN: "Table.StreamArn", Attributes: []Attribute{{Name: "P", Type: "S"}},
 		Key: Key{Partition: "P"}, StreamView: "NEW_AND_OLD_IMAGES",
 	}
 	if diff := cmp.Diff(wantTable, m.Table); diff != "" {
@@ -214,8 +231,10 @@ func TestMistakesAreRefused(t *testing.T) {
 		name, old, new, want string
 	}{
 		{"no YAML", "Parameters:", "Parameters: [", "parse YAML"},
-		{"missing parameter", "Name: {Type: String}", "Other: {Type: String}", "parameter Other has no default"},
+		{"missing parameter", "\n  Name: {Type: String}", "\n  Other: {Type: String}", "parameter Other has no default"},
 		{"value not allowed", "Default: slow", "Default: other", `Mode is "other", must be one of slow, fast`},
+		{"missing output", "DeadName: {Value: !GetAtt Dead.QueueName}", "", "parameter DeadName has no default"},
+		{"unknown output", "!GetAtt Table.StreamArn", "!GetAtt Tabel.StreamArn", "Tabel.StreamArn is neither a parameter nor a resource"},
 		{"unknown alias", "*users", "*nobody", "no anchor nobody"},
 		{"unknown reference", "!Ref Size", "!Ref Sise", "Sise is neither a parameter nor a resource"},
 		{"unknown condition", "!If [Fast", "!If [Quick", "no such condition"},
@@ -224,13 +243,13 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"not a number", "Timeout: 7", "Timeout: 7s", `"7s" is no whole number`},
 		{"not a boolean", "BisectBatchOnFunctionError: true", "BisectBatchOnFunctionError: maybe", `"maybe" is neither`},
 		{"key twice", "            delete: *users", "            get: *users", "already defined"},
-		{"unknown function", "${WebFunction.Arn}", "${Table.Arn}", "names no function"},
+		{"unknown function", "${WebFunction.Arn}", "${Api.Arn}", "names no function"},
 		{"unknown authorizer", "security: [{Users: []}]", "security: [{Guests: []}]", "no authorizer Guests"},
 		{"two authorizers", "security: [{Users: []}]", "security: [{Users: []}, {Users: []}]", "more than one authorizer"},
 		{"token authorizer", "FunctionPayloadType: REQUEST", "FunctionPayloadType: TOKEN", "only REQUEST"},
 		{"other integration", "type: aws_proxy", "type: http", "only aws_proxy"},
 		{"unknown gateway response", "UNAUTHORIZED:", "UNAUTHORISED:", "UNAUTHORISED is no type of gateway response"},
-		{"unknown source", "!GetAtt Queue.Arn", "!GetAtt Api.Arn", "neither the table nor a queue"},
+		{"unknown source", "EventSourceArn: *queue", "EventSourceArn: !GetAtt Api.Arn", "neither the table nor a queue"},
 		{"no stream", "{StreamViewType: NEW_AND_OLD_IMAGES}", "{}", "has no stream"},
 		{"cron schedule", "rate(5 minutes)", "cron(0 * * * ? *)", "only rates like"},
 		{"singular schedule", "rate(5 minutes)", "rate(5 minute)", "only rates like"},
@@ -246,15 +265,15 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"other event", "Type: Schedule", "Type: S3", "only Schedule"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			source := strings.Replace(small, test.old, test.new, 1)
-			if source == small {
+			source, state := strings.Replace(small, test.old, test.new, 1), strings.Replace(smallState, test.old, test.new, 1)
+			if source == small && state == smallState {
 				t.Fatalf("%q does not occur", test.old)
 			}
 			values := map[string]string{}
 			if test.name != "missing parameter" {
 				values["Name"] = "n"
 			}
-			_, err := Resolve([]byte(source), values)
+			_, err := Resolve([]byte(source), []byte(state), values)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%q for %q: got %v, want an error with %q", test.new, test.old, err, test.want)
 			}
@@ -263,7 +282,7 @@ func TestMistakesAreRefused(t *testing.T) {
 }
 
 func TestValueThatNothingIsNamedByIsRefused(t *testing.T) {
-	_, err := Resolve([]byte(small), map[string]string{"Name": "n", "Tabel": "x"})
+	_, err := Resolve([]byte(small), []byte(smallState), map[string]string{"Name": "n", "Tabel": "x"})
 	if err == nil || !strings.Contains(err.Error(), "Tabel") {
 		t.Errorf("got %v, want an error naming Tabel", err)
 	}

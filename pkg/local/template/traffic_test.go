@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/state"
 )
 
 // deployed resolves the stack's template with parameters.
@@ -22,19 +24,15 @@ func deployed(t *testing.T, parameters map[string]string) (*Model, *resolver) {
 	for name, v := range parameters {
 		values[name] = v
 	}
-	m, err := Resolve(source, values)
+	m, err := Resolve(source, state.Template, values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := readYAML(source)
+	both, err := resolvers(source, state.Template, values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newResolver(n, values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, r
+	return m, both[1]
 }
 
 // property resolves a property of a resource.
@@ -138,12 +136,9 @@ func TestWhatIsOptionalIsMadeByItsParameterOnly(t *testing.T) {
 		{map[string]string{"DomainName": "api.example.com", "CertificateArn": "arn"}, "Domain", true},
 		{map[string]string{"DomainName": "api.example.com", "CertificateArn": "arn"}, "DomainMapping", true},
 		{map[string]string{"BasePath": "v1"}, "DomainMapping", false},
-		{nil, "AccessLogGroup", false},
 		{nil, "AccessLogAccount", false},
-		{map[string]string{"AccessLogs": "with-role"}, "AccessLogGroup", true},
 		{map[string]string{"AccessLogs": "with-role"}, "AccessLogAccount", true},
 		{map[string]string{"AccessLogs": "with-role"}, "AccessLogRole", true},
-		{map[string]string{"AccessLogs": "without-role"}, "AccessLogGroup", true},
 		{map[string]string{"AccessLogs": "without-role"}, "AccessLogAccount", false},
 		{map[string]string{"AccessLogs": "without-role"}, "AccessLogRole", false},
 	} {
