@@ -174,7 +174,7 @@ def environment(run, state):
         "INDEX_JOBS_QUEUE_URL": run["indexJobsQueueUrl"],
         "PARK_QUEUE_URL": f"{beside}/ParkQueue",
         "JWKS_URL": f"{queues}/.well-known/jwks.json",
-        "SERVICE_KEY": state["serviceKey"],
+        "SERVICE_KEY": " ".join([state["serviceKey"], state.get("olderServiceKey", "")]).strip(),
         "SIGNING_SECRETS": state["signingSecret"],
         "ALLOW_PRIVATE_TARGETS": "true",
         "AWS_ENDPOINT_URL_DYNAMODB": reachable(run["dynamodbEndpoint"]),

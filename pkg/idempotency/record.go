@@ -90,3 +90,8 @@ func decode(plain []byte) (*Answer, error) {
 	}
 	return a, nil
 }
+
+// Reseal returns the record's answer as again seals it.
+func (r *Record) Reseal(again func(bytes []byte, purpose string) ([]byte, error)) ([]byte, error) {
+	return again(r.Answer, r.Key.purpose())
+}

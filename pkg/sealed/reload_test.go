@@ -105,11 +105,11 @@ func TestTextsOfUnknownKeysCauseAtMostOneReadingAMinute(t *testing.T) {
 			t.Errorf("%d readings, want %d", n, wantReadings)
 		}
 	}
-	open(2, sealed.ErrUnknownKey)
-	open(2, sealed.ErrUnknownKey)
+	open(2, sealed.ErrUnopened)
+	open(2, sealed.ErrUnopened)
 	v.set(nil, key(3), key(1))
 	c.pass(time.Minute - time.Nanosecond)
-	open(2, sealed.ErrUnknownKey)
+	open(2, sealed.ErrUnopened)
 	c.pass(time.Nanosecond)
 	open(3, nil)
 }

@@ -32,12 +32,14 @@ const version = "s1"
 
 var (
 	errKeySize = fmt.Errorf("sealed: a service key must be %d bytes", KeySize)
-	errText    = errors.New("sealed: not a sealed text")
-	errOpen    = errors.New("sealed: the text was changed, or sealed for another purpose")
 
-	// ErrUnknownKey is the error of a text that was sealed under a key that the
-	// box has not.
-	ErrUnknownKey = errors.New("sealed: sealed under a service key that is not configured")
+	// ErrUnopened is the error of every text that does not open, such as one
+	// that was sealed under a key that the box has not.
+	ErrUnopened = errors.New("sealed")
+
+	errText = fmt.Errorf("%w: not a sealed text", ErrUnopened)
+	errKey  = fmt.Errorf("%w: sealed under a service key that is not configured", ErrUnopened)
+	errOpen = fmt.Errorf("%w: the text was changed, or sealed for another purpose", ErrUnopened)
 )
 
 // Box seals under its first key and opens texts of all of them. It is safe
@@ -159,7 +161,7 @@ func parts(text string) (keyID, rest string, err error) {
 func (b *Box) open(keyID string, raw []byte, purpose string) ([]byte, error) {
 	aead, known := b.key(keyID)
 	if !known {
-		return nil, fmt.Errorf("%w: %q", ErrUnknownKey, keyID)
+		return nil, fmt.Errorf("%w: %q", errKey, keyID)
 	}
 	if len(raw) < aead.NonceSize() {
 		return nil, errText
@@ -180,4 +182,29 @@ func additional(keyID, purpose string) []byte {
 func (b *Box) Current(text string) bool {
 	keyID, _, err := parts(text)
 	return err == nil && keyID == b.ring.Load().current
+}
+
+// Again returns the text sealed under the current key: the text itself when it
+// is already.
+func (b *Box) Again(text, purpose string) (string, error) {
+	if b.Current(text) {
+		return text, nil
+	}
+	plain, err := b.Open(text, purpose)
+	if err != nil {
+		return "", err
+	}
+	return b.Seal(plain, purpose), nil
+}
+
+// AgainBytes is Again for what SealBytes made.
+func (b *Box) AgainBytes(bytes []byte, purpose string) ([]byte, error) {
+	if b.Current(string(bytes)) {
+		return bytes, nil
+	}
+	plain, err := b.OpenBytes(bytes, purpose)
+	if err != nil {
+		return nil, err
+	}
+	return b.SealBytes(plain, purpose), nil
 }

@@ -110,3 +110,27 @@ func (e *Endpoint) Rotate(seal func(plain []byte, purpose string) string, now va
 	rotated.UpdatedAt = max(now, e.UpdatedAt+1)
 	return &rotated, text, nil
 }
+
+// Reseal returns the endpoint with its secrets as again seals them, without
+// those that sign no more at the time; the endpoint itself when again changes
+// none. Nobody but who opens secrets can tell it from the one before.
+func (e *Endpoint) Reseal(again func(text, purpose string) (string, error), now value.Time) (*Endpoint, error) {
+	next, changed := *e, false
+	next.PreviousSecrets = e.validPrevious(now)
+	secrets := []*Secret{&next.Secret}
+	for i := range next.PreviousSecrets {
+		secrets = append(secrets, &next.PreviousSecrets[i].Secret)
+	}
+	for _, s := range secrets {
+		text, err := again(s.Sealed, SecretPurpose(e.ID))
+		if err != nil {
+			return nil, err
+		}
+		changed = changed || text != s.Sealed
+		s.Sealed = text
+	}
+	if !changed {
+		return e, nil
+	}
+	return &next, nil
+}

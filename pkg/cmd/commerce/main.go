@@ -1,6 +1,6 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
 // imports and exports records, receives webhooks, rebuilds and verifies the index of lists,
-// and shows, redrives and replays what waits in dead letter queues and the park.
+// seals secrets again after a rotation, and shows, redrives and replays what waits in dead letter queues and the park.
 // The work itself is in package ops and the local packages; this one has the
 // flags, the output and the exit codes.
 package main
@@ -85,6 +85,6 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(),
 		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
-		newRejectsCommand(), newStatusCommand(), newOpenAPICommand())
+		newRejectsCommand(), newResealCommand(), newStatusCommand(), newOpenAPICommand())
 	return root
 }

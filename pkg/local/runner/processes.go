@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"encoding/base64"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -51,7 +50,7 @@ func (r *run) environment(function string, declared map[string]string) map[strin
 		environment["SIGNING_SECRETS"] = r.state.SigningSecret
 	}
 	maps.Copy(environment, map[string]string{
-		"SERVICE_KEY":               base64.StdEncoding.EncodeToString(r.state.ServiceKey),
+		"SERVICE_KEY":               r.state.serviceKeys(),
 		"AWS_ENDPOINT_URL_DYNAMODB": r.tableURL(function),
 		"AWS_ENDPOINT_URL_SQS":      r.servers.queueURL,
 		"AWS_LAMBDA_LOG_FORMAT":     "JSON",

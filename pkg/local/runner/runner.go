@@ -246,7 +246,7 @@ func (r *run) base() (*app.Dependencies, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.ServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, ""
+	cfg.ServiceKey, cfg.OlderServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, r.state.OlderKey, ""
 	cfg.SigningSecrets = r.state.SigningSecret
 	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL}), nil
 }

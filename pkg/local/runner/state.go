@@ -2,10 +2,12 @@ package runner
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/go-json-experiment/json"
 
@@ -19,7 +21,8 @@ const stateName = "state.json"
 // holds secrets of the local service only.
 type state struct {
 	ServiceKey     []byte   `json:"serviceKey"`
-	SigningSecret  string   `json:"signingSecret"` // what application tokens are signed with
+	OlderKey       []byte   `json:"olderServiceKey,omitempty"` // the service key before, after a rotation by hand
+	SigningSecret  string   `json:"signingSecret"`             // what application tokens are signed with
 	OrganizationID value.ID `json:"organizationId"`
 	SiteID         value.ID `json:"siteId"`
 	UserID         value.ID `json:"userId"`
@@ -59,6 +62,34 @@ func openState(f *folder) (*state, error) {
 		return s, s.save()
 	}
 	return s, nil
+}
+
+// serviceKeys are the keys as the functions' environment has them.
+func (s *state) serviceKeys() string {
+	text := base64.StdEncoding.EncodeToString(s.ServiceKey)
+	if len(s.OlderKey) > 0 {
+		text += " " + base64.StdEncoding.EncodeToString(s.OlderKey)
+	}
+	return text
+}
+
+// ReadServiceKeys reads the service keys of a data folder, the current one
+// first.
+func ReadServiceKeys(dataDir string) ([][]byte, error) {
+	path := filepath.Join(dataDir, stateName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the service key: %w", err)
+	}
+	var s state
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, damaged(path, err)
+	}
+	keys := [][]byte{s.ServiceKey}
+	if len(s.OlderKey) > 0 {
+		keys = append(keys, s.OlderKey)
+	}
+	return keys, nil
 }
 
 // newSigningSecret returns 52 characters with 256 bits of randomness.
