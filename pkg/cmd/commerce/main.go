@@ -1,5 +1,5 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
-// imports and exports records, receives webhooks, rebuilds and verifies the index of lists,
+// imports, exports and erases records, receives webhooks, rebuilds and verifies the index of lists,
 // seals secrets again after a rotation, and shows, redrives and replays what waits in dead letter queues and the park.
 // The work itself is in package ops and the local packages; this one has the
 // flags, the output and the exit codes.
@@ -83,7 +83,7 @@ func newRootCommand() *cobra.Command {
 		Use: "commerce", Short: "Run and operate the Commerce Integration Service",
 		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(),
+	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
 		newRejectsCommand(), newResealCommand(), newStatusCommand(), newOpenAPICommand())
 	return root

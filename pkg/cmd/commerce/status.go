@@ -47,7 +47,7 @@ one does, and 2 when the queues could not be read.`,
 }
 
 func (c *statusCommand) run(ctx context.Context, out io.Writer) error {
-	queues, err := c.read(ctx)
+	queues, _, err := c.read(ctx)
 	if err != nil {
 		return trouble(err)
 	}
@@ -68,7 +68,7 @@ func (c *statusCommand) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func (c *statusCommand) read(ctx context.Context) ([]*ops.QueueStatus, error) {
+func (c *statusCommand) read(ctx context.Context) ([]*ops.QueueStatus, *sqs.Client, error) {
 	urls := slices.Clone(c.queueURLs)
 	if c.parkURL != "" {
 		urls = append(urls, c.parkURL)
@@ -78,7 +78,7 @@ func (c *statusCommand) read(ctx context.Context) ([]*ops.QueueStatus, error) {
 	var err error
 	switch {
 	case c.stack != "" && len(urls) > 0:
-		return nil, errors.New("--stack names all queues; it does not go with --queue-url or --park-url")
+		return nil, nil, errors.New("--stack names all queues; it does not go with --queue-url or --park-url")
 	case c.stack != "":
 		prefix = c.stack + "-"
 		client, err = newSQSClient(ctx, c.endpoint)
@@ -92,8 +92,9 @@ func (c *statusCommand) read(ctx context.Context) ([]*ops.QueueStatus, error) {
 		urls, err = ops.QueuesWithPrefix(ctx, client, prefix)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	reader := &ops.StatusReader{Client: client, ParkURL: c.parkURL, Local: local, Ages: isLoopback(c.endpoint)}
-	return reader.Read(ctx, urls)
+	queues, err := reader.Read(ctx, urls)
+	return queues, client, err
 }

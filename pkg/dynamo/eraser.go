@@ -1,0 +1,254 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/retry"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	scanSegments = 4  // parts of the table that are read at a time
+	maxBatchPut  = 25 // items of one BatchWriteItem
+)
+
+// Eraser finds and deletes every item of an organization. Some items have keys
+// that only other items tell, which may be gone, so it reads the whole table.
+// Operators' commands use it, and no function.
+type Eraser struct {
+	*db
+	deliveries *DeliveryStore
+}
+
+// NewEraser returns an eraser of the table.
+func NewEraser(t *Table) *Eraser { return &Eraser{t.db, t.DeliveryStore} }
+
+// OwnedItem is an item of an organization, expired ones included.
+type OwnedItem struct {
+	Type string // attribute t, by which the chart names the item
+	it   item
+	from *Eraser
+}
+
+// ItemRef names an item that was read, and its revision if it is a record.
+type ItemRef struct {
+	key    key
+	record bool
+	rev    types.AttributeValue
+}
+
+// EachItem passes every item of the organization to each, one at a time, in any
+// order. It reads the table once, strongly consistent: a read unit for each 4 KB
+// of the table, whatever the organization has. Items that appear meanwhile may
+// be missed. The windows and days of its applications' requests are not among
+// them; [Eraser.EachRequestDay] reads these.
+func (t *Eraser) EachItem(ctx context.Context, org value.ID, each func(*OwnedItem) error) error {
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	for segment := range scanSegments {
+		in := &dynamodb.ScanInput{
+			TableName: &t.name, ConsistentRead: aws.Bool(true),
+			Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(scanSegments), //nolint:gosec // few
+			FilterExpression: aws.String("begins_with(PK, :items) OR begins_with(PK, :index) OR begins_with(PK, :users)" +
+				" OR (PK = :register AND SK = :org) OR #org = :org"),
+			ExpressionAttributeNames: map[string]string{"#org": attrOrganization},
+			ExpressionAttributeValues: item{
+				":org": str(org.String()), ":register": str(organizationsPartition), ":items": str("ORG#" + org.String() + "#"),
+				":index": str(tailPartition(org, "")), ":users": str(ratePartition(org.String() + "#")),
+			},
+		}
+		group.Go(func() error {
+			for pages := dynamodb.NewScanPaginator(t.client, in); pages.HasMorePages(); {
+				page, err := pages.NextPage(ctx)
+				if err != nil {
+					return wrap("read the table", err)
+				}
+				mu.Lock()
+				err = t.pass(page.Items, each)
+				mu.Unlock()
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (t *Eraser) pass(items []item, each func(*OwnedItem) error) error {
+	for _, it := range items {
+		if err := each(&OwnedItem{Type: getString(it, attrType), it: it, from: t}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachRequestDay passes the rate window and the counted days of an application.
+func (t *Eraser) EachRequestDay(ctx context.Context, application value.ID, each func(*OwnedItem) error) error {
+	in := partition(ratePartition(application.String()), "")
+	in.TableName = &t.name
+	for pages := dynamodb.NewQueryPaginator(t.client, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return wrap("query", err)
+		}
+		if err := t.pass(page.Items, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ref names the item.
+func (i *OwnedItem) Ref() ItemRef {
+	return ItemRef{keyOf(i.it), i.Type == typeRecord, i.it[attrRevision]}
+}
+
+// Record decodes a record; nil for another item.
+func (i *OwnedItem) Record() (*commerce.Stored, error) {
+	if i.Type != typeRecord {
+		return nil, nil
+	}
+	return decodeRecord(i.it)
+}
+
+// Delivery decodes a delivery; nil for another item.
+func (i *OwnedItem) Delivery() (*webhook.Delivery, error) {
+	if i.Type != typeDelivery {
+		return nil, nil
+	}
+	return decodeDelivery(i.it)
+}
+
+// Payload returns the event and the body of a payload; a nil body for another
+// item.
+func (i *OwnedItem) Payload() (event value.ID, body []byte, err error) {
+	if i.Type != typePayload {
+		return event, nil, nil
+	}
+	pk := keyOf(i.it).pk
+	if event, err = value.ParseID(pk[strings.LastIndexByte(pk, '#')+1:]); err != nil {
+		return event, nil, fmt.Errorf("the payload %q: %w", pk, err)
+	}
+	body, err = i.from.deliveries.decodePayload(i.it)
+	return event, body, err
+}
+
+// ExpiredTail reports whether the item is an entry of a tail whose time to live
+// is over, which nothing reads any more.
+func (i *OwnedItem) ExpiredTail() bool { return i.Type == typeTail && i.from.expired(i.it) }
+
+// Chunk returns the list and the name of a chunk; false for another item.
+func (i *OwnedItem) Chunk() (list string, chunk index.Chunk, ok bool) {
+	parts := strings.Split(keyOf(i.it).pk, "#")
+	if i.Type != typeChunk || len(parts) != 4 {
+		return "", chunk, false
+	}
+	number, err := strconv.ParseUint(parts[3], 16, 64)
+	return parts[2], index.Chunk{Number: number, ContentID: getUnsigned(i.it, attrToken)}, err == nil
+}
+
+// Applications adds the applications that the item's key or attributes name.
+func (i *OwnedItem) Applications(known map[value.ID]bool) {
+	parts := strings.Split(keyOf(i.it).pk, "#")
+	name := getString(i.it, attrApplication)
+	switch {
+	case i.Type == typeApplication:
+		name = strings.TrimPrefix(keyOf(i.it).sk, applicationPrefix)
+	case i.Type == typeKey || i.Type == typeEventDay:
+		name = parts[len(parts)-1]
+	}
+	if id, err := value.ParseID(name); err == nil {
+		known[id] = true
+	}
+}
+
+// Texts returns all texts of an item as they are stored: its keys, and its
+// attributes of type string, those in lists and maps included.
+func (i *OwnedItem) Texts() []string {
+	var texts []string
+	var add func(types.AttributeValue)
+	add = func(v types.AttributeValue) {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			texts = append(texts, v.Value)
+		case *types.AttributeValueMemberL:
+			for _, e := range v.Value {
+				add(e)
+			}
+		case *types.AttributeValueMemberM:
+			for name, e := range v.Value {
+				texts = append(texts, name)
+				add(e)
+			}
+		}
+	}
+	for _, v := range i.it {
+		add(v)
+	}
+	return texts
+}
+
+// Remove deletes items in batches; what does not exist is no error. A record
+// that has changed since it was read stays, and is not counted.
+func (t *Eraser) Remove(ctx context.Context, refs []ItemRef) (removed int, err error) {
+	var batch []types.WriteRequest
+	for _, r := range refs {
+		if !r.record {
+			batch = append(batch, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: r.key.item()}})
+			continue
+		}
+		_, done, err := t.removeItem(ctx, "erase a record", t.remove(r.key, "attribute_not_exists(PK) OR rev = :rev", item{":rev": r.rev}))
+		if err != nil {
+			return removed, err
+		}
+		if done {
+			removed++
+		}
+	}
+	for some := range slices.Chunk(batch, maxBatchPut) {
+		if err := t.removeBatch(ctx, some); err != nil {
+			return removed, err
+		}
+		removed += len(some)
+	}
+	return removed, nil
+}
+
+func (t *Eraser) removeBatch(ctx context.Context, batch []types.WriteRequest) error {
+	for attempt := 1; ; attempt++ {
+		out, err := t.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.name: batch}})
+		if err != nil {
+			return wrap("erase items", err)
+		}
+		if batch = out.UnprocessedItems[t.name]; len(batch) == 0 {
+			return nil
+		}
+		if err := retry.Backoff(ctx, attempt); err != nil {
+			return wrap("erase items", err)
+		}
+	}
+}
+
+// RewriteTail replaces the body of an entry of a list's tail. One that is gone
+// stays so.
+func (t *Eraser) RewriteTail(ctx context.Context, org value.ID, list string, sequence uint64, body []byte) error {
+	_, _, err := t.updateItem(ctx, "rewrite an entry of the tail",
+		t.update(tailKey(org, list, sequence), "SET body = :body", ifExists, item{":body": bodyValue(body)}), types.ReturnValueNone)
+	return err
+}
