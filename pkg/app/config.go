@@ -48,6 +48,11 @@ type Config struct {
 	// commas.
 	AllowedOrigins string `env:"ALLOWED_ORIGINS"`
 
+	// MetricsNamespace is where the functions' metrics are in CloudWatch; "" for
+	// none. MetricsByOrganization is "true" for some of each organization, too.
+	MetricsNamespace      string `env:"METRICS_NAMESPACE"`
+	MetricsByOrganization string `env:"METRICS_BY_ORGANIZATION" default:"false"`
+
 	// AllowPrivateTargets lets webhooks reach loopback and private
 	// addresses, for local runs: ALLOW_PRIVATE_TARGETS.
 	AllowPrivateTargets bool

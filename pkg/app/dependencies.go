@@ -12,6 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/metric"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
@@ -23,6 +24,8 @@ type Dependencies struct {
 	Table  *dynamo.Table
 	Logger *slog.Logger
 	Clock  func() time.Time
+	// Metrics gets what the functions measure; nil where nothing does.
+	Metrics *metric.Recorder
 
 	endpoints Endpoints
 }
@@ -72,12 +75,14 @@ func (d *Dependencies) lists() *index.Lists { return index.NewLists(d.Table, dyn
 // views is the view cache. It may take half of the function's memory, loads and
 // queries included; the rest is for records, and for what the garbage collector
 // has not freed yet.
-func (d *Dependencies) views() *views.Cache {
+func (d *Dependencies) views() querier {
 	maxBytes := int64(lambdacontext.MemoryLimitInMB) << 20 / 2
 	if maxBytes == 0 {
 		maxBytes = 1 << 30
 	}
-	return views.NewCache(d.Table, views.Config{MaxBytes: maxBytes, Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
+	return d.measuredViews(func(storage views.Storage) *views.Cache {
+		return views.NewCache(storage, views.Config{MaxBytes: maxBytes, Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
+	})
 }
 
 // outbound says where webhooks may go, to the worker that sends them and to

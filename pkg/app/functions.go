@@ -57,17 +57,26 @@ func untyped[H any](newHandler NewHandler[H]) NewHandler[any] {
 func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
 	rejects := sqsqueue.NewRejects(d.queue(d.Config.RecordsDLQURL))
 	queues := sqsqueue.NewRecords(d.queue(d.Config.RecordsQueueURL), d.queue(d.Config.ImportsQueueURL))
-	return ingest.New(d.Table, rejects, queues, d.Clock, d.Logger).Handle, nil
+	if d.Metrics == nil {
+		return ingest.New(d.Table, rejects, queues, d.Clock, d.Logger).Handle, nil
+	}
+	ingester := ingest.New(measuredRecords{d.Table, d.Metrics}, measuredRejects{rejects, d.Metrics}, queues, d.Clock, d.Logger)
+	return d.measuredMessages(ingester.Handle), nil
 }
 
 // Indexer makes the function that appends changes to the tails of lists.
 func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
-	return indexer.New(d.Table, indexer.DecodeFor(d.lists(), dynamo.Stream{}), d.park(), d.indexJobs(), d.Logger).Handle, nil
+	decode := indexer.DecodeFor(d.lists(), dynamo.Stream{})
+	if d.Metrics == nil {
+		return indexer.New(d.Table, decode, d.park(), d.indexJobs(), d.Logger).Handle, nil
+	}
+	tails := &measuredTails{Storage: d.Table, to: d.Metrics, clock: d.Clock, newest: map[tailOf]int64{}}
+	return d.measuredStream(indexer.New(tails, tails.decode(decode), d.park(), d.indexJobs(), d.Logger).Handle), nil
 }
 
 // Dispatcher makes the function that turns changes into deliveries.
 func Dispatcher(_ context.Context, d *Dependencies) (StreamFunc, error) {
-	return dispatcher.New(d.Table, d.deliveries(), d.park(), d.Clock, d.Logger).Handle, nil
+	return d.measuredStream(dispatcher.New(d.Table, d.deliveries(), d.park(), d.Clock, d.Logger).Handle), nil
 }
 
 // Worker makes the function that delivers.
@@ -77,13 +86,17 @@ func Worker(ctx context.Context, d *Dependencies) (QueueFunc, error) {
 		return nil, err
 	}
 	cfg := worker.Config{Clock: d.Clock, Logger: d.Logger}
-	return worker.New(d.Table, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle, nil
+	if d.Metrics == nil {
+		return worker.New(d.Table, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle, nil
+	}
+	store := measuredOutcomes{d.Table, d.Metrics}
+	return d.measuredMessages(worker.New(store, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle), nil
 }
 
 // Sweeper makes the function that the schedule calls.
 func Sweeper(_ context.Context, d *Dependencies) (ScheduleFunc, error) {
 	compaction := compactor.New(d.Table, d.lists().All(), d.Clock, d.Logger)
-	return sweeper.New(d.Table, d.deliveries(), sweeper.IndexCompaction{IndexQueue: d.indexJobs(), Compactor: compaction}, sweeper.Config{
+	return d.measuredSchedule(sweeper.New(d.Table, d.deliveries(), sweeper.IndexCompaction{IndexQueue: d.indexJobs(), Compactor: compaction}, sweeper.Config{
 		Clock: d.Clock, Logger: d.Logger,
-	}).Handle, nil
+	}).Handle), nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
 	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ratelimit"
@@ -90,7 +89,7 @@ func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string)
 
 // history answers queries of the webhook history.
 type history struct {
-	views *views.Cache
+	views querier
 	list  *index.List
 }
 
@@ -115,5 +114,5 @@ func (d *Dependencies) serve(operations []httpapi.Operation, keeper *idempotency
 	server := httpapi.NewServer(operations, httpapi.Config{
 		Caller: callerOf, Limiter: ratelimit.New(d.Table, d.Clock), Refresh: refresh, Idempotency: keeper, Clock: d.Clock, Logger: d.Logger,
 	})
-	return gatewayFunc(allowOrigins(d.Config.AllowedOrigins, server), d.Config.BasePath)
+	return d.measuredRequests(gatewayFunc(allowOrigins(d.Config.AllowedOrigins, server), d.Config.BasePath))
 }

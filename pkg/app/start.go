@@ -61,7 +61,12 @@ func start[H any](ctx context.Context, newHandler NewHandler[H], logger *slog.Lo
 		return handler, fmt.Errorf("load the AWS configuration: %w", err)
 	}
 	aws.HTTPClient = sdkhttp.New(aws.HTTPClient)
+	metrics := newRecorder(cfg, os.Stdout)
+	if metrics != nil {
+		aws.APIOptions = append(aws.APIOptions, countUnits(metrics))
+	}
 	deps := NewDependencies(cfg, aws, logger, Endpoints{})
+	deps.Metrics = metrics
 	if err := deps.Table.Ping(ctx); err != nil {
 		return handler, fmt.Errorf("reach the table: %w", err)
 	}

@@ -50,6 +50,7 @@ func (r *run) environment(function string, declared map[string]string) map[strin
 		environment["SIGNING_SECRETS"] = r.state.SigningSecret
 	}
 	maps.Copy(environment, map[string]string{
+		"METRICS_NAMESPACE":         "", // its lines are for CloudWatch
 		"SERVICE_KEY":               r.state.serviceKeys(),
 		"AWS_ENDPOINT_URL_DYNAMODB": r.tableURL(function),
 		"AWS_ENDPOINT_URL_SQS":      r.servers.queueURL,

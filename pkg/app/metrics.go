@@ -1,0 +1,357 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/indexer"
+	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/metric"
+	"github.com/commerce-integration/service/pkg/sweeper"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/commerce-integration/service/pkg/worker"
+)
+
+// newRecorder makes the recorder of a function in Lambda; nil, for no metrics,
+// where the configuration names no namespace.
+func newRecorder(cfg Config, out io.Writer) *metric.Recorder {
+	if cfg.MetricsNamespace == "" {
+		return nil
+	}
+	return metric.New(out, metric.Config{
+		Namespace: cfg.MetricsNamespace, Function: lambdacontext.FunctionName, ByOrganization: cfg.MetricsByOrganization == "true",
+	})
+}
+
+// measured has each invocation of a handler end with its metrics. What it notes
+// of event and answer is left to note.
+func measured[E, A any, H ~func(context.Context, E) (A, error)](d *Dependencies, handler H, note func(event *E, answer *A, started time.Time)) H {
+	if d.Metrics == nil {
+		return handler
+	}
+	return func(ctx context.Context, event E) (A, error) {
+		started := d.Clock()
+		answer, err := handler(ctx, event)
+		note(&event, &answer, started)
+		d.Metrics.Flush(d.Clock())
+		return answer, err
+	}
+}
+
+// measuredRequests notes latency and status.
+func (d *Dependencies) measuredRequests(handler GatewayFunc) GatewayFunc {
+	return measured(d, handler, func(event *events.APIGatewayProxyRequest, answer *events.APIGatewayProxyResponse, started time.Time) {
+		organization := ""
+		if p, err := auth.PrincipalFromContext(event.RequestContext.Authorizer); err == nil {
+			organization = p.OrganizationID.String()
+		}
+		now := d.Clock()
+		d.Metrics.Add(organization, metric.Requests, 1)
+		d.Metrics.Measure(organization, metric.Latency, now.Sub(started), now)
+		switch status := answer.StatusCode; {
+		case status == http.StatusTooManyRequests:
+			d.Metrics.Add(organization, metric.RateLimited, 1)
+		case status >= 500 || status == 0:
+			d.Metrics.Add(organization, metric.ServerErrors, 1)
+		case status >= 400:
+			d.Metrics.Add(organization, metric.ClientErrors, 1)
+		}
+	})
+}
+
+// measuredMessages notes for how long messages have waited since they were
+// sent, retries included.
+func (d *Dependencies) measuredMessages(handler QueueFunc) QueueFunc {
+	return measured(d, handler, func(event *events.SQSEvent, _ *events.SQSEventResponse, started time.Time) {
+		d.noteAges(event.Records, started)
+	})
+}
+
+func (d *Dependencies) noteAges(messages []events.SQSMessage, started time.Time) {
+	for i := range messages {
+		if sent, err := strconv.ParseInt(messages[i].Attributes["SentTimestamp"], 10, 64); err == nil {
+			d.Metrics.Measure("", metric.QueueAge, started.Sub(time.UnixMilli(sent)), started)
+		}
+	}
+}
+
+func (d *Dependencies) measuredSchedule(handler ScheduleFunc) ScheduleFunc {
+	return measured(d, handler, func(event *sweeper.Event, _ **events.SQSEventResponse, started time.Time) {
+		d.noteAges(event.Records, started)
+	})
+}
+
+func (d *Dependencies) measuredStream(handler StreamFunc) StreamFunc {
+	return measured(d, handler, func(*events.DynamoDBEvent, *events.DynamoDBEventResponse, time.Time) {})
+}
+
+// measuredRefusals ends each invocation of the authorizer, which counts refusals
+// itself.
+func (d *Dependencies) measuredRefusals(handler AuthorizerFunc) AuthorizerFunc {
+	return measured(d, handler, func(*events.APIGatewayCustomAuthorizerRequestTypeRequest, *events.APIGatewayCustomAuthorizerResponse, time.Time) {
+	})
+}
+
+func (d *Dependencies) countRefusal(denial *auth.Denial) {
+	if d.Metrics == nil {
+		return
+	}
+	organization := ""
+	if id := denial.Of.OrganizationID; !id.IsZero() {
+		organization = id.String()
+	}
+	d.Metrics.Refuse(organization, denial.Code)
+}
+
+// querier answers queries of lists.
+type querier interface {
+	Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error)
+}
+
+// measuredViews counts what queries read. Lambda gives an instance one request
+// at a time, so what is read while a query runs is its own.
+func (d *Dependencies) measuredViews(newViews func(views.Storage) *views.Cache) querier {
+	if d.Metrics == nil {
+		return newViews(d.Table)
+	}
+	reads := &segmentReads{Storage: d.Table}
+	return measuredQueries{newViews(reads), reads, d.Metrics}
+}
+
+// segmentReads counts the chunks that views read.
+type segmentReads struct {
+	views.Storage
+	chunks, bytes atomic.Int64 // since the last query
+}
+
+func (s *segmentReads) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
+	return s.Storage.Chunks(ctx, org, list, numbers, consistent, func(c index.StoredChunk) error {
+		s.chunks.Add(1)
+		s.bytes.Add(int64(len(c.Body)))
+		return each(c)
+	})
+}
+
+type measuredQueries struct {
+	querier
+	reads *segmentReads
+	to    *metric.Recorder
+}
+
+func (m measuredQueries) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
+	answer, err := m.querier.Query(ctx, org, list, q, now)
+	chunks, bytes := m.reads.chunks.Swap(0), m.reads.bytes.Swap(0)
+	what := metric.ViewHits
+	if chunks > 0 {
+		what = metric.ViewLoads
+	}
+	id := org.String()
+	m.to.Add(id, what, 1)
+	m.to.Add(id, metric.ChunksRead, float64(chunks))
+	m.to.Add(id, metric.ChunkBytes, float64(bytes))
+	return answer, err
+}
+
+// measuredRecords is the store of ingest, counted.
+type measuredRecords struct {
+	ingest.Store
+	to *metric.Recorder
+}
+
+func (m measuredRecords) CreateRecords(ctx context.Context, records []*commerce.Stored) []error {
+	errs := m.Store.CreateRecords(ctx, records)
+	for i, err := range errs {
+		m.note(records[i], err)
+	}
+	return errs
+}
+
+func (m measuredRecords) PutRecord(ctx context.Context, previous, next *commerce.Stored) error {
+	err := m.Store.PutRecord(ctx, previous, next)
+	m.note(next, err)
+	return err
+}
+
+func (m measuredRecords) note(s *commerce.Stored, err error) {
+	switch {
+	case err == nil:
+		m.to.Add(s.OrganizationID.String(), metric.RecordsStored, 1)
+	case errors.Is(err, fault.ErrChanged):
+		m.to.Add(s.OrganizationID.String(), metric.WriteConflicts, 1)
+	}
+}
+
+// measuredRejects counts refused records.
+type measuredRejects struct {
+	ingest.Rejects
+	to *metric.Recorder
+}
+
+func (m measuredRejects) Reject(ctx context.Context, sourceMessageID string, refusals []commerce.Refusal) error {
+	err := m.Rejects.Reject(ctx, sourceMessageID, refusals)
+	if err == nil {
+		m.to.Add("", metric.RecordsRefused, float64(len(refusals)))
+	}
+	return err
+}
+
+// measuredOutcomes is the store of the worker, counted by what it records.
+type measuredOutcomes struct {
+	worker.Store
+	to *metric.Recorder
+}
+
+func (m measuredOutcomes) RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, counts []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+	conflict, err := m.Store.RecordOutcomes(ctx, changes, counts)
+	if conflict != nil || err != nil {
+		return conflict, err // nothing is written
+	}
+	for _, c := range changes {
+		organization := c.Next.OrganizationID.String()
+		switch c.Next.Status {
+		case webhook.DeliveryDelivered:
+			m.to.Add(organization, metric.Delivered, 1)
+		case webhook.DeliveryFailed:
+			m.to.Add(organization, metric.Failed, 1)
+		case webhook.DeliveryHeld:
+			m.to.Add(organization, metric.Held, 1)
+		case webhook.DeliveryPending:
+			if c.Next.AttemptCount > c.Previous.AttemptCount {
+				m.to.Add(organization, metric.Retried, 1)
+			}
+		}
+	}
+	return conflict, err
+}
+
+// measuredTails measures how old changes are when their entry is appended.
+type measuredTails struct {
+	indexer.Storage
+	to    *metric.Recorder
+	clock func() time.Time
+	// newest is the latest revision of each list that was decoded since its last
+	// entry, by organization and list.
+	newest map[tailOf]int64
+}
+
+type tailOf struct {
+	org  value.ID
+	list string
+}
+
+// decode notes the revisions of a decoder.
+func (m *measuredTails) decode(decode indexer.Decoder) indexer.Decoder {
+	return func(r *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		changes, err := decode(r)
+		for _, c := range changes {
+			of := tailOf{c.Org, c.List.Name}
+			m.newest[of] = max(m.newest[of], c.Revision)
+		}
+		return changes, err
+	}
+}
+
+func (m *measuredTails) AppendTail(ctx context.Context, org value.ID, list string, body func(next index.Position) ([]byte, error)) (index.Position, error) {
+	at, err := m.Storage.AppendTail(ctx, org, list, body)
+	if revision, ok := m.newest[tailOf{org, list}]; ok && err == nil {
+		delete(m.newest, tailOf{org, list})
+		now := m.clock()
+		m.to.Measure(org.String(), metric.IndexAge, now.Sub(value.Time(revision).Std()), now)
+	}
+	return at, err
+}
+
+// countUnits is an option of the SDK: calls of the table tell what they consume.
+func countUnits(to *metric.Recorder) func(*middleware.Stack) error {
+	return func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CountUnits", func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (middleware.InitializeOutput, middleware.Metadata, error) {
+			askForUnits(in.Parameters)
+			out, metadata, err := next.HandleInitialize(ctx, in)
+			if err == nil {
+				what, units := unitsOf(out.Result)
+				to.Add("", what, units)
+			}
+			return out, metadata, err
+		}), middleware.After)
+	}
+}
+
+func askForUnits(call any) {
+	const total = types.ReturnConsumedCapacityTotal
+	switch call := call.(type) {
+	case *dynamodb.GetItemInput:
+		call.ReturnConsumedCapacity = total
+	case *dynamodb.BatchGetItemInput:
+		call.ReturnConsumedCapacity = total
+	case *dynamodb.QueryInput:
+		call.ReturnConsumedCapacity = total
+	case *dynamodb.PutItemInput:
+		call.ReturnConsumedCapacity = total
+	case *dynamodb.UpdateItemInput:
+		call.ReturnConsumedCapacity = total
+	case *dynamodb.DeleteItemInput:
+		call.ReturnConsumedCapacity = total
+	case *dynamodb.TransactWriteItemsInput:
+		call.ReturnConsumedCapacity = total
+	case *dynamodb.BatchExecuteStatementInput:
+		call.ReturnConsumedCapacity = total
+	}
+}
+
+// unitsOf tells the units of an answer; reads are told from writes by the
+// operation.
+func unitsOf(answer any) (what metric.Metric, units float64) {
+	sum := func(consumed ...types.ConsumedCapacity) (units float64) {
+		for i := range consumed {
+			units += aws.ToFloat64(consumed[i].CapacityUnits)
+		}
+		return units
+	}
+	one := func(consumed *types.ConsumedCapacity) float64 {
+		if consumed == nil {
+			return 0
+		}
+		return sum(*consumed)
+	}
+	switch answer := answer.(type) {
+	case *dynamodb.GetItemOutput:
+		return metric.ReadUnits, one(answer.ConsumedCapacity)
+	case *dynamodb.BatchGetItemOutput:
+		return metric.ReadUnits, sum(answer.ConsumedCapacity...)
+	case *dynamodb.QueryOutput:
+		return metric.ReadUnits, one(answer.ConsumedCapacity)
+	case *dynamodb.PutItemOutput:
+		return metric.WriteUnits, one(answer.ConsumedCapacity)
+	case *dynamodb.UpdateItemOutput:
+		return metric.WriteUnits, one(answer.ConsumedCapacity)
+	case *dynamodb.DeleteItemOutput:
+		return metric.WriteUnits, one(answer.ConsumedCapacity)
+	case *dynamodb.TransactWriteItemsOutput:
+		return metric.WriteUnits, sum(answer.ConsumedCapacity...)
+	case *dynamodb.BatchExecuteStatementOutput:
+		return metric.WriteUnits, sum(answer.ConsumedCapacity...)
+	}
+	return metric.ReadUnits, 0
+}
