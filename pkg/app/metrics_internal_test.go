@@ -1,0 +1,249 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/metric"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// scene is functions with metrics, over a fixture.
+type scene struct {
+	*servicetest.Service
+	*Dependencies
+	out bytes.Buffer
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	w := &scene{Service: servicetest.New(t)}
+	cfg := Config{
+		JWTIssuer: "i", JWTAudience: "a", HS256Secret: strings.Repeat("s", 32), AllowPrivateTargets: true,
+		RecordsQueueURL: w.Queues().URL("RecordsQueue"), ImportsQueueURL: w.Queues().URL("ImportsQueue"), RecordsDLQURL: w.Queues().URL("RecordsDLQ"),
+		DeliveriesQueueURL: w.Queues().URL("DeliveriesQueue"), SlowDeliveriesQueueURL: w.Queues().URL("SlowDeliveriesQueue"),
+		IndexJobsQueueURL: w.Queues().URL("IndexJobsQueue"), ParkQueueURL: w.Queues().URL("ParkQueue"),
+	}
+	options := w.Queues().Client.Options()
+	config := aws.Config{Region: options.Region, Credentials: options.Credentials, HTTPClient: options.HTTPClient}
+	w.Dependencies = NewDependencies(cfg, config, slog.New(slog.DiscardHandler), Endpoints{SQS: aws.ToString(options.BaseEndpoint)})
+	w.Dependencies.Table, w.Dependencies.Clock = w.Service.Table, w.Time
+	w.Metrics = metric.New(&w.out, metric.Config{Namespace: "n", Function: "f", ByOrganization: true})
+	return w
+}
+
+// taken are the function's metrics since the last call; of a measurement, how
+// often.
+func (w *scene) taken(t *testing.T, of string) map[string]float64 {
+	t.Helper()
+	found := map[string]float64{}
+	for line := range strings.Lines(w.out.String()) {
+		var members map[string]any
+		if err := json.Unmarshal([]byte(line), &members); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if members["FunctionName"] != of && members["OrganizationId"] != of && members["Code"] != of {
+			continue
+		}
+		for name, v := range members {
+			switch v := v.(type) {
+			case float64:
+				found[name] += v
+			case []any:
+				found[name] += float64(len(v))
+			}
+		}
+	}
+	return found
+}
+
+// want compares some metrics of the function and of the organization.
+func (w *scene) want(t *testing.T, of string, want map[string]float64) {
+	t.Helper()
+	got := w.taken(t, of)
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%s of %s is %v, want %v (all: %v)", name, of, got[name], n, got)
+		}
+	}
+}
+
+func TestIngestCountsRecordsAndMeasuresItsQueue(t *testing.T) {
+	w := newScene(t)
+	handle, err := Ingest(t.Context(), w.Dependencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := func(record string) string {
+		return `{"organizationId":"` + w.Org.String() + `","kind":"product","op":"put","record":` + record + `}`
+	}
+	sent := map[string]string{"SentTimestamp": strconv.FormatInt(w.Time().Add(-1500*time.Millisecond).UnixMilli(), 10)}
+	answer, err := handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
+		{MessageId: "1", Body: body(`{"id":"` + value.NewID().String() + `","name":"Sencha"}`), Attributes: sent},
+		{MessageId: "2", Body: body(`{"name":7}`), Attributes: sent},
+	}})
+	if err != nil || len(answer.BatchItemFailures) > 0 {
+		t.Fatalf("%+v, %v", answer, err)
+	}
+	w.want(t, "f", map[string]float64{"RecordsStored": 1, "RecordsRefused": 1, "QueueAge": 2, "WriteConflicts": 0})
+	w.want(t, w.Org.String(), map[string]float64{"RecordsStored": 1, "QueueAge": 0})
+	if !strings.Contains(w.out.String(), `"QueueAge":[1500`) {
+		t.Errorf("want ages of 1,500 ms: %s", w.out.String())
+	}
+}
+
+func TestAChangeIsMeasuredOnItsWayIntoALoadedView(t *testing.T) {
+	w := newScene(t)
+	index, err := Indexer(t.Context(), w.Dependencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Put(t, commerce.KindProduct, nil, `{"id":"`+value.NewID().String()+`","name":"Sencha"}`, nil)
+	w.Pass(2 * time.Second)
+	if _, err := index(t.Context(), events.DynamoDBEvent{Records: w.StreamRecords(t, dynamo.StreamRecord)}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(w.out.String(), `"IndexAge":2000`) {
+		t.Errorf("want an age of 2,000 ms: %s", w.out.String())
+	}
+	w.out.Reset()
+	api, err := API(t.Context(), w.Dependencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	principal := auth.Principal{Kind: auth.KindUser, OrganizationID: w.Org, UserID: value.NewID(), Scopes: auth.Owner.Scopes(), RateLimit: 600, ExpiresAt: w.Time().Add(time.Hour)}
+	authorizer := map[string]any{}
+	for name, v := range principal.Context() {
+		authorizer[name] = v
+	}
+	ask := func(path string) int {
+		answer, err := api(t.Context(), events.APIGatewayProxyRequest{
+			Path: path, HTTPMethod: http.MethodGet, Resource: path,
+			RequestContext: events.APIGatewayProxyRequestContext{Authorizer: authorizer},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode
+	}
+	if got := [2]int{ask("/api/products"), ask("/api/nothing")}; got != [2]int{200, 404} {
+		t.Fatalf("answers %v: %s", got, w.out.String())
+	}
+	w.want(t, "f", map[string]float64{"Requests": 2, "ClientErrors": 1, "ServerErrors": 0, "ViewHits": 1, "ViewLoads": 0})
+	w.want(t, w.Org.String(), map[string]float64{"ViewHits": 1, "Requests": 2})
+}
+
+func TestTheWorkerCountsWhatItRecords(t *testing.T) {
+	w := newScene(t)
+	status := http.StatusOK
+	receiver := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(status) }))
+	defer receiver.Close()
+	w.Config.ServiceKey = []byte(strings.Repeat("k", ServiceKeySize))
+	box, err := w.secrets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Box = box
+	e, _ := w.NewEndpoint(t, webhook.CreateWebhookEndpointDto{URL: &receiver.URL, Events: &[]string{"order.created"}})
+	work, err := Worker(t.Context(), w.Dependencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, status = range []int{http.StatusOK, http.StatusInternalServerError} {
+		d := webhook.NewDelivery(w.Event(t, `{}`), e, "", w.Now())
+		if _, err := w.Service.Table.CreateDeliveries(t.Context(), []*webhook.Delivery{d}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Queues().Deliveries().Send(t.Context(), webhook.LaneMain, w.Now(), d); err != nil {
+			t.Fatal(err)
+		}
+		messages := w.Queues().Await(t, servicetest.MainQueue)
+		if _, err := work(t.Context(), events.SQSEvent{Records: messages}); err != nil {
+			t.Fatal(err)
+		}
+		if status == http.StatusOK {
+			w.Queues().Delete(t, servicetest.MainQueue, messages...)
+		}
+	}
+	w.want(t, "f", map[string]float64{"Delivered": 1, "Retried": 1, "Failed": 0})
+	w.want(t, w.Org.String(), map[string]float64{"Delivered": 1, "Retried": 1})
+}
+
+func TestTheAuthorizerCountsRefusalsByCode(t *testing.T) {
+	w := newScene(t)
+	authorize, err := Authorizer(t.Context(), w.Dependencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = authorize(t.Context(), events.APIGatewayCustomAuthorizerRequestTypeRequest{
+		Resource: "/api/products", MethodArn: "arn:aws:execute-api:r:0:api/prod/GET/api/products", Headers: map[string]string{"X-API-Key": "no"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.want(t, "f", map[string]float64{"CredentialsRefused": 1})
+	w.want(t, "unauthenticated", map[string]float64{"CredentialsRefused": 1})
+}
+
+// The units are those that a benchmark's meter counts.
+func TestUnitsOfTheTableAreCounted(t *testing.T) {
+	client, name := dynamotest.Client(t)
+	var out bytes.Buffer
+	counted, metered := metric.New(&out, metric.Config{Namespace: "n", Function: "f"}), meter.New()
+	table := dynamo.New(dynamodb.New(client.Options(), metered.Measure, func(o *dynamodb.Options) {
+		o.APIOptions = append(o.APIOptions, countUnits(counted))
+	}), name, time.Now)
+	s := servicetest.OnTable(t, table, value.NewID())
+	e := s.Endpoint(t, "*")
+	s.Deliveries(t, e, 3, nil)
+	for _, use := range []func(context.Context) error{
+		func(ctx context.Context) error { _, err := table.Directory(ctx, s.Org); return err },
+		func(ctx context.Context) error { return table.Beat(ctx, s.Now()) },
+		func(ctx context.Context) error { _, err := table.Organizations(ctx); return err },
+	} {
+		if err := use(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counted.Flush(s.Time())
+	w := &scene{out: out}
+	got, want := w.taken(t, "f"), metered.Total()
+	if math.Abs(got["ReadUnits"]-want.Reads) > 0.01 || math.Abs(got["WriteUnits"]-want.Writes) > 0.01 || want.Reads == 0 || want.Writes == 0 {
+		t.Errorf("counted %v, want %+v", got, want)
+	}
+}
+
+func TestAFunctionWithoutANamespaceMeasuresNothing(t *testing.T) {
+	if newRecorder(Config{}, &bytes.Buffer{}) != nil {
+		t.Error("there is a recorder")
+	}
+	w := newScene(t)
+	w.Metrics = nil
+	handle, err := Ingest(t.Context(), w.Dependencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := handle(t.Context(), events.SQSEvent{}); err != nil || w.out.Len() > 0 {
+		t.Errorf("%v: %s", err, w.out.String())
+	}
+}
