@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/local/queueserver"
+	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -31,12 +32,18 @@ import (
 // exit code.
 func (s *service) erase(t *testing.T, args ...string) (stdout string, code int) {
 	t.Helper()
-	cmd := makeEraseCommand(func(context.Context, time.Duration) error { return nil })
+	return erase(t, nil, append([]string{"--data", s.data, "--organization", s.OrganizationID}, args...)...)
+}
+
+// erase runs the command, whose waits end with an error.
+func erase(t *testing.T, waited error, args ...string) (stdout string, code int) {
+	t.Helper()
+	cmd := makeEraseCommand(func(context.Context, time.Duration) error { return waited })
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(append([]string{"--data", s.data, "--organization", s.OrganizationID}, args...))
+	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(t.Context())
 	if err != nil {
 		fmt.Fprintf(&out, "commerce: %v\n", err)
@@ -239,6 +246,155 @@ func TestEraseLeavesNothingInTheFiles(t *testing.T) {
 	for _, text := range []string{a.OrganizationID, a.ApplicationID, stays.name, stays.email, stays.id.String(), stays.order.String()} {
 		if n := strings.Count(files, text); n > 0 {
 			t.Errorf("%s is in the files %d times", text, n)
+		}
+	}
+}
+
+// newErasable is a table with a customer and an order of the organization a, in
+// the index too, beside queues.
+func newErasable(t *testing.T, a value.ID) (s *tableHarness, q *queues, customer, order value.ID) {
+	t.Helper()
+	s, q = newTableHarness(t), newQueues(t)
+	info := q.file
+	info.OrganizationID, info.DynamoDBEndpoint, info.TableName = s.info.OrganizationID, s.info.DynamoDBEndpoint, s.info.TableName
+	if err := runner.WriteInfo(s.data, &info); err != nil {
+		t.Fatal(err)
+	}
+	customer, order = value.NewID(), value.NewID()
+	s.store(t, a, 2)
+	s.apply(t, fmt.Sprintf(`{"organizationId":%q,"kind":"customer","op":"put","record":{"id":%q}}`, a, customer))
+	s.apply(t, fmt.Sprintf(`{"organizationId":%q,"kind":"order","op":"put","record":{"id":%q,"orderNumber":"1","currency":"EUR","customerId":%q}}`, a, order, customer))
+	s.reindex(t)
+	return s, q, customer, order
+}
+
+// has reports whether an item of the table has the text in a key or a string.
+func (s *tableHarness) has(t *testing.T, wanted string) bool {
+	t.Helper()
+	for _, it := range s.items(t) {
+		for _, v := range it {
+			if strings.Contains(text(v), wanted) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestAnInterruptedErasureGoesOn(t *testing.T) {
+	t.Parallel()
+	a, _ := twoOrganizations()
+	s, _, customer, order := newErasable(t, a)
+	args := []string{"--data", s.data, "--organization", a.String(), "--customer", customer.String(), "--yes"}
+	out, code := erase(t, context.Canceled, args...)
+	if code != exitTrouble || !strings.Contains(out, "give the same command again to go on") {
+		t.Fatalf("interrupted: code %d, %s", code, out)
+	}
+	kept, err := filepath.Glob(filepath.Join(s.data, "erase-*.json"))
+	if err != nil || len(kept) != 1 {
+		t.Errorf("kept files: %v, %v; want one", kept, err)
+	}
+	chunks := func() (n int) {
+		for _, it := range s.items(t) {
+			if text(it["SK"]) == "CHUNK" {
+				n++
+			}
+		}
+		return n
+	}
+	before := chunks()
+	out, code = erase(t, nil, args...)
+	if code != 0 || !strings.Contains(out, "nothing is left") {
+		t.Fatalf("again: code %d, %s", code, out)
+	}
+	if after := chunks(); after >= before {
+		t.Errorf("%d chunks before and %d after, want fewer", before, after)
+	}
+	if s.has(t, customer.String()) || s.has(t, order.String()) {
+		t.Error("the table has one of the ids")
+	}
+	if kept, _ := filepath.Glob(filepath.Join(s.data, "erase-*.json")); len(kept) > 0 {
+		t.Errorf("the erased ids are still in %v", kept)
+	}
+	if got, code := s.verify(t, nothing); code != 0 {
+		t.Error(got)
+	}
+}
+
+func TestEraseNamesWhatItLeaves(t *testing.T) {
+	t.Parallel()
+	a, b := twoOrganizations()
+	s, q, customer, _ := newErasable(t, a)
+	guest := value.NewID()
+	s.apply(t, fmt.Sprintf(`{"organizationId":%q,"kind":"order","op":"put","record":{"id":%q,"orderNumber":"2","currency":"EUR","notes":"for %s"}}`, a, guest, customer))
+	body := func(org value.ID) string {
+		return fmt.Sprintf(`{"organizationId":%q,"records":[{"kind":"customer","op":"put","record":{"id":%q}},{"kind":"product","op":"put","record":{}}]}`, org, customer)
+	}
+	for _, text := range []string{body(a), body(b), "{", fmt.Sprintf(`{"organizationId":%q,"kind":"customer","op":"put","record":{"id":%q,"age":1}}`, a, strings.ToUpper(customer.String()))} {
+		dlq := q.dlqs["Records"]
+		if _, err := q.client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &dlq, MessageBody: &text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, code := erase(t, nil, "--data", s.data, "--organization", a.String(), "--customer", customer.String(), "--yes")
+	for _, want := range []string{
+		"message in RecordsDLQ  1\n", "1 message in RecordsDLQ with records of others too: redrive them first",
+		"order " + guest.String() + " names the customer, but not as its customerId", "commerce: not everything is erased",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("got %q, want %q", out, want)
+		}
+	}
+	if left, err := q.drain(t.Context(), q.dlqs["Records"]); err != nil || len(left) != 3 || code != exitFound {
+		t.Errorf("code %d, %d messages, %v; want code 1, and 3 messages", code, len(left), err)
+	}
+}
+
+func TestEraseKeepsTheItemsOfAnotherOrganization(t *testing.T) {
+	t.Parallel()
+	a, b := twoOrganizations()
+	s, q, _, _ := newErasable(t, a)
+	// The other organization names a record as the first one is named.
+	s.apply(t, fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q,"name":"of %s"}}`, b, a, a))
+	_, before := s.exported(t, b)
+	dlq, parked := q.dlqs["Records"], fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","record":{"id":%q}}`, b, a)
+	if _, err := q.client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &dlq, MessageBody: &parked}); err != nil {
+		t.Fatal(err)
+	}
+	out, code := erase(t, nil, "--data", s.data, "--organization", a.String(), "--yes")
+	if code != 0 || !strings.Contains(out, "nothing is left") {
+		t.Fatalf("code %d, %s", code, out)
+	}
+	if _, after := s.exported(t, b); after != before {
+		t.Error("the other organization's records have changed")
+	}
+	if left, err := q.drain(t.Context(), dlq); err != nil || len(left) != 1 {
+		t.Errorf("%d messages of the other organization, %v; want 1", len(left), err)
+	}
+	for _, it := range s.items(t) {
+		if strings.HasPrefix(text(it["PK"]), "ORG#"+a.String()) || strings.HasPrefix(text(it["PK"]), "IDX#"+a.String()) {
+			t.Errorf("%s %s is left", text(it["PK"]), text(it["SK"]))
+		}
+	}
+}
+
+func TestEraseAsksForWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	s := newTableHarness(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "--organization must be a UUID"},
+		{[]string{"--organization", "acme"}, "--organization must be a UUID"},
+		{[]string{"--organization", testOrganization, "--customer", "ann"}, "--customer must be a UUID"},
+		{[]string{"--organization", testOrganization, "--table", "t"}, "name the queues with --stack or --queue-url"},
+		{[]string{"--organization", testOrganization, "--stack", "s", "--queue-url", "u"}, "--stack names all queues"},
+		{[]string{"acme"}, "unknown command"},
+	} {
+		out, code := erase(t, nil, append([]string{"--data", s.data}, c.args...)...)
+		if code != exitTrouble || !strings.Contains(out, c.want) {
+			t.Errorf("%q: code %d, %q; want %d, %q", c.args, code, out, exitTrouble, c.want)
 		}
 	}
 }
