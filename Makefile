@@ -174,17 +174,20 @@ package: build .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## uploa
 # The service's stack, and its state's.
 STACK ?= commerce-integration-service
 STATE = $(STACK)-state
+# It refuses a secret of HS256 tokens that the authorizer would refuse.
+CHECK_SECRET = .build/sam/bin/python .tools/check_secret.py
 DEPLOY = $(SAM) deploy $(if $(CI),--no-confirm-changeset)
 
 .PHONY: deploy
-deploy: build validate ## deploy state and service (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET=... [STACK=name] [PARAMETERS="Key=value ..."])
-	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:-$${JWT_HS256_SECRET:?set it, or JWKS_URL}}"
+deploy: build validate ## deploy state and service (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET_ARN=... [STACK=name] [PARAMETERS="Key=value ..."])
+	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:-$${JWT_HS256_SECRET_ARN:?set it, or JWKS_URL}}"
+	@[ -z "$${JWT_HS256_SECRET_ARN:-}" ] || $(CHECK_SECRET) "$$JWT_HS256_SECRET_ARN"
 	@$(DEPLOY) -t pkg/state/state.yaml --stack-name $(STATE) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
 	@outputs=$$($(SAM) list stack-outputs --stack-name $(STATE) --output json | \
 		python3 -c 'import json, sys; print(*("{OutputKey}={OutputValue}".format(**o) for o in json.load(sys.stdin)))'); \
 	$(DEPLOY) -t template.yaml --stack-name $(STACK) --parameter-overrides $$outputs \
 		Architecture=$(AWS_ARCH) JwtIssuer="$$JWT_ISSUER" JwtAudience="$$JWT_AUDIENCE" \
-		$${JWKS_URL:+JwksUrl="$$JWKS_URL"} $${JWT_HS256_SECRET:+JwtHs256Secret="$$JWT_HS256_SECRET"} $(PARAMETERS)
+		$${JWKS_URL:+JwksUrl="$$JWKS_URL"} $${JWT_HS256_SECRET_ARN:+JwtHs256SecretArn="$$JWT_HS256_SECRET_ARN"} $(PARAMETERS)
 
 .PHONY: clean
 clean: ## remove what was built, not what was stored

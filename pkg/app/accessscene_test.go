@@ -84,7 +84,7 @@ func (w *accessScene) serve() {
 	handlers := map[string]any{}
 	for _, name := range []string{"authorizer", "developers", "webhooks", "api"} {
 		var err error
-		if handlers[name], err = app.Functions()[name](w.t.Context(), w.base); err != nil {
+		if handlers[name], err = app.Functions()[name](w.t.Context(), permitted(w.t, w.Service, name, w.base)); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -144,7 +144,7 @@ func newTour(t testing.TB) *tour {
 	w.dispatcher = dispatcher.New(s.Table, queues.Deliveries(), noPark{t}, s.Time, logger)
 	w.indexer = indexer.New(s.Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}), noPark{t}, noLists{}, logger)
 	for name, operations := range app.OperationsByFunction() {
-		function, err := app.Functions()[name](t.Context(), w.base)
+		function, err := app.Functions()[name](t.Context(), permitted(t, s, name, w.base))
 		if err != nil {
 			t.Fatal(err)
 		}

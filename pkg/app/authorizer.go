@@ -20,7 +20,7 @@ var errUnauthorized = errors.New("Unauthorized") //nolint:revive // as API Gatew
 func Authorizer(_ context.Context, d *Dependencies) (AuthorizerFunc, error) {
 	verifier, err := auth.NewVerifier(auth.VerifierConfig{
 		Issuer: d.Config.JWTIssuer, Audience: d.Config.JWTAudience, JWKSURL: d.Config.JWKSURL,
-		HS256Secret: d.Config.HS256Secret, OrganizationClaim: d.Config.OrganizationClaim,
+		HS256Secret: d.Config.HS256Secret, HS256Secrets: d.sharedSecrets(), OrganizationClaim: d.Config.OrganizationClaim,
 		DefaultRole: auth.Role(d.Config.DefaultRole), Clock: d.Clock,
 	})
 	if err != nil {

@@ -21,10 +21,13 @@ type Config struct {
 	IndexJobsQueueURL      string `env:"INDEX_JOBS_QUEUE_URL"`
 	ParkQueueURL           string `env:"PARK_QUEUE_URL"`
 
-	JWTIssuer         string `env:"JWT_ISSUER"`
-	JWTAudience       string `env:"JWT_AUDIENCE"`
-	JWKSURL           string `env:"JWKS_URL"`
+	JWTIssuer   string `env:"JWT_ISSUER"`
+	JWTAudience string `env:"JWT_AUDIENCE"`
+	JWKSURL     string `env:"JWKS_URL"`
+	// HS256Secret verifies HS256 tokens, for local runs; when it is empty the
+	// secret comes from Secrets Manager, if HS256SecretARN names one.
 	HS256Secret       string `env:"JWT_HS256_SECRET"`
+	HS256SecretARN    string `env:"JWT_HS256_SECRET_ARN"`
 	OrganizationClaim string `env:"ORGANIZATION_CLAIM" default:"organizationId"`
 	DefaultRole       string `env:"DEFAULT_ROLE" default:"DEVELOPER"`
 

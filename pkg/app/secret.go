@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"github.com/commerce-integration/service/pkg/apptoken"
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/sealed"
 )
 
@@ -117,4 +118,23 @@ func (d *Dependencies) signingSecrets(ctx context.Context) (s apptoken.Secrets, 
 		return s, fmt.Errorf("read the signing secret: %w", err)
 	}
 	return apptoken.Secrets{Current: pair.current, Previous: pair.previous, Created: pair.created}, nil
+}
+
+// sharedSecrets reads the secrets of HS256 tokens; nil without a secret in
+// Secrets Manager.
+func (d *Dependencies) sharedSecrets() auth.SharedSecrets {
+	if d.Config.HS256SecretARN == "" {
+		return nil
+	}
+	return func(ctx context.Context) ([]string, error) {
+		pair, err := readPair(ctx, d.AWS, d.Config.HS256SecretARN)
+		if err != nil {
+			return nil, fmt.Errorf("read the HS256 secret: %w", err)
+		}
+		secrets := []string{pair.current}
+		if pair.previous != "" {
+			secrets = append(secrets, pair.previous)
+		}
+		return secrets, nil
+	}
 }

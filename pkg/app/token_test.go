@@ -67,7 +67,7 @@ func deployed(t *testing.T, parameters map[string]string) *gatewayService {
 	base.Config.BasePath, base.Config.AllowedOrigins = environment["BASE_PATH"], environment["ALLOWED_ORIGINS"]
 	handlers := map[string]any{}
 	for _, name := range []string{"authorizer", "developers", "webhooks", "api"} {
-		handler, err := app.Functions()[name](t.Context(), base)
+		handler, err := app.Functions()[name](t.Context(), permitted(t, s, name, base))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,12 +26,17 @@ const (
 )
 
 // VerifierConfig says which user tokens are accepted. Issuer, Audience and
-// Clock are required, and at least one of JWKSURL and HS256Secret.
+// Clock are required, and at least one of JWKSURL, HS256Secret and HS256Secrets.
 type VerifierConfig struct {
-	Issuer            string
-	Audience          string
-	JWKSURL           string       // keys of RS256, ES256 and EdDSA
-	HS256Secret       string       // at least MinSecret bytes
+	Issuer      string
+	Audience    string
+	JWKSURL     string // keys of RS256, ES256 and EdDSA
+	HS256Secret string // at least MinSecret bytes
+	// HS256Secrets reads the secrets in the place of HS256Secret when they are
+	// first needed, and again every five minutes or when a signature is of none
+	// of them. A secret under MinSecret bytes is an error for HS256 tokens, and
+	// harms no other credential.
+	HS256Secrets      SharedSecrets
 	OrganizationClaim string       // default organizationId
 	DefaultRole       Role         // of tokens with neither roles nor scope; default DEVELOPER
 	Client            *http.Client // for JWKSURL
@@ -41,7 +46,8 @@ type VerifierConfig struct {
 // Verifier checks user JWTs. It is safe for concurrent use.
 type Verifier struct {
 	cfg       VerifierConfig
-	keys      *keySource // nil without a JWKS URL
+	keys      *keySource    // nil without a JWKS URL
+	shared    *sharedSource // nil without HS256
 	parser    *jwt.Parser
 	validator *jwt.Validator // of the registered claims
 }
@@ -57,10 +63,10 @@ func NewVerifier(cfg VerifierConfig) (*Verifier, error) {
 	switch {
 	case cfg.Issuer == "" || cfg.Audience == "":
 		return nil, errors.New("auth: issuer and audience of user tokens must be set")
-	case cfg.JWKSURL == "" && cfg.HS256Secret == "":
+	case cfg.JWKSURL == "" && cfg.HS256Secret == "" && cfg.HS256Secrets == nil:
 		return nil, errors.New("auth: a JWKS URL or an HS256 secret must be set")
 	case cfg.HS256Secret != "" && len(cfg.HS256Secret) < MinSecret:
-		return nil, fmt.Errorf("auth: the HS256 secret must have at least %d bytes", MinSecret)
+		return nil, checkSecrets([]string{cfg.HS256Secret})
 	case !safeText(cfg.OrganizationClaim):
 		return nil, fmt.Errorf("auth: the name of the organization claim, %q, has characters other than letters, digits and .:/_-", cfg.OrganizationClaim)
 	case len(cfg.DefaultRole.Scopes()) == 0:
@@ -73,6 +79,10 @@ func NewVerifier(cfg VerifierConfig) (*Verifier, error) {
 		methods = append(methods, algRS256, algES256, algEdDSA)
 	}
 	if cfg.HS256Secret != "" {
+		cfg.HS256Secrets = func(context.Context) ([]string, error) { return []string{cfg.HS256Secret}, nil }
+	}
+	if cfg.HS256Secrets != nil {
+		v.shared = &sharedSource{read: cfg.HS256Secrets, clock: cfg.Clock}
 		methods = append(methods, algHS256)
 	}
 	rules := []jwt.ParserOption{
@@ -120,11 +130,21 @@ func (v *Verifier) mayBeOurs(claims jwt.MapClaims) bool {
 // errNoKey are not verified.
 func (v *Verifier) verified(ctx context.Context, token string) (jwt.MapClaims, error) {
 	var used *keySet
+	var shared []string
 	claims, err := v.parse(token, func() (*keySet, error) {
 		var err error
 		used, err = v.keys.keys(ctx)
 		return used, err
+	}, func() ([]string, error) {
+		var err error
+		shared, err = v.shared.get(ctx)
+		return shared, err
 	})
+	if shared != nil && errors.Is(err, jwt.ErrTokenSignatureInvalid) {
+		if newer := v.shared.newer(ctx, shared); newer != nil {
+			return v.parse(token, nil, func() ([]string, error) { return newer, nil })
+		}
+	}
 	if !errors.Is(err, errNoKey) {
 		return claims, err
 	}
@@ -135,12 +155,12 @@ func (v *Verifier) verified(ctx context.Context, token string) (jwt.MapClaims, e
 	if fresh == nil {
 		return claims, err
 	}
-	return v.parse(token, func() (*keySet, error) { return fresh, nil })
+	return v.parse(token, func() (*keySet, error) { return fresh, nil }, nil)
 }
 
 // parse verifies the token. The algorithm decides which keys may verify it:
 // HS256 only the secret, the others only public keys of their own type.
-func (v *Verifier) parse(token string, keys func() (*keySet, error)) (jwt.MapClaims, error) {
+func (v *Verifier) parse(token string, keys func() (*keySet, error), shared func() ([]string, error)) (jwt.MapClaims, error) {
 	claims := jwt.MapClaims{}
 	anonymous := false
 	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
@@ -149,7 +169,11 @@ func (v *Verifier) parse(token string, keys func() (*keySet, error)) (jwt.MapCla
 		}
 		algorithm := t.Method.Alg()
 		if algorithm == algHS256 {
-			return []byte(v.cfg.HS256Secret), nil
+			secrets, err := shared()
+			if err != nil {
+				return nil, fault.Busy(err)
+			}
+			return keySetOf(secrets), nil
 		}
 		id, named := t.Header["kid"].(string)
 		if !named && t.Header["kid"] != nil {

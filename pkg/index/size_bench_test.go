@@ -20,15 +20,14 @@ import (
 // sizeBudget is what views may take of a function with 1,024 MB.
 const sizeBudget = 512 << 20
 
-// sealedMonths keeps an index of so many orders in 36 months in memory, as the
-// compactor would have left it: months are divided, each part is one segment,
-// counted.
+// sealedMonths keeps an index of so many orders in 24 months in memory, as the
+// compactor would have left it: one segment a month, counted.
 func sealedMonths(b *testing.B, p *meteredHarness, count int) *memory {
 	b.Helper()
 	list := p.lists.Records[commerce.KindOrder]
 	m, manifest, chunk := newMemory(p.clock), &index.Manifest{}, uint64(0)
 	const chunkBytes = 380 << 10
-	store := func(number int32, documents []columnar.Document, first bool) {
+	store := func(number int32, documents []columnar.Document) {
 		e := segment.Encode(list.Schema, documents)
 		decoded, err := segment.Decode(list.Schema, e.Groups[columnar.Core])
 		if err != nil {
@@ -50,33 +49,21 @@ func sealedMonths(b *testing.B, p *meteredHarness, count int) *memory {
 			}
 		}
 
-		part := &index.Partition{Number: number, Sealed: true, Summary: view.Summary(), Segments: []*index.Segment{s}}
-		if !first {
-			part.From = documents[0].ID
-		}
-		manifest.Partitions = append(manifest.Partitions, part)
-	}
-	divide := func(number int32, month []columnar.Document) {
-		for first := true; len(month) > 0; first = false {
-			n := list.DividedRows(len(manifest.Partitions))
-			if len(month) <= n+n/2 {
-				n = len(month)
-			}
-			store(number, month[:n], first)
-			month = month[n:]
-		}
+		manifest.Partitions = append(manifest.Partitions, &index.Partition{Number: number, Sealed: true, Summary: view.Summary(), Segments: []*index.Segment{s}})
 	}
 	var month []columnar.Document
 	number := int32(0)
 	for n := range count {
 		d := p.order(n, count, 0)
 		if of := list.PartitionOf(&d); of != number {
-			divide(number, month)
+			if len(month) > 0 {
+				store(number, month)
+			}
 			number, month = of, month[:0]
 		}
 		month = append(month, d)
 	}
-	divide(number, month)
+	store(number, month)
 	body := index.Key{Org: p.org, List: list}.EncodeManifest(manifest)
 	if _, err := m.PutManifest(b.Context(), p.org, list.Name, index.LiveManifest, index.StoredManifest{Version: 1, Body: body}); err != nil {
 		b.Fatal(err)
@@ -86,12 +73,12 @@ func sealedMonths(b *testing.B, p *meteredHarness, count int) *memory {
 }
 
 // BenchmarkSize measures the first query of an instance with 1,024 MB, of which
-// views take half: processor time, the read units of its chunks and manifest, and the most
+// views take half: processor time, the read units of its chunks, and the most
 // that the cache took. What passes the bound is refused.
 func BenchmarkSize(b *testing.B) {
 	for _, count := range []int{1_000_000, 10_000_000} {
 		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), years: 3}
+			p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
 			p.lists = index.NewLists(p.table, 1)
 			m := sealedMonths(b, p, count)
 			runtime.GC()
@@ -117,7 +104,7 @@ func (p *meteredHarness) bounded(b *testing.B, m *memory, list *index.List, q co
 	var busy time.Duration
 	var cache *views.Cache
 	most, units, refused := int64(0), 0.0, 0
-	counting := countingReads{m, func(size int) {
+	counting := countingChunks{m, func(size int) {
 		units += float64((size+4095)/4096) / 2
 		most = max(most, cache.Bytes())
 	}}
@@ -143,23 +130,15 @@ func (p *meteredHarness) bounded(b *testing.B, m *memory, list *index.List, q co
 	b.ReportMetric(float64(refused)/float64(b.N), "refused/op")
 }
 
-// countingReads tells the size of every chunk and manifest that is read.
-type countingReads struct {
+// countingChunks tells the size of every chunk that is read.
+type countingChunks struct {
 	*memory
 	read func(size int)
 }
 
-func (c countingReads) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
+func (c countingChunks) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
 	return c.memory.Chunks(ctx, org, list, numbers, consistent, func(chunk index.StoredChunk) error {
 		c.read(len(chunk.Body) + 100)
 		return each(chunk)
 	})
-}
-
-func (c countingReads) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
-	stored, err := c.memory.Manifest(ctx, org, list, which)
-	if stored != nil {
-		c.read(2 * (len(stored.Body) + 100)) // strongly consistent
-	}
-	return stored, err
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 )
 
+// Client is the one that the table is read by.
+func (s *Service) Client() *dynamodb.Client { return s.stream.table }
+
 // Put stores a record, given as JSON, as the ingest function does, and returns
 // it. A nil previous creates it; adjust, unless it is nil, has it before.
 func (s *Service) Put(t testing.TB, kind commerce.Kind, previous *commerce.Stored, record string, adjust func(*commerce.Stored)) *commerce.Stored {

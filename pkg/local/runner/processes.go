@@ -49,9 +49,11 @@ func (r *run) environment(function string, declared map[string]string) map[strin
 	if _, signs := declared["SIGNING_SECRETS"]; signs {
 		environment["SIGNING_SECRETS"] = r.state.SigningSecret
 	}
+	if _, seals := declared["SERVICE_KEY"]; seals {
+		environment["SERVICE_KEY"] = r.state.serviceKeys()
+	}
 	maps.Copy(environment, map[string]string{
 		"METRICS_NAMESPACE":         "", // its lines are for CloudWatch
-		"SERVICE_KEY":               r.state.serviceKeys(),
 		"AWS_ENDPOINT_URL_DYNAMODB": r.tableURL(function),
 		"AWS_ENDPOINT_URL_SQS":      r.servers.queueURL,
 		"AWS_LAMBDA_LOG_FORMAT":     "JSON",

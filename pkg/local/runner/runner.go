@@ -4,13 +4,13 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"runtime"
@@ -39,7 +39,6 @@ type Config struct {
 	NoDemo         bool             // without demo records
 	PrivateTargets bool             // webhooks may reach loopback and private addresses
 	TableServer    tableserver.Kind // "" is the platform's
-	Table          string           // the table's name; "" is commerce
 	TableEndpoint  string           // of a table server to use instead of starting one
 	QueueEndpoint  string           // of a queue server to use instead of the runner's own
 	Logger         *slog.Logger
@@ -61,7 +60,7 @@ type Config struct {
 }
 
 const (
-	// tableName is the table's name unless another is given.
+	// tableName is the table's name on the local server.
 	tableName = "commerce"
 	region    = "us-east-1"
 	// grace is how long requests and invocations in progress may go on when the run is to end.
@@ -70,7 +69,6 @@ const (
 
 // Run runs the service until ctx ends, then ends everything that it started, within 15 s.
 func Run(ctx context.Context, cfg Config) (err error) {
-	cfg.Table = cmp.Or(cfg.Table, tableName)
 	if cfg.TableServer == "" && cfg.TableEndpoint == "" {
 		if cfg.TableServer, err = tableserver.KindFor(runtime.GOOS, runtime.GOARCH); err != nil {
 			return err
@@ -155,16 +153,16 @@ func (r *run) provision(ctx context.Context) (err error) {
 	if r.model, err = template.Load(r.cfg.Template, parameters); err != nil {
 		return err
 	}
-	if r.streamARN, err = provision.Table(ctx, r.servers.dynamodb(), r.model.Table, r.cfg.Table); err != nil {
+	if r.streamARN, err = provision.Table(ctx, r.servers.dynamodb(), r.model.Table, tableName); err != nil {
 		return fmt.Errorf("table server %s: %w", r.servers.tableURL, err)
 	}
 	if r.streamARN == "" {
-		return fmt.Errorf("table server %s: its table %s has no stream and so is not this service's", r.servers.tableURL, r.cfg.Table)
+		return fmt.Errorf("table server %s: its table %s has no stream and so is not this service's", r.servers.tableURL, tableName)
 	}
 	if r.queues, err = provision.Queues(ctx, r.servers.sqs(), r.model.Queues); err != nil {
 		return fmt.Errorf("queue server %s: %w", r.servers.queueURL, err)
 	}
-	parameters[r.model.Table.LogicalID] = r.cfg.Table
+	parameters[r.model.Table.LogicalID] = tableName
 	r.model, err = template.Load(r.cfg.Template, parameters)
 	return err
 }
@@ -206,7 +204,7 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	})
 	group.Go(func() error {
 		upkeep := &upkeep{
-			sweeper: tableserver.Sweeper{Server: r.servers.table, Client: r.servers.dynamodb(), Table: r.cfg.Table, Attribute: r.model.Table.TTL},
+			sweeper: tableserver.Sweeper{Server: r.servers.table, Client: r.servers.dynamodb(), Table: tableName, Attribute: r.model.Table.TTL},
 			past:    src.past, logger: r.cfg.Logger,
 			trimEvery: time.Second, sweepEvery: time.Minute,
 		}
@@ -244,7 +242,10 @@ func shutdown(ctx context.Context, server *http.Server) error {
 
 // base gives the functions the environment that the template declares, and clients of the local servers.
 func (r *run) base() (*app.Dependencies, error) {
-	environment := r.model.Functions["api"].Environment
+	environment := map[string]string{}
+	for _, f := range r.model.Functions {
+		maps.Copy(environment, f.Environment)
+	}
 	cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
 	if err != nil {
 		return nil, err

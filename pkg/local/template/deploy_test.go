@@ -26,9 +26,10 @@ func TestMakeDeployPassesWhatIsSet(t *testing.T) {
 		without   string
 	}{
 		"a JWKS URL":          {append(common, "JWKS_URL=https://issuer.example/keys"), []string{"JwtIssuer=https://issuer.example", "JwtAudience=commerce", "JwksUrl=https://issuer.example/keys"}, "JwtHs256Secret"},
-		"a secret only":       {append(common, "JWT_HS256_SECRET=with $ and space"), []string{"JwtHs256Secret=with $ and space"}, "JwksUrl"},
-		"both":                {append(common, "JWKS_URL=u", "JWT_HS256_SECRET=s"), []string{"JwksUrl=u", "JwtHs256Secret=s"}, "confirm"},
+		"a secret only":       {append(common, "JWT_HS256_SECRET_ARN=arn:of-32-bytes"), []string{"JwtHs256SecretArn=arn:of-32-bytes"}, "JwksUrl"},
+		"both":                {append(common, "JWKS_URL=u", "JWT_HS256_SECRET_ARN=arn:of-32-bytes"), []string{"JwksUrl=u", "JwtHs256SecretArn=arn:of-32-bytes"}, "confirm"},
 		"a continuous run":    {append(common, "JWKS_URL=u", "CI=true"), []string{"--no-confirm-changeset"}, "JwtHs256Secret"},
+		"a short secret":      {append(common, "JWKS_URL=u", "JWT_HS256_SECRET_ARN=arn:of-31-bytes"), nil, "JwksUrl"},
 		"neither":             {common, nil, ""},
 		"the state's outputs": {append(common, "JWKS_URL=u", "STACK=shop"), []string{"pkg/state/state.yaml", "shop-state", "template.yaml", "shop", "TableName=a-table"}, "LogRetentionDays"},
 		"parameters":          {append(common, "JWKS_URL=u", "PARAMETERS=LogRetentionDays=7"), []string{"LogRetentionDays=7"}, "JwtHs256Secret"},
@@ -40,7 +41,8 @@ func TestMakeDeployPassesWhatIsSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			// What deploy needs is taken as made.
-			command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-o", "build", "-o", "validate", "deploy", "SAM="+sam)
+			command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-o", "build", "-o", "validate", "deploy", "SAM="+sam,
+				"CHECK_SECRET=sh -c '[ $$0 = arn:of-32-bytes ]'")
 			command.Dir, command.Env = root, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, test.variables...)
 			out, err := command.CombinedOutput()
 			arguments := strings.Split(string(out), "\n")

@@ -33,7 +33,7 @@ func TestFunctionsThatFeedThemselvesAllowIt(t *testing.T) {
 func TestLoopsOfMessagesAreFound(t *testing.T) {
 	function := func(takes, sends string, environment ...string) Function {
 		f := Function{Queues: []QueueSource{{Queue: takes}}, Environment: map[string]string{}}
-		f.Permissions = []Permission{{"sqs:SendMessage", "arn:aws:sqs:local:0:" + sends}, {"sqs:ReceiveMessage", "arn:aws:sqs:local:0:" + takes}}
+		f.Permissions = []Permission{{Action: "sqs:SendMessage", Resource: "arn:aws:sqs:local:0:" + sends}, {Action: "sqs:ReceiveMessage", Resource: "arn:aws:sqs:local:0:" + takes}}
 		for _, queue := range environment {
 			f.Environment[queue+"_URL"] = "https://sqs/0/" + queue
 		}

@@ -146,8 +146,8 @@ func TestModelHoldsWhatTheTemplateDeclares(t *testing.T) {
 			"IF": "slowly", "ONE": "yes", "BOTH": "no", "NONE": "", "LONG": "5",
 		},
 		Permissions: []Permission{
-			{"t:Get", "arn:aws:dynamodb:::table/real-table"}, {"t:Put", "arn:aws:dynamodb:::table/real-table"},
-			{"q:Send", "arn:aws:sqs:local:000000000000:Queue"}, {"q:Send", "Dead/x"},
+			{Action: "t:Get", Resource: "arn:aws:dynamodb:::table/real-table"}, {Action: "t:Put", Resource: "arn:aws:dynamodb:::table/real-table"},
+			{Action: "q:Send", Resource: "arn:aws:sqs:local:000000000000:Queue"}, {Action: "q:Send", Resource: "Dead/x"},
 		},
 		Queues: []QueueSource{{ID: "FromQueue", Queue: "Queue", BatchSize: 10, MaxConcurrency: 4}},
 		Streams: []StreamSource{{
