@@ -10,6 +10,7 @@ package indexer
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -125,15 +126,32 @@ func (x *Indexer) append(ctx context.Context, key index.Key, changes []index.Cha
 // that dies leaves nothing undone. Before the first entry of each week it
 // requests the job that flushes the entries of that week, and registers the
 // organization. The register thus also learns, at little cost, of tails that
-// something else began.
+// something else began. It has one partition key, which takes 1,000 writes a
+// second, so each organization's week of registering begins at its own time.
 func (x *Indexer) prepare(ctx context.Context, key index.Key, next index.Position) error {
-	if next.Previous.Std().Truncate(flushWithin).Equal(next.At.Std().Truncate(flushWithin)) {
+	if weekTurned(next, registeredFrom(key.Org)) {
+		if err := x.storage.RegisterOrganization(ctx, key.Org); err != nil {
+			return err
+		}
+	}
+	if !weekTurned(next, 0) {
 		return nil
 	}
-	if err := x.storage.RegisterOrganization(ctx, key.Org); err != nil {
-		return err
-	}
 	return x.storage.RequestJob(ctx, key.Org, key.List.Name, next.At.Add(flushWithin))
+}
+
+// weekTurned reports whether the entry is the first of its week. Weeks begin so
+// much earlier than they do by themselves.
+func weekTurned(next index.Position, earlier time.Duration) bool {
+	week := func(at value.Time) time.Time { return at.Std().Add(earlier).Truncate(flushWithin) }
+	return !week(next.Previous).Equal(week(next.At))
+}
+
+// registeredFrom spreads the organizations over a week, by bytes of their ids
+// that are random.
+func registeredFrom(org value.ID) time.Duration {
+	const seconds = uint32(flushWithin / time.Second)
+	return time.Duration(binary.BigEndian.Uint32(org[12:])%seconds) * time.Second
 }
 
 // documentKey names a document within a list.
