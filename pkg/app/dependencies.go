@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -26,6 +27,8 @@ type Dependencies struct {
 	Clock  func() time.Time
 	// Metrics gets what the functions measure; nil where nothing does.
 	Metrics *metric.Recorder
+	// MemoryMB is the function's memory; 0: as for 2,048 MB.
+	MemoryMB int
 
 	endpoints Endpoints
 }
@@ -43,7 +46,7 @@ func NewDependencies(cfg Config, aws aws.Config, logger *slog.Logger, endpoints 
 	})
 	return &Dependencies{
 		Config: cfg, AWS: aws, Table: dynamo.New(client, cfg.TableName, time.Now),
-		Logger: logger, Clock: time.Now, endpoints: endpoints,
+		Logger: logger, Clock: time.Now, MemoryMB: lambdacontext.MemoryLimitInMB, endpoints: endpoints,
 	}
 }
 
@@ -72,14 +75,17 @@ func (d *Dependencies) indexJobs() sqsqueue.IndexJobs {
 
 func (d *Dependencies) lists() *index.Lists { return index.NewLists(d.Table, dynamo.Shards) }
 
-// views is the view cache. It may take half of the function's memory, loads and
-// queries included; the rest is for records, and for what the garbage collector
-// has not freed yet.
+// memory is the function's, in bytes.
+func (d *Dependencies) memory() int64 { return int64(cmp.Or(d.MemoryMB, 2048)) << 20 }
+
+// viewBytes is what views may take of a function's memory, loads and queries
+// included: half, and of more than 1,024 MB up to five eighths. The rest is for
+// records, and for what the garbage collector has not freed yet.
+func viewBytes(memory int64) int64 { return max(memory/2, memory-max(512<<20, memory*3/8)) }
+
+// views is the view cache.
 func (d *Dependencies) views() querier {
-	maxBytes := int64(lambdacontext.MemoryLimitInMB) << 20 / 2
-	if maxBytes == 0 {
-		maxBytes = 1 << 30
-	}
+	maxBytes := viewBytes(d.memory())
 	return d.measuredViews(func(storage views.Storage) *views.Cache {
 		return views.NewCache(storage, views.Config{MaxBytes: maxBytes, Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
 	})

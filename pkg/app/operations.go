@@ -66,8 +66,12 @@ func Operations() []httpapi.Operation {
 	return slices.Concat(all["developers"], all["webhooks"], all["api"])
 }
 
+// recordsShare is the part of memory, one of so many, that keeps records which
+// pages have shown.
+const recordsShare = 16
+
 func (d *Dependencies) apiOperations() []httpapi.Operation {
-	cfg := records.Config{Clock: d.Clock, Lists: d.lists()}
+	cfg := records.Config{Clock: d.Clock, Lists: d.lists(), CacheBytes: int(d.memory() / recordsShare)}
 	return append(records.Operations(d.Table, d.views(), cfg), docs.Operations()...)
 }
 

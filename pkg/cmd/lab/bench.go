@@ -66,12 +66,17 @@ func newBenchCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.quick {
 				o.Products, o.Duration, o.Rounds = 2_000, 200*time.Millisecond, 1
+				o.Tenants, o.TenantProducts, o.Instances, o.Requests = 20, 2_000, 4, 500
 			}
 			return o.run(cmd, bench.ReadSections(), len(bench.ReadSections()))
 		},
 	}
 	o.addFlags(cmd, 3*time.Second, "all")
 	cmd.Flags().IntVar(&o.Products, "products", 100_000, "products that the service holds")
+	cmd.Flags().IntVar(&o.Tenants, "tenants", 100, "of the 1,000 tenants of scattered requests, those that are simulated")
+	cmd.Flags().IntVar(&o.TenantProducts, "tenant-products", 10_000, "products that each of them has")
+	cmd.Flags().IntVar(&o.Instances, "instances", 10, "of the 50 instances that serve them, those that are simulated")
+	cmd.Flags().IntVar(&o.Requests, "requests", 4_000, "scattered requests that each figure is of")
 	cmd.Flags().StringVar(&o.DataDir, "data", "", "folder that keeps the service's data for the next time (default: a temporary one)")
 	cmd.AddCommand(newBenchWebhooksCommand())
 	return cmd

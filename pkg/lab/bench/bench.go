@@ -36,6 +36,12 @@ type Config struct {
 	DataDir  string
 	Products int
 
+	// For the section about scattered requests.
+	Tenants        int // that are simulated, of the modelled ones
+	TenantProducts int // that each has
+	Instances      int // likewise of those
+	Requests       int // of each row
+
 	// For the sections about webhooks.
 	Program  string // path of the commerce command
 	Events   int    // of a round of deliveries
@@ -58,6 +64,7 @@ func ReadSections() []Section {
 		{"lists", "lists over HTTP from the running service", (*bench).lists},
 		{"items", "records by id over HTTP, beside what the table alone answers", (*bench).items},
 		{"units", "read and write units of requests and changes", (*bench).units},
+		{"scattered", "what a list costs where many instances serve many tenants", (*bench).scattered},
 		{"costs", "what a million requests and changes cost", (*bench).costs},
 	}
 }

@@ -21,7 +21,7 @@ func config(t *testing.T, out *bytes.Buffer, sections []bench.Section) bench.Con
 	}
 	cfg := bench.Config{
 		Template: "../../../template.yaml", BinDir: bin, Rounds: 1, Duration: 200 * time.Millisecond, Out: out, Log: t.Output(), Profiles: t.TempDir(),
-		Products: 1000, Events: 50, Rate: 50, Others: 20, Waiting: 40, Imported: 450,
+		Products: 1000, Tenants: 4, TenantProducts: 300, Instances: 2, Requests: 40, Events: 50, Rate: 50, Others: 20, Waiting: 40, Imported: 450,
 	}
 	for _, s := range sections {
 		cfg.Sections = append(cfg.Sections, s.Name)
@@ -47,7 +47,7 @@ func TestEverySectionOfTheReadsMeasuresSomething(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	wantReport(t, out.String(), "cores, go", "| Lists over HTTP", "| no filter, newest first", "| Records by id", "| Units of the table",
-		"| product changed, in batches of 100", "| A million of", "| API Gateway")
+		"| product changed, in batches of 100", "| A list of 20, scattered", "| 3,072 MB, uniform", "| A million of", "| API Gateway")
 }
 
 func TestEverySectionOfTheDeliveriesMeasuresSomething(t *testing.T) {

@@ -192,6 +192,27 @@ const (
 	authorizerSeconds = 0.005
 )
 
+// processorMemory is the memory in GB at which Lambda gives a function a whole
+// processor, and callSeconds how long a call of the table is assumed to take.
+const (
+	processorMemory = 1769.0 / 1024
+	callSeconds     = 0.004
+)
+
+// lambdaDollars is the price of a million invocations that make so many calls of
+// the table, one after another, and use so much of a processor, of which a
+// function of little memory has a part.
+func lambdaDollars(memory, calls float64, cpu time.Duration) float64 {
+	seconds := max(calls*callSeconds+cpu.Seconds()/min(1, memory/processorMemory), 0.001)
+	return price.Invocations + price.Million*price.GigabyteSecondsArm64*memory*seconds
+}
+
+// lambdaNote says how.
+func lambdaNote() string {
+	return fmt.Sprintf("Lambda: $%.2f a million invocations and $%.10f a GB-second of arm64, for %.0f ms of waiting for each call of the table and the processor time, "+
+		"of which a function with less than 1,769 MB gets a part; the authorizer has %.1f GB.", price.Invocations, price.GigabyteSecondsArm64, callSeconds*1000, authorizerMemory)
+}
+
 // costs is the section of what a million requests or changes cost.
 func (b *bench) costs(ctx context.Context) error {
 	if len(b.spent) == 0 {

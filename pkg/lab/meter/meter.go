@@ -5,6 +5,7 @@ package meter
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"sync"
@@ -35,7 +36,9 @@ type Use struct {
 
 // Meter sums the units of the clients that it was given to. It is safe for
 // concurrent use. The table does not tell what a write whose condition fails
-// consumes, a unit at least, nor the units of an attempt that the SDK repeats.
+// consumes: it counts as one unit, which is right for an item of up to 1 KB, and
+// not at all in a transaction. Nor does it tell the units of an attempt that the
+// SDK repeats.
 type Meter struct {
 	mu   sync.Mutex
 	uses map[Use]Units
@@ -81,8 +84,12 @@ func (m *Meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 ) {
 	use := Use{Operation: middleware.GetOperationName(ctx), Item: ask(in.Parameters)}
 	out, metadata, err := next.HandleInitialize(ctx, in)
-	if err == nil {
+	var refused *types.ConditionalCheckFailedException
+	switch {
+	case err == nil:
 		m.count(use, out.Result)
+	case errors.As(err, &refused):
+		m.add(use, Units{Calls: 1, Writes: 1})
 	}
 	return out, metadata, err
 }
@@ -119,6 +126,10 @@ func (m *Meter) count(use Use, answer any) {
 	case "GetItem", "BatchGetItem", "Query", "Scan":
 		units = Units{Calls: 1, Reads: sum}
 	}
+	m.add(use, units)
+}
+
+func (m *Meter) add(use Use, units Units) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.uses[use] = m.uses[use].Add(units)
