@@ -73,10 +73,10 @@ func newBenchCommand() *cobra.Command {
 	}
 	o.addFlags(cmd, 3*time.Second, "all")
 	cmd.Flags().IntVar(&o.Products, "products", 100_000, "products that the service holds")
-	cmd.Flags().IntVar(&o.Tenants, "tenants", 100, "of the 1,000 tenants of scattered requests, those that are simulated")
+	cmd.Flags().IntVar(&o.Tenants, "tenants", 20, "of the 1,000 tenants of scattered requests, those that are simulated")
 	cmd.Flags().IntVar(&o.TenantProducts, "tenant-products", 10_000, "products that each of them has")
-	cmd.Flags().IntVar(&o.Instances, "instances", 10, "of the 50 instances that serve them, those that are simulated")
-	cmd.Flags().IntVar(&o.Requests, "requests", 4_000, "scattered requests that each figure is of")
+	cmd.Flags().IntVar(&o.Instances, "instances", 50, "of the 50 instances that serve them, those that are simulated")
+	cmd.Flags().IntVar(&o.Requests, "requests", 3_000, "scattered requests that each figure is of")
 	cmd.Flags().StringVar(&o.DataDir, "data", "", "folder that keeps the service's data for the next time (default: a temporary one)")
 	cmd.AddCommand(newBenchWebhooksCommand())
 	return cmd

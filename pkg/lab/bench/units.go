@@ -180,7 +180,7 @@ func (s *shop) change(ctx context.Context, batches, size int) (changes int, err 
 
 // The functions' memory in GB, as template.yaml says.
 const (
-	apiMemory        = 1.0
+	apiMemory        = 3008.0 / 1024
 	authorizerMemory = 0.5
 )
 
