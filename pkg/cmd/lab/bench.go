@@ -62,17 +62,19 @@ func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Measure the service on this machine", Args: cobra.NoArgs,
 		Long: "Bench starts the service in a temporary folder on ports of its own, loads data, and prints\n" +
-			"what it measures beside the target. Its sections:\n\n" + bench.Describe(bench.ReadSections()),
+			"what it measures beside the target. Its sections, of which the last two are measured only\nwith --only:\n\n" + bench.Describe(bench.ReadSections()),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.quick {
 				o.Products, o.Duration, o.Rounds = 2_000, 200*time.Millisecond, 1
+				o.Events = 200
 				o.Tenants, o.TenantProducts, o.Instances, o.Requests = 20, 2_000, 4, 500
 			}
-			return o.run(cmd, bench.ReadSections(), len(bench.ReadSections()))
+			return o.run(cmd, bench.ReadSections(), len(bench.ReadSections())-2)
 		},
 	}
-	o.addFlags(cmd, 3*time.Second, "all")
+	o.addFlags(cmd, 3*time.Second, "all but the last two")
 	cmd.Flags().IntVar(&o.Products, "products", 100_000, "products that the service holds")
+	cmd.Flags().IntVar(&o.Events, "events", 2_000, "delivered events that the bill is of")
 	cmd.Flags().IntVar(&o.Tenants, "tenants", 20, "of the 1,000 tenants of scattered requests, those that are simulated")
 	cmd.Flags().IntVar(&o.TenantProducts, "tenant-products", 10_000, "products that each of them has")
 	cmd.Flags().IntVar(&o.Instances, "instances", 50, "of the 50 instances that serve them, those that are simulated")

@@ -58,14 +58,15 @@ type Section struct {
 }
 
 // ReadSections are about requests and what they cost, in the order of the
-// report.
+// report. The last two take some minutes each.
 func ReadSections() []Section {
 	return []Section{
 		{"lists", "lists over HTTP from the running service", (*bench).lists},
 		{"items", "records by id over HTTP, beside what the table alone answers", (*bench).items},
 		{"units", "read and write units of requests and changes", (*bench).units},
-		{"scattered", "what a list costs where many instances serve many tenants", (*bench).scattered},
 		{"costs", "what a million requests and changes cost", (*bench).costs},
+		{"scattered", "what a list costs where many instances serve many tenants", (*bench).scattered},
+		{"bill", "what a million requests and deliveries cost of everything that AWS charges", (*bench).bill},
 	}
 }
 
@@ -89,6 +90,7 @@ type bench struct {
 	metered  atomic.Bool // whether the embedded service's calls of the table are counted
 	embedded *shop       // started when a section needs it first
 	spent    []spent     // what requests and changes used of the table, for their costs
+	all      []bill      // of scattered requests
 	receiver *workload.Receiver
 }
 

@@ -47,7 +47,7 @@ func TestEverySectionOfTheReadsMeasuresSomething(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	wantReport(t, out.String(), "cores, go", "| Lists over HTTP", "| no filter, newest first", "| Records by id", "| Units of the table",
-		"| product changed, in batches of 100", "| A list of 20, scattered", "| 3,008 MB, uniform", "| A million of", "| API Gateway")
+		"| product changed, in batches of 100", "| A list of 20, scattered", "| 3,008 MB, uniform", "| A million of", "| All of a million", "| delivered event, alone", "| API Gateway")
 }
 
 func TestEverySectionOfTheDeliveriesMeasuresSomething(t *testing.T) {

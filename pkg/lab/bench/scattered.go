@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
@@ -62,13 +61,23 @@ type scattered struct {
 	name      string
 	now       time.Time
 	random    *rand.Rand
+	log       logBytes
 	tenants   []scatteredTenant
+	first     value.ID // of the products, which each tenant has
 	instances []scatteredInstance
 }
 
 type scatteredTenant struct {
 	organization value.ID
 	key          string
+}
+
+// logBytes counts what functions log.
+type logBytes int
+
+func (n *logBytes) Write(line []byte) (int, error) {
+	*n += logBytes(len(line))
+	return len(line), nil
 }
 
 // scatteredInstance is one instance of the authorizer and one of the read API.
@@ -128,6 +137,15 @@ func (b *bench) scattered(ctx context.Context) (err error) {
 			}
 			s.report(t, fmt.Sprintf("%s MB, %s", thousands(memory), shape.name), target, memory, u)
 		}
+		byID := s.draw(b.Requests/3, func(int) float64 { return 1 })
+		for i := range byID {
+			byID[i].page = len(scatteredPages())
+		}
+		u, err := s.measure(ctx, byID)
+		if err != nil {
+			return err
+		}
+		s.report(t, fmt.Sprintf("%s MB, uniform, a product by its id", thousands(memory)), "", memory, u)
 	}
 	return nil
 }
@@ -286,7 +304,7 @@ func (s *scattered) shown(ctx context.Context, products []*commerce.Stored) ([]*
 			return nil, err
 		}
 		for _, product := range answer.Data {
-			ids[product.ID] = true
+			ids[product.ID], s.first = true, product.ID
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(products), func(p *commerce.Stored) bool { return !ids[p.ID] }), nil
@@ -308,7 +326,7 @@ func (s *scattered) deployOne(ctx context.Context, memory int) error {
 	d := &app.Dependencies{
 		Config: app.Config{TableName: s.name, JWTIssuer: "bench", JWTAudience: "bench", HS256Secret: string(bytes.Repeat([]byte{'s'}, 32)), OrganizationClaim: "organizationId", DefaultRole: "VIEWER"},
 		AWS:    runner.AWSConfig(), Table: dynamo.New(s.client, s.name, s.clock), MemoryMB: max(1, memory),
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: s.clock,
+		Logger: slog.New(slog.NewJSONHandler(&s.log, nil)), Clock: s.clock,
 	}
 	authorize, err := app.Authorizer(ctx, d)
 	if err != nil {
@@ -319,9 +337,13 @@ func (s *scattered) deployOne(ctx context.Context, memory int) error {
 	return err
 }
 
-// ask authorizes and answers a request of a tenant for a page of products.
+// ask authorizes and answers a request of a tenant for a page of products, nil
+// for one product by its id.
 func (s *scattered) ask(ctx context.Context, i *scatteredInstance, tenant *scatteredTenant, page map[string]string) ([]byte, error) {
-	const path = "/api/products"
+	path := "/api/products"
+	if page == nil {
+		path += "/" + s.first.String()
+	}
 	headers := map[string]string{"X-API-Key": tenant.key, "Accept": "application/json"}
 	allowed, err := i.authorize(ctx, events.APIGatewayCustomAuthorizerRequestTypeRequest{Resource: path, Path: path, Headers: headers, MethodArn: "arn:aws:execute-api:us-east-1:1:a/v1/GET" + path})
 	if err != nil {
@@ -375,12 +397,14 @@ type scatteredUse struct {
 	cpu       time.Duration
 	apiCalls  float64
 	authCalls float64
+	log       float64 // bytes
 }
 
 // measure makes requests at the modelled rate and tells what each used.
 func (s *scattered) measure(ctx context.Context, visits []visit) (scatteredUse, error) {
-	pages, step := scatteredPages(), time.Duration(float64(time.Second)*modelledTenants*modelledInstances/modelledRate/float64(s.Tenants*s.Instances))
+	pages, step := append(scatteredPages(), nil), time.Duration(float64(time.Second)*modelledTenants*modelledInstances/modelledRate/float64(s.Tenants*s.Instances))
 	s.meter.Reset()
+	s.log = 0
 	before := workload.OwnCPU()
 	for _, v := range visits {
 		s.now = s.now.Add(time.Duration(s.random.ExpFloat64() * float64(step)))
@@ -399,15 +423,16 @@ func (s *scattered) measure(ctx context.Context, visits []visit) (scatteredUse, 
 			u.apiCalls += float64(units.Calls) / n
 		}
 	}
-	u.calls = u.authCalls + u.apiCalls
+	u.calls, u.log = u.authCalls+u.apiCalls, float64(s.log)/n
 	return u, nil
 }
 
 func (s *scattered) report(t *table, name, target string, memory int, u scatteredUse) {
-	dollars := total(u.reads)*price.ReadUnits + total(u.writes)*price.WriteUnits
+	dollars := u.dollars()
 	lambda := lambdaDollars(float64(memory)/1024, u.apiCalls, u.cpu) + lambdaDollars(authorizerMemory, u.authCalls, 0)
 	t.add(name, target, append(u.cells(), strconv.FormatFloat(u.calls, 'f', 1, 64), milliseconds(u.cpu),
 		fmt.Sprintf("$%.2f", dollars), fmt.Sprintf("$%.2f", lambda), fmt.Sprintf("$%.2f", dollars+lambda))...)
-	u.name = "list, scattered, " + name
-	s.spent = append(s.spent, u.spent)
+	s.all = append(s.all, bill{
+		name: name + ", scattered", table: dollars, gateway: price.GatewayRequests, lambda: lambda, logs: logDollars(u.log),
+	})
 }

@@ -56,6 +56,11 @@ func total(units map[string]float64) (sum float64) {
 	return sum
 }
 
+// dollars is what a million of it costs of the table.
+func (s *spent) dollars() float64 {
+	return total(s.reads)*price.ReadUnits + total(s.writes)*price.WriteUnits
+}
+
 func (s *spent) cells() []string {
 	return []string{amount(total(s.reads)), byKind(s.reads), amount(total(s.writes)), byKind(s.writes)}
 }
@@ -227,8 +232,7 @@ func (b *bench) costs(ctx context.Context) error {
 		price.WriteUnits, price.ReadUnits, price.GatewayRequests, price.Invocations, price.GigabyteSecondsArm64, apiSeconds*1000, apiMemory, authorizerSeconds*1000, authorizerMemory)
 	for i := range b.spent {
 		s := &b.spent[i]
-		dollars := total(s.reads)*price.ReadUnits + total(s.writes)*price.WriteUnits
-		t.add("table: "+s.name, "", amount(total(s.reads)), amount(total(s.writes)), fmt.Sprintf("%.3f", dollars))
+		t.add("table: "+s.name, "", amount(total(s.reads)), amount(total(s.writes)), fmt.Sprintf("%.3f", s.dollars()))
 	}
 	functions := 2*price.Invocations + price.Million*price.GigabyteSecondsArm64*(apiSeconds*apiMemory+authorizerSeconds*authorizerMemory)
 	t.add("Lambda: API and authorizer, each request", "", "", "", fmt.Sprintf("%.3f", functions))
