@@ -78,14 +78,14 @@ func (d *Dependencies) lists() *index.Lists { return index.NewLists(d.Table, dyn
 // memory is the function's, in bytes.
 func (d *Dependencies) memory() int64 { return int64(cmp.Or(d.MemoryMB, 2048)) << 20 }
 
-// viewBytes is what views may take of a function's memory, loads and queries
+// ViewBytes is what views may take of a function's memory, loads and queries
 // included: half, and of more than 1,024 MB up to five eighths. The rest is for
 // records, and for what the garbage collector has not freed yet.
-func viewBytes(memory int64) int64 { return max(memory/2, memory-max(512<<20, memory*3/8)) }
+func ViewBytes(memory int64) int64 { return max(memory/2, memory-max(512<<20, memory*3/8)) }
 
 // views is the view cache.
 func (d *Dependencies) views() querier {
-	maxBytes := viewBytes(d.memory())
+	maxBytes := ViewBytes(d.memory())
 	return d.measuredViews(func(storage views.Storage) *views.Cache {
 		return views.NewCache(storage, views.Config{MaxBytes: maxBytes, Clock: d.Clock, Start: d.indexJobs(), Logger: d.Logger})
 	})

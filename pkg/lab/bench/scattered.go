@@ -103,7 +103,7 @@ func (b *bench) scattered(ctx context.Context) (err error) {
 	b.progress("%s tenants of %s products stored in %.1f s", thousands(b.Tenants), thousands(b.TenantProducts), time.Since(started).Seconds())
 	t := b.table(fmt.Sprintf("A list of 20, scattered: %s tenants of %s products, %d instances", thousands(modelledTenants), thousands(b.TenantProducts), modelledInstances),
 		"read units", "of them", "write units", "of them", "calls", "CPU", "table", "Lambda", "both, a million")
-	t.note = fmt.Sprintf("Scaled down to %d tenants at %d instances, whose views get the same part of memory: half of the function's, for %s tenants. "+
+	t.note = fmt.Sprintf("Scaled down to %d tenants at %d instances, whose views get the same part of memory as with %s tenants. "+
 		"Each tenant asks an instance for one of %d pages every %.0f s, by an API key and a clock that the benchmark moves. Nothing changes meanwhile. "+
 		"The first request for each page of a tenant at an instance loads the view or the records, once in the life of an instance; the rows below have that behind them. "+
 		"A write whose condition fails counts as a unit. Zipf: the n-th tenant asks n times as rarely as the first. %s",
@@ -315,7 +315,9 @@ func (s *scattered) shown(ctx context.Context, products []*commerce.Stored) ([]*
 func (s *scattered) deploy(ctx context.Context, memory int) error {
 	s.instances = nil
 	for range s.Instances {
-		if err := s.deployOne(ctx, memory*s.Tenants/modelledTenants); err != nil {
+		// A function of less than 1,024 MB gives views half.
+		part := 2 * app.ViewBytes(int64(memory)<<20) >> 20 * int64(s.Tenants) / modelledTenants
+		if err := s.deployOne(ctx, int(part)); err != nil {
 			return err
 		}
 	}
