@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -36,6 +37,7 @@ type meteredHarness struct {
 	org   value.ID
 	now   time.Time
 	jobs  map[string]bool // lists of which a job was started
+	years int             // that orders are spread over; 0 means 2
 }
 
 func newMeteredHarness(b *testing.B) *meteredHarness {
@@ -58,11 +60,12 @@ func (p *meteredHarness) compactor() *compactor.Compactor {
 	return compactor.New(p.table, p.lists.All(), p.clock, slog.New(slog.DiscardHandler))
 }
 
-// order is the n-th of a million orders over 24 months, the newest now.
+// order is the n-th of so many orders over years, the newest now.
 func (p *meteredHarness) order(n, of int, revision int64) columnar.Document {
 	r := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // data of a benchmark
 	schema := p.lists.Records[commerce.KindOrder].Schema
-	placed := p.now.AddDate(-2, 0, 0).UnixMilli() + int64(n)*(p.now.Sub(p.now.AddDate(-2, 0, 0)).Milliseconds()/int64(of))
+	first := p.now.AddDate(-cmp.Or(p.years, 2), 0, 0)
+	placed := first.UnixMilli() + int64(n)*(p.now.Sub(first).Milliseconds()/int64(of))
 	var id, customer [16]byte
 	binary.BigEndian.PutUint64(id[:], uint64(placed)<<16|0x7000|r.Uint64N(4096)) //nolint:gosec // after 1970
 	binary.BigEndian.PutUint64(id[8:], r.Uint64()|1<<63)

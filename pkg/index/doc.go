@@ -28,8 +28,8 @@
 // a second after the indexer saw it.
 //
 // The compactor does index jobs. It flushes the tail into segments, merges
-// eight segments of one size tier into one of the next, counts partitions that
-// have been quiet, and puts the new manifest on the condition that the one it
+// eight segments of one size tier into one of the next, divides partitions that
+// have grown large, counts those that have been quiet, and puts the new manifest on the condition that the one it
 // read is still live. A job is bounded, and may die or run twice: chunks count
 // only once a live manifest names them. A rebuild makes segments from the table
 // instead, over many jobs. A job that thousands of runs in a row do not end is
@@ -106,14 +106,17 @@
 //	             endian), and the entry before crc
 //
 //	manifest     ┌───────────┬─────────────────┬────────┬───────────┐
-//	             │ version 2 │ organization 16 │ name u │ name      │
+//	             │ version 3 │ organization 16 │ name u │ name      │
 //	             ├───────────┼─────────────────┼────────┴───────────┤
-//	             │ covered u │ rebuild ID   16 │ partitions      n× │
+//	             │ kind    1 │ length        u │ content            │
 //	             ├───────────┴─────────────────┼────────────────────┤
-//	             │ free chunks              n× │ crc              4 │
+//	             │ crc                       4 │                    │
 //	             └─────────────────────────────┴────────────────────┘
-//	partition    number v (rising), sealed 1, counted u, live u, summary,
-//	             segments n×
+//	kind, length as in a tail entry
+//	content      covered u, rebuild ID 16, partitions n×, free chunks n×
+//	partition    number v, sealed 1, least ID 16, counted u, live u, summary,
+//	             segments n×; by number and least ID, which is 0 in the first of
+//	             a number
 //	summary      documents u; if any, min v and max v of Visible; Time columns
 //	             n×: nulls u; if there are others, min v and max v; Keyword
 //	             columns n× (none when not known): counted 1; if so, values n×
@@ -125,8 +128,10 @@
 //	free chunk   chunk, since v (milliseconds since 1970)
 //	crc          CRC-32C of everything before it
 //
-// Version 1 of the manifest is version 2 without Keyword columns and without
-// the bytes before compression; it is read as if neither were known.
+// Version 2 of the manifest has the content without kind and length, not packed,
+// and no least IDs, which are 0; it is written where no partition is divided.
+// Version 1 is version 2 without Keyword columns and without the bytes before
+// compression; it is read as if neither were known.
 //
 //	rebuild      ┌─────────┬─────────┬───────┬──────────┬─────────┐
 //	             │ shard u │ after u │ after │ manifest │ crc   4 │

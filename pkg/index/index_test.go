@@ -271,6 +271,7 @@ func (w *harness) verify(t *testing.T) {
 
 func TestAListEqualsTheTableOnceTheStreamIsDrained(t *testing.T) {
 	inBoth(t, func(t *testing.T, w *harness) {
+		w.list.PartRows = 3
 		random := rand.New(rand.NewPCG(1, 2))
 		writer, warm, maintainer := w.indexer(&parked{}), w.views(), w.compactor()
 		ids := make([]value.ID, 40)
@@ -433,6 +434,7 @@ func TestATableOutOfReachAnswersUnavailable(t *testing.T) {
 
 func TestAJobThatDiesAtAnyCallLeavesTheIndexAsItWas(t *testing.T) {
 	w := newMemoryHarness()
+	w.list.PartRows = 4
 	writer, healthy := w.indexer(&parked{}), w.compactor()
 	died := 0
 	for calls := 0; died == calls; calls++ {

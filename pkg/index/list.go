@@ -29,6 +29,9 @@ type List struct {
 	// and all documents of a Whole list, are in partition 0.
 	By Interval
 	On columnar.Col
+	// PartRows is how many documents a partition has at least before it is divided,
+	// while there are few partitions; 0 means the default of the interval.
+	PartRows int
 	// Keep is how long a document is useful after the time in On; 0 means for
 	// ever. Partitions with only older documents are dropped.
 	Keep time.Duration
@@ -52,6 +55,34 @@ const (
 	lastYear  = 2099
 	dayMillis = 24 * 60 * 60 * 1000
 )
+
+const (
+	// A page in the order of time opens the newest part of a month or a day, so
+	// those are small: 20,000 orders are about 50 read units. Changes of a list
+	// without times go to any of its parts, and make a segment in each, so those are
+	// large: as large as a job or a query has memory for.
+	timedPartRows = 20_000
+	wholePartRows = 250_000
+	// manyPartitions is how many there are before parts become larger, twice as large
+	// with each growth of morePartitions, so that the manifest, of about 300 B for
+	// each, fits into an item of 400 KB.
+	manyPartitions = 512
+	morePartitions = 128
+)
+
+// DividedRows is how many documents each part gets of a partition that is divided:
+// one that has half as many more, where there are so many partitions.
+func (l *List) DividedRows(partitions int) int {
+	rows := l.PartRows
+	switch {
+	case rows > 0:
+	case l.By == Whole:
+		rows = wholePartRows
+	default:
+		rows = timedPartRows
+	}
+	return rows << min(max(partitions-manyPartitions+morePartitions, 0)/morePartitions, 10)
+}
 
 // partition is the number of the partition for a time: months since year 0, or
 // days since 1970.

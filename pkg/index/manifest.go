@@ -1,10 +1,12 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -18,13 +20,16 @@ type Manifest struct {
 	Covered    uint64
 	CoveredAt  value.Time   // of entry Covered; stored beside the body
 	RebuildID  value.ID     // the last rebuild that the segments come from
-	Partitions []*Partition // by number
+	Partitions []*Partition // by number and From
 	Free       []FreeChunk
 }
 
-// Partition is one partition of a list.
+// Partition is one partition of a list, or a part of one that has been divided.
 type Partition struct {
-	Number   int32
+	Number int32
+	// From is the least ID that the partition may have. The first one of a number
+	// has zero; each reaches up to the next of the same number.
+	From     [16]byte
 	Segments []*Segment
 	// Sealed says that Summary is exact for the segments as they are. It is
 	// counted from them, never from changes, which may come twice.
@@ -87,47 +92,120 @@ func (p *Partition) Bytes() int {
 	return n
 }
 
-func (m *Manifest) find(number int32) (i int, found bool) {
-	return slices.BinarySearchFunc(m.Partitions, number, func(p *Partition, n int32) int { return cmp.Compare(p.Number, n) })
+// Find returns the partition that a document belongs to, or where one of its number
+// would be.
+func (m *Manifest) Find(number int32, id [16]byte) (i int, found bool) {
+	i, found = slices.BinarySearchFunc(m.Partitions, number, func(p *Partition, n int32) int {
+		return cmp.Or(cmp.Compare(p.Number, n), bytes.Compare(p.From[:], id[:]))
+	})
+	if !found && i > 0 && m.Partitions[i-1].Number == number {
+		return i - 1, true
+	}
+	return i, found
 }
 
-// Partition returns the partition with the number, nil when there is none.
-func (m *Manifest) Partition(number int32) *Partition {
-	if i, found := m.find(number); found {
-		return m.Partitions[i]
+// Add adds documents of a partition number to partitions, as one segment for each
+// that has some of them, which is not sealed then. It sorts the documents by ID.
+// encode makes the segments, and is told where they go.
+func (m *Manifest) Add(number int32, documents []columnar.Document, encode func(*Partition, []columnar.Document) *Segment) {
+	for p, documents := range m.Divided(number, documents) {
+		p.Segments, p.Sealed = append(p.Segments, encode(p, documents)), false
 	}
-	return nil
 }
 
-// Add adds a segment to a partition, which is not sealed then.
-func (m *Manifest) Add(number int32, s *Segment) {
-	i, found := m.find(number)
-	if !found {
-		m.Partitions = slices.Insert(m.Partitions, i, &Partition{Number: number})
+// Divided iterates over the partitions that have some of the documents of a
+// partition number, and those documents. It sorts them by ID, and adds a partition
+// where there is none of the number.
+func (m *Manifest) Divided(number int32, documents []columnar.Document) iter.Seq2[*Partition, []columnar.Document] {
+	return func(yield func(*Partition, []columnar.Document) bool) {
+		i, found := m.Find(number, [16]byte{})
+		if !found {
+			m.Partitions = slices.Insert(m.Partitions, i, &Partition{Number: number})
+		}
+		slices.SortStableFunc(documents, func(a, b columnar.Document) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		for len(documents) > 0 {
+			i, _ := m.Find(number, documents[0].ID)
+			r, n := m.Range(i), 1
+			for n < len(documents) && r.Has(number, documents[n].ID) {
+				n++
+			}
+			if !yield(m.Partitions[i], documents[:n]) {
+				return
+			}
+			documents = documents[n:]
+		}
 	}
+}
+
+// Divide puts parts in the place of a partition: the first begins where it does.
+func (m *Manifest) Divide(p *Partition, parts ...*Partition) {
+	i, _ := m.Find(p.Number, p.From)
+	m.Partitions = slices.Replace(m.Partitions, i, i+1, parts...)
+}
+
+// Range is the IDs of a partition number from From up to To, exclusive; a To of zero
+// bounds nothing.
+type Range struct {
+	Number   int32
+	From, To [16]byte
+}
+
+// Range is which documents the i-th partition may have.
+func (m *Manifest) Range(i int) Range {
 	p := m.Partitions[i]
-	p.Segments, p.Sealed = append(p.Segments, s), false
+	r := Range{Number: p.Number, From: p.From}
+	if i+1 < len(m.Partitions) && m.Partitions[i+1].Number == p.Number {
+		r.To = m.Partitions[i+1].From
+	}
+	return r
+}
+
+// Has reports whether a document lies in the range.
+func (r Range) Has(number int32, id [16]byte) bool {
+	return number == r.Number && bytes.Compare(id[:], r.From[:]) >= 0 && (r.To == [16]byte{} || bytes.Compare(id[:], r.To[:]) < 0)
+}
+
+// Overlaps reports whether ranges share documents.
+func (r Range) Overlaps(other Range) bool {
+	return r.Has(other.Number, other.From) || other.Has(r.Number, r.From)
+}
+
+// Covers reports whether all documents of another range lie in the range.
+func (r Range) Covers(other Range) bool {
+	return r.Has(other.Number, other.From) &&
+		(r.To == [16]byte{} || other.To != [16]byte{} && bytes.Compare(other.To[:], r.To[:]) <= 0)
 }
 
 // errManifest says that bytes are no manifest of the list.
 var errManifest = errors.New("not a manifest of this list")
 
 // manifestVersion rises with every change of the format, which the package's
-// documentation describes. The version before lacks the counts of values and
-// the sizes before compression; it is read, and no longer written.
+// documentation describes. The version before tells of no divided partitions and is
+// not packed, and is written where there are none; the first one also lacks the counts of values
+// and the sizes before compression, and is no longer written.
 const (
-	manifestVersion       = 2
+	manifestVersion       = 3
+	manifestUndivided     = 2
 	manifestWithoutCounts = 1
 )
 
 // EncodeManifest returns the stored form of the list's manifest.
 func (k Key) EncodeManifest(m *Manifest) []byte {
+	version := byte(manifestUndivided)
+	if slices.ContainsFunc(m.Partitions, func(p *Partition) bool { return p.From != [16]byte{} }) {
+		version = manifestVersion
+	}
 	c := codec{}
-	c.fixed([]byte{manifestVersion})
+	c.fixed([]byte{version})
 	c.fixed(k.Org[:])
 	c.text(&k.List.Name)
-	c.manifest(m, manifestVersion)
-	return seal(nil, c.Data)
+	if version == manifestUndivided {
+		c.manifest(m, version)
+		return seal(nil, c.Data)
+	}
+	content := codec{}
+	content.manifest(m, version)
+	return seal(nil, append(c.Data, pack(content.Data)...))
 }
 
 // DecodeManifest reads the stored form of the list's manifest.
@@ -136,14 +214,22 @@ func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
 	if !ok || len(body) == 0 {
 		return nil, fmt.Errorf("checksum of %d bytes: %w", len(data), errManifest)
 	}
-	if v := body[0]; v != manifestVersion && v != manifestWithoutCounts {
-		return nil, fmt.Errorf("version %d, this program knows %d and %d: %w", v, manifestWithoutCounts, manifestVersion, columnar.OtherFormat(int(v), manifestVersion))
+	if v := body[0]; v < manifestWithoutCounts || v > manifestVersion {
+		return nil, fmt.Errorf("version %d, this program knows %d to %d: %w", v, manifestWithoutCounts, manifestVersion, columnar.OtherFormat(int(v), manifestVersion))
 	}
 	c, org, name := reading(body[1:]), value.ID{}, ""
 	c.fixed(org[:])
 	c.text(&name)
 	if org != k.Org || name != k.List.Name {
 		return nil, fmt.Errorf("it belongs to another list: %w", errManifest)
+	}
+	if body[0] > manifestUndivided {
+		kind, size := []byte{0}, 0
+		c.fixed(kind)
+		c.count(&size)
+		if c.Fail(kind[0] > entryPacked || size > maxUnpacked); !c.Bad {
+			c.unpack(kind[0], size)
+		}
 	}
 	m := &Manifest{}
 	if c.manifest(m, body[0]); c.Bad || len(c.Data) > 0 {
@@ -165,7 +251,15 @@ func (m *Manifest) check(list *List) error {
 		}
 	}
 	for i, p := range m.Partitions {
-		if i > 0 && m.Partitions[i-1].Number >= p.Number {
+		least := [16]byte{}
+		order := -1
+		if i > 0 {
+			before := m.Partitions[i-1]
+			if order = cmp.Compare(before.Number, p.Number); order == 0 {
+				order, least = bytes.Compare(before.From[:], p.From[:]), p.From
+			}
+		}
+		if order >= 0 || p.From != least {
 			return fmt.Errorf("partitions out of order: %w", errManifest)
 		}
 		if p.Sealed && len(p.Summary.Times) != times {
@@ -193,6 +287,9 @@ func (c *codec) partition(p *Partition, version byte) {
 	c.varint(&number)
 	c.flag(&p.Sealed)
 	p.Number = int32(number) //nolint:gosec // a checksum says that we wrote it
+	if version > manifestUndivided {
+		c.fixed(p.From[:])
+	}
 	c.count(&p.Counted)
 	c.count(&p.Live)
 	s := &p.Summary

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +82,11 @@ func genManifest() *rapid.Generator[*Manifest] {
 		m.RebuildID[3] = rapid.Byte().Draw(t, "rebuild")
 		for n := range rapid.IntRange(0, 3).Draw(t, "parts") {
 			m.Partitions = append(m.Partitions, genPartition(t, int32(n*7-3)))
+			for part := range rapid.IntRange(0, 2).Draw(t, "divided") {
+				p := genPartition(t, int32(n*7-3))
+				p.From[part] = byte(2 - part)
+				m.Partitions = slices.Insert(m.Partitions, len(m.Partitions)-part, p)
+			}
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "free") {
 			m.Free = append(m.Free, FreeChunk{genChunk(t), value.Time(rapid.Int64().Draw(t, "since"))})
@@ -100,6 +106,101 @@ func TestAManifestIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("written and read (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A release that knows no divided partitions reads a manifest without them.
+func TestAManifestIsWrittenInTheEarliestVersionThatTellsAll(t *testing.T) {
+	for _, row := range []struct {
+		from byte
+		want byte
+	}{{0, manifestUndivided}, {1, manifestVersion}} {
+		m := &Manifest{Partitions: []*Partition{{Number: 1}, {Number: 2}, {Number: 2, From: [16]byte{row.from}}}}
+		if row.from == 0 {
+			m.Partitions = m.Partitions[:2]
+		}
+		if got := testKey.EncodeManifest(m)[0]; got != row.want {
+			t.Errorf("parts from %d: got version %d, want %d", row.from, got, row.want)
+		}
+	}
+}
+
+func TestPartsOutOfOrderAreRefused(t *testing.T) {
+	part := func(number int32, from byte) *Partition { return &Partition{Number: number, From: [16]byte{from}} }
+	for name, parts := range map[string][]*Partition{
+		"the same twice":                  {part(1, 0), part(1, 2), part(1, 2)},
+		"falling IDs":                     {part(1, 0), part(1, 2), part(1, 1)},
+		"falling numbers":                 {part(2, 0), part(1, 0), part(1, 1)},
+		"without beginning":               {part(1, 1)},
+		"without beginning after another": {part(1, 0), part(2, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := testKey.DecodeManifest(testKey.EncodeManifest(&Manifest{Partitions: parts})); !errors.Is(err, errManifest) {
+				t.Errorf("got %v, want %v", err, errManifest)
+			}
+		})
+	}
+}
+
+func TestDocumentsGoToThePartOfTheirID(t *testing.T) {
+	m := &Manifest{Partitions: []*Partition{{Number: 1}, {Number: 2}, {Number: 2, From: [16]byte{3}}, {Number: 2, From: [16]byte{5}}}}
+	var documents []columnar.Document
+	for _, n := range []byte{5, 2, 9, 0, 3, 4} {
+		documents = append(documents, testSchema.Build([16]byte{n}, 0).Document(1, 1))
+	}
+	for _, number := range []int32{2, 7} {
+		var got [][]byte
+		for p, documents := range m.Divided(number, documents) {
+			ids := []byte{byte(p.Number), p.From[0]}
+			for _, d := range documents {
+				ids = append(ids, d.ID[0])
+			}
+			got = append(got, ids)
+		}
+		want := map[int32][][]byte{2: {{2, 0, 0, 2}, {2, 3, 3, 4}, {2, 5, 5, 9}}, 7: {{7, 0, 0, 2, 3, 4, 5, 9}}}[number]
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("number %d (-want +got):\n%s", number, diff)
+		}
+	}
+}
+
+func TestRangesOverlapAndCover(t *testing.T) {
+	at := func(number int32, from, to byte) Range { return Range{number, [16]byte{from}, [16]byte{to}} }
+	for _, row := range []struct {
+		a, b             Range
+		overlaps, covers bool
+	}{
+		{at(1, 0, 0), at(1, 3, 5), true, true},
+		{at(1, 3, 5), at(1, 0, 0), true, false},
+		{at(1, 3, 5), at(1, 3, 5), true, true},
+		{at(1, 3, 5), at(1, 4, 5), true, true},
+		{at(1, 3, 5), at(1, 4, 6), true, false},
+		{at(1, 3, 5), at(1, 4, 0), true, false},
+		{at(1, 3, 5), at(1, 5, 7), false, false},
+		{at(1, 3, 0), at(1, 5, 0), true, true},
+		{at(1, 3, 0), at(1, 0, 3), false, false},
+		{at(1, 0, 0), at(2, 0, 0), false, false},
+	} {
+		if got := row.a.Overlaps(row.b); got != row.overlaps || row.b.Overlaps(row.a) != got {
+			t.Errorf("%v and %v overlap: %v, want %v both ways", row.a, row.b, got, row.overlaps)
+		}
+		if got := row.a.Covers(row.b); got != row.covers {
+			t.Errorf("%v covers %v: %v, want %v", row.a, row.b, got, row.covers)
+		}
+	}
+}
+
+// TestTheManifestOfManyPartsFitsIntoAnItem divides a list that grows, at 300 B for
+// each part.
+func TestTheManifestOfManyPartsFitsIntoAnItem(t *testing.T) {
+	for by, most := range map[Interval]int{Monthly: 80_000_000, Whole: 800_000_000} {
+		list, rows, parts := &List{By: by}, 0, 0
+		for ; rows < most; parts++ {
+			rows += list.DividedRows(parts)
+		}
+		if parts*300 > 380<<10 {
+			t.Errorf("%d documents of interval %d: %d parts", rows, by, parts)
+		}
+	}
 }
 
 func TestAnAlteredManifestIsRefused(t *testing.T) {
@@ -156,6 +257,7 @@ func TestCountsOfAnotherSchemaAreRefused(t *testing.T) {
 func TestAManifestWithoutCountsIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := genManifest().Draw(t, "manifest")
+		m.Partitions = slices.DeleteFunc(m.Partitions, func(p *Partition) bool { return p.From != [16]byte{} })
 		c := codec{}
 		c.fixed([]byte{manifestWithoutCounts})
 		c.fixed(testKey.Org[:])

@@ -57,6 +57,16 @@ func (w written) shown(deletions bool) *plainRow {
 	return w.row
 }
 
+// modelLists are the lists, whose partitions are divided as soon as they have a few
+// documents.
+func modelLists(table *dynamo.Table) *index.Lists {
+	l := index.NewLists(table, dynamo.Shards)
+	for _, list := range l.All() {
+		list.PartRows = 3
+	}
+	return l
+}
+
 // streamed is a record of the stream.
 type streamed struct {
 	record   events.DynamoDBEventRecord
@@ -215,7 +225,7 @@ func skewOf(process string) time.Duration {
 
 // listNamed returns the plain form of a list over the table.
 func listNamed(table *dynamo.Table, name string) *plainList {
-	list := index.NewLists(table, dynamo.Shards).Named(name)
+	list := modelLists(table).Named(name)
 	switch name {
 	case "orders":
 		return plainOrders(list)
@@ -414,7 +424,7 @@ func (tr *trial) index(process string, shard, again, n int) error {
 		in.Records = append(in.Records, s.record)
 	}
 	table := tr.table(process)
-	lists := index.NewLists(table, dynamo.Shards)
+	lists := modelLists(table)
 	writer := indexer.New(table, indexer.DecodeFor(lists, dynamo.Stream{}), refusing{tr}, refusing{tr}, slog.New(slog.DiscardHandler))
 	response, err := writer.Handle(context.Background(), in)
 	if err != nil || len(response.BatchItemFailures) > 0 {
@@ -439,7 +449,7 @@ func (tr *trial) job(process string, org value.ID, list string) (more bool, err 
 }
 
 func (tr *trial) compactor(table *dynamo.Table) *compactor.Compactor {
-	return compactor.New(table, index.NewLists(table, dynamo.Shards).All(), tr.clock, slog.New(tr.log))
+	return compactor.New(table, modelLists(table).All(), tr.clock, slog.New(tr.log))
 }
 
 // tinyMemory has room for a long tail and few views, so that they leave.

@@ -20,14 +20,14 @@ import (
 // sizeBudget is what views may take of a function with 1,024 MB.
 const sizeBudget = 512 << 20
 
-// sealedMonths keeps an index of so many orders in 24 months in memory, as the
-// compactor would have left it: one segment a month, counted.
-func sealedMonths(b *testing.B, p *meteredHarness, count int) *memory {
+// sealedMonths stores an index of so many orders, as the compactor would have left
+// it: months are divided, each part is one segment, counted.
+func sealedMonths(b testing.TB, p *meteredHarness, m storage, count int) {
 	b.Helper()
 	list := p.lists.Records[commerce.KindOrder]
-	m, manifest, chunk := newMemory(p.clock), &index.Manifest{}, uint64(0)
+	manifest, chunk := &index.Manifest{}, uint64(0)
 	const chunkBytes = 380 << 10
-	store := func(number int32, documents []columnar.Document) {
+	store := func(number int32, documents []columnar.Document, first bool) {
 		e := segment.Encode(list.Schema, documents)
 		decoded, err := segment.Decode(list.Schema, e.Groups[columnar.Core])
 		if err != nil {
@@ -49,38 +49,50 @@ func sealedMonths(b *testing.B, p *meteredHarness, count int) *memory {
 			}
 		}
 
-		manifest.Partitions = append(manifest.Partitions, &index.Partition{Number: number, Sealed: true, Summary: view.Summary(), Segments: []*index.Segment{s}})
+		part := &index.Partition{Number: number, Sealed: true, Summary: view.Summary(), Segments: []*index.Segment{s}}
+		if !first {
+			part.From = documents[0].ID
+		}
+		manifest.Partitions = append(manifest.Partitions, part)
+	}
+	divide := func(number int32, month []columnar.Document) {
+		for first := true; len(month) > 0; first = false {
+			n := list.DividedRows(len(manifest.Partitions))
+			if len(month) <= n+n/2 {
+				n = len(month)
+			}
+			store(number, month[:n], first)
+			month = month[n:]
+		}
 	}
 	var month []columnar.Document
 	number := int32(0)
 	for n := range count {
 		d := p.order(n, count, 0)
 		if of := list.PartitionOf(&d); of != number {
-			if len(month) > 0 {
-				store(number, month)
-			}
+			divide(number, month)
 			number, month = of, month[:0]
 		}
 		month = append(month, d)
 	}
-	store(number, month)
+	divide(number, month)
 	body := index.Key{Org: p.org, List: list}.EncodeManifest(manifest)
 	if _, err := m.PutManifest(b.Context(), p.org, list.Name, index.LiveManifest, index.StoredManifest{Version: 1, Body: body}); err != nil {
 		b.Fatal(err)
 	}
 	b.Logf("%d orders: a manifest of %d bytes, %d chunks", count, len(body), chunk)
-	return m
 }
 
 // BenchmarkSize measures the first query of an instance with 1,024 MB, of which
-// views take half: processor time, the read units of its chunks, and the most
+// views take half: processor time, the read units of its chunks and manifest, and the most
 // that the cache took. What passes the bound is refused.
 func BenchmarkSize(b *testing.B) {
 	for _, count := range []int{1_000_000, 10_000_000} {
 		b.Run(fmt.Sprintf("orders=%d", count), func(b *testing.B) {
-			p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
+			p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), years: 3}
 			p.lists = index.NewLists(p.table, 1)
-			m := sealedMonths(b, p, count)
+			m := newMemory(p.clock)
+			sealedMonths(b, p, m, count)
 			runtime.GC()
 			list := p.lists.Records[commerce.KindOrder]
 			col, pending := list.Schema.Col, columnar.In(list.Schema.Col("status"), "PENDING")
@@ -104,7 +116,7 @@ func (p *meteredHarness) bounded(b *testing.B, m *memory, list *index.List, q co
 	var busy time.Duration
 	var cache *views.Cache
 	most, units, refused := int64(0), 0.0, 0
-	counting := countingChunks{m, func(size int) {
+	counting := countingReads{m, func(size int) {
 		units += float64((size+4095)/4096) / 2
 		most = max(most, cache.Bytes())
 	}}
@@ -130,15 +142,23 @@ func (p *meteredHarness) bounded(b *testing.B, m *memory, list *index.List, q co
 	b.ReportMetric(float64(refused)/float64(b.N), "refused/op")
 }
 
-// countingChunks tells the size of every chunk that is read.
-type countingChunks struct {
+// countingReads tells the size of every chunk and manifest that is read.
+type countingReads struct {
 	*memory
 	read func(size int)
 }
 
-func (c countingChunks) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
+func (c countingReads) Chunks(ctx context.Context, org value.ID, list string, numbers []uint64, consistent bool, each func(index.StoredChunk) error) error {
 	return c.memory.Chunks(ctx, org, list, numbers, consistent, func(chunk index.StoredChunk) error {
 		c.read(len(chunk.Body) + 100)
 		return each(chunk)
 	})
+}
+
+func (c countingReads) Manifest(ctx context.Context, org value.ID, list, which string) (*index.StoredManifest, error) {
+	stored, err := c.memory.Manifest(ctx, org, list, which)
+	if stored != nil {
+		c.read(2 * (len(stored.Body) + 100)) // strongly consistent
+	}
+	return stored, err
 }

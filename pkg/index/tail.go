@@ -18,7 +18,7 @@ const (
 	// compressed, well under the 400 KB of an item. A single document is little
 	// larger than columnar.MaxText.
 	maxEntry = 300 << 10
-	// maxUnpacked bounds the bytes that an entry may unpack to.
+	// maxUnpacked bounds the bytes that an entry or a manifest may unpack to.
 	maxUnpacked = 1 << 20
 )
 
@@ -102,6 +102,16 @@ func pack(content []byte) []byte {
 	return append(binary.AppendUvarint([]byte{kind}, uint64(len(content))), body...)
 }
 
+// unpack undoes pack, for the rest of Data. It fails unless that has so many bytes.
+func (c *codec) unpack(kind byte, size int) {
+	if kind == entryPacked {
+		var err error
+		c.Data, err = unpacker().DecodeAll(c.Data, make([]byte, 0, size))
+		c.Fail(err != nil)
+	}
+	c.Fail(len(c.Data) != size)
+}
+
 // RebuiltEntry is the entry that says that a rebuild has put the version of the
 // manifest.
 func RebuiltEntry(version uint64) []byte {
@@ -134,14 +144,8 @@ func (k Key) DecodeEntry(stored StoredEntry) (TailEntry, error) {
 	if c.Bad || size > maxUnpacked {
 		return TailEntry{}, fmt.Errorf("kind %d, %d bytes: %w", kind[0], size, errEntry)
 	}
-	if kind[0] == entryPacked {
-		var err error
-		if c.Data, err = unpacker().DecodeAll(c.Data, make([]byte, 0, size)); err != nil {
-			return TailEntry{}, fmt.Errorf("unpack: %w", errors.Join(errEntry, err))
-		}
-	}
-	if len(c.Data) != size {
-		return TailEntry{}, fmt.Errorf("%d bytes, not %d: %w", len(c.Data), size, errEntry)
+	if c.unpack(kind[0], size); c.Bad {
+		return TailEntry{}, fmt.Errorf("not %d bytes: %w", size, errEntry)
 	}
 	if kind[0] != entryRebuilt {
 		return k.decodeChanges(&c, stored.At)

@@ -10,6 +10,7 @@
 package compactor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,13 +166,14 @@ type progress struct {
 	waiting bool // there are partitions to count later
 	// recent has the partitions that were flushed into; it is true for those
 	// whose last change is not older than quietTime.
-	recent map[int32]bool
+	recent map[*index.Partition]bool
 }
 
 func (c *Compactor) job(org value.ID, list *index.List) *job {
 	return &job{
 		Index:   index.Index{Key: index.Key{Org: org, List: list}, Reader: c.storage},
 		storage: c.storage, clock: c.clock, logger: c.logger, start: c.clock(),
+		progress: progress{recent: map[*index.Partition]bool{}},
 	}
 }
 
@@ -231,7 +233,7 @@ func (j *job) overtaken(ctx context.Context) bool {
 	return err != nil || stored != nil && stored.Version != j.version
 }
 
-// compact flushes, expires, merges and counts as far as the job's bounds allow,
+// compact flushes, expires, divides, merges and counts as far as the job's bounds allow,
 // and puts the manifest that results, once.
 func (j *job) compact(ctx context.Context) (next *value.Time, err error) {
 	m, version, err := j.Load(ctx)
@@ -239,7 +241,7 @@ func (j *job) compact(ctx context.Context) (next *value.Time, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.expire, j.merge, j.count} {
+	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.expire, j.divide, j.merge, j.count} {
 		if err := step(ctx, m); err != nil {
 			return nil, err
 		}
@@ -277,10 +279,12 @@ func (j *job) flush(ctx context.Context, m *index.Manifest) error {
 	if j.more = errors.Is(err, full); err != nil && !j.more {
 		return fmt.Errorf("flush the tail of %s: %w", j.List.Name, err)
 	}
-	j.recent = map[int32]bool{}
 	for number, documents := range documents {
-		m.Add(number, encode(j.List, documents))
-		j.recent[number] = documents[len(documents)-1].Visible > int64(j.now().Add(-quietTime))
+		m.Add(number, documents, func(p *index.Partition, documents []columnar.Document) *index.Segment {
+			latest := slices.MaxFunc(documents, func(a, b columnar.Document) int { return cmp.Compare(a.Visible, b.Visible) })
+			j.recent[p] = latest.Visible > int64(j.now().Add(-quietTime))
+			return encode(j.List, documents)
+		})
 	}
 	j.changed = len(documents) > 0
 	return nil
@@ -306,10 +310,10 @@ func (j *job) count(ctx context.Context, m *index.Manifest) error {
 	for _, p := range m.Partitions {
 		uncounted := j.List.By != index.Whole && (!p.Sealed || p.Summary.Keywords == nil && j.List.Schema.HasKeywords())
 		if p.Memory(j.List.Schema, index.Core) > maxJobMemory {
-			j.logger.WarnContext(ctx, "a partition was too large", "organizationId", j.Org, "list", j.List.Name, "partition", p.Number, "rows", p.Rows())
+			j.logTooLarge(ctx, p)
 			continue
 		}
-		if !grown(p) && (!uncounted || j.recent[p.Number]) || !j.hasRoom(p.Bytes()) {
+		if !grown(p) && (!uncounted || j.recent[p]) || !j.hasRoom(p.Bytes()) {
 			j.waiting = j.waiting || uncounted
 			continue
 		}
@@ -319,6 +323,11 @@ func (j *job) count(ctx context.Context, m *index.Manifest) error {
 		p.Sealed, j.changed = j.List.By != index.Whole, true
 	}
 	return nil
+}
+
+// logTooLarge logs what the template's alarm watches.
+func (j *job) logTooLarge(ctx context.Context, p *index.Partition) {
+	j.logger.WarnContext(ctx, "a partition was too large", "organizationId", j.Org, "list", j.List.Name, "partition", p.Number, "rows", p.Rows())
 }
 
 // grown reports whether a partition has grown so much since it was last

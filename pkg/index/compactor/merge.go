@@ -105,10 +105,7 @@ func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Par
 		return err
 	}
 	whole := len(sources) == len(p.Segments)
-	useless := int64(j.now().Add(-tombstoneUse))
-	encoded, err := segment.Merge(j.List.Schema, opened, func(d *columnar.Document) bool {
-		return whole && d.Deleted && d.Visible < useless
-	})
+	encoded, err := segment.Merge(j.List.Schema, opened, j.dropped(whole))
 	if err != nil {
 		return err
 	}
@@ -123,4 +120,71 @@ func (j *job) mergeSegments(ctx context.Context, m *index.Manifest, p *index.Par
 		p.Counted, p.Live = p.Rows(), p.Rows()
 	}
 	return nil
+}
+
+// divide divides partitions that have grown too large into parts, by ID.
+func (j *job) divide(ctx context.Context, m *index.Manifest) error {
+	for _, p := range slices.Clone(m.Partitions) {
+		rows := j.List.DividedRows(len(m.Partitions))
+		if !worthDividing(p, rows) {
+			continue
+		}
+		if len(fitting(j.List.Schema, p.Segments)) < len(p.Segments) {
+			j.logTooLarge(ctx, p)
+			continue
+		}
+		if !j.hasRoom(p.Bytes()) {
+			j.more = true
+			continue
+		}
+		j.read += p.Bytes()
+		if err := j.dividePartition(ctx, m, p, rows); err != nil {
+			return fmt.Errorf("divide partition %d: %w", p.Number, err)
+		}
+		j.changed = true
+	}
+	return nil
+}
+
+// worthDividing reports whether a partition has half as many rows more than a part
+// gets: live ones as of the last count, or so many since then that it is worth
+// finding out.
+func worthDividing(p *index.Partition, rows int) bool {
+	most := rows + rows/2
+	return p.Rows() > most && (p.Live > most || p.Rows()-p.Counted >= rows/4)
+}
+
+// dividePartition replaces a partition by its parts, each of one segment. It may
+// turn out that the dead rows were many, so that there is one part.
+func (j *job) dividePartition(ctx context.Context, m *index.Manifest, p *index.Partition, rows int) error {
+	opened, err := j.Open(ctx, p.Segments, j.List.Schema.ColumnGroups())
+	if err != nil {
+		return err
+	}
+	divided, err := segment.Divide(j.List.Schema, opened, j.dropped(true), rows)
+	if err != nil {
+		return err
+	}
+	release(m, j.now(), p.Segments...)
+	parts := make([]*index.Partition, len(divided))
+	for i := range divided {
+		part := &index.Partition{Number: p.Number, From: divided[i].From}
+		if i == 0 {
+			part.From = p.From
+		}
+		if divided[i].Rows > 0 {
+			part.Segments = append(part.Segments, segmentOf(divided[i].Encoded))
+		}
+		part.Counted, part.Live = part.Rows(), part.Rows()
+		parts[i], j.recent[part] = part, j.recent[p]
+	}
+	m.Divide(p, parts...)
+	return nil
+}
+
+// dropped tells which documents a merge leaves out: of all segments of a partition,
+// the tombstones that are no longer useful.
+func (j *job) dropped(whole bool) func(*columnar.Document) bool {
+	useless := int64(j.now().Add(-tombstoneUse))
+	return func(d *columnar.Document) bool { return whole && d.Deleted && d.Visible < useless }
 }

@@ -68,10 +68,14 @@ func (j *job) readSource(ctx context.Context, state *index.RebuildState, version
 		documents[number] = append(documents[number], page...)
 	}
 	for number, documents := range documents {
-		state.Add(number, encode(j.List, documents))
+		state.Add(number, documents, func(_ *index.Partition, documents []columnar.Document) *index.Segment {
+			return encode(j.List, documents)
+		})
 	}
-	if err := j.merge(ctx, &state.Manifest); err != nil {
-		return err
+	for _, step := range []func(context.Context, *index.Manifest) error{j.divide, j.merge} {
+		if err := step(ctx, &state.Manifest); err != nil {
+			return err
+		}
 	}
 	return j.save(ctx, state, version)
 }
@@ -207,8 +211,7 @@ func (j *job) setAllVisibleAs(ctx context.Context, schema *columnar.Schema, page
 		return err
 	}
 	for number, page := range pages {
-		view := columnar.NewView(schema)
-		if p := m.Partition(number); p != nil {
+		for p, documents := range m.Divided(number, page) {
 			if p.Memory(schema, index.Core) > maxJobMemory {
 				return errLargePartition
 			}
@@ -216,10 +219,11 @@ func (j *job) setAllVisibleAs(ctx context.Context, schema *columnar.Schema, page
 			if err != nil {
 				return err
 			}
+			view := columnar.NewView(schema)
 			segment.Load(view, opened...)
+			view.Apply(changes[number])
+			j.setVisible(documents, liveIndex{view, at})
 		}
-		view.Apply(changes[number])
-		j.setVisible(page, liveIndex{view, at})
 	}
 	return nil
 }

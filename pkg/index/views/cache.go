@@ -18,7 +18,9 @@
 // other: each gives its count and its first hits, and leaves. Such scans are kept
 // without the partitions, for other pages and for the next request when one had
 // no time for all. What does not fit even so is refused: README, Size, has the
-// figures. TestMemoryStaysWithinItsBudget asks anything.
+// figures. TestMemoryStaysWithinItsBudget asks anything, and
+// TestAFunctionAnswersOrRefusesWithinItsMemory asks a process whose memory the
+// kernel bounds.
 //
 // # Time
 //

@@ -7,7 +7,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 
@@ -102,6 +101,7 @@ func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read 
 		c.mu.Unlock()
 		c.measure(v, &v.use.growing, reserved)
 	}()
+	v.current = false
 	v.reserve = func(bytes int64) bool { return c.reserve(v, &v.use.growing, bytes) }
 	if err := v.refresh(ctx, read); err != nil {
 		return err
@@ -120,11 +120,8 @@ func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read 
 // memory bounds what loading what is missing, and then answering, takes.
 func (v *cachedView) memory(m missing, q columnar.Query) int64 {
 	schema, n, rows, searched := v.List.Schema, int64(0), 0, 0
-	for _, number := range m.partitions {
-		p := v.manifest.Partition(number)
-		if p == nil {
-			continue
-		}
+	lacking := v.lacking(m)
+	for _, p := range lacking {
 		n += p.Memory(schema, m.groups)
 		rows += p.Rows()
 		for _, s := range p.Segments {
@@ -136,21 +133,19 @@ func (v *cachedView) memory(m missing, q columnar.Query) int64 {
 			n += s.Memory(schema, m.groups&^p.groups)
 		}
 	}
-	return n + schema.WorkMemory(&q, rows, searched) + min(v.stored(m), maxBatchBytes)
+	return n + schema.WorkMemory(&q, rows, searched) + min(stored(lacking, m.groups), maxBatchBytes)
 }
 
-// stored is how many bytes of storage missing partitions have.
-func (v *cachedView) stored(m missing) (n int64) {
-	for _, number := range m.partitions {
-		if p := v.manifest.Partition(number); p != nil {
-			n += p.Stored(m.groups)
-		}
+// stored is how many bytes of storage partitions have.
+func stored(partitions []part, groups columnar.ColumnGroupSet) (n int64) {
+	for _, p := range partitions {
+		n += p.Stored(groups)
 	}
 	return n
 }
 
 // batches cuts partitions into what is read at a time.
-func batches(partitions []*index.Partition, groups columnar.ColumnGroupSet) (cut [][]*index.Partition) {
+func batches(partitions []part, groups columnar.ColumnGroupSet) (cut [][]part) {
 	size := int64(maxBatchBytes)
 	for _, p := range partitions {
 		if size += p.Stored(groups); size > maxBatchBytes || len(cut) == 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -39,7 +40,7 @@ const (
 type scan struct {
 	key      scanKey
 	gathered *columnar.Gathered
-	settled  map[int32]uint64 // the partitions gathered, with what their segments were
+	settled  map[index.Range]uint64 // the partitions gathered, with what their segments were
 }
 
 // scanKey is the list and the query, its page apart.
@@ -79,7 +80,7 @@ func (c *Cache) byParts(ctx context.Context, key index.Key, q columnar.Query) (l
 		return lists.Answer{}, p.explain(ctx, err)
 	}
 	rows := 0
-	for _, part := range p.manifest.Partitions {
+	for _, part := range p.parts {
 		rows += part.Rows()
 	}
 	if !p.borrow(columnar.GatheredMemory(min(keep, rows))) {
@@ -102,9 +103,16 @@ type parts struct {
 	needs    columnar.ColumnGroupSet
 	manifest *index.Manifest
 	version  uint64
-	changes  map[int32][]columnar.Document // of the tail
+	parts    []storedPart
 	syncFrom value.Time
 	borrowed int64
+}
+
+// storedPart is a partition with its changes of the tail.
+type storedPart struct {
+	*index.Partition
+	at      index.Range
+	changes []columnar.Document
 }
 
 // explain turns what ended a query by parts into what its caller is to know:
@@ -130,7 +138,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.manifest, p.version, err = p.Load(ctx); err != nil {
 		return err
 	}
-	p.changes = map[int32][]columnar.Document{}
+	changes := map[int32][]columnar.Document{}
 	last := p.manifest.CoveredAt
 	err = p.Tail(ctx, p.manifest.Covered, true, func(_ uint64, e index.TailEntry) error {
 		if e.Rebuilt > p.version {
@@ -140,7 +148,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 			return errLongTail
 		}
 		for _, change := range e.Changes {
-			p.changes[change.Partition] = append(p.changes[change.Partition], change.Document)
+			changes[change.Partition] = append(changes[change.Partition], change.Document)
 		}
 		last = e.At
 		return nil
@@ -150,6 +158,13 @@ func (p *parts) open(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	changed := map[*index.Partition][]columnar.Document{}
+	for number, documents := range changes {
+		maps.Insert(changed, p.manifest.Divided(number, documents))
+	}
+	for i, part := range p.manifest.Partitions {
+		p.parts = append(p.parts, storedPart{part, p.manifest.Range(i), changed[part]})
 	}
 	return p.plan()
 }
@@ -168,24 +183,19 @@ func (p *parts) plan() error {
 	nothing := columnar.NewView(p.List.Schema)
 	count := p.query
 	count.AfterID, count.Offset, count.Limit = nil, 0, 0
-	p.manifest.Partitions = slices.DeleteFunc(p.manifest.Partitions, func(part *index.Partition) bool {
-		if !part.Sealed || p.changes[part.Number] != nil {
+	p.parts = slices.DeleteFunc(p.parts, func(part storedPart) bool {
+		if !part.Sealed || part.changes != nil {
 			return false
 		}
 		open, _, total := nothing.Plan(count, []columnar.Summary{part.Summary})
 		return len(open) == 0 && total == 0
 	})
 	stored := int64(0)
-	for _, part := range p.manifest.Partitions {
+	for _, part := range p.parts {
 		stored += part.Stored(p.needs)
 	}
 	if stored > maxScanBytes {
 		return errNoRoom
-	}
-	for number := range p.changes {
-		if p.manifest.Partition(number) == nil {
-			p.manifest.Partitions = append(p.manifest.Partitions, &index.Partition{Number: number})
-		}
 	}
 	return nil
 }
@@ -193,14 +203,14 @@ func (p *parts) plan() error {
 // gather reads the settled partitions that the scan lacks. It ends with the time
 // of the request, and another one goes on.
 func (p *parts) gather(ctx context.Context, s *scan) error {
-	for _, part := range p.manifest.Partitions {
-		if _, done := s.settled[part.Number]; done || p.changes[part.Number] != nil {
+	for _, part := range p.parts {
+		if _, done := s.settled[part.at]; done || part.changes != nil {
 			continue
 		}
 		if err := p.read(ctx, part, s.gathered); err != nil {
 			return err
 		}
-		s.settled[part.Number] = identity(part)
+		s.settled[part.at] = identity(part.Partition)
 	}
 	return nil
 }
@@ -208,8 +218,8 @@ func (p *parts) gather(ctx context.Context, s *scan) error {
 // finish adds the partitions that the tail has changed to what is settled.
 func (p *parts) finish(ctx context.Context, s *scan) (columnar.Result, error) {
 	all := s.gathered.Clone()
-	for _, part := range p.manifest.Partitions {
-		if p.changes[part.Number] == nil {
+	for _, part := range p.parts {
+		if part.changes == nil {
 			continue
 		}
 		if err := p.read(ctx, part, all); err != nil {
@@ -226,7 +236,7 @@ func (p *parts) finish(ctx context.Context, s *scan) (columnar.Result, error) {
 }
 
 // read adds one partition, with its changes of the tail.
-func (p *parts) read(ctx context.Context, part *index.Partition, to *columnar.Gathered) error {
+func (p *parts) read(ctx context.Context, part storedPart, to *columnar.Gathered) error {
 	if ctx.Err() != nil {
 		return fault.Busy(errLoading)
 	}
@@ -249,7 +259,7 @@ func (p *parts) read(ctx context.Context, part *index.Partition, to *columnar.Ga
 	}
 	view := columnar.NewView(schema)
 	segment.Load(view, segments...)
-	view.Apply(p.changes[part.Number])
+	view.Apply(part.changes)
 	to.Add(view)
 	return nil
 }
@@ -292,7 +302,7 @@ func (c *Cache) scanOf(key scanKey, p *parts, keep int) *scan {
 	if len(c.scans) == maxScans {
 		c.scans = slices.Delete(c.scans, 0, 1)
 	}
-	s := &scan{key: key, gathered: p.List.Schema.Gather(p.query, keep), settled: map[int32]uint64{}}
+	s := &scan{key: key, gathered: p.List.Schema.Gather(p.query, keep), settled: map[index.Range]uint64{}}
 	c.scans = append(c.scans, s)
 	return s
 }
@@ -312,11 +322,18 @@ func (c *Cache) keepScans() {
 // current reports whether all that was gathered is stored as it was and has not
 // changed, and has the page.
 func (s *scan) current(p *parts) bool {
-	for number, content := range s.settled {
-		part := p.manifest.Partition(number)
-		if part == nil || identity(part) != content || p.changes[number] != nil {
+	same := 0
+	for _, part := range p.parts {
+		content, settled := s.settled[part.at]
+		if settled && (identity(part.Partition) != content || part.changes != nil) {
 			return false
 		}
+		if settled {
+			same++
+		}
+	}
+	if same < len(s.settled) {
+		return false
 	}
 	_, ok := s.gathered.Result(p.query)
 	return ok

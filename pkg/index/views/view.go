@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,10 +45,12 @@ type cachedView struct {
 	loading   *load           // nil when none is under way
 	manifest  *index.Manifest // nil before it was read for the first time
 	version   uint64
-	sequence  uint64                     // of the last tail entry in the view
-	at        value.Time                 // of the same
-	changed   map[int32]bool             // partitions that the tail has changed in the view
-	loaded    map[int32]*loadedPartition // partitions that are in the view
+	current   bool                             // the load under way has read the manifest
+	sequence  uint64                           // of the last tail entry in the view
+	at        value.Time                       // of the same
+	changed   map[index.Range]bool             // partitions that the tail has changed in the view
+	loaded    map[index.Range]*loadedPartition // partitions that are in the view, as they were when loaded
+	parts     []part                           // the partitions of the manifest, in its order
 	refreshed time.Time
 	gapSince  time.Time
 	begun     uint64 // strongly consistent reads of the tail so far
@@ -55,6 +58,14 @@ type cachedView struct {
 
 	used time.Time // guarded by Cache.mu
 	use  memoryUse
+}
+
+// part is a partition of the manifest, as the view has it.
+type part struct {
+	*index.Partition
+	at      index.Range
+	loaded  *loadedPartition // all its documents are in the view; else nil
+	touched bool             // some documents are, from the tail or as part of others
 }
 
 // loadedPartition is a partition that is in the view, with the segments that it
@@ -72,7 +83,7 @@ var errOutdated = errors.New("the view is outdated")
 func newView(x index.Index, clock func() time.Time) *cachedView {
 	return &cachedView{
 		Index: x, clock: clock, view: columnar.NewView(x.List.Schema),
-		changed: map[int32]bool{}, loaded: map[int32]*loadedPartition{},
+		changed: map[index.Range]bool{}, loaded: map[index.Range]*loadedPartition{},
 	}
 }
 
@@ -144,8 +155,31 @@ func (v *cachedView) readManifest(ctx context.Context) error {
 	case version < v.version || m.RebuildID != v.manifest.RebuildID:
 		return errOutdated
 	}
-	v.manifest, v.version = m, version
+	v.manifest, v.version, v.current = m, version, true
+	v.arrange()
 	return nil
+}
+
+// arrange tells which partitions of the manifest are in the view. Earlier ones may
+// have been divided since they were loaded or changed. Its caller holds mu.
+func (v *cachedView) arrange() {
+	v.parts = make([]part, len(v.manifest.Partitions))
+	for i, p := range v.manifest.Partitions {
+		at := v.manifest.Range(i)
+		v.parts[i] = part{Partition: p, at: at, loaded: v.loaded[at], touched: v.changed[at]}
+		if v.parts[i].loaded != nil {
+			continue
+		}
+		for changed := range v.changed {
+			v.parts[i].touched = v.parts[i].touched || changed.Overlaps(at)
+		}
+		for r, loaded := range v.loaded {
+			v.parts[i].touched = v.parts[i].touched || r.Overlaps(at)
+			if r.Covers(at) {
+				v.parts[i].loaded = loaded
+			}
+		}
+	}
 }
 
 // follow applies the entries that were appended to the tail since the last
@@ -195,16 +229,25 @@ func (v *cachedView) apply(sequence uint64, e index.TailEntry) error {
 	defer v.mu.Unlock()
 	v.view.Apply(e.Documents())
 	for i := range e.Changes {
-		v.changed[e.Changes[i].Partition] = true
+		v.touch(&e.Changes[i])
 	}
 	v.sequence, v.at = sequence, e.At
 	return nil
 }
 
+// touch notes that the tail has changed a document. Its caller holds mu.
+func (v *cachedView) touch(c *index.Change) {
+	at := index.Range{Number: c.Partition}
+	if i, found := v.manifest.Find(c.Partition, c.ID); found {
+		at, v.parts[i].touched = v.parts[i].at, true
+	}
+	v.changed[at] = true
+}
+
 // missing is what a view lacks for a query: partitions, and column groups of
 // those that are loaded.
 type missing struct {
-	partitions []int32
+	partitions []index.Range
 	groups     columnar.ColumnGroupSet
 }
 
@@ -236,18 +279,18 @@ func (v *cachedView) syncFrom() value.Time {
 // how many there are. Its caller holds mu or loads.
 func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int) {
 	needs := v.List.Schema.Needs(&q)
-	var closed []int32
+	var closed []index.Range
 	var summaries []columnar.Summary
-	for _, p := range v.manifest.Partitions {
-		switch loaded := v.loaded[p.Number]; {
-		case loaded != nil:
-			if needs&^loaded.groups != 0 {
+	for i := range v.parts {
+		switch p := &v.parts[i]; {
+		case p.loaded != nil:
+			if needs&^p.loaded.groups != 0 {
 				m.groups = needs
 			}
-		case p.Sealed && !v.changed[p.Number]:
-			closed, summaries = append(closed, p.Number), append(summaries, p.Summary)
+		case p.Sealed && !p.touched:
+			closed, summaries = append(closed, p.at), append(summaries, p.Summary)
 		default:
-			m.partitions = append(m.partitions, p.Number)
+			m.partitions = append(m.partitions, p.at)
 		}
 	}
 	if m.none() {
@@ -271,9 +314,12 @@ func (v *cachedView) load(ctx context.Context, m missing) error {
 		return err
 	}
 	for failed := uint64(0); ; failed = v.version {
-		if err := v.readManifest(ctx); err != nil {
-			return err
+		if !v.current {
+			if err := v.readManifest(ctx); err != nil {
+				return err
+			}
 		}
+		v.current = false
 		err := v.loadPartitions(ctx, m)
 		if !errors.Is(err, index.ErrReplaced) || v.version == failed {
 			return err
@@ -283,13 +329,7 @@ func (v *cachedView) load(ctx context.Context, m missing) error {
 
 // loadPartitions loads the missing partitions, batch by batch.
 func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
-	var partitions []*index.Partition
-	for _, number := range m.partitions {
-		if p := v.manifest.Partition(number); p != nil && v.loaded[number] == nil {
-			partitions = append(partitions, p)
-		}
-	}
-	for _, batch := range batches(partitions, m.groups) {
+	for _, batch := range batches(v.lacking(m), m.groups) {
 		if err := v.loadBatch(ctx, batch, m.groups); err != nil {
 			return err
 		}
@@ -297,7 +337,23 @@ func (v *cachedView) loadPartitions(ctx context.Context, m missing) error {
 	return nil
 }
 
-func (v *cachedView) loadBatch(ctx context.Context, partitions []*index.Partition, groups columnar.ColumnGroupSet) error {
+// lacking are the partitions of the manifest that are missing. Those that were found
+// to be missing may have been divided since.
+func (v *cachedView) lacking(m missing) (partitions []part) {
+	wanted := map[index.Range]bool{}
+	for _, r := range m.partitions {
+		wanted[r] = true
+	}
+	for i := range v.parts {
+		p := v.parts[i]
+		if p.loaded == nil && (wanted[p.at] || slices.ContainsFunc(m.partitions, p.at.Overlaps)) {
+			partitions = append(partitions, p)
+		}
+	}
+	return partitions
+}
+
+func (v *cachedView) loadBatch(ctx context.Context, partitions []part, groups columnar.ColumnGroupSet) error {
 	if ctx.Err() != nil {
 		return fault.Busy(errLoading)
 	}
@@ -319,9 +375,10 @@ func (v *cachedView) loadBatch(ctx context.Context, partitions []*index.Partitio
 	segment.Load(v.view, segments...)
 	for _, p := range partitions {
 		n := len(p.Segments)
-		v.loaded[p.Number] = &loadedPartition{groups: groups, stored: p.Segments, segments: segments[:n]}
+		v.loaded[p.at] = &loadedPartition{groups: groups, stored: p.Segments, segments: segments[:n]}
 		segments = segments[n:]
 	}
+	v.arrange()
 	return nil
 }
 

@@ -122,6 +122,44 @@ func TestMergedSegmentHoldsTheNewestOfAll(t *testing.T) {
 	})
 }
 
+func TestDividedSegmentsHoldTheNewestOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := model{}
+		var segments []*segment.Segment
+		for range rapid.IntRange(1, 3).Draw(t, "segments") {
+			batch := rapid.SliceOfN(genRecord(), 0, 40).Draw(t, "batch")
+			segments = append(segments, wholeSegment(t, everything, segment.Encode(everything, documents(batch))))
+			m.apply(batch)
+		}
+		rows := rapid.IntRange(1, 12).Draw(t, "rows")
+		divided, err := segment.Divide(everything, segments, nil, rows)
+		if err != nil {
+			t.Fatalf("Divide: %v", err)
+		}
+		rest := m.current()
+		for i, d := range divided {
+			if i > 0 && (d.Rows == 0 || d.From != rest[0].ID || bytes.Compare(divided[i-1].From[:], d.From[:]) >= 0) {
+				t.Fatalf("segment %d of %d rows begins with %x, want %x", i, d.Rows, d.From, rest[0].ID)
+			}
+			shared := 0 // rows beyond the bound share the last ID
+			for d.Rows > rows && shared < d.Rows-1 && rest[d.Rows-1].ID == rest[d.Rows-2-shared].ID {
+				shared++
+			}
+			if last := i == len(divided)-1; d.Rows-shared > rows && (!last || d.Rows > rows+rows/2) || !last && d.Rows < rows {
+				t.Fatalf("segment %d of %d has %d rows, of which %d share an ID, want %d", i, len(divided), d.Rows, shared, rows)
+			}
+			checkSegment(t, d.Encoded, rest[:d.Rows])
+			if diff := gocmp.Diff(segment.Encode(everything, rest[:d.Rows]), d.Encoded); diff != "" {
+				t.Fatalf("divided otherwise than encoded (-encoded +divided):\n%s", diff)
+			}
+			rest = rest[d.Rows:]
+		}
+		if len(rest) > 0 {
+			t.Fatalf("%d documents are in no segment", len(rest))
+		}
+	})
+}
+
 func TestLargeSegmentsMergeAsTheirDocuments(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	m := model{}

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -13,6 +14,24 @@ import (
 // are decoded, and when one is of another schema; it returns ErrTooLarge, wrapped,
 // when the result would exceed a segment's bounds.
 func Merge(s *columnar.Schema, segments []*Segment, drop func(*columnar.Document) bool) (Encoded, error) {
+	divided, err := Divide(s, segments, drop, math.MaxInt)
+	if err != nil {
+		return Encoded{}, err
+	}
+	return divided[0].Encoded, nil
+}
+
+// Division is one of the segments that others were divided into: it begins with the
+// ID From.
+type Division struct {
+	From [16]byte
+	Encoded
+}
+
+// Divide merges segments as Merge does into segments of so many documents each, by
+// their IDs, the last of which has up to half as many more. Documents of one ID are
+// never parted.
+func Divide(s *columnar.Schema, segments []*Segment, drop func(*columnar.Document) bool, rows int) ([]Division, error) {
 	m := merger{schema: s}
 	for _, g := range segments {
 		if g.schema != s {
@@ -22,11 +41,30 @@ func Merge(s *columnar.Schema, segments []*Segment, drop func(*columnar.Document
 		m.addSource(g)
 	}
 	m.choose(drop)
-	e, err := m.write()
-	if err != nil {
-		return Encoded{}, fmt.Errorf("merge %d segments: %w", len(segments), err)
+	var out []Division
+	for rest := m.chosen; len(out) == 0 || len(rest) > 0; {
+		n := len(rest)
+		if n-rows > rows/2 {
+			for n = rows; n < len(rest) && m.id(rest[n]) == m.id(rest[n-1]); n++ {
+			}
+		}
+		d := Division{}
+		if n > 0 {
+			d.From = m.id(rest[0])
+		}
+		var err error
+		if d.Encoded, err = m.write(rest[:n]); err != nil {
+			return nil, fmt.Errorf("merge %d segments: %w", len(segments), err)
+		}
+		out, rest = append(out, d), rest[n:]
 	}
-	return e, nil
+	return out, nil
+}
+
+// id is the ID of a chosen row.
+func (m *merger) id(c chosenRow) [16]byte {
+	g, row := m.sources[c.source].at(int(c.row))
+	return g.Key(row).ID
 }
 
 type merger struct {
@@ -39,9 +77,8 @@ type merger struct {
 type source struct {
 	*Segment
 	number   uint32
-	used     []columnar.Bits // by Col: the codes that the chosen rows have
-	row      int             // the next
-	key      columnar.Key    // of the next row, and so on
+	row      int          // the next
+	key      columnar.Key // of the next row, and so on
 	revision int64
 	live     bool
 }
@@ -54,13 +91,7 @@ type chosenRow struct {
 }
 
 func (m *merger) addSource(g *Segment) {
-	s := &source{Segment: g, row: -1, used: make([]columnar.Bits, len(g.batch.Dictionaries))}
-	for col, d := range g.batch.Dictionaries {
-		if d != nil {
-			s.used[col] = columnar.NewBits(d.Span())
-		}
-	}
-	m.sources = append(m.sources, s)
+	m.sources = append(m.sources, &source{Segment: g, row: -1})
 }
 
 // advance goes to the next row, if there is one.
@@ -95,7 +126,6 @@ func (m *merger) choose(drop func(*columnar.Document) bool) {
 		s, visible := newest(open)
 		if drop == nil || !s.dropped(visible, drop) {
 			m.chosen = append(m.chosen, chosenRow{visible, s.number, uint32(s.row)})
-			s.use()
 		}
 		key := s.key
 		left := open[:0]
@@ -135,29 +165,40 @@ func (s *source) dropped(visible int64, drop func(*columnar.Document) bool) bool
 	return drop(&d)
 }
 
-// use notes that the result has the codes of the next row.
-func (s *source) use() {
-	if !s.live {
-		return // What is decoded for a deleted document means nothing.
-	}
-	g, row := s.at(s.row)
-	for col, used := range s.used {
-		if used != nil {
-			used.Add(int(g.Columns[col].Values.At(row)))
+// used returns the codes that rows have, by source and Col.
+func (m *merger) used(rows []chosenRow) [][]columnar.Bits {
+	used := make([][]columnar.Bits, len(m.sources))
+	for i, s := range m.sources {
+		used[i] = make([]columnar.Bits, len(s.batch.Dictionaries))
+		for col, d := range s.batch.Dictionaries {
+			if d != nil {
+				used[i][col] = columnar.NewBits(d.Span())
+			}
 		}
 	}
+	for _, c := range rows {
+		g, row := m.sources[c.source].at(int(c.row))
+		if !g.Live.Has(row) {
+			continue // What is decoded for a deleted document means nothing.
+		}
+		for col, used := range used[c.source] {
+			if used != nil {
+				used.Add(int(g.Columns[col].Values.At(row)))
+			}
+		}
+	}
+	return used
 }
 
-// write makes the segment of the chosen rows, a block at a time.
-func (m *merger) write() (Encoded, error) {
+// write makes the segment of chosen rows, a block at a time.
+func (m *merger) write(rows []chosenRow) (Encoded, error) {
 	var from [][]*columnar.Dictionary
-	var used [][]columnar.Bits
 	for _, s := range m.sources {
-		from, used = append(from, s.batch.Dictionaries), append(used, s.used)
+		from = append(from, s.batch.Dictionaries)
 	}
-	dictionaries, codes := mergeDictionaries(m.schema, from, used)
+	dictionaries, codes := mergeDictionaries(m.schema, from, m.used(rows))
 	w := newWriter(m.schema, dictionaries)
-	for chosen := range slices.Chunk(m.chosen, columnar.MaxRowGroup) {
+	for chosen := range slices.Chunk(rows, columnar.MaxRowGroup) {
 		group := columnar.NewRowGroup(m.schema)
 		for _, c := range chosen {
 			g, row := m.sources[c.source].at(int(c.row))

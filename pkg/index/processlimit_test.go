@@ -1,0 +1,168 @@
+//go:build linux
+
+package index_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/local/processes"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// limitedAPI is the api function in one process, whose writable memory the
+// kernel bounds.
+type limitedAPI struct {
+	fleet *processes.Fleet
+	logs  bytes.Buffer
+}
+
+// newLimitedAPI starts the function with so much memory in MB, of which it is told
+// to be in, and another bound that the kernel holds. Beside the heap, which the
+// collector bounds, the kernel counts address space that the runtime has reserved
+// in whole arenas of 64 MB.
+func newLimitedAPI(t *testing.T, table string, endpoint *string, memoryMB, kernelMB int) *limitedAPI {
+	t.Helper()
+	prlimit, err := exec.LookPath("prlimit")
+	if err != nil {
+		t.Skip("prlimit of util-linux is not installed")
+	}
+	dir := t.TempDir()
+	binaries, err := processes.Binaries(t.Context(), filepath.Join("..", ".."), dir, []string{"api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec %s --data=%d --core=0 -- %s\n", prlimit, kernelMB<<20, binaries["api"])
+	limited := filepath.Join(dir, "limited")
+	if err := os.WriteFile(limited, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	environment := maps.Clone(dynamotest.Model(t).Functions["api"].Environment)
+	maps.Copy(environment, map[string]string{
+		"TABLE_NAME": table, "AWS_ENDPOINT_URL_DYNAMODB": *endpoint, "AWS_EC2_METADATA_DISABLED": "true", "AWS_LAMBDA_LOG_FORMAT": "JSON",
+	})
+	a := &limitedAPI{}
+	a.fleet, err = processes.New([]processes.Function{
+		{Name: "api", Binary: limited, Environment: environment, Timeout: time.Minute, MemoryMB: memoryMB, Instances: 1},
+	}, processes.Config{Logs: &a.logs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = a.fleet.Close()
+		if t.Failed() {
+			t.Logf("output of api:\n%.4000s", a.logs.String())
+		}
+	})
+	return a
+}
+
+// answer is what a list answers, or the error instead.
+type answer struct {
+	status int
+	Meta   struct{ Total int }
+	Code   string
+}
+
+// get asks for the path and its parameters, as an integrator of the organization.
+func (a *limitedAPI) get(t *testing.T, org value.ID, path string, parameters map[string]string) (got answer, err error) {
+	t.Helper()
+	multi := map[string][]string{}
+	for name, value := range parameters {
+		multi[name] = []string{value}
+	}
+	event, err := json.Marshal(events.APIGatewayProxyRequest{
+		Resource: path, Path: path, HTTPMethod: http.MethodGet,
+		QueryStringParameters: parameters, MultiValueQueryStringParameters: multi,
+		RequestContext: events.APIGatewayProxyRequestContext{
+			HTTPMethod: http.MethodGet, Path: path, ResourcePath: path, RequestID: "r", RequestTimeEpoch: time.Now().UnixMilli(),
+			Authorizer: map[string]any{
+				"applicationId": value.NewID().String(), "keyId": value.NewID().String(), "organizationId": org.String(),
+				"principalId": org.String(), "principalKind": "key", "rateLimit": "600", "scopes": "orders:read products:read",
+			},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := a.fleet.Invoke(t.Context(), "api", event)
+	if err != nil {
+		return got, err
+	}
+	var response events.APIGatewayProxyResponse
+	if err := json.Unmarshal(body, &response); err != nil {
+		t.Fatal(err)
+	}
+	got.status = response.StatusCode
+	if err := json.Unmarshal([]byte(response.Body), &got); err != nil {
+		t.Fatalf("%d: %s: %v", response.StatusCode, response.Body, err)
+	}
+	return got, nil
+}
+
+// TestAFunctionAnswersOrRefusesWithinItsMemory runs the api function in a process
+// whose memory the kernel bounds, beside a list that does not fit and several
+// others. Whatever is asked, it answers with the exact count or refuses, and goes
+// on.
+func TestAFunctionAnswersOrRefusesWithinItsMemory(t *testing.T) {
+	client, table := dynamotest.Client(t)
+	const memoryMB, kernelMB, orders, others, otherOrders = 64, 160, 250_000, 4, 20_000
+	store := dynamo.New(client, table, time.Now)
+	p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), years: 3}
+	p.lists = index.NewLists(store, 1)
+	large := p.org
+	sealedMonths(t, p, store, orders)
+	tenants := map[value.ID]int{large: orders}
+	for range others {
+		p.org = value.NewID()
+		sealedMonths(t, p, store, otherOrders)
+		tenants[p.org] = otherOrders
+	}
+	api := newLimitedAPI(t, table, client.Options().BaseEndpoint, memoryMB, kernelMB)
+	answered, refused := 0, 0
+	for round, parameters := range []map[string]string{
+		{}, {"status": "PENDING"}, {"orderBy": "total"}, {"search": "so-0000"}, {"search": "so-0", "page": "2000", "limit": "100"},
+		{"orderBy": "orderNumber", "search": "7"}, {"afterId": "01938f5a-0f00-7000-8000-000000000001", "limit": "100"},
+		{"search": "customer", "orderBy": "total"}, {"currency": "EUR", "orderBy": "total", "page": "2"}, {},
+	} {
+		for org, total := range tenants {
+			got, err := api.get(t, org, "/api/"+commerce.KindOrder.Plural(), parameters)
+			if err != nil {
+				t.Fatalf("round %d, %v: the process died: %v", round, parameters, err)
+			}
+			switch {
+			case got.status == http.StatusOK:
+				answered++
+				if _, searched := parameters["search"]; len(parameters) == 0 && got.Meta.Total != total || searched && got.Meta.Total > total {
+					t.Errorf("%v: got %d of %d orders", parameters, got.Meta.Total, total)
+				}
+			case got.status == http.StatusBadRequest && got.Code == "query_too_large" && org == large:
+				refused++
+			default:
+				t.Errorf("%v of %d orders: got %d %s, want an answer or a refusal for its size", parameters, total, got.status, got.Code)
+			}
+		}
+	}
+	t.Logf("answered %d, refused %d", answered, refused)
+	if refused == 0 || answered < 10*others {
+		t.Errorf("answered %d and refused %d, want both", answered, refused)
+	}
+	if strings.Contains(api.logs.String(), "cannot allocate memory") {
+		t.Error("memory ran out")
+	}
+}
