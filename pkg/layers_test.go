@@ -63,7 +63,7 @@ var layers = map[string][]string{
 	"pkg/index/indexer":      {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/index"},
 	"pkg/index/compactor":    {"pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
 	"pkg/index/views":        {"pkg/deadline", "pkg/pause", "pkg/value", "pkg/fault", "pkg/lists", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
-	"pkg/ops":                {"pkg/pause", "pkg/value", "pkg/sealed", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/sqsqueue", "pkg/dispatcher"},
+	"pkg/ops":                {"pkg/pause", "pkg/price", "pkg/value", "pkg/account", "pkg/sealed", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/sqsqueue", "pkg/dispatcher"},
 	"pkg/dispatcher":         {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 	"pkg/worker":             {"pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
 	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo", "pkg/sqsqueue"},

@@ -72,7 +72,7 @@ for how long.`,
 	f.BoolVar(&c.yes, "yes", false, "erase; without it only count")
 	f.BoolVar(&c.json, "json", false, "print the counts as JSON")
 	f.StringVar(&c.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
-	f.StringVar(&c.stack, "stack", "", "name of the stack in AWS, for its queues")
+	f.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS, for its queues")
 	f.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated, instead of --stack")
 	f.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
 	return cmd

@@ -85,6 +85,6 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
-		newRejectsCommand(), newResealCommand(), newStatusCommand(), newOpenAPICommand())
+		newRejectsCommand(), newResealCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
 	return root
 }

@@ -58,6 +58,7 @@ requests of a function come in the same order.`,
 	flags.StringVar(&o.Addr, "addr", "127.0.0.1:3000", "address of the API, host:port; the queues get the next port")
 	flags.StringVar(&o.DataDir, "data", defaultData, "data folder")
 	flags.StringVar(&o.Template, "template", "template.yaml", "the stack's template")
+	flags.StringVar(&o.Table, "table", "", "name of the table, which is made if it is not there (default: commerce)")
 	flags.StringVar(&o.tableServer, "table-server", "", "dynoxide or dynamodb-local, default by platform")
 	flags.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.BoolVar(&o.Fresh, "fresh", false, "remove the old data first")

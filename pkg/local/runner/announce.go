@@ -34,7 +34,7 @@ func (r *run) announce(ctx context.Context) error {
 		BaseURL: base, OrganizationID: r.state.OrganizationID.String(), SiteID: r.state.SiteID.String(),
 		ApplicationID: r.state.ApplicationID, ClientID: r.state.ClientID, ClientSecret: r.state.ClientSecret,
 		JWT: jwt, APIKey: r.state.APIKey,
-		DynamoDBEndpoint: r.servers.tableURL, SQSEndpoint: r.servers.queueURL, TableName: tableName,
+		DynamoDBEndpoint: r.servers.tableURL, SQSEndpoint: r.servers.queueURL, TableName: r.cfg.Table,
 		RecordsQueueURL: r.queues["RecordsQueue"].URL, ImportsQueueURL: r.queues["ImportsQueue"].URL,
 		DeliveriesQueueURL:     r.queues["DeliveriesQueue"].URL,
 		SlowDeliveriesQueueURL: r.queues["SlowDeliveriesQueue"].URL, IndexJobsQueueURL: r.queues["IndexJobsQueue"].URL,

@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type Config struct {
 	NoDemo         bool             // without demo records
 	PrivateTargets bool             // webhooks may reach loopback and private addresses
 	TableServer    tableserver.Kind // "" is the platform's
+	Table          string           // the table's name; "" is commerce
 	TableEndpoint  string           // of a table server to use instead of starting one
 	QueueEndpoint  string           // of a queue server to use instead of the runner's own
 	Logger         *slog.Logger
@@ -60,7 +62,7 @@ type Config struct {
 }
 
 const (
-	// tableName is the table's name on the local server.
+	// tableName is the table's name unless another is given.
 	tableName = "commerce"
 	region    = "us-east-1"
 	// grace is how long requests and invocations in progress may go on when the run is to end.
@@ -69,6 +71,7 @@ const (
 
 // Run runs the service until ctx ends, then ends everything that it started, within 15 s.
 func Run(ctx context.Context, cfg Config) (err error) {
+	cfg.Table = cmp.Or(cfg.Table, tableName)
 	if cfg.TableServer == "" && cfg.TableEndpoint == "" {
 		if cfg.TableServer, err = tableserver.KindFor(runtime.GOOS, runtime.GOARCH); err != nil {
 			return err
@@ -153,16 +156,16 @@ func (r *run) provision(ctx context.Context) (err error) {
 	if r.model, err = template.Load(r.cfg.Template, parameters); err != nil {
 		return err
 	}
-	if r.streamARN, err = provision.Table(ctx, r.servers.dynamodb(), r.model.Table, tableName); err != nil {
+	if r.streamARN, err = provision.Table(ctx, r.servers.dynamodb(), r.model.Table, r.cfg.Table); err != nil {
 		return fmt.Errorf("table server %s: %w", r.servers.tableURL, err)
 	}
 	if r.streamARN == "" {
-		return fmt.Errorf("table server %s: its table %s has no stream and so is not this service's", r.servers.tableURL, tableName)
+		return fmt.Errorf("table server %s: its table %s has no stream and so is not this service's", r.servers.tableURL, r.cfg.Table)
 	}
 	if r.queues, err = provision.Queues(ctx, r.servers.sqs(), r.model.Queues); err != nil {
 		return fmt.Errorf("queue server %s: %w", r.servers.queueURL, err)
 	}
-	parameters[r.model.Table.LogicalID] = tableName
+	parameters[r.model.Table.LogicalID] = r.cfg.Table
 	r.model, err = template.Load(r.cfg.Template, parameters)
 	return err
 }
@@ -204,7 +207,7 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	})
 	group.Go(func() error {
 		upkeep := &upkeep{
-			sweeper: tableserver.Sweeper{Server: r.servers.table, Client: r.servers.dynamodb(), Table: tableName, Attribute: r.model.Table.TTL},
+			sweeper: tableserver.Sweeper{Server: r.servers.table, Client: r.servers.dynamodb(), Table: r.cfg.Table, Attribute: r.model.Table.TTL},
 			past:    src.past, logger: r.cfg.Logger,
 			trimEvery: time.Second, sweepEvery: time.Minute,
 		}

@@ -1,6 +1,9 @@
 package template
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What the state holds outlives its stack; only a first creation that fails takes back what it made. A table that
 // refuses its deletion would make that fail, too.
@@ -38,6 +41,26 @@ func TestWhatTheServiceNeedsOfItsStateIsAnOutputThere(t *testing.T) {
 		byOperator := name == "JwtIssuer" || name == "JwtAudience"
 		if needed := parameter.get("Default") == nil && !byOperator; needed != (outputs.get(name) != nil) {
 			t.Errorf("%s: needed of the state: %t, an output there: %t", name, needed, outputs.get(name) != nil)
+		}
+	}
+}
+
+func TestARestoredTableTakesThePlaceOfTheStates(t *testing.T) {
+	const name, stream = "restored", "arn:aws:dynamodb:local:000000000000:table/restored/stream/2026-11-22T19:00:00.000"
+	m, r := deployed(t, map[string]string{"RestoredTableName": name, "RestoredTableStreamArn": stream})
+	for _, function := range m.Functions {
+		if got := function.Environment["TABLE_NAME"]; got != name {
+			t.Errorf("%s works on the table %s", function.Name, got)
+		}
+		for _, p := range function.Permissions {
+			if strings.HasPrefix(p.Action, "dynamodb:") && !strings.Contains(p.Resource, ":table/"+name) {
+				t.Errorf("%s may %s on %s", function.Name, p.Action, p.Resource)
+			}
+		}
+	}
+	for _, mapping := range []string{"DispatcherChanges", "IndexerChanges"} {
+		if got := r.property(t, mapping, "Properties", "EventSourceArn"); got != stream {
+			t.Errorf("%s reads %s", mapping, got)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package template
 // Table is the DynamoDB table.
 type Table struct {
 	LogicalID  string
-	StreamARN  string      // its value, "Table.StreamArn" unless one is given
+	StreamARN  string      // the output TableStreamArn: of this table, or of the restored one in its place
 	Attributes []Attribute // of the keys
 	Key        Key
 	Indexes    []Index
@@ -33,12 +33,9 @@ type Index struct {
 func (x *extractor) table(id string, properties *node) Table {
 	t := Table{
 		LogicalID:  id,
+		StreamARN:  x.text(x.root.get("Outputs", "TableStreamArn", "Value")),
 		Key:        x.key(properties.get("KeySchema")),
 		StreamView: x.text(properties.get("StreamSpecification", "StreamViewType")),
-	}
-	var err error
-	if t.StreamARN, err = x.ref(id+".StreamArn", 0); err != nil {
-		x.errs = append(x.errs, err)
 	}
 	if ttl := properties.get("TimeToLiveSpecification"); x.boolean(ttl.get("Enabled")) {
 		t.TTL = x.text(ttl.get("AttributeName"))
