@@ -70,7 +70,7 @@ func (p *beside) refresh(b *testing.B) {
 
 func (p *beside) fold(b *testing.B, manifest []byte) {
 	p.version++
-	done, err := p.PutManifest(b.Context(), p.org, list, index.LiveManifest, index.StoredManifest{Version: p.version, Covered: p.last, Body: manifest})
+	done, err := p.PutManifest(b.Context(), p.org, list, liveManifest, index.StoredManifest{Version: p.version, Covered: p.last, Body: manifest})
 	if err != nil || !done {
 		b.Fatal(done, err)
 	}

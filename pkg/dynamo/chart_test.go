@@ -79,7 +79,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	must(table.RequestJob(ctx, org, "orders", now))
 	_, err = table.AppendTail(ctx, org, "orders", fixed([]byte("x")))
 	must(err)
-	for _, which := range []string{index.LiveManifest, index.RebuildManifest} {
+	for _, which := range []string{liveManifest, rebuildManifest} {
 		_, err = table.PutManifest(ctx, org, "orders", which, index.StoredManifest{Version: 1})
 		must(err)
 	}

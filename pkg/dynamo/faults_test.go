@@ -87,7 +87,7 @@ func TestManifestIsWhatItsWritersWereToldWhateverFails(t *testing.T) {
 		wg.Go(func() {
 			for i := range 12 {
 				name := fmt.Sprintf("%d-%d", writer, i)
-				m, err := table.Manifest(t.Context(), org, list, index.LiveManifest)
+				m, err := table.Manifest(t.Context(), org, list, liveManifest)
 				if err != nil {
 					continue
 				}
@@ -95,7 +95,7 @@ func TestManifestIsWhatItsWritersWereToldWhateverFails(t *testing.T) {
 					m = &index.StoredManifest{}
 				}
 				m.Version, m.Body = m.Version+1, append(m.Body, name+" "...)
-				done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, *m)
+				done, err := table.PutManifest(t.Context(), org, list, liveManifest, *m)
 				mu.Lock()
 				outcome[name] = fmt.Sprint(done)
 				if err != nil {
@@ -107,7 +107,7 @@ func TestManifestIsWhatItsWritersWereToldWhateverFails(t *testing.T) {
 	}
 	wg.Wait()
 	proxy.Off()
-	m, err := table.Manifest(t.Context(), org, list, index.LiveManifest)
+	m, err := table.Manifest(t.Context(), org, list, liveManifest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -224,6 +224,9 @@ func tailKey(org value.ID, list string, sequence uint64) key {
 	return key{tailPartition(org, list), fmt.Sprintf("%s%016x", tailPrefix, sequence)}
 }
 
+// manifestPrefix is how the names of live manifests begin, in every layout.
+const manifestPrefix = "MANIFEST"
+
 // manifestKey is the key of a list's manifest, or of the state of its rebuild,
 // in the partition of its tail.
 func manifestKey(org value.ID, list, which string) key {

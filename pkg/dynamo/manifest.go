@@ -12,10 +12,12 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// Both are outside the body so that a writer of the tail can read them.
+// They are outside the body so that writers of the tail, and releases that do
+// not know its format, can read them.
 const (
 	attrCovered   = "covered"
 	attrCoveredAt = "coveredAt"
+	attrShared    = "shared"
 )
 
 // Manifest reads a manifest, strongly consistent; nil when there is none.
@@ -24,23 +26,36 @@ func (t *IndexStore) Manifest(ctx context.Context, org value.ID, list, which str
 	if err != nil || it == nil {
 		return nil, err
 	}
-	return &index.StoredManifest{
-		Version: getUnsigned(it, attrItemVersion), Covered: getUnsigned(it, attrCovered),
-		CoveredAt: getTime(it, attrCoveredAt), Body: getBinary(it, attrBody),
-	}, nil
+	return decodeManifest(it), nil
 }
 
-// covered reads how far into the tail the segments of a list reach; nowhere
-// without a manifest.
-func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
-	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &t.name, Key: manifestKey(org, list, index.LiveManifest).item(), ConsistentRead: aws.Bool(true),
-		ProjectionExpression: aws.String(attrCovered + ", " + attrCoveredAt),
-	})
-	if err != nil {
-		return end, wrap("read how far a manifest reaches", err)
+func decodeManifest(it item) *index.StoredManifest {
+	return &index.StoredManifest{
+		Version: getUnsigned(it, attrItemVersion), Covered: getUnsigned(it, attrCovered),
+		CoveredAt: getTime(it, attrCoveredAt), At: getTime(it, attrAt), Shared: getBool(it, attrShared), Body: getBinary(it, attrBody),
 	}
-	return index.Position{Sequence: getUnsigned(out.Item, attrCovered), At: getTime(out.Item, attrCoveredAt)}, nil
+}
+
+// Manifests reads the manifests whose names begin so, strongly consistent.
+func (t *IndexStore) Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*index.StoredManifest, error) {
+	found := map[string]*index.StoredManifest{}
+	return found, t.query(ctx, partition(tailPartition(org, list), prefix), func(it item) (bool, error) {
+		found[getString(it, attrSK)] = decodeManifest(it)
+		return true, nil
+	})
+}
+
+// covered reads how far into the tail the segments of a list reach, in the
+// layout that has come farthest; nowhere without a manifest.
+func (t *IndexStore) covered(ctx context.Context, org value.ID, list string) (end index.Position, err error) {
+	in := partition(tailPartition(org, list), manifestPrefix)
+	in.ProjectionExpression = aws.String(attrCovered + ", " + attrCoveredAt)
+	return end, t.query(ctx, in, func(it item) (bool, error) {
+		if covered := getUnsigned(it, attrCovered); covered > end.Sequence {
+			end = index.Position{Sequence: covered, At: getTime(it, attrCoveredAt)}
+		}
+		return true, nil
+	})
 }
 
 // PutManifest replaces the manifest of the version before m's; for version 1
@@ -53,7 +68,8 @@ func (t *IndexStore) PutManifest(ctx context.Context, org value.ID, list, which 
 	}
 	it := manifestKey(org, list, which).newItem(typeManifest)
 	it[attrItemVersion], it[attrCovered], it[attrBody] = unsigned(m.Version), unsigned(m.Covered), bodyValue(m.Body)
-	it[attrCoveredAt] = num(int64(m.CoveredAt))
+	it[attrCoveredAt], it[attrAt] = num(int64(m.CoveredAt)), num(int64(m.At))
+	it[attrShared] = boolean(m.Shared)
 	condition, values := ifAbsent, item(nil)
 	if m.Version != 1 {
 		condition, values = "itemVersion = :replaced", item{":replaced": unsigned(m.Version - 1)}

@@ -15,9 +15,15 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
+// Names of manifests, as package index makes them.
+const (
+	liveManifest    = "MANIFEST#3.12"
+	rebuildManifest = "REBUILD#3.12"
+)
+
 func putManifest(t *testing.T, table *dynamo.Table, org value.ID, m index.StoredManifest) {
 	t.Helper()
-	if done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, m); !done || err != nil {
+	if done, err := table.PutManifest(t.Context(), org, list, liveManifest, m); !done || err != nil {
 		t.Fatalf("put version %d: %t, %v", m.Version, done, err)
 	}
 }
@@ -32,14 +38,14 @@ func checkManifest(t *testing.T, table *dynamo.Table, org value.ID, which string
 
 func TestManifestIsReplacedByItsNextVersionOnly(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
-	checkManifest(t, table, org, index.LiveManifest, nil)
+	checkManifest(t, table, org, liveManifest, nil)
 	stands := index.StoredManifest{}
 	for i, row := range []struct {
 		version uint64
 		want    bool
 	}{{2, false}, {1, true}, {1, false}, {3, false}, {2, true}, {2, false}, {1, false}, {4, false}, {3, true}} {
 		m := index.StoredManifest{Version: row.version, Covered: uint64(i), CoveredAt: value.Time(7 * i), Body: fmt.Appendf(nil, "body %d", i)}
-		done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, m)
+		done, err := table.PutManifest(t.Context(), org, list, liveManifest, m)
 		if done != row.want || err != nil {
 			t.Fatalf("put version %d over %d: %t, %v, want %t", row.version, stands.Version, done, err, row.want)
 		}
@@ -47,11 +53,11 @@ func TestManifestIsReplacedByItsNextVersionOnly(t *testing.T) {
 			stands = m
 		}
 		if stands.Version > 0 {
-			checkManifest(t, table, org, index.LiveManifest, &stands)
+			checkManifest(t, table, org, liveManifest, &stands)
 		}
 	}
-	checkManifest(t, table, org, index.RebuildManifest, nil)
-	checkManifest(t, table, value.NewID(), index.LiveManifest, nil)
+	checkManifest(t, table, org, rebuildManifest, nil)
+	checkManifest(t, table, value.NewID(), liveManifest, nil)
 }
 
 func TestOneOfManyReplacesAManifest(t *testing.T) {
@@ -62,7 +68,7 @@ func TestOneOfManyReplacesAManifest(t *testing.T) {
 		for writer := range 8 {
 			wg.Go(func() {
 				m := index.StoredManifest{Version: version, Covered: uint64(writer), Body: fmt.Appendf(nil, "%d", writer)}
-				done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, m)
+				done, err := table.PutManifest(t.Context(), org, list, liveManifest, m)
 				if err != nil {
 					t.Error(err)
 				}
@@ -77,7 +83,7 @@ func TestOneOfManyReplacesAManifest(t *testing.T) {
 			t.Fatalf("version %d was put by %d writers", version, len(won))
 		}
 		winner := <-won
-		checkManifest(t, table, org, index.LiveManifest, &winner)
+		checkManifest(t, table, org, liveManifest, &winner)
 	}
 }
 
@@ -85,7 +91,7 @@ func TestManifestIsDroppedInItsVersion(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	live := index.StoredManifest{Version: 1, Covered: 9, Body: []byte("live")}
 	putManifest(t, table, org, live)
-	if done, err := table.PutManifest(t.Context(), org, list, index.RebuildManifest, index.StoredManifest{Version: 1, Body: []byte("r")}); !done || err != nil {
+	if done, err := table.PutManifest(t.Context(), org, list, rebuildManifest, index.StoredManifest{Version: 1, Body: []byte("r")}); !done || err != nil {
 		t.Fatal(done, err)
 	}
 	for _, row := range []struct {
@@ -93,21 +99,21 @@ func TestManifestIsDroppedInItsVersion(t *testing.T) {
 		version uint64
 		want    error
 	}{{value.NewID(), 1, nil}, {org, 2, fault.ErrChanged}, {org, 1, nil}, {org, 1, nil}} {
-		if err := table.DeleteManifest(t.Context(), row.org, list, index.RebuildManifest, row.version); !errors.Is(err, row.want) {
+		if err := table.DeleteManifest(t.Context(), row.org, list, rebuildManifest, row.version); !errors.Is(err, row.want) {
 			t.Errorf("drop version %d: %v, want %v", row.version, err, row.want)
 		}
 	}
-	checkManifest(t, table, org, index.RebuildManifest, nil)
-	checkManifest(t, table, org, index.LiveManifest, &live)
+	checkManifest(t, table, org, rebuildManifest, nil)
+	checkManifest(t, table, org, liveManifest, &live)
 }
 
 func TestManifestThatFitsNoItemIsRefused(t *testing.T) {
 	table, org := dynamotest.NewTable(t), value.NewID()
 	largest := index.StoredManifest{Version: 1, Body: make([]byte, index.MaxBody)}
 	putManifest(t, table, org, largest)
-	checkManifest(t, table, org, index.LiveManifest, &largest)
+	checkManifest(t, table, org, liveManifest, &largest)
 	larger := index.StoredManifest{Version: 2, Body: make([]byte, index.MaxBody+1)}
-	if done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, larger); done || err == nil {
+	if done, err := table.PutManifest(t.Context(), org, list, liveManifest, larger); done || err == nil {
 		t.Errorf("a body of %d bytes: %t, %v", len(larger.Body), done, err)
 	}
 }
@@ -134,11 +140,11 @@ func TestReplacedManifestIsInDoubtAfterALostAnswer(t *testing.T) {
 		putManifest(t, table, org, index.StoredManifest{Version: 2, Body: []byte("other")})
 	}
 	b.broken.Store(false)
-	done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, index.StoredManifest{Version: 1, Body: []byte("own")})
+	done, err := table.PutManifest(t.Context(), org, list, liveManifest, index.StoredManifest{Version: 1, Body: []byte("own")})
 	if done || err == nil {
 		t.Errorf("got %t, %v, want an error", done, err)
 	}
-	if done, err := table.PutManifest(t.Context(), org, list, index.LiveManifest, index.StoredManifest{Version: 1}); done || err != nil {
+	if done, err := table.PutManifest(t.Context(), org, list, liveManifest, index.StoredManifest{Version: 1}); done || err != nil {
 		t.Errorf("a writer that comes late: got %t, %v, want a lost race", done, err)
 	}
 }

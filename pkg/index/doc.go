@@ -100,18 +100,20 @@
 //	             │ kind  1 │ length u │ content │ crc   4 │
 //	             └─────────┴──────────┴─────────┴─────────┘
 //	content      kind 0, plain, and 1, packed by zstd: of each document its
-//	             partition v and encoded form; kind 2, rebuilt: version u
+//	             partition v and encoded form; kind 3, rebuilt: version u,
+//	             format u, columns u; kind 2, of format 3 and before:
+//	             version u
 //	length       of the content before it is packed
 //	crc          CRC-32C of organization 16, list's name, sequence 8 (big
 //	             endian), and the entry before crc
 //
-//	manifest     ┌───────────┬─────────────────┬────────┬───────────┐
-//	             │ version 3 │ organization 16 │ name u │ name      │
-//	             ├───────────┼─────────────────┼────────┴───────────┤
-//	             │ kind    1 │ length        u │ content            │
-//	             ├───────────┴─────────────────┼────────────────────┤
-//	             │ crc                       4 │                    │
-//	             └─────────────────────────────┴────────────────────┘
+//	manifest     ┌───────────┬───────────┬─────────────────┬────────┬──────┐
+//	             │ format  1 │ columns u │ organization 16 │ name u │ name │
+//	             ├───────────┼───────────┴─────────────────┼────────┴──────┤
+//	             │ kind    1 │ length                    u │ content       │
+//	             ├───────────┴─────────────────────────────┼───────────────┤
+//	             │ crc                                   4 │               │
+//	             └─────────────────────────────────────────┴───────────────┘
 //	kind, length as in a tail entry
 //	content      covered u, rebuild ID 16, partitions n×, free chunks n×
 //	partition    number v, sealed 1, least ID 16, counted u, live u, summary,
@@ -128,14 +130,52 @@
 //	free chunk   chunk, since v (milliseconds since 1970)
 //	crc          CRC-32C of everything before it
 //
-// Version 2 of the manifest has the content without kind and length, not packed,
-// and no least IDs, which are 0; it is written where no partition is divided.
-// Version 1 is version 2 without Keyword columns and without the bytes before
-// compression; it is read as if neither were known.
+// Format 4 is described. Formats 1 to 3 lie under a key without a layout and lack
+// the columns. Format 2 has the content without kind and length, not packed, and
+// no least IDs, which are 0. Format 1 is format 2 without Keyword columns and
+// without the bytes before compression; it is read as if neither were known.
 //
 //	rebuild      ┌─────────┬─────────┬───────┬──────────┬─────────┐
 //	             │ shard u │ after u │ after │ manifest │ crc   4 │
 //	             └─────────┴─────────┴───────┴──────────┴─────────┘
+//
+// # Upgrades
+//
+// While a release is rolled out, and rolled back, its programs and those of the
+// release before read and write the same lists. What tells them apart is the
+// [Layout]: the number of the byte formats, and how many columns the documents
+// have. It is in the key of the live manifest, MANIFEST#4.12, and of the state of a
+// rebuild. A release writes manifests and segments of its own layout. Of others it
+// reads the format before, and fewer columns. What a later release wrote is never
+// damage: where nothing else can be read, queries are busy and jobs do nothing.
+//
+//   - Queries read the manifest of their own layout; until it exists, the best
+//     other one.
+//   - The first job of a new format takes over the manifest of the format before:
+//     it puts its own beside it, which names the same chunks. Before that it marks
+//     the other one as shared. No job overwrites or deletes a chunk that a shared
+//     manifest names or named. From then on, each release maintains its own
+//     manifest. They have one tail, whose entries tell both of every change, and
+//     one job, which either does for its own; a rebuild is left to its release.
+//   - A list with a new column is rebuilt from the table, beside the manifest
+//     without it. That one answers the queries that do not use the column; the
+//     others are busy until then. A change that a program of the earlier release
+//     indexes meanwhile lacks the column until the record changes again, or
+//     commerce reindex; the first rebuild should follow the last such program.
+//   - A manifest that nobody has put for 14 days is deleted by the job of another
+//     layout, which frees the chunks that it alone named, if it can read it. So an
+//     upgrade can be rolled back, and a canary may run, for two weeks. Rolled back,
+//     a release first reads what the tail has gathered meanwhile, until a job has
+//     flushed it.
+//
+// A release may change the formats of manifests and segments if it raises
+// [Format], reads the one before, and keeps the checksums where they are. A new
+// kind of tail entry, which has no layout, is first read, and written only by the
+// release after.
+//
+// Two-step upgrades, of readers first and then, by a parameter, of writers, need
+// no second manifest, but an operator for each format and for each new column,
+// and have no way back after the second step.
 //
 // # Alternatives that lost
 //

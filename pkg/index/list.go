@@ -25,6 +25,7 @@ const (
 type List struct {
 	Name   string
 	Schema *columnar.Schema
+	Format int // of its manifests and segments; 0 means [Format]
 	// By divides the list by the Time column On. Documents without that time,
 	// and all documents of a Whole list, are in partition 0.
 	By Interval

@@ -18,7 +18,9 @@ import (
 // change of the tail up to entry Covered.
 type Manifest struct {
 	Covered    uint64
-	CoveredAt  value.Time   // of entry Covered; stored beside the body
+	CoveredAt  value.Time   // of entry Covered; stored beside the body, as are the next two
+	Layout     Layout       // of its key
+	Shared     bool         // as of StoredManifest
 	RebuildID  value.ID     // the last rebuild that the segments come from
 	Partitions []*Partition // by number and From
 	Free       []FreeChunk
@@ -179,51 +181,59 @@ func (r Range) Covers(other Range) bool {
 // errManifest says that bytes are no manifest of the list.
 var errManifest = errors.New("not a manifest of this list")
 
-// manifestVersion rises with every change of the format, which the package's
-// documentation describes. The version before tells of no divided partitions and is
-// not packed, and is written where there are none; the first one also lacks the counts of values
-// and the sizes before compression, and is no longer written.
+// Formats of manifests whose key has no layout tell of no divided partitions, and
+// are not packed, where they are undivided; the first one also lacks the counts of
+// values and the sizes before compression, and is no longer written.
 const (
-	manifestVersion       = 3
 	manifestUndivided     = 2
 	manifestWithoutCounts = 1
 )
 
 // EncodeManifest returns the stored form of the list's manifest.
 func (k Key) EncodeManifest(m *Manifest) []byte {
-	version := byte(manifestUndivided)
-	if slices.ContainsFunc(m.Partitions, func(p *Partition) bool { return p.From != [16]byte{} }) {
-		version = manifestVersion
+	c, l := codec{}, k.Layout()
+	divided := slices.ContainsFunc(m.Partitions, func(p *Partition) bool { return p.From != [16]byte{} })
+	if l.Format == legacyFormat && !divided {
+		l.Format = manifestUndivided
 	}
-	c := codec{}
-	c.fixed([]byte{version})
+	c.fixed([]byte{byte(l.Format)}) //nolint:gosec // a small number
+	if l.Format > legacyFormat {
+		c.count(&l.Columns)
+	}
 	c.fixed(k.Org[:])
 	c.text(&k.List.Name)
-	if version == manifestUndivided {
-		c.manifest(m, version)
+	if l.Format == manifestUndivided {
+		c.manifest(m, l.Format)
 		return seal(nil, c.Data)
 	}
 	content := codec{}
-	content.manifest(m, version)
+	content.manifest(m, l.Format)
 	return seal(nil, append(c.Data, pack(content.Data)...))
 }
 
-// DecodeManifest reads the stored form of the list's manifest.
+// DecodeManifest reads the stored form of the list's manifest, in the layout of
+// the list.
 func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
 	body, ok := unseal(nil, data)
 	if !ok || len(body) == 0 {
 		return nil, fmt.Errorf("checksum of %d bytes: %w", len(data), errManifest)
 	}
-	if v := body[0]; v < manifestWithoutCounts || v > manifestVersion {
-		return nil, fmt.Errorf("version %d, this program knows %d to %d: %w", v, manifestWithoutCounts, manifestVersion, columnar.OtherFormat(int(v), manifestVersion))
+	l, format := k.Layout(), int(body[0])
+	c, org, name, columns := reading(body[1:]), value.ID{}, "", l.Columns
+	switch {
+	case format > l.Format:
+		return nil, fmt.Errorf("format %d, not %d: %w", format, l.Format, columnar.ErrNewer)
+	case format != l.Format && !(l.Format == legacyFormat && format >= manifestWithoutCounts):
+		return nil, fmt.Errorf("format %d, not %d: %w", format, l.Format, errManifest)
+	case format > legacyFormat:
+		c.count(&columns)
 	}
-	c, org, name := reading(body[1:]), value.ID{}, ""
 	c.fixed(org[:])
 	c.text(&name)
-	if org != k.Org || name != k.List.Name {
+	if org != k.Org || name != k.List.Name || columns != l.Columns {
 		return nil, fmt.Errorf("it belongs to another list: %w", errManifest)
 	}
-	if body[0] > manifestUndivided {
+	if format > manifestUndivided {
 		kind, size := []byte{0}, 0
 		c.fixed(kind)
 		c.count(&size)
@@ -232,7 +242,7 @@ func (k Key) DecodeManifest(data []byte) (*Manifest, error) {
 		}
 	}
 	m := &Manifest{}
-	if c.manifest(m, body[0]); c.Bad || len(c.Data) > 0 {
+	if c.manifest(m, format); c.Bad || len(c.Data) > 0 {
 		return nil, fmt.Errorf("content: %w", errManifest)
 	}
 	return m, m.check(k.List)
@@ -272,22 +282,22 @@ func (m *Manifest) check(list *List) error {
 	return nil
 }
 
-func (c *codec) manifest(m *Manifest, version byte) {
+func (c *codec) manifest(m *Manifest, format int) {
 	c.uvarint(&m.Covered)
 	c.fixed(m.RebuildID[:])
-	elements(c, &m.Partitions, func(p **Partition) { c.partition(made(p), version) })
+	elements(c, &m.Partitions, func(p **Partition) { c.partition(made(p), format) })
 	elements(c, &m.Free, func(f *FreeChunk) {
 		c.chunk(&f.Chunk)
 		c.varint((*int64)(&f.Since))
 	})
 }
 
-func (c *codec) partition(p *Partition, version byte) {
+func (c *codec) partition(p *Partition, format int) {
 	number := int64(p.Number)
 	c.varint(&number)
 	c.flag(&p.Sealed)
 	p.Number = int32(number) //nolint:gosec // a checksum says that we wrote it
-	if version > manifestUndivided {
+	if format > manifestUndivided {
 		c.fixed(p.From[:])
 	}
 	c.count(&p.Counted)
@@ -301,10 +311,10 @@ func (c *codec) partition(p *Partition, version byte) {
 			c.span(&t.Range)
 		}
 	})
-	if version > manifestWithoutCounts {
+	if format > manifestWithoutCounts {
 		elements(c, &s.Keywords, func(k *columnar.ValueCounts) { c.counts(s, k) })
 	}
-	elements(c, &p.Segments, func(s **Segment) { c.segment(made(s), version) })
+	elements(c, &p.Segments, func(s **Segment) { c.segment(made(s), format) })
 }
 
 // counts are the counts of a Keyword's values. What is null is told of a Time
@@ -332,14 +342,14 @@ func (c *codec) counts(s *columnar.Summary, k *columnar.ValueCounts) {
 	})
 }
 
-func (c *codec) segment(s *Segment, version byte) {
+func (c *codec) segment(s *Segment, format int) {
 	c.count(&s.Rows)
 	c.count(&s.Tombstones)
 	for g := range s.Groups {
 		c.count(&s.Groups[g])
 	}
 	for g := range s.Unpacked {
-		if version > manifestWithoutCounts {
+		if format > manifestWithoutCounts {
 			c.count(&s.Unpacked[g])
 		}
 	}

@@ -108,17 +108,18 @@ func TestAManifestIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// A release that knows no divided partitions reads a manifest without them.
-func TestAManifestIsWrittenInTheEarliestVersionThatTellsAll(t *testing.T) {
+func TestALegacyManifestIsWrittenInTheEarliestFormatThatTellsAll(t *testing.T) {
 	for _, row := range []struct {
 		from byte
 		want byte
-	}{{0, manifestUndivided}, {1, manifestVersion}} {
+	}{{0, manifestUndivided}, {1, legacyFormat}} {
 		m := &Manifest{Partitions: []*Partition{{Number: 1}, {Number: 2}, {Number: 2, From: [16]byte{row.from}}}}
 		if row.from == 0 {
 			m.Partitions = m.Partitions[:2]
 		}
-		if got := testKey.EncodeManifest(m)[0]; got != row.want {
+		legacy := *testList
+		legacy.Format = legacyFormat
+		if got := (Key{testOrg, &legacy}).EncodeManifest(m)[0]; got != row.want {
 			t.Errorf("parts from %d: got version %d, want %d", row.from, got, row.want)
 		}
 	}
@@ -226,7 +227,7 @@ func TestAManifestOfAnotherListIsRefused(t *testing.T) {
 	other := value.MustID("bbbbbbbb-0000-4000-8000-000000000002")
 	for name, data := range map[string][]byte{
 		"another organization's": Key{other, testList}.EncodeManifest(m),
-		"another list's":         Key{testOrg, &List{Name: "thing"}}.EncodeManifest(m),
+		"another list's":         Key{testOrg, &List{Name: "thing", Schema: testList.Schema}}.EncodeManifest(m),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := testKey.DecodeManifest(data); !errors.Is(err, errManifest) {
@@ -256,14 +257,15 @@ func TestCountsOfAnotherSchemaAreRefused(t *testing.T) {
 // not tell is not known.
 func TestAManifestWithoutCountsIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := genManifest().Draw(t, "manifest")
+		m, legacy := genManifest().Draw(t, "manifest"), *testList
+		legacy.Format = legacyFormat
 		m.Partitions = slices.DeleteFunc(m.Partitions, func(p *Partition) bool { return p.From != [16]byte{} })
 		c := codec{}
 		c.fixed([]byte{manifestWithoutCounts})
 		c.fixed(testKey.Org[:])
 		c.text(&testKey.List.Name)
 		c.manifest(m, manifestWithoutCounts)
-		got, err := testKey.DecodeManifest(seal(nil, c.Data))
+		got, err := Key{testOrg, &legacy}.DecodeManifest(seal(nil, c.Data))
 		if err != nil {
 			t.Fatalf("decode: %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -165,6 +166,17 @@ func (m *memory) Manifest(ctx context.Context, org value.ID, list, which string)
 	})
 }
 
+func (m *memory) Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*index.StoredManifest, error) {
+	found := map[string]*index.StoredManifest{}
+	return found, m.with(ctx, org, list, func(l *memoryList) {
+		for which, stored := range l.manifests {
+			if strings.HasPrefix(which, prefix) {
+				found[which] = &stored
+			}
+		}
+	})
+}
+
 func (m *memory) PutManifest(ctx context.Context, org value.ID, list, which string, next index.StoredManifest) (done bool, err error) {
 	return done, m.with(ctx, org, list, func(l *memoryList) {
 		if done = l.manifests[which].Version == next.Version-1; done {
@@ -316,12 +328,13 @@ func TestMemoryBehavesAsTheTable(t *testing.T) {
 				})
 			},
 			"manifest": func(*rapid.T) { // the live one covers no more than the tail has
-				next, drop := index.StoredManifest{Version: 1 + number("version", 3), Covered: number("covered", 9), Body: []byte{1}}, number("drop", 4)
+				next, drop := index.StoredManifest{Version: 1 + number("version", 3), Covered: number("covered", 9), Shared: number("shared", 1) == 1, Body: []byte{1}}, number("drop", 4)
 				each("manifest", func(_ int, s storage) []any {
-					done, err := s.PutManifest(ctx, org, "things", index.RebuildManifest, next)
-					errDrop := s.DeleteManifest(ctx, org, "things", index.RebuildManifest, drop)
-					found, errFound := s.Manifest(ctx, org, "things", index.RebuildManifest)
-					return []any{done, err, errDrop != nil, found, errFound}
+					done, err := s.PutManifest(ctx, org, "things", "REBUILD", next)
+					errDrop := s.DeleteManifest(ctx, org, "things", "REBUILD", drop)
+					found, errFound := s.Manifest(ctx, org, "things", "REBUILD")
+					all, errAll := s.Manifests(ctx, org, "things", "REB")
+					return []any{done, err, errDrop != nil, found, errFound, all, errAll}
 				})
 			},
 			"chunk": func(*rapid.T) {

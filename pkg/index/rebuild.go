@@ -52,11 +52,27 @@ func (k Key) RequestRebuild(ctx context.Context, r Requester, now value.Time) er
 		return err
 	}
 	s := RebuildState{Manifest: Manifest{Covered: end.Sequence, RebuildID: value.NewID()}}
-	m := StoredManifest{Version: 1, Covered: end.Sequence, CoveredAt: end.At, Body: k.EncodeRebuild(&s)}
-	if _, err := r.PutManifest(ctx, k.Org, k.List.Name, RebuildManifest, m); err != nil {
+	m := StoredManifest{Version: 1, Covered: end.Sequence, CoveredAt: end.At, At: now, Body: k.EncodeRebuild(&s)}
+	if _, err := r.PutManifest(ctx, k.Org, k.List.Name, k.Layout().Rebuild(), m); err != nil {
 		return err
 	}
 	return r.RequestJob(ctx, k.Org, k.List.Name, now)
+}
+
+// OtherRebuild reports whether a rebuild of the list in another layout has gone
+// on since the time.
+func (k Key) OtherRebuild(rebuilds map[string]*StoredManifest, since value.Time) bool {
+	for which, stored := range rebuilds {
+		if which != k.Layout().Rebuild() && stored.At > since {
+			return true
+		}
+	}
+	return false
+}
+
+// Rebuilds reads the states of rebuilds in all layouts, by name.
+func (x Index) Rebuilds(ctx context.Context) (map[string]*StoredManifest, error) {
+	return x.Reader.Manifests(ctx, x.Org, x.List.Name, rebuildManifest)
 }
 
 // Starter has the compactor do a list's job soon.

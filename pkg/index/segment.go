@@ -37,20 +37,6 @@ type Index struct {
 	Reader Reader
 }
 
-// Load reads the live manifest and its version. Where there is none, the
-// manifest is empty and the version 0.
-func (x Index) Load(ctx context.Context) (*Manifest, uint64, error) {
-	stored, err := x.Reader.Manifest(ctx, x.Org, x.List.Name, LiveManifest)
-	if err != nil || stored == nil {
-		return &Manifest{}, 0, err
-	}
-	m, err := x.DecodeManifest(stored.Body)
-	if err == nil {
-		m.CoveredAt = stored.CoveredAt
-	}
-	return m, stored.Version, err
-}
-
 // Tail passes the entries after a sequence to each, decoded. It fails with
 // [ErrGap] at a missing entry.
 func (x Index) Tail(ctx context.Context, after uint64, consistent bool, each func(sequence uint64, e TailEntry) error) error {

@@ -77,7 +77,7 @@ func sealedMonths(b testing.TB, p *meteredHarness, m storage, count int) {
 	}
 	divide(number, month)
 	body := index.Key{Org: p.org, List: list}.EncodeManifest(manifest)
-	if _, err := m.PutManifest(b.Context(), p.org, list.Name, index.LiveManifest, index.StoredManifest{Version: 1, Body: body}); err != nil {
+	if _, err := m.PutManifest(b.Context(), p.org, list.Name, index.Key{Org: p.org, List: list}.Layout().Live(), index.StoredManifest{Version: 1, Body: body}); err != nil {
 		b.Fatal(err)
 	}
 	b.Logf("%d orders: a manifest of %d bytes, %d chunks", count, len(body), chunk)

@@ -11,11 +11,12 @@ import (
 // chunk: a table item holds 400 KB, keys and attribute names included.
 const MaxBody = 390 << 10
 
-// A list has up to two manifests: the one that queries are answered from, and
-// the state of a rebuild while one is under way.
+// For each layout a list has up to two manifests: the one that queries are
+// answered from, and the state of a rebuild while one is under way. Their names
+// begin so.
 const (
-	LiveManifest    = "MANIFEST"
-	RebuildManifest = "REBUILD"
+	liveManifest    = "MANIFEST"
+	rebuildManifest = "REBUILD"
 )
 
 // StoredManifest is a manifest, or the state of a rebuild, as storage keeps it.
@@ -26,7 +27,11 @@ type StoredManifest struct {
 	// known. It stands outside the body, where releases that do not know it ignore
 	// it.
 	CoveredAt value.Time
-	Body      []byte // at most [MaxBody] bytes
+	At        value.Time // when it was put; 0 when it is not known
+	// Shared says that manifests of other layouts may name its chunks too, so that
+	// none of them may be overwritten.
+	Shared bool
+	Body   []byte // at most [MaxBody] bytes
 }
 
 // StoredEntry is a tail entry as storage keeps it.
@@ -82,6 +87,8 @@ func (j *Job) Stalled() bool { return j.Unfinished >= MaxUnfinished }
 type Reader interface {
 	// Manifest is strongly consistent and returns nil when there is none.
 	Manifest(ctx context.Context, org value.ID, list, which string) (*StoredManifest, error)
+	// Manifests returns those whose names begin so, strongly consistent, by name.
+	Manifests(ctx context.Context, org value.ID, list, prefix string) (map[string]*StoredManifest, error)
 	// TailAfter passes the entries after the sequence to each, in order. An
 	// eventually consistent read may miss the newest entries, and single ones
 	// among them.

@@ -36,6 +36,17 @@ type TailEntry struct {
 	Changes []Change
 	Size    int    // bytes of the documents in their encoded form
 	Rebuilt uint64 // version of the manifest; 0 for an entry of documents
+	Layout  Layout // of that manifest
+}
+
+// Replaces reports whether the entry says that another manifest is to be read for
+// the list than this one: a later version of it or, where it is of another layout,
+// the first of the list's own.
+func (e *TailEntry) Replaces(k Key, m *Manifest, version uint64) bool {
+	if m.Layout == e.Layout {
+		return e.Rebuilt > version
+	}
+	return e.Rebuilt > 0 && e.Layout == k.Layout()
 }
 
 // Documents are the changed documents without their partitions.
@@ -49,9 +60,10 @@ func (e *TailEntry) Documents() []columnar.Document {
 
 // The kinds of entries, as the package's documentation describes them.
 const (
-	entryPlain   = 0
-	entryPacked  = 1
-	entryRebuilt = 2
+	entryPlain         = 0
+	entryPacked        = 1
+	entryLegacyRebuilt = 2
+	entryRebuilt       = 3
 )
 
 var errEntry = errors.New("not an entry of the tail")
@@ -113,10 +125,16 @@ func (c *codec) unpack(kind byte, size int) {
 }
 
 // RebuiltEntry is the entry that says that a rebuild has put the version of the
-// manifest.
-func RebuiltEntry(version uint64) []byte {
-	body := binary.AppendUvarint(nil, version)
-	return append([]byte{entryRebuilt, byte(len(body))}, body...)
+// list's manifest.
+func (k Key) RebuiltEntry(version uint64) []byte {
+	kind, c, l := byte(entryRebuilt), codec{}, k.Layout()
+	if c.uvarint(&version); l.Format == legacyFormat {
+		kind = entryLegacyRebuilt
+	} else {
+		c.count(&l.Format)
+		c.count(&l.Columns)
+	}
+	return append([]byte{kind, byte(len(c.Data))}, c.Data...)
 }
 
 // SealEntry adds the checksum that an entry has at its position in the tail.
@@ -147,11 +165,15 @@ func (k Key) DecodeEntry(stored StoredEntry) (TailEntry, error) {
 	if c.unpack(kind[0], size); c.Bad {
 		return TailEntry{}, fmt.Errorf("not %d bytes: %w", size, errEntry)
 	}
-	if kind[0] != entryRebuilt {
+	if kind[0] < entryLegacyRebuilt {
 		return k.decodeChanges(&c, stored.At)
 	}
-	e := TailEntry{At: stored.At}
-	if c.uvarint(&e.Rebuilt); c.Bad || len(c.Data) > 0 {
+	e := TailEntry{At: stored.At, Layout: Layout{legacyFormat, k.Layout().Columns}}
+	if c.uvarint(&e.Rebuilt); kind[0] == entryRebuilt {
+		c.count(&e.Layout.Format)
+		c.count(&e.Layout.Columns)
+	}
+	if c.Bad || len(c.Data) > 0 {
 		return TailEntry{}, fmt.Errorf("version: %w", errEntry)
 	}
 	return e, nil

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"errors"
+	"github.com/google/go-cmp/cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,9 +53,16 @@ func TestEntriesHoldAllDocumentsAndFitTheirBound(t *testing.T) {
 }
 
 func TestAnEntryTellsOfARebuild(t *testing.T) {
-	for _, version := range []uint64{1, 200, 1 << 40} {
-		if got, err := testKey.DecodeEntry(StoredEntry{Sequence: 7, Body: testKey.SealEntry(7, RebuiltEntry(version))}); err != nil || got.Rebuilt != version || len(got.Changes) > 0 {
-			t.Errorf("version %d: got %+v, %v", version, got, err)
+	for _, format := range []int{legacyFormat, Format, Format + 1} {
+		list := *testList
+		list.Format = format
+		for _, version := range []uint64{1, 200, 1 << 40} {
+			want := TailEntry{Rebuilt: version, Layout: Key{testOrg, &list}.Layout()}
+			entry := testKey.SealEntry(7, Key{testOrg, &list}.RebuiltEntry(version))
+			got, err := testKey.DecodeEntry(StoredEntry{Sequence: 7, Body: entry})
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("format %d, version %d: %v (-want +got):\n%s", format, version, err, diff)
+			}
 		}
 	}
 }

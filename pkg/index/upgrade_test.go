@@ -1,48 +1,356 @@
 package index_test
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/index/indexer"
+	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-func TestWhatALaterReleaseWroteIsBusyAndNeverRebuilt(t *testing.T) {
-	inBoth(t, func(t *testing.T, w *harness) {
-		writer, key := w.indexer(&parked{}), index.Key{Org: w.org, List: w.list}
-		w.put(value.NewID(), thing{size: 1, month: 1})
-		w.handle(t, writer, w.stream)
-		before := w.want()
-		_, err := w.storage.AppendTail(t.Context(), w.org, w.list.Name, func(next index.Position) ([]byte, error) {
-			return key.SealEntry(next.Sequence, []byte{200, 0}), nil
-		})
-		if err != nil {
-			t.Fatal(err)
+// color is a column that later releases have.
+var color = columnar.Column{Name: "color", Type: columnar.Keyword}
+
+// release is the programs of one release, over the harness's table.
+type release struct {
+	*harness
+	list *index.List
+	warm *views.Cache
+	log  *bytes.Buffer
+}
+
+func (w *harness) release(format int, columns ...columnar.Column) *release {
+	list, log := *w.list, &bytes.Buffer{}
+	list.Format, list.Schema = format, columnar.MustSchema("things", append(schema.Columns(), columns...)...)
+	r := &release{w, &list, nil, log}
+	list.Read = func(ctx context.Context, org value.ID, shard int, after string) ([]columnar.Document, string, error) {
+		documents, next, err := w.read(ctx, org, shard, after)
+		for i, d := range documents {
+			documents[i] = r.document(d.ID, w.things[d.ID])
 		}
-		cache := w.views()
-		for range 2 {
-			if _, err := cache.Query(t.Context(), w.org, w.list, columnar.Query{Limit: 1}, false); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("got %v, want a fault of kind Unavailable", err)
+		return documents, next, err
+	}
+	r.warm = r.views()
+	return r
+}
+
+func (r *release) logger() *slog.Logger { return slog.New(slog.NewTextHandler(r.log, nil)) }
+
+func (r *release) views() *views.Cache {
+	return views.NewCache(r.storage, views.Config{Clock: r.clock, Start: r.harness, Logger: r.logger()})
+}
+
+// document is what the release shows of a thing: its color, too, where it has
+// the column.
+func (r *release) document(id value.ID, th thing) columnar.Document {
+	b := r.list.Schema.Build(id, 0).Number(size, th.size).Text(name, fmt.Sprint("thing ", th.size))
+	b.Time(createdAt, time.Date(2026, time.Month(th.month), 3, 0, 0, 0, 0, time.UTC).UnixMilli()+th.size)
+	if r.list.Schema.Len() > schema.Len() {
+		b.Keyword(r.list.Schema.Col("color"), []string{"red", "blue"}[th.size%2])
+	}
+	return b.Document(th.revision, 0)
+}
+
+// index indexes what the stream has.
+func (r *release) index(t *testing.T) {
+	t.Helper()
+	writer := indexer.New(r.storage, func(record *events.DynamoDBEventRecord) ([]indexer.ListChange, error) {
+		found, err := r.decode(record)
+		for i := range found {
+			if found[i].Key.List = r.list; !found[i].Deleted {
+				revision := found[i].Revision
+				found[i].Document = r.document(found[i].ID, r.things[found[i].ID])
+				found[i].Revision = revision
 			}
 		}
-		w.maintain(t, w.compactor())
-		w.neverRebuilt(t)
-		m, _, err := index.Index{Key: key, Reader: w.storage}.Load(t.Context())
-		if err != nil || m.Covered != 1 {
-			t.Errorf("the manifest covers %d entries, %v; want the one that can be read", m.Covered, err)
+		return found, err
+	}, &parked{}, r.harness, r.logger())
+	r.handle(t, writer, r.stream)
+	r.stream = nil
+}
+
+// work wants a job and runs those that are due.
+func (r *release) work(t *testing.T) {
+	t.Helper()
+	if err := r.storage.RequestJob(t.Context(), r.org, r.list.Name, value.TimeOf(r.clock())); err != nil {
+		t.Fatal(err)
+	}
+	c := compactor.New(r.storage, []*index.List{r.list}, r.clock, r.logger())
+	for more := true; more; {
+		var err error
+		if more, err = c.Run(t.Context(), r.org, r.list.Name); err != nil {
+			t.Fatal(err)
 		}
-		if len(before) != 1 || m.Partitions[0].Rows() != 1 {
-			t.Errorf("%d rows are stored, want 1", m.Partitions[0].Rows())
+	}
+}
+
+func (r *release) query(t *testing.T, cache *views.Cache, q columnar.Query) ([]string, error) {
+	t.Helper()
+	q.OrderBy, q.Limit = size, 1000
+	result, err := cache.Query(t.Context(), r.org, r.list, q, true)
+	out := []string{}
+	for _, hit := range result.Hits {
+		out = append(out, fmt.Sprint(value.ID(hit.ID), "@", hit.Revision))
+	}
+	return out, err
+}
+
+// right checks that a view that goes on, and one that begins, show the table.
+func (r *release) right(t *testing.T, what string) {
+	t.Helper()
+	for which, cache := range map[string]*views.Cache{"warm": r.warm, "new": r.views()} {
+		got, err := r.query(t, cache, columnar.Query{})
+		if want := r.want(); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%s: %s view of layout %v: %v, got %v,\nwant %v", what, which, r.key().Layout(), err, got, want)
+		}
+	}
+}
+
+func (r *release) key() index.Key { return index.Key{Org: r.org, List: r.list} }
+
+// sound checks the index itself, and that it was never rebuilt.
+func (r *release) sound(t *testing.T, what string) {
+	t.Helper()
+	r.right(t, what)
+	differences, err := ops.Verify(t.Context(), r.storage, r.org, r.list, r.clock())
+	if err != nil || len(differences) > 0 {
+		t.Errorf("%s: verify: got %v, %v; want no difference", what, differences, err)
+	}
+	if strings.Contains(r.log.String(), "rebuilt") {
+		t.Errorf("%s: layout %v: %s", what, r.key().Layout(), r.log)
+	}
+	r.neverRebuilt(t)
+}
+
+// neverRebuilt checks that no rebuild was requested.
+func (r *release) neverRebuilt(t *testing.T) {
+	t.Helper()
+	all, err := index.Index{Key: r.key(), Reader: r.storage}.Rebuilds(t.Context())
+	if len(all) > 0 || err != nil {
+		t.Errorf("a rebuild is under way: %v, %v", all, err)
+	}
+}
+
+func (r *release) manifests(t *testing.T) map[string]*index.StoredManifest {
+	t.Helper()
+	all, err := index.Index{Key: r.key(), Reader: r.storage}.Manifests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// live are the releases that run in a phase of a deploy.
+var deploy = []struct {
+	name string
+	live []int
+}{
+	{"before", []int{0}},
+	{"canary", []int{0, 1}},
+	{"rolled back", []int{0}},
+	{"canary again", []int{0, 1}},
+	{"upgraded", []int{1}},
+	{"rolled back late", []int{0}},
+	{"upgraded again", []int{1}},
+}
+
+func TestReleasesSideBySideServeOneTable(t *testing.T) {
+	for _, formats := range [][2]int{{3, 4}, {4, 5}} {
+		t.Run(fmt.Sprint(formats), func(t *testing.T) {
+			inBoth(t, func(t *testing.T, w *harness) {
+				random := rand.New(rand.NewPCG(7, uint64(formats[0])))
+				releases := []*release{w.release(formats[0]), w.release(formats[1])}
+				ids := make([]value.ID, 60)
+				for i := range ids {
+					ids[i] = value.NewID()
+				}
+				for _, phase := range deploy {
+					any := func() *release { return releases[phase.live[random.IntN(len(phase.live))]] }
+					for range 12 {
+						for range 1 + random.IntN(8) {
+							w.put(ids[random.IntN(len(ids))], thing{size: random.Int64N(90), month: 1 + random.IntN(3), deleted: random.IntN(5) == 0})
+						}
+						any().index(t)
+						any().right(t, phase.name)
+						if random.IntN(3) > 0 {
+							any().work(t)
+						}
+						w.advance(time.Duration(random.IntN(150)) * time.Second) // chunks may be overwritten after a minute
+						any().right(t, phase.name)
+					}
+					for _, i := range phase.live {
+						releases[i].sound(t, phase.name)
+					}
+				}
+				if got := len(releases[0].manifests(t)); got != 2 {
+					t.Errorf("%d manifests, want one of each format", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTheManifestOfAnEarlierReleaseGoesAfterTwoWeeks(t *testing.T) {
+	inBoth(t, func(t *testing.T, w *harness) {
+		old, next := w.release(4), w.release(5)
+		fill := func(r *release) {
+			for n := range 12 {
+				w.put(value.NewID(), thing{size: int64(n), month: 1})
+				r.index(t)
+				r.work(t)
+			}
+		}
+		fill(old)
+		fill(next)
+		w.advance(13 * 24 * time.Hour)
+		fill(next)
+		old.sound(t, "within two weeks")
+		w.advance(2 * 24 * time.Hour)
+		fill(next)
+		next.sound(t, "after two weeks")
+		w.advance(time.Hour)
+		fill(next)
+		next.sound(t, "with chunks overwritten")
+		all := next.manifests(t)
+		if own := all[next.key().Layout().Live()]; len(all) != 1 || own == nil || own.Shared {
+			t.Errorf("manifests %v, want the newer one alone, which shares nothing", all)
+		}
+		old.right(t, "without its manifest, from the whole tail")
+	})
+}
+
+func TestAListThatBeganInOneReleaseIsReadByTheOther(t *testing.T) {
+	inBoth(t, func(t *testing.T, w *harness) {
+		old, next := w.release(4), w.release(5)
+		w.put(value.NewID(), thing{size: 1, month: 1})
+		next.index(t)
+		next.work(t)
+		old.right(t, "before a manifest of its own")
+		old.work(t)
+		old.sound(t, "with its own")
+		next.sound(t, "beside it")
+	})
+}
+
+func TestATakeOverThatDiesAtAnyCallLeavesBothReleasesTheirIndex(t *testing.T) {
+	died := true
+	for calls := 0; died; calls++ {
+		w := newMemoryHarness()
+		old, next := w.release(4), w.release(5)
+		for n := range 9 {
+			w.put(value.NewID(), thing{size: int64(n), month: 1 + n%2})
+			old.index(t)
+			old.work(t)
+		}
+		if err := w.storage.RequestJob(t.Context(), w.org, w.list.Name, value.TimeOf(w.clock())); err != nil {
+			t.Fatal(err)
+		}
+		dying := compactor.New(w.storage.(*memory).dying(calls), []*index.List{next.list}, w.clock, next.logger())
+		_, err := dying.Run(t.Context(), w.org, w.list.Name)
+		died = err != nil
+		w.advance(2 * time.Hour)
+		for n := range 9 {
+			w.put(value.NewID(), thing{size: int64(n), month: 1 + n%2})
+			old.index(t)
+			old.work(t)
+			w.advance(2 * time.Minute)
+		}
+		old.sound(t, fmt.Sprint("died after ", calls))
+		next.right(t, fmt.Sprint("died after ", calls))
+		next.work(t)
+		next.sound(t, fmt.Sprint("died after ", calls))
+	}
+}
+
+func TestANewColumnLeavesTheListAnswered(t *testing.T) {
+	inBoth(t, func(t *testing.T, w *harness) {
+		old, next := w.release(4), w.release(4, color)
+		for n := range 12 {
+			w.put(value.NewID(), thing{size: int64(n), month: 1})
+		}
+		old.index(t)
+		old.work(t)
+		red := columnar.Query{Filter: columnar.In(next.list.Schema.Col("color"), "red")}
+		next.right(t, "before the rebuild")
+		if _, err := next.query(t, next.warm, red); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("by the new column: %v, want a fault of kind Unavailable", err)
+		}
+		next.right(t, "after a refusal")
+		old.right(t, "beside a rebuild")
+		old.work(t) // leaves the rebuild to the other
+		next.right(t, "the rebuild waits")
+		w.advance(time.Minute + time.Second)
+		next.work(t)
+		if got, err := next.query(t, next.warm, red); err != nil || len(got) != 6 {
+			t.Errorf("by the new column after the rebuild: got %d, %v; want 6", len(got), err)
+		}
+		for _, r := range []*release{old, next} {
+			w.put(value.NewID(), thing{size: 40, month: 1})
+			r.index(t)
+			old.work(t)
+			next.work(t)
+			old.sound(t, "beside the new column")
+			next.right(t, "with the new column")
 		}
 	})
 }
 
-// neverRebuilt checks that no rebuild was requested, or done.
-func (w *harness) neverRebuilt(t *testing.T) {
-	t.Helper()
-	if m, err := w.storage.Manifest(t.Context(), w.org, w.list.Name, index.RebuildManifest); m != nil || err != nil {
-		t.Errorf("a rebuild is under way: %v, %v", m, err)
-	}
+func TestAListThatOnlyALaterReleaseCanReadIsBusyAndNeverRebuilt(t *testing.T) {
+	inBoth(t, func(t *testing.T, w *harness) {
+		r := w.release(4)
+		later := index.StoredManifest{Version: 1, Covered: 7, Body: []byte("unknown")}
+		if done, err := w.storage.PutManifest(t.Context(), w.org, w.list.Name, index.Layout{Format: 9, Columns: 9}.Live(), later); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		for range 2 {
+			if _, err := r.query(t, r.warm, columnar.Query{}); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("got %v, want a fault of kind Unavailable", err)
+			}
+			r.work(t)
+		}
+		r.neverRebuilt(t)
+		if all := r.manifests(t); len(all) != 1 {
+			t.Errorf("manifests %v, want the one of the later release", all)
+		}
+	})
+}
+
+func TestWhatALaterReleaseWroteIsBusyAndNeverRebuilt(t *testing.T) {
+	inBoth(t, func(t *testing.T, w *harness) {
+		r := w.release(0)
+		w.put(value.NewID(), thing{size: 1, month: 1})
+		r.index(t)
+		_, err := w.storage.AppendTail(t.Context(), w.org, w.list.Name, func(next index.Position) ([]byte, error) {
+			return r.key().SealEntry(next.Sequence, []byte{200, 0}), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := r.query(t, r.warm, columnar.Query{}); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("got %v, want a fault of kind Unavailable", err)
+			}
+		}
+		r.work(t)
+		r.neverRebuilt(t)
+		m, _, err := index.Index{Key: r.key(), Reader: w.storage}.Load(t.Context())
+		if err != nil || m.Covered != 1 || m.Partitions[0].Rows() != 1 {
+			t.Errorf("got %+v, %v; want a manifest of the entry that can be read", m, err)
+		}
+	})
 }

@@ -30,30 +30,57 @@ func (e *Erasure) eraseIndex(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rebuilding, err := e.Table.Manifest(ctx, key.Org, list.Name, index.RebuildManifest)
+		live, rebuilds, err := e.manifests(ctx, key)
 		if err != nil {
 			return err
 		}
-		if end.Sequence == 0 && rebuilding == nil {
-			live, err := e.Table.Manifest(ctx, key.Org, list.Name, index.LiveManifest)
-			if err != nil {
-				return err
-			}
-			if live == nil {
-				continue // nothing was ever indexed
-			}
+		if end.Sequence == 0 && len(live)+len(rebuilds) == 0 {
+			continue // nothing was ever indexed
 		}
 		if err := e.rewriteTail(ctx, key); err != nil {
 			return fmt.Errorf("erase from the tail of %s: %w", list.Name, err)
 		}
 		// A rebuild under way has read the table before.
-		for rebuilds := 0; rebuilds == 0 || rebuilding != nil && rebuilds < 2; rebuilds++ {
+		underWay := rebuilds[key.Layout().Rebuild()] != nil
+		for done := 0; done == 0 || underWay && done < 2; done++ {
 			if err := Rebuild(ctx, e.Table, e.Compactor, key, func(int, int) {}); err != nil {
 				return fmt.Errorf("rebuild %s: %w", list.Name, err)
 			}
 		}
+		if err := e.removeOtherManifests(ctx, key); err != nil {
+			return fmt.Errorf("remove other manifests of %s: %w", list.Name, err)
+		}
 	}
 	return e.removeChunks(ctx)
+}
+
+// manifests reads the live manifests and the rebuilds of a list in all layouts.
+func (e *Erasure) manifests(ctx context.Context, key index.Key) (live, rebuilds map[string]*index.StoredManifest, err error) {
+	x := index.Index{Key: key, Reader: e.Table}
+	if live, err = x.Manifests(ctx); err == nil {
+		rebuilds, err = x.Rebuilds(ctx)
+	}
+	return live, rebuilds, err
+}
+
+// removeOtherManifests removes the manifests of other layouts, whose segments
+// have the erased documents. An earlier release that still runs has the list
+// busy then, or begins it again from its tail.
+func (e *Erasure) removeOtherManifests(ctx context.Context, key index.Key) error {
+	live, rebuilds, err := e.manifests(ctx, key)
+	if err != nil {
+		return err
+	}
+	delete(live, key.Layout().Live())
+	delete(rebuilds, key.Layout().Rebuild())
+	for _, others := range []map[string]*index.StoredManifest{live, rebuilds} {
+		for which, stored := range others {
+			if err := e.Table.DeleteManifest(ctx, key.Org, key.List.Name, which, stored.Version); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // gone reports whether a document of a list is one of what is erased.
@@ -100,26 +127,30 @@ func (e *Erasure) rewriteTail(ctx context.Context, key index.Key) error {
 // namedChunks are the chunks that the manifests of a list name as parts of
 // segments.
 func (e *Erasure) namedChunks(ctx context.Context, key index.Key) (map[uint64]uint64, error) {
-	named := map[uint64]uint64{}
-	for _, which := range []string{index.LiveManifest, index.RebuildManifest} {
-		stored, err := e.Table.Manifest(ctx, key.Org, key.List.Name, which)
-		if err != nil {
-			return nil, err
+	live, rebuilds, err := e.manifests(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	var manifests []*index.Manifest
+	for which, stored := range live {
+		m := index.Index{Key: key}.Readable(which, stored)
+		if m == nil {
+			return nil, fmt.Errorf("the manifest %s of %s cannot be read", which, key.List.Name)
 		}
-		if stored == nil {
-			continue
+		manifests = append(manifests, m)
+	}
+	for which, stored := range rebuilds {
+		if which != key.Layout().Rebuild() {
+			return nil, fmt.Errorf("another release rebuilds %s: %s", key.List.Name, which)
 		}
-		m := &index.Manifest{}
-		if which == index.LiveManifest {
-			m, err = key.DecodeManifest(stored.Body)
-		} else if state, failed := key.DecodeRebuild(stored); failed == nil {
-			m = &state.Manifest
-		} else {
-			err = failed
-		}
+		state, err := key.DecodeRebuild(stored)
 		if err != nil {
 			return nil, fmt.Errorf("read a manifest of %s: %w", key.List.Name, err)
 		}
+		manifests = append(manifests, &state.Manifest)
+	}
+	named := map[uint64]uint64{}
+	for _, m := range manifests {
 		for _, p := range m.Partitions {
 			for _, s := range p.Segments {
 				for _, c := range s.Chunks {
@@ -196,6 +227,7 @@ func (e *Erasure) leftInIndex(ctx context.Context) (lines []string, err error) {
 		if err != nil {
 			return nil, err
 		}
+		x = x.As(m.Layout)
 		n := 0
 		count := func(d *columnar.Document) {
 			if e.gone(list, d) {
@@ -203,7 +235,7 @@ func (e *Erasure) leftInIndex(ctx context.Context) (lines []string, err error) {
 			}
 		}
 		for _, p := range m.Partitions {
-			segments, err := x.Open(ctx, p.Segments, list.Schema.ColumnGroups())
+			segments, err := x.Open(ctx, p.Segments, x.List.Schema.ColumnGroups())
 			if err != nil {
 				return nil, err
 			}

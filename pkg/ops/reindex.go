@@ -43,7 +43,7 @@ func Rebuild(ctx context.Context, storage index.Reader, c *compactor.Compactor, 
 		if _, err := c.Run(whole, key.Org, key.List.Name); err != nil {
 			return err
 		}
-		stored, err := storage.Manifest(whole, key.Org, key.List.Name, index.RebuildManifest)
+		stored, err := storage.Manifest(whole, key.Org, key.List.Name, key.Layout().Rebuild())
 		if err != nil || stored == nil {
 			return err
 		}

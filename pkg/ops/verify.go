@@ -147,6 +147,7 @@ func documents(ctx context.Context, x index.Index) (found map[documentKey]column
 	if err != nil {
 		return nil, nil, err
 	}
+	x = x.As(m.Layout)
 	found = map[documentKey]columnar.Document{}
 	for _, p := range m.Partitions {
 		segments, err := x.Open(ctx, p.Segments, x.List.Schema.ColumnGroups())

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
@@ -122,7 +121,7 @@ func TestADamagedIndexIsToldAndMended(t *testing.T) {
 	org := value.NewID()
 	s.store(t, org, 5)
 	s.reindex(t)
-	for item, damaged := range map[string]int{index.LiveManifest: len(s.indexed(t, org)), "CHUNK": 1} {
+	for item, damaged := range map[string]int{"MANIFEST": len(s.indexed(t, org)), "CHUNK": 1} {
 		if s.damage(t, item) == 0 {
 			t.Fatalf("the index has no %s", item)
 		}

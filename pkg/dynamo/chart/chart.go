@@ -49,8 +49,8 @@ func Forms() []Form {
 		{"day of requests", "usage", "reqday", "RATE#{subject}", "USAGE#{date}", "", "", true, "all of a subject, with its rate window"},
 		{"day of events", "usage", "evtday", "ORG#{org}#USAGE#{application}", "{date}#{endpoint}#{shard}", "", "", true, "those of an application in a span of time"},
 		{"tail entry", "index tail", "tail", list, "T#{sequence}", "", "", true, "those of a list after or before a sequence"},
-		{"manifest", "index manifest", "man", list, "MANIFEST", "", "", false, "one"},
-		{"manifest of a rebuild", "index manifest", "man", list, "REBUILD", "", "", false, "one"},
+		{"manifest", "index manifest", "man", list, "MANIFEST#{layout}", "", "", false, "one; those of all layouts of a list"},
+		{"manifest of a rebuild", "index manifest", "man", list, "REBUILD#{layout}", "", "", false, "one; those of all layouts of a list"},
 		{"index job", "index job", "job", list, "JOB", "JOB#{shard}", "{time}#{org}#{list}", false, "one; due ones"},
 		{"chunk", "index chunk", "chk", list + "#{number}", "CHUNK", "", "", false, "those of a segment"},
 	}

@@ -156,6 +156,8 @@ type job struct {
 	start   time.Time
 	read    int    // bytes so far
 	version uint64 // of the live manifest that it read
+	// manifests are those of all layouts that it read, by name.
+	manifests map[string]*index.StoredManifest
 	progress
 }
 
@@ -180,11 +182,11 @@ func (c *Compactor) job(org value.ID, list *index.List) *job {
 // run continues a rebuild or else compacts the list, and returns when the next
 // job is due; nil when none is.
 func (j *job) run(ctx context.Context) (*value.Time, error) {
-	rebuild, err := j.storage.Manifest(ctx, j.Org, j.List.Name, index.RebuildManifest)
+	rebuilds, err := j.Rebuilds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if rebuild != nil {
+	if rebuild := rebuilds[j.Layout().Rebuild()]; rebuild != nil {
 		done, err := j.rebuild(ctx, rebuild)
 		if err != nil || done {
 			return nil, j.leaveNewer(ctx, err)
@@ -192,6 +194,9 @@ func (j *job) run(ctx context.Context) (*value.Time, error) {
 		return j.soon(), nil
 	}
 	next, err := j.compact(ctx)
+	if later := j.now().Add(otherPause); (next == nil || *next > later) && j.OtherRebuild(rebuilds, j.now().Add(-otherWait)) {
+		next = &later // another release goes on then
+	}
 	if err = j.leaveNewer(ctx, err); !index.Damaged(err) {
 		return next, err
 	}
@@ -229,19 +234,28 @@ func (j *job) inTime() bool { return j.clock().Sub(j.start) < maxJobTime }
 // overtaken reports whether the live manifest is another one than at the job's
 // beginning, so that the chunks of that one may have been overwritten.
 func (j *job) overtaken(ctx context.Context) bool {
-	stored, err := j.storage.Manifest(ctx, j.Org, j.List.Name, index.LiveManifest)
+	stored, err := j.storage.Manifest(ctx, j.Org, j.List.Name, j.Layout().Live())
 	return err != nil || stored != nil && stored.Version != j.version
 }
 
 // compact flushes, expires, divides, merges and counts as far as the job's bounds allow,
 // and puts the manifest that results, once.
 func (j *job) compact(ctx context.Context) (next *value.Time, err error) {
-	m, version, err := j.Load(ctx)
+	if j.manifests, err = j.Manifests(ctx); err != nil {
+		return nil, err
+	}
+	m, version, err := j.Best(ctx, j.manifests)
+	if m != nil && m.Layout != j.Layout() {
+		if done, err := j.takeOver(ctx, m); err != nil || !done {
+			return j.soon(), err
+		}
+		version = 0
+	}
 	j.version = version
 	if err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.expire, j.divide, j.merge, j.count} {
+	for _, step := range []func(context.Context, *index.Manifest) error{j.flush, j.dropOthers, j.expire, j.divide, j.merge, j.count} {
 		if err := step(ctx, m); err != nil {
 			return nil, err
 		}
@@ -286,7 +300,7 @@ func (j *job) flush(ctx context.Context, m *index.Manifest) error {
 			return encode(j.List, documents)
 		})
 	}
-	j.changed = len(documents) > 0
+	j.changed = j.changed || len(documents) > 0
 	return nil
 }
 

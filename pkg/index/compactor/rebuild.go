@@ -33,7 +33,7 @@ func (j *job) rebuild(ctx context.Context, stored *index.StoredManifest) (done b
 		return done, err
 	}
 	j.logger.ErrorContext(ctx, "a rebuild starts over", "organizationId", j.Org, "list", j.List.Name, "error", err)
-	if err := j.storage.DeleteManifest(ctx, j.Org, j.List.Name, index.RebuildManifest, stored.Version); err != nil {
+	if err := j.storage.DeleteManifest(ctx, j.Org, j.List.Name, j.Layout().Rebuild(), stored.Version); err != nil {
 		return false, err
 	}
 	return false, j.RequestRebuild(ctx, j.storage, j.now())
@@ -107,8 +107,8 @@ func (j *job) save(ctx context.Context, state *index.RebuildState, version uint6
 	if err := j.store(ctx, &state.Manifest); err != nil {
 		return err
 	}
-	_, err := j.storage.PutManifest(ctx, j.Org, j.List.Name, index.RebuildManifest, index.StoredManifest{
-		Version: version + 1, Covered: state.Covered, CoveredAt: state.CoveredAt, Body: j.EncodeRebuild(state),
+	_, err := j.storage.PutManifest(ctx, j.Org, j.List.Name, j.Layout().Rebuild(), index.StoredManifest{
+		Version: version + 1, Covered: state.Covered, CoveredAt: state.CoveredAt, At: j.now(), Body: j.EncodeRebuild(state),
 	})
 	return err
 }
@@ -117,12 +117,12 @@ func (j *job) save(ctx context.Context, state *index.RebuildState, version uint6
 // the live one, and then replaces that one. Views learn of it by an entry of
 // the tail.
 func (j *job) replaceLive(ctx context.Context, state *index.RebuildState, version uint64) (done bool, err error) {
-	live, err := j.storage.Manifest(ctx, j.Org, j.List.Name, index.LiveManifest)
+	live, err := j.storage.Manifest(ctx, j.Org, j.List.Name, j.Layout().Live())
+	if err == nil && live == nil {
+		live, err = &index.StoredManifest{}, j.keepOthers(ctx)
+	}
 	if err != nil {
 		return false, err
-	}
-	if live == nil {
-		live = &index.StoredManifest{}
 	}
 	old, err := j.DecodeManifest(live.Body)
 	if err != nil {
@@ -135,6 +135,7 @@ func (j *job) replaceLive(ctx context.Context, state *index.RebuildState, versio
 		if j.more || state.Covered < live.Covered {
 			return false, j.save(ctx, state, version)
 		}
+		state.Shared = live.Shared
 		state.Free = append(state.Free, old.Free...)
 		for _, p := range old.Partitions {
 			release(&state.Manifest, j.now(), p.Segments...)
@@ -147,7 +148,7 @@ func (j *job) replaceLive(ctx context.Context, state *index.RebuildState, versio
 	if err := j.announce(ctx, live.Version); err != nil {
 		return false, err
 	}
-	return true, j.storage.DeleteManifest(ctx, j.Org, j.List.Name, index.RebuildManifest, version)
+	return true, j.storage.DeleteManifest(ctx, j.Org, j.List.Name, j.Layout().Rebuild(), version)
 }
 
 // announce tells the views that the list was rebuilt, and requests the job that
@@ -157,7 +158,7 @@ func (j *job) announce(ctx context.Context, version uint64) error {
 		return err
 	}
 	_, err := j.storage.AppendTail(ctx, j.Org, j.List.Name, func(next index.Position) ([]byte, error) {
-		return j.SealEntry(next.Sequence, index.RebuiltEntry(version)), nil
+		return j.SealEntry(next.Sequence, j.RebuiltEntry(version)), nil
 	})
 	return err
 }
@@ -169,8 +170,8 @@ type liveIndex struct {
 }
 
 // setAllVisible sets since when documents have been visible, by partition, from
-// the live index. One that was written with fewer columns can be read as well: a
-// new column is the usual reason for a rebuild.
+// the live index. One of the legacy format that was written with fewer columns
+// can be read as well.
 func (j *job) setAllVisible(ctx context.Context, pages map[int32][]columnar.Document, coveredAt value.Time) {
 	err := columnar.ErrVersion
 	for n := len(j.List.Schema.Columns()); n > 0 && errors.Is(err, columnar.ErrVersion); n-- {
@@ -197,6 +198,8 @@ func (j *job) setAllVisibleAs(ctx context.Context, schema *columnar.Schema, page
 	if err != nil {
 		return err
 	}
+	x = x.As(m.Layout)
+	schema = x.List.Schema
 	at, changes := max(m.CoveredAt, coveredAt), map[int32][]columnar.Document{}
 	err = x.Tail(ctx, m.Covered, true, func(_ uint64, e index.TailEntry) error {
 		for _, c := range e.Changes {

@@ -25,9 +25,11 @@ const (
 	// freeGrace is how long a replaced chunk keeps its content, for readers
 	// that have read the manifest that names it.
 	freeGrace = time.Minute
-	// maxFree bounds the free chunks that a manifest remembers. More are
-	// deleted.
-	maxFree = 512
+	// maxFree bounds the free chunks that a manifest remembers. More are deleted
+	// or, while the manifest of another layout may name them, forgotten from
+	// maxShared on: those stay stored for good.
+	maxFree   = 512
+	maxShared = 4 * maxFree
 	// chunkWriters is how many chunks are written at a time.
 	chunkWriters = 8
 )
@@ -72,8 +74,8 @@ func (j *job) commit(ctx context.Context, m *index.Manifest, version uint64) (do
 		return false, err
 	}
 	surplus := takeSurplus(m)
-	done, err = j.storage.PutManifest(ctx, j.Org, j.List.Name, index.LiveManifest, index.StoredManifest{
-		Version: version + 1, Covered: m.Covered, CoveredAt: m.CoveredAt, Body: j.EncodeManifest(m),
+	done, err = j.storage.PutManifest(ctx, j.Org, j.List.Name, j.Layout().Live(), index.StoredManifest{
+		Version: version + 1, Covered: m.Covered, CoveredAt: m.CoveredAt, At: j.now(), Shared: m.Shared, Body: j.EncodeManifest(m),
 	})
 	if err != nil || !done {
 		return false, err
@@ -148,7 +150,7 @@ func (f *freeChunks) take(size int) index.Chunk {
 	defer f.mu.Unlock()
 	best := -1
 	for i, c := range f.manifest.Free {
-		if c.Since < f.before && c.Size <= size+maxWaste(size) && (best < 0 || c.Size > f.manifest.Free[best].Size) {
+		if !f.manifest.Shared && c.Since < f.before && c.Size <= size+maxWaste(size) && (best < 0 || c.Size > f.manifest.Free[best].Size) {
 			best = i
 		}
 	}
@@ -170,13 +172,20 @@ func release(m *index.Manifest, now value.Time, segments ...*index.Segment) {
 }
 
 // takeSurplus takes the smallest free chunks off the manifest that are more
-// than maxFree.
+// than it remembers, and returns those that may be deleted.
 func takeSurplus(m *index.Manifest) []index.FreeChunk {
-	if len(m.Free) <= maxFree {
+	limit := maxFree
+	if m.Shared {
+		limit = maxShared
+	}
+	if len(m.Free) <= limit {
 		return nil
 	}
 	slices.SortFunc(m.Free, func(a, b index.FreeChunk) int { return cmp.Compare(b.Size, a.Size) })
-	surplus := m.Free[maxFree:]
-	m.Free = m.Free[:maxFree:maxFree]
+	surplus := m.Free[limit:]
+	m.Free = m.Free[:limit:limit]
+	if m.Shared {
+		return nil
+	}
 	return surplus
 }

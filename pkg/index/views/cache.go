@@ -84,6 +84,7 @@ type Cache struct {
 	kept    int64 // of those, what they keep
 	views   map[index.Key]*cachedView
 	damaged map[index.Key]damage
+	widened map[index.Key]time.Time // when new columns were asked for
 
 	scanning chan struct{} // held by the query by parts under way, which alone uses scans
 	scans    []*scan       // the last used last
@@ -106,7 +107,7 @@ func NewCache(storage Storage, cfg Config) *Cache {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Cache{storage: storage, cfg: cfg, views: map[index.Key]*cachedView{}, damaged: map[index.Key]damage{}, scanning: make(chan struct{}, 1)}
+	return &Cache{storage: storage, cfg: cfg, views: map[index.Key]*cachedView{}, damaged: map[index.Key]damage{}, widened: map[index.Key]time.Time{}, scanning: make(chan struct{}, 1)}
 }
 
 // Query answers a query of the organization's list, as the list was at most
@@ -136,6 +137,11 @@ func (c *Cache) Query(ctx context.Context, org value.ID, list *index.List, q col
 			return answer, nil
 		case errors.Is(err, errOutdated):
 			c.forget(key, v)
+		case errors.Is(err, errColumns):
+			if err := c.addColumns(ctx, key); err != nil {
+				return lists.Answer{}, err
+			}
+			c.forget(key, v)
 		case index.Damaged(err):
 			c.forget(key, v)
 			return lists.Answer{}, c.rebuild(ctx, key, err)
@@ -160,6 +166,9 @@ func (c *Cache) answer(ctx context.Context, v *cachedView, q columnar.Query, now
 	}
 	for asked := c.cfg.Clock(); ; {
 		if v.fresh(asked) && v.has(read) {
+			if !v.hasColumns(&q) {
+				return lists.Answer{}, errColumns
+			}
 			if answer, ok, err := c.ask(v, q); ok || err != nil {
 				return answer, err
 			}
@@ -211,6 +220,33 @@ func (c *Cache) rebuild(ctx context.Context, key index.Key, cause error) error {
 		key.StartJob(ctx, c.cfg.Start, c.cfg.Logger)
 	}
 	return fault.Busy(cause)
+}
+
+// addColumns asks for the index that has all columns, at most once each
+// rebuildWait; until it exists, queries that use a new column are told to come
+// again. It returns nil once it exists.
+func (c *Cache) addColumns(ctx context.Context, key index.Key) error {
+	c.mu.Lock()
+	now := c.cfg.Clock()
+	recent := now.Sub(c.widened[key]) < rebuildWait
+	if !recent {
+		c.widened[key] = now
+	}
+	c.mu.Unlock()
+	if recent {
+		return fault.Busy(errColumns)
+	}
+	own, err := c.storage.Manifest(ctx, key.Org, key.List.Name, key.Layout().Live())
+	if err != nil || own != nil {
+		return err
+	}
+	if err := key.RequestRebuild(ctx, c.storage, value.TimeOf(now)); err != nil {
+		return err
+	}
+	if c.cfg.Start != nil {
+		key.StartJob(ctx, c.cfg.Start, c.cfg.Logger)
+	}
+	return fault.Busy(errColumns)
 }
 
 // view returns the view of a list, a new one when there is none or it was idle

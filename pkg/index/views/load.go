@@ -34,6 +34,8 @@ var (
 	// errCrowded says that it would fit into a new view, without what this one
 	// has beside.
 	errCrowded = errors.New("no room beside what the view has")
+	// errColumns says that the index lacks a column, which the query uses.
+	errColumns = errors.New("a new column is not in the index yet")
 	// errLongTail says that the tail itself does not fit: jobs are behind.
 	errLongTail = errors.New("the tail is too long")
 )
@@ -81,7 +83,7 @@ func (c *Cache) prepare(ctx context.Context, v *cachedView, q columnar.Query, re
 	ctx, cancel := loadTime(ctx)
 	defer cancel()
 	err := c.load(ctx, v, q, read)
-	if ctx.Err() == nil && !errors.Is(err, errNoRoom) && !errors.Is(err, errCrowded) {
+	if ctx.Err() == nil && !errors.Is(err, errNoRoom) && !errors.Is(err, errCrowded) && !errors.Is(err, errColumns) {
 		l.err = err
 	}
 	return err
@@ -105,6 +107,9 @@ func (c *Cache) load(ctx context.Context, v *cachedView, q columnar.Query, read 
 	v.reserve = func(bytes int64) bool { return c.reserve(v, &v.use.growing, bytes) }
 	if err := v.refresh(ctx, read); err != nil {
 		return err
+	}
+	if !v.hasColumns(&q) {
+		return errColumns
 	}
 	lacking, _, _ := v.missingFor(q)
 	memory := v.memory(lacking, q)

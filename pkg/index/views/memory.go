@@ -37,7 +37,7 @@ func (c *Cache) reserve(keep *cachedView, counter *int64, bytes int64) bool {
 // makeRoom drops views until so many bytes are free. Its caller holds mu.
 func (c *Cache) makeRoom(keep *cachedView, bytes int64) bool {
 	taken, free := c.lent, int64(0)
-	if keep != nil && c.views[keep.Key] != keep {
+	if keep != nil && c.views[keep.asked] != keep {
 		taken += keep.use.total() // it left already, and still answers
 	}
 	var idle []*cachedView
@@ -57,7 +57,7 @@ func (c *Cache) makeRoom(keep *cachedView, bytes int64) bool {
 			break
 		}
 		taken -= v.use.held
-		delete(c.views, v.Key)
+		delete(c.views, v.asked)
 	}
 	return true
 }
@@ -84,8 +84,8 @@ func (c *Cache) measure(v *cachedView, counter *int64, bytes int64) {
 	defer c.mu.Unlock()
 	*counter -= bytes
 	v.use.held = held
-	if !c.makeRoom(v, 0) && c.views[v.Key] == v {
-		delete(c.views, v.Key)
+	if !c.makeRoom(v, 0) && c.views[v.asked] == v {
+		delete(c.views, v.asked)
 	}
 }
 

@@ -126,7 +126,10 @@ func (p *parts) explain(ctx context.Context, err error) error {
 	case errors.Is(err, errNoRoom):
 		return p.refuse(ctx, p.Key, p.query)
 	case errors.Is(err, index.ErrReplaced):
-		if _, version, loadErr := p.Load(ctx); loadErr == nil && version != p.version {
+		switch m, version, loadErr := p.Load(ctx); {
+		case errors.Is(loadErr, columnar.ErrNewer):
+			return loadErr
+		case loadErr == nil && (version != p.version || m.Layout != p.manifest.Layout):
 			return errOutdated
 		}
 	}
@@ -135,13 +138,17 @@ func (p *parts) explain(ctx context.Context, err error) error {
 
 // open reads the manifest, and all of the tail behind it.
 func (p *parts) open(ctx context.Context) (err error) {
+	asked := p.Key
 	if p.manifest, p.version, err = p.Load(ctx); err != nil {
 		return err
 	}
 	changes := map[int32][]columnar.Document{}
+	if p.Index = p.As(p.manifest.Layout); asked.List.Schema.Uses(&p.query) > p.List.Schema.Len() {
+		return errColumns
+	}
 	last := p.manifest.CoveredAt
 	err = p.Tail(ctx, p.manifest.Covered, true, func(_ uint64, e index.TailEntry) error {
-		if e.Rebuilt > p.version {
+		if e.Replaces(asked, p.manifest, p.version) {
 			return errOutdated
 		}
 		if !p.borrow(entryMemory * int64(e.Size)) {

@@ -32,29 +32,30 @@ const (
 // Whatever happens to segments later, it is complete as long as it follows the
 // tail; it needs a later manifest only to load more.
 type cachedView struct {
-	index.Index
+	asked index.Key // by which the cache has it
 	clock func() time.Time
-	view  *columnar.View
 
 	// reserve makes room for the load under way, before it reads.
 	reserve func(bytes int64) bool
 
 	// The one goroutine with the load under way changes the view. It reads what
 	// mu guards without mu, which is for the others.
-	mu        sync.RWMutex
-	loading   *load           // nil when none is under way
-	manifest  *index.Manifest // nil before it was read for the first time
-	version   uint64
-	current   bool                             // the load under way has read the manifest
-	sequence  uint64                           // of the last tail entry in the view
-	at        value.Time                       // of the same
-	changed   map[index.Range]bool             // partitions that the tail has changed in the view
-	loaded    map[index.Range]*loadedPartition // partitions that are in the view, as they were when loaded
-	parts     []part                           // the partitions of the manifest, in its order
-	refreshed time.Time
-	gapSince  time.Time
-	begun     uint64 // strongly consistent reads of the tail so far
-	read      uint64 // the number of the last of them that is in the view
+	mu          sync.RWMutex
+	index.Index // in the layout of the manifest
+	view        *columnar.View
+	loading     *load           // nil when none is under way
+	manifest    *index.Manifest // nil before it was read for the first time
+	version     uint64
+	current     bool                             // the load under way has read the manifest
+	sequence    uint64                           // of the last tail entry in the view
+	at          value.Time                       // of the same
+	changed     map[index.Range]bool             // partitions that the tail has changed in the view
+	loaded      map[index.Range]*loadedPartition // partitions that are in the view, as they were when loaded
+	parts       []part                           // the partitions of the manifest, in its order
+	refreshed   time.Time
+	gapSince    time.Time
+	begun       uint64 // strongly consistent reads of the tail so far
+	read        uint64 // the number of the last of them that is in the view
 
 	used time.Time // guarded by Cache.mu
 	use  memoryUse
@@ -82,7 +83,7 @@ var errOutdated = errors.New("the view is outdated")
 
 func newView(x index.Index, clock func() time.Time) *cachedView {
 	return &cachedView{
-		Index: x, clock: clock, view: columnar.NewView(x.List.Schema),
+		asked: x.Key, Index: x, clock: clock, view: columnar.NewView(x.List.Schema),
 		changed: map[index.Range]bool{}, loaded: map[index.Range]*loadedPartition{},
 	}
 }
@@ -107,6 +108,14 @@ func (v *cachedView) has(read uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.read >= read
+}
+
+// hasColumns reports whether the documents have every column that a query uses.
+// One that was declared lately is not in an index that an earlier release wrote.
+func (v *cachedView) hasColumns(q *columnar.Query) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.asked.List.Schema.Uses(q) <= v.List.Schema.Len()
 }
 
 // refresh follows the tail, unless the view is fresh and has the read.
@@ -143,7 +152,8 @@ func (v *cachedView) refresh(ctx context.Context, read uint64) error {
 // readManifest takes over the live manifest. What is loaded stays as it is; the
 // rest will be loaded from the new one.
 func (v *cachedView) readManifest(ctx context.Context) error {
-	m, version, err := v.Load(ctx)
+	own := index.Index{Key: v.asked, Reader: v.Reader}
+	m, version, err := own.Load(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,7 +162,9 @@ func (v *cachedView) readManifest(ctx context.Context) error {
 	switch {
 	case v.manifest == nil:
 		v.sequence, v.at = m.Covered, m.CoveredAt
-	case version < v.version || m.RebuildID != v.manifest.RebuildID:
+		v.Index = own.As(m.Layout)
+		v.view = columnar.NewView(v.List.Schema)
+	case m.Layout != v.manifest.Layout || version < v.version || m.RebuildID != v.manifest.RebuildID:
 		return errOutdated
 	}
 	v.manifest, v.version, v.current = m, version, true
@@ -219,7 +231,7 @@ func (v *cachedView) followAll(ctx context.Context) error {
 }
 
 func (v *cachedView) apply(sequence uint64, e index.TailEntry) error {
-	if e.Rebuilt > v.version {
+	if e.Replaces(v.asked, v.manifest, v.version) {
 		return errOutdated
 	}
 	if !v.reserve(entryMemory * int64(e.Size)) {

@@ -14,22 +14,22 @@ func keyed(pk, sk string) item {
 
 func TestKindsAreToldApartByKeys(t *testing.T) {
 	for key, want := range map[[2]string]string{
-		{"ORG#o#PRODUCT#a", "id"}:      RecordItem,
-		{"ORG#o#INVOICE#0", "id"}:      RecordItem,
-		{"ORG#o#EVENT#0", "id"}:        DeliveryItem,
-		{"ORG#o#PAYLOAD#e", "PAYLOAD"}: PayloadItem,
-		{"ORG#o#COUNTERS", "e#3"}:      CountersItem,
-		{"ORG#o#STATS#e", "at#3"}:      HourItem,
-		{"ORG#o#KEYS#a", "id"}:         KeyItem,
-		{"ORG#o#DEV", "APP#a"}:         ApplicationItem,
-		{"KEY#abcdefgh", "KEY"}:        KeyItem,
-		{"RATE#a", "RATE"}:             RateItem,
-		{"IDX#o#orders", "T#01"}:       TailItem,
-		{"IDX#o#orders", "MANIFEST"}:   ManifestItem,
-		{"IDX#o#orders", "REBUILD"}:    ManifestItem,
-		{"IDX#o#orders", "JOB"}:        JobItem,
-		{"IDX#o#orders#1f", "CHUNK"}:   ChunkItem,
-		{"DUE#1", "at"}:                OtherItem,
+		{"ORG#o#PRODUCT#a", "id"}:         RecordItem,
+		{"ORG#o#INVOICE#0", "id"}:         RecordItem,
+		{"ORG#o#EVENT#0", "id"}:           DeliveryItem,
+		{"ORG#o#PAYLOAD#e", "PAYLOAD"}:    PayloadItem,
+		{"ORG#o#COUNTERS", "e#3"}:         CountersItem,
+		{"ORG#o#STATS#e", "at#3"}:         HourItem,
+		{"ORG#o#KEYS#a", "id"}:            KeyItem,
+		{"ORG#o#DEV", "APP#a"}:            ApplicationItem,
+		{"KEY#abcdefgh", "KEY"}:           KeyItem,
+		{"RATE#a", "RATE"}:                RateItem,
+		{"IDX#o#orders", "T#01"}:          TailItem,
+		{"IDX#o#orders", "MANIFEST#3.12"}: ManifestItem,
+		{"IDX#o#orders", "REBUILD#3.12"}:  ManifestItem,
+		{"IDX#o#orders", "JOB"}:           JobItem,
+		{"IDX#o#orders#1f", "CHUNK"}:      ChunkItem,
+		{"DUE#1", "at"}:                   OtherItem,
 	} {
 		if got := kindOf(keyed(key[0], key[1])); got != want {
 			t.Errorf("%v: got %q, want %q", key, got, want)

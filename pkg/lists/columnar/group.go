@@ -89,3 +89,27 @@ func (s *Schema) needsColumn(col Col) ColumnGroupSet {
 	}
 	return SetOf(s.place[col].group)
 }
+
+// Uses returns the last column that answering q reads, 0 when it reads none.
+func (s *Schema) Uses(q *Query) int {
+	last := q.Filter.uses()
+	if q.AfterID == nil {
+		last = max(last, int(q.OrderBy))
+	}
+	if len(searchTokens(q.Search)) > 0 {
+		for i, c := range s.columns {
+			if c.Search {
+				last = max(last, i+1)
+			}
+		}
+	}
+	return last
+}
+
+func (f *Filter) uses() int {
+	last := int(f.col)
+	for i := range f.of {
+		last = max(last, f.of[i].uses())
+	}
+	return last
+}

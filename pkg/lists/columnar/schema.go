@@ -155,6 +155,9 @@ func (s *Schema) Name() string { return s.name }
 // Columns returns the declared columns; Col i+1 is the i-th.
 func (s *Schema) Columns() []Column { return slices.Clone(s.columns) }
 
+// Len is how many columns there are.
+func (s *Schema) Len() int { return len(s.columns) }
+
 // Col returns the column of that name and panics when there is none: names are
 // written in code, never sent by a client.
 func (s *Schema) Col(name string) Col {

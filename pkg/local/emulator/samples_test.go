@@ -19,6 +19,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/value"
@@ -310,7 +311,8 @@ func TestSweeperStartsAndDoesTheIndexJobsThatAreDue(t *testing.T) {
 	if len(answer.BatchItemFailures) != 0 {
 		t.Fatalf("sweeper reports failures: %+v", answer)
 	}
-	folded, err := w.table.Manifest(t.Context(), org, list, index.LiveManifest)
+	key := index.Key{Org: org, List: index.NewLists(w.table, dynamo.Shards).Named(list)}
+	folded, err := w.table.Manifest(t.Context(), org, list, key.Layout().Live())
 	if err != nil || folded == nil || folded.Covered != 1 {
 		t.Errorf("manifest %+v (%v), want one that covers the change", folded, err)
 	}
