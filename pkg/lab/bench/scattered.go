@@ -195,9 +195,9 @@ func (s *scattered) stock(ctx context.Context) error {
 				return err
 			}
 		}
-		body := index.Key{Org: tenant.organization, List: list}.EncodeManifest(manifest)
-		stored := index.StoredManifest{Version: 1, Body: body}
-		if _, err := table.PutManifest(ctx, tenant.organization, list.Name, index.LiveManifest, stored); err != nil {
+		key := index.Key{Org: tenant.organization, List: list}
+		stored := index.StoredManifest{Version: 1, Body: key.EncodeManifest(manifest)}
+		if _, err := table.PutManifest(ctx, tenant.organization, list.Name, key.Layout().Live(), stored); err != nil {
 			return err
 		}
 		if shown == nil {
