@@ -149,7 +149,7 @@ func TestTwoReleasesInProcessesOfTheirOwnServeOneTable(t *testing.T) {
 				both.Go(func() {
 					releases[i].do(t, append([]any{"index"}, ids...)...)
 					releases[i].do(t, "work")
-					releases[i].do(t, "list")
+					releases[i].do(t, "ask")
 					releases[i].do(t, append([]any{"index"}, more...)...)
 				})
 			}
