@@ -23,8 +23,8 @@ func refuses(prefix string, status int) func(call) (int, http.Header) {
 
 // steps are the waits of the schedule.
 var steps = []time.Duration{ //nolint:gochecknoglobals // a constant
-	5 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
-	10 * time.Hour, 10 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+	5 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour,
+	24 * time.Hour, 31 * time.Hour, 31 * time.Hour, 31 * time.Hour,
 }
 
 // An attempt comes at the time that the schedule says, within a second: queues
@@ -34,7 +34,7 @@ var steps = []time.Duration{ //nolint:gochecknoglobals // a constant
 const punctual = time.Second
 
 // Endpoints that are well but for one event, on whose every retry they fail.
-func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
+func TestScheduleIsKeptOverAWeekToItsEnd(t *testing.T) {
 	w := newHarness(t, 0, 0.5, 0.999999, 0.25)
 	names := []string{"a", "b", "c"}
 	var endpoints []*webhook.Endpoint
@@ -42,11 +42,11 @@ func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
 		endpoints = append(endpoints, w.endpoint(name, 10, refuses("bad", http.StatusInternalServerError), "order.created"))
 	}
 	w.order("bad")
-	for at := time.Duration(0); at < 72*time.Hour; at += 6 * time.Hour {
+	for at := time.Duration(0); at < 168*time.Hour; at += 6 * time.Hour {
 		w.until(at + 17*time.Minute)
 		w.order("good")
 	}
-	shortest, longest := 1.0, 1.0
+	shortest, longest := 1.2, 1.0
 	for i, name := range names {
 		var bad []call
 		for _, c := range w.calls(name) {
@@ -60,8 +60,8 @@ func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
 		}
 		for k, step := range steps {
 			wait := bad[k+1].at - bad[k].at
-			if wait < step*8/10-punctual || wait > step*12/10+punctual {
-				t.Errorf("%s: retry %d came after %s, want %s within a fifth", name, k+1, wait, step)
+			if wait < step-punctual || wait > step*12/10+punctual {
+				t.Errorf("%s: retry %d came after %s, want %s to a fifth more", name, k+1, wait, step)
 			}
 			if step > time.Minute {
 				shortest, longest = min(shortest, wait.Seconds()/step.Seconds()), max(longest, wait.Seconds()/step.Seconds())
@@ -76,14 +76,14 @@ func TestScheduleIsKeptOverTwoDaysToItsEnd(t *testing.T) {
 		}
 		w.checkCounters(name, endpoints[i])
 	}
-	if shortest > 0.81 || longest < 1.19 {
-		t.Errorf("waits are between %.2f and %.2f of their step, want 0.8 to 1.2", shortest, longest)
+	if shortest > 1.01 || longest < 1.19 {
+		t.Errorf("waits are between %.2f and %.2f of their step, want 1 to 1.2", shortest, longest)
 	}
 	w.mail.checkNoneIsDead(t)
 }
 
 func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
-	w := newHarness(t, 0.5)
+	w := newHarness(t, 0)
 	// The first attempt and the one after the first wait are refused.
 	asking := func(status int, retryAfter ...string) func(call) (int, http.Header) {
 		return func(c call) (int, http.Header) {
@@ -127,7 +127,7 @@ func TestRetryAfterIsHonouredUpToTwelveHours(t *testing.T) {
 
 func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 	const outage = 4 * time.Hour
-	w := newHarness(t, 0.5)
+	w := newHarness(t, 0)
 	e := w.endpoint("r", 10, func(c call) (int, http.Header) {
 		if c.at < outage {
 			return http.StatusBadGateway, nil
@@ -193,24 +193,24 @@ func TestOpenCircuitIsProbedAndDrainsWhenItCloses(t *testing.T) {
 	w.mail.checkNoneIsDead(t)
 }
 
-// checkOldestFirst compares the order in which deliveries were sent, the probe
-// first, with their age.
+// checkOldestFirst compares the order in which deliveries were sent, behind the
+// probe, with their age.
 func checkOldestFirst(t *testing.T, sent []value.ID, deliveries []*webhook.Delivery) {
 	t.Helper()
 	age := func(id value.ID) int {
 		return slices.IndexFunc(deliveries, func(r *webhook.Delivery) bool { return r.ID == id })
 	}
-	if len(sent) != len(deliveries)-1 || !slices.IsSortedFunc(sent, func(a, b value.ID) int { return age(a) - age(b) }) {
+	if len(sent) != len(deliveries)-1 || !slices.IsSortedFunc(sent[1:], func(a, b value.ID) int { return age(a) - age(b) }) {
 		ages := make([]int, len(sent))
 		for i, id := range sent {
 			ages[i] = age(id)
 		}
-		t.Errorf("of %d deliveries were sent, by age: %v; want all but the last, the oldest first", len(deliveries), ages)
+		t.Errorf("of %d deliveries were sent, by age: %v; want all but the last, the oldest first behind the probe", len(deliveries), ages)
 	}
 }
 
 func TestManyFailuresAtOnceOpenTheCircuitAndFewerDoNot(t *testing.T) {
-	w := newHarness(t, 0.5)
+	w := newHarness(t, 0)
 	e := w.endpoint("r", 0, func(c call) (int, http.Header) {
 		if c.at < 30*time.Second || strings.HasPrefix(c.order, "bad") {
 			return http.StatusBadGateway, nil
@@ -250,7 +250,7 @@ func TestManyFailuresAtOnceOpenTheCircuitAndFewerDoNot(t *testing.T) {
 func TestEndpointThatFailsForFiveDaysIsDisabledAndRecovered(t *testing.T) {
 	const day = 24 * time.Hour
 	const outage = 6 * day
-	w := newHarness(t, 0.5)
+	w := newHarness(t, 0)
 	refused := map[string]bool{} // events, once after the outage
 	e := w.endpoint("r", 10, func(c call) (int, http.Header) {
 		if c.at < outage || !refused[c.event] {
@@ -322,7 +322,7 @@ func checkDisabled(t *testing.T, w *harness, e, sibling *webhook.Endpoint) {
 	}
 	reasons := map[webhook.HeldReason]int{}
 	for _, delivery := range w.deliveries(e) {
-		if delivery.Status != webhook.DeliveryHeld && delivery.Status != webhook.DeliveryFailed || delivery.Type != "order.created" {
+		if delivery.Status != webhook.DeliveryHeld || delivery.Type != "order.created" {
 			t.Errorf("the delivery of %s, %s, is %s", delivery.CreatedAt, delivery.Type, delivery.Status)
 		}
 		if delivery.CreatedAt >= disabled.UpdatedAt && delivery.HeldReason != webhook.HeldDisabled {
@@ -330,8 +330,8 @@ func checkDisabled(t *testing.T, w *harness, e, sibling *webhook.Endpoint) {
 		}
 		reasons[delivery.HeldReason]++
 	}
-	if reasons[webhook.HeldDisabled] == 0 || reasons[""] == 0 || reasons[webhook.HeldCircuitOpen] == 0 {
-		t.Errorf("held for %v, want some of each kind and some that FAILED", reasons)
+	if reasons[webhook.HeldDisabled] == 0 || reasons[webhook.HeldCircuitOpen] == 0 {
+		t.Errorf("held for %v, want some of each kind", reasons)
 	}
 	told := w.calls("s")
 	if len(told) != 1 || told[0].at < at || told[0].at > at+time.Minute || !strings.Contains(told[0].body, disabled.ID.String()) ||

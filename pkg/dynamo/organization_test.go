@@ -105,7 +105,8 @@ func TestARegistrationReachesNoConsumerOfTheStream(t *testing.T) {
 
 // A scan costs what reading the whole table costs: what is to be listed has a
 // partition instead. Only what stands in for AWS on a laptop, such as the
-// removal of expired items, and the fixture of tests may look at all of them.
+// removal of expired items, the fixture of tests, and the two operators' commands
+// that no partition serves, erase and reseal, may look at all of them.
 func TestNothingScansTheTable(t *testing.T) {
 	files := 0
 	for _, dir := range []string{"pkg", "functions"} {
@@ -119,6 +120,9 @@ func TestNothingScansTheTable(t *testing.T) {
 			code, err := os.ReadFile(path)
 			if err != nil {
 				return err
+			}
+			if name := entry.Name(); filepath.Base(filepath.Dir(path)) == "dynamo" && (name == "eraser.go" || name == "sealed.go") {
+				return nil
 			}
 			files++
 			// A batch of statements cannot scan: each names a whole key.
