@@ -204,12 +204,13 @@ func (i *OwnedItem) Texts() []string {
 	return texts
 }
 
-// Remove deletes items in batches; what does not exist is no error. A record
-// that has changed since it was read stays, and is not counted.
-func (t *Eraser) Remove(ctx context.Context, refs []ItemRef) (removed int, err error) {
+// Remove deletes items in batches; what does not exist is no error. With asRead
+// it deletes records one by one, and one that has changed since it was read
+// stays and is not counted.
+func (t *Eraser) Remove(ctx context.Context, refs []ItemRef, asRead bool) (removed int, err error) {
 	var batch []types.WriteRequest
 	for _, r := range refs {
-		if !r.record {
+		if !asRead || !r.record {
 			batch = append(batch, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: r.key.item()}})
 			continue
 		}
