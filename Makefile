@@ -186,7 +186,7 @@ deploy: build validate ## deploy state and service (JWT_ISSUER=... JWT_AUDIENCE=
 	@outputs=$$($(SAM) list stack-outputs --stack-name $(STATE) --output json | \
 		python3 -c 'import json, sys; print(*("{OutputKey}={OutputValue}".format(**o) for o in json.load(sys.stdin)))'); \
 	$(DEPLOY) -t template.yaml --stack-name $(STACK) --parameter-overrides $$outputs \
-		Architecture=$(AWS_ARCH) JwtIssuer="$$JWT_ISSUER" JwtAudience="$$JWT_AUDIENCE" \
+		Release=$$(date +%s) Architecture=$(AWS_ARCH) JwtIssuer="$$JWT_ISSUER" JwtAudience="$$JWT_AUDIENCE" \
 		$${JWKS_URL:+JwksUrl="$$JWKS_URL"} $${JWT_HS256_SECRET_ARN:+JwtHs256SecretArn="$$JWT_HS256_SECRET_ARN"} $(PARAMETERS)
 
 .PHONY: clean

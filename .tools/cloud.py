@@ -13,6 +13,7 @@ import pathlib
 import platform
 import subprocess
 import sys
+import time
 import urllib.parse
 
 import boto3
@@ -38,7 +39,7 @@ def main():
     architecture = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     _, state = deployed(STATE, "pkg/state/state.yaml", *options.parameters)
     given = [f"{name}={value}" for name, value in state.items()]
-    template, service = deployed(STACK, "template.yaml", *given, f"Architecture={architecture}", *options.parameters)
+    template, service = deployed(STACK, "template.yaml", *given, f"Architecture={architecture}", f"Release={int(time.time())}", *options.parameters)
     complete(template, service)
     print(json.dumps(state | service))
 

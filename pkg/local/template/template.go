@@ -165,12 +165,14 @@ func (x *extractor) texts(n *node) []string {
 	return texts
 }
 
-// functionNamed returns the name of the function that a Ref, a GetAtt or an integration's URI names.
+// functionNamed returns the name of the function that a Ref, a GetAtt or an integration's URI names, by itself or by its
+// alias.
 func (x *extractor) functionNamed(n *node) string {
-	id := n.target()
+	id := strings.TrimSuffix(n.target(), ".Alias")
 	if name, argument, ok := n.intrinsic(); ok && name == "Fn::Sub" && argument.kind == scalar {
 		_, after, _ := strings.Cut(argument.text, "/functions/${")
-		id, _, _ = strings.Cut(after, ".Arn}")
+		id, _, _ = strings.Cut(after, "}")
+		id = strings.TrimSuffix(strings.TrimSuffix(id, ".Alias"), ".Arn")
 	}
 	name := x.functionOf[id]
 	if name == "" {
