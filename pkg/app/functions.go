@@ -11,6 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/worker"
@@ -57,10 +58,13 @@ func untyped[H any](newHandler NewHandler[H]) NewHandler[any] {
 func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
 	rejects := sqsqueue.NewRejects(d.queue(d.Config.RecordsDLQURL))
 	queues := sqsqueue.NewRecords(d.queue(d.Config.RecordsQueueURL), d.queue(d.Config.ImportsQueueURL))
+	// Only an organization with sender keys needs the service key.
+	box := lazyBox{load: d.secrets}
+	senders := sender.NewVerifier(d.Table, box.open, d.Clock)
 	if d.Metrics == nil {
-		return ingest.New(d.Table, rejects, queues, d.Clock, d.Logger).Handle, nil
+		return ingest.New(d.Table, senders, rejects, queues, d.Clock, d.Logger).Handle, nil
 	}
-	ingester := ingest.New(measuredRecords{d.Table, d.Metrics}, measuredRejects{rejects, d.Metrics}, queues, d.Clock, d.Logger)
+	ingester := ingest.New(measuredRecords{d.Table, d.Metrics}, senders, measuredRejects{rejects, d.Metrics}, queues, d.Clock, d.Logger)
 	return d.measuredMessages(ingester.Handle), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -78,6 +79,28 @@ func (d *Dependencies) secrets(ctx context.Context) (*sealed.Box, error) {
 		keys, _, err := ServiceKeys(ctx, d.AWS, d.Config.ServiceKeySecretARN)
 		return keys, err
 	}, d.Clock)
+}
+
+// lazyBox loads the box when something is to be opened, and again after an
+// error.
+type lazyBox struct {
+	load func(context.Context) (*sealed.Box, error)
+
+	mu  sync.Mutex
+	box *sealed.Box
+}
+
+func (l *lazyBox) open(ctx context.Context, text, purpose string) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.box == nil {
+		box, err := l.load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l.box = box
+	}
+	return l.box.Open(text, purpose)
 }
 
 // ServiceKeys reads the service keys from a secret in Secrets Manager, the

@@ -84,6 +84,10 @@ type Refusal struct {
 	Field   string // path from the top of the message: record.items[2].quantity; may be empty
 	Message string // how to mend it
 	Body    []byte // a message that holds the refused record alone
+	// OrganizationID is set where another message's records were divided.
+	OrganizationID value.ID
+	// Signature is the Body's, by which it may be sent again; "" where it has none.
+	Signature string
 }
 
 // ParseMessage reads a message of one record or of many. It returns the
@@ -175,7 +179,9 @@ func parseMany(body []byte, members members) ([]Change, []Refusal) {
 			err = (*Change)(&c).check()
 		}
 		if err != nil {
-			refusals = append(refusals, refusal(err, single(organization, m.value)))
+			r := refusal(err, single(organization, m.value))
+			r.OrganizationID = organization
+			refusals = append(refusals, r)
 			continue
 		}
 		changes = append(changes, Change(c))

@@ -18,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -42,6 +43,8 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 
 	_, err = table.PublishSigningKeys(ctx, apptoken.Published{})
 	must(err)
+
+	must(dynamo.PutSenderKeys(ctx, table, org, func(*sender.Keys) *sender.Keys { return &sender.Keys{OrganizationID: org} }))
 
 	e, gone := s.Endpoint(t, "*"), s.Endpoint(t, "*")
 	must(table.CreateRecovery(ctx, makeRecovery(e), now))

@@ -38,6 +38,7 @@ const (
 	typeCredential   = "cred"
 	typeClient       = "cli"
 	typeSigningKeys  = "sgn"
+	typeSenderKeys   = "snd"
 	typeCounters     = "ctr"
 	typePermits      = "slt"
 	typeHour         = "hour"
@@ -153,6 +154,9 @@ func clientKey(clientID value.ID) key { return key{"CLIENT#" + clientID.String()
 
 // signingKeysKey is the one item of public keys.
 func signingKeysKey() key { return key{"SIGNING", "KEYS"} }
+
+// senderKeysKey is the one item of an organization's sender keys.
+func senderKeysKey(org value.ID) key { return key{"ORG#" + org.String() + "#SENDERS", "KEYS"} }
 
 // countersPartition holds the counter shards and permits of an organization's
 // endpoints.

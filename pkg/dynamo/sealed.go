@@ -10,13 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/idempotency"
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // SealedItem is an item that holds something sealed under the service key.
 type SealedItem struct {
 	Endpoint *webhook.Endpoint   // with sealed secrets, or
-	Request  *idempotency.Record // with a sealed answer
+	Request  *idempotency.Record // with a sealed answer, or
+	Senders  *sender.Keys
 
 	key       key
 	attribute string // the one that holds it
@@ -41,10 +43,10 @@ type ScanPosition struct {
 func ScanSealed(ctx context.Context, t *Table, segment, segments int, after ScanPosition) (found []SealedItem, next ScanPosition, err error) {
 	in := &dynamodb.ScanInput{
 		TableName: &t.name, Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)), //nolint:gosec // small
-		FilterExpression:          aws.String("#t = :endpoint AND attribute_exists(doc) OR #t = :request AND attribute_exists(#body)"),
+		FilterExpression:          aws.String("#t IN (:endpoint, :senders) AND attribute_exists(doc) OR #t = :request AND attribute_exists(#body)"),
 		ProjectionExpression:      aws.String("PK, SK, #t, doc, #body, expiresAtEpoch"),
 		ExpressionAttributeNames:  map[string]string{"#t": attrType, "#body": attrBody},
-		ExpressionAttributeValues: item{":endpoint": str(typeEndpoint), ":request": str(typeRequest)},
+		ExpressionAttributeValues: item{":endpoint": str(typeEndpoint), ":senders": str(typeSenderKeys), ":request": str(typeRequest)},
 	}
 	if after != (ScanPosition{}) {
 		in.ExclusiveStartKey = key{after.PK, after.SK}.item()
@@ -65,9 +67,14 @@ func ScanSealed(ctx context.Context, t *Table, segment, segments int, after Scan
 
 func decodeSealed(it item) (s SealedItem, err error) {
 	s = SealedItem{key: keyOf(it), attribute: attrDoc}
-	if getString(it, attrType) == typeEndpoint {
+	switch getString(it, attrType) {
+	case typeEndpoint:
 		s.read = it[attrDoc]
 		s.Endpoint, err = decodeDoc[webhook.Endpoint](it)
+		return s, err
+	case typeSenderKeys:
+		s.read = it[attrDoc]
+		s.Senders, err = decodeDoc[sender.Keys](it)
 		return s, err
 	}
 	s.attribute, s.read = attrBody, it[attrBody]
@@ -83,14 +90,17 @@ func decodeSealed(it item) (s SealedItem, err error) {
 	return s, nil
 }
 
-// ReplaceSealed stores the endpoint, or the request's answer, as it was sealed
-// again, and nothing else of the item. done is false, and nothing written, when
+// ReplaceSealed stores what was sealed again, of the endpoint, of the request's
+// answer or of the sender keys, and nothing else of the item. done is false, and nothing written, when
 // the item has changed since it was read.
 func ReplaceSealed(ctx context.Context, t *Table, s *SealedItem) (done bool, err error) {
 	var next types.AttributeValue
-	if s.Endpoint != nil {
+	switch {
+	case s.Endpoint != nil:
 		next, err = encodeDoc(s.Endpoint)
-	} else {
+	case s.Senders != nil:
+		next, err = encodeDoc(s.Senders)
+	default:
 		next = binary(s.Request.Answer)
 	}
 	if err != nil {

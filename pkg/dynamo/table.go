@@ -35,7 +35,7 @@ type Table struct {
 
 // The stores of the table. Each owns the items of its noun.
 type (
-	// RecordStore keeps commerce records.
+	// RecordStore keeps commerce records, and reads the keys of their senders.
 	RecordStore struct{ *db }
 	// AccountStore keeps applications, API keys and credentials.
 	AccountStore struct{ *db }

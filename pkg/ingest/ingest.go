@@ -6,7 +6,9 @@
 // first, and applying it again changes nothing. A refused record never holds
 // up its neighbours. The messages of a batch share calls of the table; each is
 // done, or comes again, on its own. Messages of many records move to a queue
-// of their own, so that an import does not keep single records waiting.
+// of their own, so that an import does not keep single records waiting. Of an
+// organization with sender keys a message is applied only when one of them
+// signed it, and refused whole otherwise.
 // Package commerce decides what a record must look like and which change wins.
 package ingest
 
@@ -22,6 +24,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -51,6 +54,12 @@ type Rejects interface {
 	Reject(ctx context.Context, sourceMessageID string, refusals []commerce.Refusal) error
 }
 
+// Senders knows who may send an organization's records. An error tells nothing
+// of the message, which must come again then.
+type Senders interface {
+	Verify(ctx context.Context, org value.ID, body, signature string) (sender.Proof, error)
+}
+
 // Queues are the records queue and the imports queue.
 type Queues interface {
 	// Move sends messages on to the imports queue.
@@ -67,6 +76,7 @@ type Queues interface {
 // Ingester applies messages. It is safe for concurrent use.
 type Ingester struct {
 	store   Store
+	senders Senders
 	rejects Rejects
 	queues  Queues
 	clock   func() time.Time
@@ -74,8 +84,8 @@ type Ingester struct {
 }
 
 // New returns an ingester.
-func New(store Store, rejects Rejects, queues Queues, clock func() time.Time, logger *slog.Logger) *Ingester {
-	return &Ingester{store: store, rejects: rejects, queues: queues, clock: clock, logger: logger}
+func New(store Store, senders Senders, rejects Rejects, queues Queues, clock func() time.Time, logger *slog.Logger) *Ingester {
+	return &Ingester{store: store, senders: senders, rejects: rejects, queues: queues, clock: clock, logger: logger}
 }
 
 // message is a message of the batch and its results.
@@ -83,6 +93,7 @@ type message struct {
 	*events.SQSMessage
 	changes  []commerce.Change
 	refusals []commerce.Refusal
+	proof    sender.Proof
 	err      error // why it must come again
 }
 
@@ -105,6 +116,7 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 	defer cancel()
 	var moves sync.WaitGroup
 	moves.Go(func() { g.move(working, moving) })
+	g.verify(working, staying)
 	g.apply(working, staying)
 	g.reject(working, staying)
 	moves.Wait()
@@ -170,6 +182,7 @@ func (g *Ingester) reject(ctx context.Context, messages []*message) {
 		for _, r := range m.refusals {
 			g.logger.WarnContext(ctx, "record refused", "messageId", m.MessageId, "reason", r.Reason, "field", r.Field, "message", r.Message)
 		}
+		m.sign()
 		if err := g.rejects.Reject(ctx, m.MessageId, m.refusals); err != nil {
 			m.err = fmt.Errorf("hand over %d refused records: %w", len(m.refusals), err)
 		}

@@ -32,8 +32,8 @@ type ResealCounts struct {
 }
 
 // Reseal seals what is sealed under an older service key again, under the
-// current one: the secrets of endpoints and the kept answers of requests that
-// name an idempotency key.
+// current one: the secrets of endpoints, the keys of senders and the kept answers
+// of requests that name an idempotency key.
 type Reseal struct {
 	Table *dynamo.Table
 	Box   *sealed.Box
@@ -142,6 +142,12 @@ func (r *Reseal) item(ctx context.Context, s *dynamo.SealedItem, counts *ResealC
 }
 
 func (r *Reseal) again(s *dynamo.SealedItem) (changed bool, err error) {
+	if s.Senders != nil {
+		next, err := s.Senders.Reseal(r.Box.Again)
+		changed = next != s.Senders
+		s.Senders = next
+		return changed, err
+	}
 	if s.Endpoint != nil {
 		next, err := s.Endpoint.Reseal(r.Box.Again, value.TimeOf(r.Clock()))
 		changed = next != s.Endpoint

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -40,6 +42,7 @@ type sealedTable struct {
 	client  *dynamodb.Client
 	secrets map[value.ID]string // by endpoint
 	keys    []idempotency.Key   // of kept answers
+	senders []byte              // the newest key of the organization's senders
 }
 
 func newSealedTable(t *testing.T, endpoints, answers int) *sealedTable {
@@ -82,12 +85,57 @@ func (w *sealedTable) check(t *testing.T, box *sealed.Box) {
 			}
 		}
 	}
+	w.checkSenders(t, box)
 	keeper := idempotency.New(w.Table, box, time.Now)
 	for _, key := range w.keys {
 		_, answer, err := keeper.Lock(t.Context(), key, idempotency.Fingerprint{})
 		if err != nil || answer == nil || string(answer.Body) != "answer" {
 			t.Errorf("the answer %s: %+v, %v", key.Hash, answer, err)
 		}
+	}
+}
+
+// rotateSenders makes a key of the organization's senders.
+func (w *sealedTable) rotateSenders(t *testing.T, box *sealed.Box) {
+	t.Helper()
+	err := dynamo.PutSenderKeys(t.Context(), w.Table, w.Org, func(old *sender.Keys) *sender.Keys {
+		next, text := sender.Rotate(w.Org, old, box.Seal, w.Now())
+		w.senders, _ = hex.DecodeString(text)
+		return next
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *sealedTable) checkSenders(t *testing.T, box *sealed.Box) {
+	t.Helper()
+	if w.senders == nil {
+		return
+	}
+	stored, err := w.Table.SenderKeys(t.Context(), w.Org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := stored.Open(box.Open); err != nil || !bytes.Equal(keys[0], w.senders) {
+		t.Errorf("the sender keys open as %x, %v; want %x", keys, err, w.senders)
+	}
+}
+
+func TestResealCoversSenderKeys(t *testing.T) {
+	w := newSealedTable(t, 0, 0)
+	w.rotateSenders(t, w.Box)
+	both := boxOf(t, serviceKey(2), serviceKey(1))
+	w.rotateSenders(t, both)
+	dir := t.TempDir()
+	for _, want := range []ops.ResealCounts{{Items: 1, Resealed: 1}, {Items: 1}} {
+		if got, err := w.run(t.Context(), t, w.Table, dir, false, both); err != nil || got != want {
+			t.Errorf("counted %+v, %v; want %+v", got, err, want)
+		}
+	}
+	w.check(t, boxOf(t, serviceKey(2)))
+	if got, err := w.run(t.Context(), t, w.Table, dir, true, boxOf(t, serviceKey(3))); err != nil || got.Unreadable != 1 {
+		t.Errorf("under a key that is gone: %+v, %v; want one unreadable", got, err)
 	}
 }
 

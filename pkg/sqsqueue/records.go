@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -27,7 +28,7 @@ type Records struct{ records, imports *Queue }
 // NewRecords returns the queues of records.
 func NewRecords(records, imports *Queue) Records { return Records{records, imports} }
 
-// Move sends received messages to the imports. They are then to be deleted as
+// Move sends received messages to the imports, with their signatures. They are then to be deleted as
 // done.
 func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error {
 	messages := make([]Message, len(received))
@@ -35,9 +36,13 @@ func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error
 		messages[n] = Message{Body: m.Body, Group: m.Attributes[systemGroup], Attributes: map[string]string{
 			attrArrived: strconv.FormatInt(int64(r.Arrived(m)), 10),
 		}}
-		// A message of the full size leaves no room beside it.
+		signature := m.MessageAttributes[sender.Attribute].StringValue
+		if signature != nil && *signature != "" {
+			messages[n].Attributes[sender.Attribute] = *signature
+		}
+		// A message of the full size leaves room for what it came with only.
 		if messages[n].size() > MaxMessage {
-			messages[n].Attributes = nil
+			delete(messages[n].Attributes, attrArrived)
 		}
 	}
 	return r.imports.Send(ctx, messages...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
 )
@@ -48,6 +49,25 @@ func TestMessageOfTheFullSizeIsMovedWithoutItsTime(t *testing.T) {
 	}
 	if received := queues.Receive(t, "ImportsQueue"); len(received) != 1 || received[0].Body != body || !records.Moved(&received[0]) {
 		t.Errorf("%d messages, want the whole one", len(received))
+	}
+}
+
+func TestSignedMessageOfTheFullSizeIsMovedWithItsSignature(t *testing.T) {
+	queues := queuetest.Start(t)
+	records := sqsqueue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
+	signature := sender.Sign([]byte("key"), "")
+	body := strings.Repeat("x", sqsqueue.MaxMessage-len("signature")-len("String")-len(signature))
+	m := sqsqueue.Message{Body: body, Attributes: map[string]string{sender.Attribute: signature}}
+	if err := queues.Queue("RecordsQueue").Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	sent := queues.Receive(t, "RecordsQueue")
+	if len(sent) != 1 || records.Move(t.Context(), &sent[0]) != nil {
+		t.Fatalf("%d messages, or they cannot be moved", len(sent))
+	}
+	received := queues.Receive(t, "ImportsQueue")
+	if len(received) != 1 || received[0].Body != body || *received[0].MessageAttributes[sender.Attribute].StringValue != signature {
+		t.Errorf("%d messages, want the whole one with its signature", len(received))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/sender"
 )
 
 // Attributes of a refused record.
@@ -31,10 +32,13 @@ func (r Rejects) Reject(ctx context.Context, sourceMessageID string, refusals []
 		if f.Field != "" {
 			attributes[attrField] = printable(f.Field)
 		}
+		if f.Signature != "" {
+			attributes[sender.Attribute] = printable(f.Signature)
+		}
 		messages[i] = Message{Body: string(f.Body), Attributes: attributes}
 		// The record itself comes first where a message of the full size leaves
 		// no room beside it.
-		for _, name := range []string{attrMessage, attrField, attrReason, attrSource} {
+		for _, name := range []string{attrMessage, attrField, attrReason, attrSource, sender.Attribute} {
 			if messages[i].size() > MaxMessage {
 				delete(attributes, name)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -26,6 +28,7 @@ import (
 type importCommand struct {
 	target
 	format, kind, statePath string
+	senderKeyPath           string
 	sites                   []string
 	events                  bool
 
@@ -73,6 +76,7 @@ stream, as all do.`,
 	f.StringVar(&c.organization, "organization", "", "organization that owns the records (default: the local runner's, or the export's)")
 	f.StringSliceVar(&c.sites, "site", nil, "site of the records that name none; products may have several")
 	f.StringVar(&c.statePath, "state", "", "file that keeps the position (default: in the data directory)")
+	f.StringVar(&c.senderKeyPath, "sender-key", "", "file with the organization's sender key, to sign the messages with")
 	f.BoolVar(&c.events, "events", false, "emit events for the records")
 	return cmd
 }
@@ -85,6 +89,10 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 		return errors.New("--table is for --format export: records of other formats go to a queue")
 	}
 	source, err := c.open(paths, in)
+	if err != nil {
+		return err
+	}
+	key, err := c.senderKey()
 	if err != nil {
 		return err
 	}
@@ -103,8 +111,8 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", state.Rows)
 	}
 	bar := newBar(errOut, "importing", cmp.Or(source.Size(), -1), progressbar.OptionShowBytes(true))
-	sender := &batchSender{sqsqueue.New(client, c.queueURL), c.queueURL, c.organizationID.String()}
-	summary, err := importer.Run(ctx, source.Records(), c.organizationID, sender, importer.Config{
+	batches := &batchSender{sqsqueue.New(client, c.queueURL), c.queueURL, c.organizationID.String(), key}
+	summary, err := importer.Run(ctx, source.Records(), c.organizationID, batches, importer.Config{
 		Events: c.events, Sites: c.siteIDs, Skip: state.Rows,
 		Acknowledged: func(rows int) error {
 			bar.Describe(fmt.Sprintf("%d rows", rows))
@@ -204,11 +212,28 @@ func (c *importCommand) resume(source *importer.Source) (checkpoint ops.Checkpoi
 	return checkpoint, state, nil
 }
 
+// senderKey reads the key to sign with, nil without --sender-key.
+func (c *importCommand) senderKey() ([]byte, error) {
+	if c.senderKeyPath == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.senderKeyPath)
+	if err != nil {
+		return nil, fmt.Errorf("--sender-key: %w", err)
+	}
+	key, err := sender.ParseKey(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("--sender-key: %w", err)
+	}
+	return key, nil
+}
+
 // batchSender sends batches to one queue, in message groups by organization, so
 // that one tenant's import does not delay another's changes.
 type batchSender struct {
 	queue      *sqsqueue.Queue
 	url, group string
+	key        []byte // signs the messages, unless it is nil
 }
 
 // Send implements [importer.Sender].
@@ -216,6 +241,9 @@ func (s *batchSender) Send(ctx context.Context, batch importer.Batch) error {
 	messages := make([]sqsqueue.Message, len(batch.Messages))
 	for i, body := range batch.Messages {
 		messages[i] = sqsqueue.Message{Body: string(body), Group: s.group}
+		if s.key != nil {
+			messages[i].Attributes = map[string]string{sender.Attribute: sender.Sign(s.key, messages[i].Body)}
+		}
 	}
 	if err := s.queue.Send(ctx, messages...); err != nil {
 		return fmt.Errorf("queue %s: %w", s.url, err)

@@ -214,7 +214,7 @@ func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sender := &batchSender{sqsqueue.New(client, "q"), "q", "g"}
+			sender := &batchSender{sqsqueue.New(client, "q"), "q", "g", nil}
 			err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
 			if diff := cmp.Diff(c.calls, queue.ids); diff != "" {
 				t.Errorf("entries of each call (-want +got):\n%s", diff)

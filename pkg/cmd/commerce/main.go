@@ -1,6 +1,6 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
 // imports, exports and erases records, receives webhooks, rebuilds and verifies the index of lists,
-// seals secrets again after a rotation, and shows, redrives and replays what waits in dead letter queues and the park.
+// seals secrets again after a rotation, keeps the keys of record senders, and shows, redrives and replays what waits in dead letter queues and the park.
 // The work itself is in package ops and the local packages; this one has the
 // flags, the output and the exit codes.
 package main
@@ -85,6 +85,6 @@ func newRootCommand() *cobra.Command {
 	}
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
-		newRejectsCommand(), newResealCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
+		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
 	return root
 }

@@ -29,8 +29,8 @@ func newResealCommand() *cobra.Command {
 		Use: "reseal", Short: "Seal everything again under the current service key", Args: cobra.NoArgs,
 		Long: `Reseal belongs to a rotation of the service key. It opens everything in the
 table that is sealed under the key before and seals it under the current one:
-webhook endpoints' secrets and answers that are kept for Idempotency-Key. In
-AWS --secret names the key's secret, whose versions AWSCURRENT and AWSPREVIOUS
+webhook endpoints' secrets, the keys of record senders and answers that are
+kept for Idempotency-Key. In AWS --secret names the key's secret, whose versions AWSCURRENT and AWSPREVIOUS
 are the two keys.
 
 It reads the whole table, half a read unit for each 4 KB, until a pass finds
@@ -61,7 +61,7 @@ func (c *resealCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return trouble(err)
 	}
-	keys, created, err := c.keys(ctx)
+	keys, created, err := c.serviceKeys(ctx, c.secret)
 	if err != nil {
 		return trouble(err)
 	}
@@ -97,18 +97,18 @@ func (c *resealCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	return c.report(out, counts, created)
 }
 
-// keys returns the service keys, and when the newest was made, zero for the
-// local runner's.
-func (c *resealCommand) keys(ctx context.Context) (keys [][]byte, created time.Time, err error) {
-	if c.table == "" {
-		keys, err = runner.ReadServiceKeys(c.data)
+// serviceKeys returns the service keys, the current one first, and when the
+// newest was made, zero for the local runner's.
+func (t *target) serviceKeys(ctx context.Context, secret string) (keys [][]byte, created time.Time, err error) {
+	if t.table == "" {
+		keys, err = runner.ReadServiceKeys(t.data)
 		return keys, created, err
 	}
 	cfg, err := awsConfig(ctx)
 	if err != nil {
 		return nil, created, err
 	}
-	return app.ServiceKeys(ctx, cfg, c.secret)
+	return app.ServiceKeys(ctx, cfg, secret)
 }
 
 func (c *resealCommand) report(out io.Writer, counts ops.ResealCounts, created time.Time) error {

@@ -21,8 +21,8 @@ type Form struct {
 	Reads   string // how it is looked for
 }
 
-// Forms lists the items of the table. The stores own them by file: records,
-// accounts (application, API key, credential, client, signing keys), endpoints
+// Forms lists the items of the table. The stores own them by file: records
+// (with sender keys), accounts (application, API key, credential, client, signing keys), endpoints
 // (with counters), deliveries (with payloads and recoveries), rate windows,
 // requests, and lists.
 func Forms() []Form {
@@ -36,6 +36,7 @@ func Forms() []Form {
 		{"credential", "API key", "cred", "KEY#{text}", "KEY", "", "", false, "one, by the presented key"},
 		{"client", "API key", "cli", "CLIENT#{client}", "CLIENT", "", "", false, "one, by the presented client id"},
 		{"signing keys", "other", "sgn", "SIGNING", "KEYS", "", "", false, "one"},
+		{"sender keys", "other", "snd", "ORG#{org}#SENDERS", "KEYS", "", "", false, "one"},
 		{"payload", "payload", "pay", "ORG#{org}#PAYLOAD#{event}", "PAYLOAD", "", "", true, "one"},
 		{"permits", "counters", "slt", "ORG#{org}#COUNTERS", "{endpoint}#SLOTS", "", "", true, "one"},
 		{"counter shard", "counters", "ctr", "ORG#{org}#COUNTERS", "{endpoint}#{shard}", "", "", false, "one; all of an endpoint or of several"},
