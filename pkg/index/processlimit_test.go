@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +28,7 @@ import (
 // kernel bounds.
 type limitedAPI struct {
 	fleet *processes.Fleet
-	logs  bytes.Buffer
+	logs  string // the file of its output
 }
 
 // newLimitedAPI starts the function with so much memory in MB, of which it is told
@@ -56,20 +55,35 @@ func newLimitedAPI(t *testing.T, table string, endpoint *string, memoryMB, kerne
 	maps.Copy(environment, map[string]string{
 		"TABLE_NAME": table, "AWS_ENDPOINT_URL_DYNAMODB": *endpoint, "AWS_EC2_METADATA_DISABLED": "true", "AWS_LAMBDA_LOG_FORMAT": "JSON",
 	})
-	a := &limitedAPI{}
+	logs, err := os.Create(filepath.Join(dir, "logs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &limitedAPI{logs: logs.Name()}
 	a.fleet, err = processes.New([]processes.Function{
 		{Name: "api", Binary: limited, Environment: environment, Timeout: time.Minute, MemoryMB: memoryMB, Instances: 1},
-	}, processes.Config{Logs: &a.logs})
+	}, processes.Config{Logs: logs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = a.fleet.Close()
+		_ = logs.Close()
 		if t.Failed() {
-			t.Logf("output of api:\n%.4000s", a.logs.String())
+			t.Logf("output of api:\n%.4000s", a.output(t))
 		}
 	})
 	return a
+}
+
+// output is what the function has written so far.
+func (a *limitedAPI) output(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(a.logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // answer is what a list answers, or the error instead.
@@ -162,7 +176,7 @@ func TestAFunctionAnswersOrRefusesWithinItsMemory(t *testing.T) {
 	if refused == 0 || answered < 10*others {
 		t.Errorf("answered %d and refused %d, want both", answered, refused)
 	}
-	if strings.Contains(api.logs.String(), "cannot allocate memory") {
+	if bytes.Contains(api.output(t), []byte("cannot allocate memory")) {
 		t.Error("memory ran out")
 	}
 }
