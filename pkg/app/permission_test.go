@@ -111,13 +111,29 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 	const org = "ORG#0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00#"
 	for function, refused := range map[string][]access{
 		"authorizer": {
-			{"dynamodb:UpdateItem", org + "DEV"}, {"dynamodb:UpdateItem", "RATE#key"}, {"dynamodb:GetItem", org + "PRODUCT#0"},
-			{"dynamodb:GetItem", "IDX#x#orders"}, {"dynamodb:Query", org + "DEV"}, {"dynamodb:PutItem", "KEY#text"}, {"dynamodb:GetItem", org + "SENDERS"}, {"dynamodb:BatchGetItem", org + "COUNTERS"},
+			{"dynamodb:UpdateItem", org + "DEV"},
+			{"dynamodb:UpdateItem", "RATE#key"},
+			{"dynamodb:GetItem", org + "PRODUCT#0"},
+			{"dynamodb:GetItem", "IDX#x#orders"},
+			{"dynamodb:Query", org + "DEV"},
+			{"dynamodb:PutItem", "KEY#text"},
+			{"dynamodb:GetItem", org + "SENDERS"},
+			{"dynamodb:BatchGetItem", org + "COUNTERS"},
 		},
 		"api": {
-			{"dynamodb:GetItem", "KEY#text"}, {"dynamodb:GetItem", "SIGNING"}, {"dynamodb:GetItem", org + "DEV"}, {"dynamodb:Query", org + "DEV"},
-			{"dynamodb:GetItem", org + "PAYLOAD#x"}, {"dynamodb:Query", org + "EVENT#0"}, {"dynamodb:GetItem", org + "REQUEST#x"}, {"dynamodb:Query", "ORGANIZATIONS"}, {"dynamodb:GetItem", org + "SENDERS"},
-			{"dynamodb:UpdateItem", org + "PRODUCT#0"}, {"dynamodb:UpdateItem", "IDX#x#orders"}, {"dynamodb:PutItem", org + "PRODUCT#0"}, {"dynamodb:PutItem", "RATE#x"},
+			{"dynamodb:GetItem", "KEY#text"},
+			{"dynamodb:GetItem", "SIGNING"},
+			{"dynamodb:GetItem", org + "DEV"},
+			{"dynamodb:Query", org + "DEV"},
+			{"dynamodb:GetItem", org + "PAYLOAD#x"},
+			{"dynamodb:Query", org + "EVENT#0"},
+			{"dynamodb:GetItem", org + "REQUEST#x"},
+			{"dynamodb:Query", "ORGANIZATIONS"},
+			{"dynamodb:GetItem", org + "SENDERS"},
+			{"dynamodb:UpdateItem", org + "PRODUCT#0"},
+			{"dynamodb:UpdateItem", "IDX#x#orders"},
+			{"dynamodb:PutItem", org + "PRODUCT#0"},
+			{"dynamodb:PutItem", "RATE#x"},
 		},
 	} {
 		permissions := dynamotest.Model(t).Functions[function].Permissions

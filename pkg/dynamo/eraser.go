@@ -167,10 +167,10 @@ func (i *OwnedItem) Chunk() (list string, chunk index.Chunk, ok bool) {
 func (i *OwnedItem) Applications(known map[value.ID]bool) {
 	parts := strings.Split(keyOf(i.it).pk, "#")
 	name := getString(i.it, attrApplication)
-	switch {
-	case i.Type == typeApplication:
+	switch i.Type {
+	case typeApplication:
 		name = strings.TrimPrefix(keyOf(i.it).sk, applicationPrefix)
-	case i.Type == typeKey || i.Type == typeEventDay:
+	case typeKey, typeEventDay:
 		name = parts[len(parts)-1]
 	}
 	if id, err := value.ParseID(name); err == nil {

@@ -150,9 +150,16 @@ func TestAFunctionAnswersOrRefusesWithinItsMemory(t *testing.T) {
 	api := newLimitedAPI(t, table, client.Options().BaseEndpoint, memoryMB, kernelMB)
 	answered, refused := 0, 0
 	for round, parameters := range []map[string]string{
-		{}, {"status": "PENDING"}, {"orderBy": "total"}, {"search": "so-0000"}, {"search": "so-0", "page": "2000", "limit": "100"},
-		{"orderBy": "orderNumber", "search": "7"}, {"afterId": "01938f5a-0f00-7000-8000-000000000001", "limit": "100"},
-		{"search": "customer", "orderBy": "total"}, {"currency": "EUR", "orderBy": "total", "page": "2"}, {},
+		{},
+		{"status": "PENDING"},
+		{"orderBy": "total"},
+		{"search": "so-0000"},
+		{"search": "so-0", "page": "2000", "limit": "100"},
+		{"orderBy": "orderNumber", "search": "7"},
+		{"afterId": "01938f5a-0f00-7000-8000-000000000001", "limit": "100"},
+		{"search": "customer", "orderBy": "total"},
+		{"currency": "EUR", "orderBy": "total", "page": "2"},
+		{},
 	} {
 		for org, total := range tenants {
 			got, err := api.get(t, org, "/api/"+commerce.KindOrder.Plural(), parameters)

@@ -3,10 +3,11 @@ package index
 import (
 	"bytes"
 	"errors"
-	"github.com/google/go-cmp/cmp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"

@@ -180,18 +180,18 @@ func TestReleasesSideBySideServeOneTable(t *testing.T) {
 					ids[i] = value.NewID()
 				}
 				for _, phase := range deploy {
-					any := func() *release { return releases[phase.live[random.IntN(len(phase.live))]] }
+					anyLive := func() *release { return releases[phase.live[random.IntN(len(phase.live))]] }
 					for range 12 {
 						for range 1 + random.IntN(8) {
 							w.put(ids[random.IntN(len(ids))], thing{size: random.Int64N(90), month: 1 + random.IntN(3), deleted: random.IntN(5) == 0})
 						}
-						any().index(t)
-						any().right(t, phase.name)
+						anyLive().index(t)
+						anyLive().right(t, phase.name)
 						if random.IntN(3) > 0 {
-							any().work(t)
+							anyLive().work(t)
 						}
 						w.advance(time.Duration(random.IntN(150)) * time.Second) // chunks may be overwritten after a minute
-						any().right(t, phase.name)
+						anyLive().right(t, phase.name)
 					}
 					for _, i := range phase.live {
 						releases[i].sound(t, phase.name)

@@ -238,7 +238,8 @@ func TestSignedAndUnsignedMessagesOfABatchStayApart(t *testing.T) {
 	signed := f.one(good, "Signed", 1)
 	free := strings.Replace(f.one(good, "Free", 1), f.org.String(), open.String(), 1)
 	batch := []events.SQSMessage{
-		{MessageId: "bad", Body: f.one(bad, "Bad", 1)}, {MessageId: "free", Body: free},
+		{MessageId: "bad", Body: f.one(bad, "Bad", 1)},
+		{MessageId: "free", Body: free},
 		{MessageId: "good", Body: signed, MessageAttributes: map[string]events.SQSMessageAttribute{
 			sender.Attribute: {DataType: "String", StringValue: aws.String(sender.Sign(key, signed))},
 		}},

@@ -186,7 +186,8 @@ func (r *Recorder) flush(now time.Time) {
 
 // write writes a line of the set, unless it is empty, and empties it.
 func (r *Recorder) write(now time.Time, dimension, of string, s *set) {
-	b := append(r.buffer[:0], `{"_aws":{"Timestamp":`...)
+	b := r.buffer[:0]
+	b = append(b, `{"_aws":{"Timestamp":`...)
 	b = strconv.AppendInt(b, now.UnixMilli(), 10)
 	b = appendText(append(b, `,"CloudWatchMetrics":[{"Namespace":`...), r.cfg.Namespace)
 	b = append(appendText(append(b, `,"Dimensions":[[`...), dimension), `]],"Metrics":[`...)
@@ -214,7 +215,8 @@ func (r *Recorder) write(now time.Time, dimension, of string, s *set) {
 		b = appendValues(b, s[m])
 		s[m] = s[m][:0]
 	}
-	r.buffer = append(b, "}\n"...)
+	b = append(b, "}\n"...)
+	r.buffer = b
 	_, _ = r.out.Write(r.buffer)
 }
 

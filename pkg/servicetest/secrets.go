@@ -75,7 +75,10 @@ func (m *SecretsManager) Config() aws.Config {
 }
 
 func (m *SecretsManager) answer(w http.ResponseWriter, r *http.Request) {
-	var request struct{ SecretId, VersionStage string } //nolint:revive // as the protocol has it
+	var request struct {
+		SecretID     string `json:"SecretId"`
+		VersionStage string
+	}
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = json.Unmarshal(body, &request)
@@ -84,7 +87,7 @@ func (m *SecretsManager) answer(w http.ResponseWriter, r *http.Request) {
 	defer m.mu.Unlock()
 	m.reads++
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	secret := m.secrets[request.SecretId]
+	secret := m.secrets[request.SecretID]
 	text, created := "", time.Time{}
 	if secret != nil {
 		text, created = secret.current, secret.created
@@ -95,12 +98,12 @@ func (m *SecretsManager) answer(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case m.away:
 		w.WriteHeader(http.StatusInternalServerError)
-		io.WriteString(w, `{"__type":"InternalServiceError"}`)
+		_, _ = io.WriteString(w, `{"__type":"InternalServiceError"}`)
 	case err != nil || r.Header.Get("X-Amz-Target") != "secretsmanager.GetSecretValue" || text == "":
 		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `{"__type":"ResourceNotFoundException"}`)
+		_, _ = io.WriteString(w, `{"__type":"ResourceNotFoundException"}`)
 	default:
 		answer, _ := json.Marshal(map[string]any{"SecretString": text, "CreatedDate": created.Unix()})
-		w.Write(answer)
+		_, _ = w.Write(answer)
 	}
 }

@@ -146,8 +146,10 @@ func TestModelHoldsWhatTheTemplateDeclares(t *testing.T) {
 			"IF": "slowly", "ONE": "yes", "BOTH": "no", "NONE": "", "LONG": "5",
 		},
 		Permissions: []Permission{
-			{Action: "t:Get", Resource: "arn:aws:dynamodb:::table/real-table"}, {Action: "t:Put", Resource: "arn:aws:dynamodb:::table/real-table"},
-			{Action: "q:Send", Resource: "arn:aws:sqs:local:000000000000:Queue"}, {Action: "q:Send", Resource: "Dead/x"},
+			{Action: "t:Get", Resource: "arn:aws:dynamodb:::table/real-table"},
+			{Action: "t:Put", Resource: "arn:aws:dynamodb:::table/real-table"},
+			{Action: "q:Send", Resource: "arn:aws:sqs:local:000000000000:Queue"},
+			{Action: "q:Send", Resource: "Dead/x"},
 		},
 		Queues: []QueueSource{{ID: "FromQueue", Queue: "Queue", BatchSize: 10, MaxConcurrency: 4}},
 		Streams: []StreamSource{{
