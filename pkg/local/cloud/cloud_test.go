@@ -290,7 +290,7 @@ func unproven() map[string][]string {
 	return map[string][]string{
 		"authorizer": {"secretsmanager:GetSecretValue"},                                 // the secret of HS256 tokens, which are not used here
 		"api":        {"dynamodb:PutItem", "sqs:SendMessage"},                           // the rebuild of a list
-		"ingest":     {"sqs:ChangeMessageVisibility"},                                   // messages that failed by our own fault
+		"ingest":     {"sqs:ChangeMessageVisibility", "secretsmanager:GetSecretValue"},  // messages that failed by our own fault; the keys of signed senders
 		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem"},                     // large batches
 		"webhooks":   {"dynamodb:DeleteItem"},                                           // idempotency keys that are given up
 		"worker":     {"dynamodb:UpdateItem", "dynamodb:DeleteItem", "sqs:SendMessage"}, // circuits, the slow lane
