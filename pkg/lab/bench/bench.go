@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lab/meter"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/runner"
 )
 
 // Config says what to measure and how much of it.
@@ -76,6 +76,7 @@ func WebhookSections() []Section {
 	return []Section{
 		{"end-to-end", "deliveries as fast as they go, from a record's message to its receipt", (*bench).endToEnd},
 		{"table", "what a delivery uses of the table", (*bench).tablePerEvent},
+		{"alone", "what an event takes that comes alone: calls, units, invocations, processor time", (*bench).alone},
 		{"latency", "from a record's message to its receipt at a moderate rate", (*bench).latency},
 		{"isolation", "what others feel of an endpoint that hangs, and of an import", (*bench).isolation},
 	}
@@ -89,6 +90,7 @@ type bench struct {
 	meter    *meter.Meter
 	metered  atomic.Bool // whether the embedded service's calls of the table are counted
 	embedded *shop       // started when a section needs it first
+	invoked  invocations // of the embedded service's functions
 	spent    []spent     // what requests and changes used of the table, for their costs
 	all      []bill      // of scattered requests
 	receiver *workload.Receiver
@@ -102,7 +104,7 @@ func Run(ctx context.Context, all []Section, cfg Config) (err error) {
 			return fmt.Errorf("there is no section %q; there are\n%s", name, Describe(all))
 		}
 	}
-	b := &bench{Config: cfg, meter: meter.New()}
+	b := &bench{Config: cfg, meter: meter.New(), invoked: invocations{of: map[string]int{}}}
 	if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
 		return fmt.Errorf("make a folder for the data: %w", err)
 	}
@@ -155,7 +157,9 @@ func (b *bench) embed(ctx context.Context) (*shop, error) {
 	if dir == "" {
 		dir = filepath.Join(b.dir, "embedded")
 	}
-	running, err := workload.Embed(ctx, b.Template, b.BinDir, dir, b.Log, b.attach)
+	running, err := workload.Embed(ctx, b.Template, b.BinDir, dir, b.Log, func(cfg *runner.Config) {
+		cfg.AWS, cfg.Invoked = b.attach, b.invoked.add
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -185,22 +189,4 @@ func (b *bench) metering(run func() error) (map[meter.Use]meter.Units, error) {
 	defer b.metered.Store(false)
 	err := run()
 	return b.meter.Uses(), err
-}
-
-// profiled runs a measurement under the CPU profiler, when that is asked for.
-// Samples of the embedded service are labelled by function.
-func (b *bench) profiled(name string, measure func() error) error {
-	if b.Profiles == "" {
-		return measure()
-	}
-	file, err := os.Create(filepath.Join(b.Profiles, name+".prof"))
-	if err != nil {
-		return fmt.Errorf("make a profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(file); err != nil {
-		return errors.Join(fmt.Errorf("make a profile: %w", err), file.Close())
-	}
-	err = measure()
-	pprof.StopCPUProfile()
-	return errors.Join(err, file.Close())
 }

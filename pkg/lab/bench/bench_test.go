@@ -61,10 +61,10 @@ func TestEverySectionOfTheDeliveriesMeasuresSomething(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	wantReport(t, out.String(), "cores, go", "| End to end: 50 events", "| round 1, load", "| The table's work for one delivered event", "| payload ",
-		"| all but record and index", "| Latency at 50 events/s", "| record's message to receipt", "| Isolation",
+		"| all but record and index", "| An event that comes alone, 50/s", "| function worker", "| stream", "| Latency at 50 events/s", "| record's message to receipt", "| Isolation",
 		"| beside an endpoint that hangs, 40 events", "| beside an import of 450 records")
-	if profiles, err := filepath.Glob(filepath.Join(cfg.Profiles, "*.prof")); len(profiles) != 1 || err != nil {
-		t.Errorf("there are the profiles %v, %v, want one", profiles, err)
+	if profiles, err := filepath.Glob(filepath.Join(cfg.Profiles, "*.prof")); len(profiles) != 3 || err != nil {
+		t.Errorf("there are the profiles %v, %v, want three", profiles, err)
 	}
 }
 

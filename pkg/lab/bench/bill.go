@@ -103,8 +103,10 @@ func (b *bench) deliveryBills(ctx context.Context) ([]bill, error) {
 			return nil, fmt.Errorf("%s: %w", way.name, err)
 		}
 		var all meter.Units
-		for _, units := range uses {
-			all = all.Add(units)
+		for use, units := range uses {
+			if use.Item != meter.StreamItem {
+				all = all.Add(units)
+			}
 		}
 		n := float64(events)
 		seconds := way.cpu.Seconds() + way.share*receiverSeconds + float64(all.Calls)/n*callSeconds

@@ -106,7 +106,7 @@ func (b *bench) warmup() time.Duration { return min(time.Second, b.Duration/2) }
 func (b *bench) best(name string, round func() (*Outcome, error)) (best *Outcome, err error) {
 	for number := range b.Rounds {
 		var outcome *Outcome
-		if err := b.profiled(fmt.Sprintf("%s-%d", name, number+1), func() (err error) {
+		if _, err := b.labelled(fmt.Sprintf("%s-%d", name, number+1), func() (err error) {
 			outcome, err = round()
 			return err
 		}); err != nil {

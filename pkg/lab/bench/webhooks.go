@@ -1,13 +1,10 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -92,7 +89,7 @@ func (b *bench) tablePerEvent(ctx context.Context) error {
 	}
 	var f *workload.Flow
 	var uses map[meter.Use]meter.Units
-	err = b.profiled("table", func() (err error) {
+	_, err = b.labelled("table", func() (err error) {
 		uses, err = b.metering(func() (err error) {
 			if f, err = tenant.Flow(ctx, b.Events); err != nil {
 				return err
@@ -104,29 +101,10 @@ func (b *bench) tablePerEvent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kinds := map[string]meter.Units{}
-	var all, delivery meter.Units
-	for use, units := range uses {
-		kinds[use.Item] = kinds[use.Item].Add(units)
-		all = all.Add(units)
-		if use.Item != meter.RecordItem && !slices.Contains(meter.IndexItems(), use.Item) {
-			delivery = delivery.Add(units)
-		}
-	}
 	t := b.table(fmt.Sprintf("The table's work for one delivered event, payload %s", kilobytes(float64(f.Bytes)/float64(f.Receipts))), "write units", "read units", "calls")
 	t.note = fmt.Sprintf("As the table tells it for %s events. A call that writes several kinds of item counts as the kind of its first. "+
 		"Refused calls tell nothing.", thousands(b.Events))
-	row := func(name, target string, u meter.Units) {
-		n := float64(b.Events)
-		t.add(name, target, amount(u.Writes/n), amount(u.Reads/n), amount(float64(u.Calls)/n))
-	}
-	for _, kind := range slices.SortedFunc(maps.Keys(kinds), func(x, y string) int {
-		return cmp.Or(cmp.Compare(kinds[y].Writes, kinds[x].Writes), cmp.Compare(x, y))
-	}) {
-		row(kind, "", kinds[kind])
-	}
-	row("all but record and index", "≤ 5 write units", delivery)
-	row("all", "", all)
+	b.useRows(t, uses, float64(b.Events))
 	return nil
 }
 

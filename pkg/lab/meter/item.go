@@ -25,6 +25,7 @@ const (
 	CountersItem    = "counters" // counter shards and permits of endpoints
 	HourItem        = "finished hour"
 	OtherItem       = "other"
+	StreamItem      = "stream" // what is read of it, without units
 )
 
 // IndexItems are the kinds that the index consists of.

@@ -106,6 +106,10 @@ func ask(call any) string {
 // count adds what an answer says. The table does not tell reads from writes;
 // the operation does.
 func (m *Meter) count(use Use, answer any) {
+	if use.Operation == "GetRecords" {
+		m.add(Use{Operation: use.Operation, Item: StreamItem}, Units{Calls: 1})
+		return
+	}
 	f := reflect.ValueOf(answer).Elem().FieldByName("ConsumedCapacity")
 	if !f.IsValid() {
 		return

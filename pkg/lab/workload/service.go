@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -50,20 +49,21 @@ type Embedded struct {
 	err   error // once ended is closed
 }
 
-// Embed runs the service with its data in a folder until Close. attach, when
-// not nil, changes the configuration of its AWS clients.
-func Embed(ctx context.Context, template, binDir, dir string, log io.Writer, attach func(*aws.Config)) (*Embedded, error) {
+// Embed runs the service with its data in a folder until Close. adapt may change
+// what it is configured with, such as its AWS clients.
+func Embed(ctx context.Context, template, binDir, dir string, log io.Writer, adapt func(*runner.Config)) (*Embedded, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	e := &Embedded{stop: stop, ended: make(chan struct{})}
 	ready := make(chan struct{})
 	go func() {
 		defer close(e.ended)
-		e.err = runner.Run(running, runner.Config{
+		cfg := runner.Config{
 			Addr: "127.0.0.1:0", DataDir: dir, BinDir: binDir, Template: template, NoDemo: true, PrivateTargets: true,
 			Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-			AWS:    attach,
 			Ready:  func(*runner.Info) { close(ready) },
-		})
+		}
+		adapt(&cfg)
+		e.err = runner.Run(running, cfg)
 	}()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

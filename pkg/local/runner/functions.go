@@ -49,6 +49,9 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.cfg.Invoked != nil {
+		functions.invoked = r.cfg.Invoked
+	}
 	return &host{
 		invoke: functions.invoke, direct: functions.call, here: functions, close: func() error { return nil },
 		concurrency: concurrency, lanes: lanes,
@@ -59,10 +62,11 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 type functions struct {
 	model    *template.Model
 	handlers map[string]any // in the forms that Lambda takes, safe for concurrent use
+	invoked  func(name string)
 }
 
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
-	f := &functions{model: model, handlers: map[string]any{}}
+	f := &functions{model: model, handlers: map[string]any{}, invoked: func(string) {}}
 	makers := app.Functions()
 	for name := range model.Functions {
 		maker := makers[name]
@@ -136,6 +140,7 @@ func (f *functions) run(ctx context.Context, name string, call func(ctx context.
 		ctx, cancel = context.WithTimeout(ctx, f.model.Functions[name].Timeout)
 		defer cancel()
 	}
+	f.invoked(name)
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
 	// A CPU profile tells the functions apart by this label.
 	pprof.Do(ctx, pprof.Labels("function", name), func(ctx context.Context) { err = call(ctx) })

@@ -55,6 +55,8 @@ type Config struct {
 	Injected func(faults.Counts) // gets the number of each fault at the end; may be nil
 	// AWS may change the configuration of all AWS clients in this process, for example to measure them.
 	AWS func(*aws.Config)
+	// Invoked is called with the name of each function of this process that is invoked; may be nil.
+	Invoked func(function string)
 	// Ticks makes the clock of a schedule and the function that stops it; nil is the system's clock.
 	Ticks func(every time.Duration) (ticks <-chan time.Time, stop func())
 	// Ready is called once the service answers and the demo is there.
