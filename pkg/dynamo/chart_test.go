@@ -92,7 +92,12 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 
 func TestTheChartShowsEveryItemAsItIsStored(t *testing.T) {
 	client, name := dynamotest.Client(t)
-	fillTable(t, dynamo.New(client, name, time.Now))
+	table := dynamo.New(client, name, time.Now)
+	fillTable(t, table)
+	s := servicetest.OnTable(t, table, value.NewID())
+	written, former := value.NewID(), value.NewID()
+	s.Count(t, written, value.TimeOf(time.Now()), webhook.Attempt{})
+	storeAsFormer(t, client, name, written, former)
 	out, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
 	if err != nil {
 		t.Fatal(err)

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// The counter shards of an organization's endpoints share a partition:
-// attrBody is a shard's own form, rev rises by one with every write, and
-// attrWrite is the token of the transaction that wrote it last.
+// A counter shard is an item: attrBody is its own form, rev rises by one with
+// every write, and attrWrite is the token of the transaction that wrote it last.
 
 // CounterShard reads one of an endpoint's counter shards, strongly consistent:
 // an empty one of revision 0 when there is none.
@@ -28,78 +28,80 @@ func (t *EndpointStore) CounterShard(ctx context.Context, org, endpoint value.ID
 	return decodeCounterShard(it, number)
 }
 
-// counterShards hands the counter shards of the endpoints from first to last
-// to each, in the order of their keys, strongly consistent, in one query.
-func (t *EndpointStore) counterShards(ctx context.Context, org, first, last value.ID, each func(endpoint value.ID, s webhook.StoredCounterShard)) error {
-	in := between(countersPartition(org), first.String(), last.String()+"$") // "$" is behind every "#"
-	return t.query(ctx, in, func(it item) (bool, error) {
-		id, digit, found := strings.Cut(getString(it, attrSK), "#")
-		if !found || getString(it, attrType) != typeCounters {
-			return true, nil // the endpoint's permits
+const (
+	// maxFormerSingle is up to how many endpoints' shards of an earlier release
+	// are read one by one. More are read by one query from the first to the last.
+	maxFormerSingle = 4
+	counterQueries  = 16 // queries of counter shards at a time
+)
+
+// CounterShards reads all counter shards of the endpoints, strongly consistent,
+// in any order: one query for each endpoint, and those of its former shards.
+func (t *EndpointStore) CounterShards(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID][]webhook.StoredCounterShard, error) {
+	var mu sync.Mutex
+	found := make(map[value.ID][]webhook.StoredCounterShard, len(endpoints))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(counterQueries)
+	read := func(in *dynamodb.QueryInput) {
+		group.Go(func() error {
+			return t.query(inner, in, func(it item) (bool, error) {
+				if getString(it, attrType) != typeCounters {
+					return true, nil // permits
+				}
+				endpoint, s, err := decodeShardOfAny(it)
+				mu.Lock()
+				defer mu.Unlock()
+				found[endpoint] = append(found[endpoint], s)
+				return true, err
+			})
+		})
+	}
+	for _, id := range endpoints {
+		read(partition(countersPartition(org, id), ""))
+		if len(endpoints) <= maxFormerSingle {
+			read(partition(permitsPartition(org), id.String()))
 		}
-		endpoint, err := value.ParseID(id)
-		if err != nil {
-			return false, fmt.Errorf("the counter shard %s#%s: %w", id, digit, err)
-		}
-		s, err := decodeCounterShard(it, strings.Index(hexDigits, digit))
-		each(endpoint, s)
-		return true, err
-	})
+	}
+	if len(endpoints) > maxFormerSingle {
+		first, last := slices.MinFunc(endpoints, value.ID.Compare), slices.MaxFunc(endpoints, value.ID.Compare)
+		read(between(permitsPartition(org), first.String(), last.String()+"$")) // "$" is behind every "#"
+	}
+	return found, group.Wait()
 }
 
-// CounterShards reads all counter shards of an endpoint in their order.
-func (t *EndpointStore) CounterShards(ctx context.Context, org, endpoint value.ID) ([]webhook.StoredCounterShard, error) {
-	var found []webhook.StoredCounterShard
-	err := t.counterShards(ctx, org, endpoint, endpoint, func(_ value.ID, s webhook.StoredCounterShard) {
-		found = append(found, s)
-	})
-	return found, err
+// health reads how the endpoints do; since is what [webhook.HealthOf] takes.
+func (t *EndpointStore) health(ctx context.Context, org value.ID, since, now value.Time, endpoints ...value.ID) (map[value.ID]webhook.Health, error) {
+	stored, err := t.CounterShards(ctx, org, endpoints...)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[value.ID]webhook.Health, len(endpoints))
+	for _, id := range endpoints {
+		shards := make([]*webhook.CounterShard, len(stored[id]))
+		for i, s := range stored[id] {
+			shards[i] = s.Shard
+		}
+		found[id] = webhook.HealthOf(shards, since, now)
+	}
+	return found, nil
 }
 
 // Health reads how an endpoint does; since is what [webhook.HealthOf] takes.
 func (t *EndpointStore) Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error) {
-	var found []*webhook.CounterShard
-	err := t.counterShards(ctx, org, endpoint, endpoint, func(_ value.ID, s webhook.StoredCounterShard) {
-		found = append(found, s.Shard)
-	})
-	if err != nil {
-		return webhook.Health{}, err
-	}
-	return webhook.HealthOf(found, since, now), nil
+	found, err := t.health(ctx, org, since, now, endpoint)
+	return found[endpoint], err
 }
-
-// maxSingleCounters is up to how many endpoints' counters are read one by one.
-// More are read by one query from the first to the last.
-const maxSingleCounters = 4
 
 // Counters reads the counters of the endpoints; those of one that has counted
 // nothing are zero.
 func (t *EndpointStore) Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error) {
-	var mu sync.Mutex
-	shards := make(map[value.ID][]*webhook.CounterShard, len(endpoints))
-	group, inner := errgroup.WithContext(ctx)
-	read := func(first, last value.ID) {
-		group.Go(func() error {
-			return t.counterShards(inner, org, first, last, func(endpoint value.ID, s webhook.StoredCounterShard) {
-				mu.Lock()
-				defer mu.Unlock()
-				shards[endpoint] = append(shards[endpoint], s.Shard)
-			})
-		})
-	}
-	if len(endpoints) > maxSingleCounters {
-		read(slices.MinFunc(endpoints, value.ID.Compare), slices.MaxFunc(endpoints, value.ID.Compare))
-	} else {
-		for _, id := range endpoints {
-			read(id, id)
-		}
-	}
-	if err := group.Wait(); err != nil {
+	health, err := t.health(ctx, org, 0, value.TimeOf(t.now()), endpoints...)
+	if err != nil {
 		return nil, err
 	}
 	found := make(map[value.ID]webhook.Counters, len(endpoints))
-	for _, id := range endpoints {
-		found[id] = webhook.HealthOf(shards[id], 0, value.TimeOf(t.now())).Counters
+	for id, h := range health {
+		found[id] = h.Counters
 	}
 	return found, nil
 }
@@ -113,6 +115,22 @@ func (t *db) putCounterShard(w *webhook.CounterShardWrite, token uint64) write {
 		return t.put(it, ifAbsent, nil)
 	}
 	return t.putRevision(it, value.Time(w.Revision))
+}
+
+// decodeShardOfAny tells the endpoint of a counter shard from its key: the last
+// two parts are the endpoint and the shard's name.
+func decodeShardOfAny(it item) (endpoint value.ID, s webhook.StoredCounterShard, err error) {
+	k := keyOf(it)
+	parts := strings.Split(k.pk+"#"+k.sk, "#")
+	if endpoint, err = value.ParseID(parts[len(parts)-2]); err != nil {
+		return endpoint, s, fmt.Errorf("the counter shard %s of %s: %w", k.sk, k.pk, err)
+	}
+	number, err := shardNumber(parts[len(parts)-1])
+	if err != nil {
+		return endpoint, s, fmt.Errorf("the counter shard %s of %s: %w", k.sk, k.pk, err)
+	}
+	s, err = decodeCounterShard(it, number)
+	return endpoint, s, err
 }
 
 // decodeCounterShard returns an empty shard of revision 0 for what is absent.
@@ -152,7 +170,7 @@ func (t *EndpointStore) Stats(ctx context.Context, org, endpoint value.ID, from,
 		return nil, err
 	}
 	byKey := map[string]*webhook.HourStats{} // start and shard
-	for _, s := range stored {
+	for _, s := range stored[endpoint] {
 		h := s.Shard.Hour()
 		if h.Start >= from && h.Start < to && h.SuccessCount+h.FailureCount > 0 {
 			byKey[hourKey(org, endpoint, h.Start, s.Number).sk] = h

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
@@ -172,19 +173,20 @@ func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, ch
 // FinishEndpointDeletion removes what is left of a deleted endpoint: its
 // counter shards, its permits and its deletion mark. Its finished hours expire.
 func (t *EndpointStore) FinishEndpointDeletion(ctx context.Context, org, id value.ID) error {
-	in := partition(countersPartition(org), id.String())
-	in.ProjectionExpression = aws.String("PK, SK")
-	keys, err := collect(ctx, t.db, in, 0, func(it item) (key, error) { return keyOf(it), nil })
-	if err != nil {
-		return err
-	}
 	const tried = "remove a deleted endpoint"
-	for _, k := range keys {
-		if _, _, err := t.removeItem(ctx, tried, t.remove(k, "", nil)); err != nil {
+	for _, in := range []*dynamodb.QueryInput{partition(countersPartition(org, id), ""), partition(permitsPartition(org), id.String())} {
+		in.ProjectionExpression = aws.String("PK, SK")
+		keys, err := collect(ctx, t.db, in, 0, func(it item) (key, error) { return keyOf(it), nil })
+		if err != nil {
 			return err
 		}
+		for _, k := range keys {
+			if _, _, err := t.removeItem(ctx, tried, t.remove(k, "", nil)); err != nil {
+				return err
+			}
+		}
 	}
-	_, _, err = t.removeItem(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
+	_, _, err := t.removeItem(ctx, tried, t.remove(endpointKey(org, id), "attribute_exists(del)", nil))
 	return err
 }
 

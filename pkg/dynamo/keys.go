@@ -9,6 +9,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // Attribute names that more than one kind of item has.
@@ -158,16 +159,35 @@ func signingKeysKey() key { return key{"SIGNING", "KEYS"} }
 // senderKeysKey is the one item of an organization's sender keys.
 func senderKeysKey(org value.ID) key { return key{"ORG#" + org.String() + "#SENDERS", "KEYS"} }
 
-// countersPartition holds the counter shards and permits of an organization's
-// endpoints.
-func countersPartition(org value.ID) string { return "ORG#" + org.String() + "#COUNTERS" }
-
-func counterShardKey(org, endpoint value.ID, shard int) key {
-	return key{countersPartition(org), endpoint.String() + "#" + hexDigit(shard)}
+// countersPartition holds the counter shards of an endpoint, whose outcomes
+// write them: a partition key takes 1,000 write units a second.
+func countersPartition(org, endpoint value.ID) string {
+	return permitsPartition(org) + "#" + endpoint.String()
 }
 
+func counterShardKey(org, endpoint value.ID, shard int) key {
+	return key{countersPartition(org, endpoint), shardName(shard)}
+}
+
+// shardName names a counter shard by a digit of base 32 from "g" on. "0" to "f"
+// are shards that an earlier release wrote in the permits' partition. They are
+// shards of their own, of negative numbers: they are read with the others, and
+// only that release writes them, also when it runs beside this one.
+func shardName(number int) string {
+	return strconv.FormatInt(int64(number+webhook.MaxCounterShards), 2*webhook.MaxCounterShards)
+}
+
+func shardNumber(name string) (int, error) {
+	n, err := strconv.ParseUint(name, 2*webhook.MaxCounterShards, 5)
+	return int(n) - webhook.MaxCounterShards, err //nolint:gosec // 5 bits
+}
+
+// permitsPartition holds the permits of an organization's endpoints, which
+// workers write once in a lease.
+func permitsPartition(org value.ID) string { return "ORG#" + org.String() + "#COUNTERS" }
+
 func permitsKey(org, endpoint value.ID) key {
-	return key{countersPartition(org), endpoint.String() + "#SLOTS"}
+	return key{permitsPartition(org), endpoint.String() + "#SLOTS"}
 }
 
 // statsPartition holds the finished hours of an endpoint by time, one for each
@@ -177,7 +197,7 @@ func statsPartition(org, endpoint value.ID) string {
 }
 
 func hourKey(org, endpoint value.ID, start value.Time, shard int) key {
-	return key{statsPartition(org, endpoint), start.String() + "#" + hexDigit(shard)}
+	return key{statsPartition(org, endpoint), start.String() + "#" + shardName(shard)}
 }
 
 // organizationsPartition is the register of organizations. An operator's
@@ -213,7 +233,7 @@ func eventDaysPartition(org, application value.ID) string {
 }
 
 func eventDayKey(org, application, endpoint value.ID, day value.Time, shard int) key {
-	return key{eventDaysPartition(org, application), dateOf(day) + "#" + endpoint.String() + "#" + hexDigit(shard)}
+	return key{eventDaysPartition(org, application), dateOf(day) + "#" + endpoint.String() + "#" + shardName(shard)}
 }
 
 func dateOf(day value.Time) string { return day.Std().Format(time.DateOnly) }

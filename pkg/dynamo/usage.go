@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -74,15 +73,15 @@ func (t *EndpointStore) eventDays(ctx context.Context, org, application value.ID
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) > 0 {
-		from, to := slices.MinFunc(ids, value.ID.Compare), slices.MaxFunc(ids, value.ID.Compare)
-		err = t.counterShards(ctx, org, from, to, func(endpoint value.ID, s webhook.StoredCounterShard) {
-			if day := s.Shard.Day(); slices.Contains(ids, endpoint) && day.Start >= first && day.Start <= last {
+	stored, err := t.CounterShards(ctx, org, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, endpoint := range ids {
+		for _, s := range stored[endpoint] {
+			if day := s.Shard.Day(); day.Start >= first && day.Start <= last {
 				byKey[eventDayKey(org, application, endpoint, day.Start, s.Number).sk] = day
 			}
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
 	in := between(eventDaysPartition(org, application), dateOf(first), dateOf(last)+"$") // "$" is behind every "#"

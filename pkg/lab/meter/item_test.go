@@ -18,6 +18,7 @@ func TestKindsAreToldApartByKeys(t *testing.T) {
 		{"ORG#o#INVOICE#0", "id"}:         RecordItem,
 		{"ORG#o#EVENT#0", "id"}:           DeliveryItem,
 		{"ORG#o#PAYLOAD#e", "PAYLOAD"}:    PayloadItem,
+		{"ORG#o#COUNTERS#e", "g"}:         CountersItem,
 		{"ORG#o#COUNTERS", "e#3"}:         CountersItem,
 		{"ORG#o#STATS#e", "at#3"}:         HourItem,
 		{"ORG#o#KEYS#a", "id"}:            KeyItem,
