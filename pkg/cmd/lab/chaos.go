@@ -64,7 +64,7 @@ It needs Linux, Go and a checkout of the repository.`,
 	flags.Uint64Var(&cfg.Seed, "seed", 0, "of what goes wrong; 0 is one by chance")
 	flags.IntVar(&cfg.Events, "events", cfg.Events, "events to send")
 	flags.DurationVar(&cfg.Chaos, "chaos", cfg.Chaos, "how long everything goes wrong")
-	flags.DurationVar(&cfg.Calm, "calm", cfg.Calm, "how long it may take then until all is at its end")
+	flags.DurationVar(&cfg.Calm, "calm", cfg.Calm, "how long it may take then, and after each delivery's due mark, until all is at its end")
 	flags.DurationVar(&cfg.KillEvery, "kill-every", cfg.KillEvery, "time between two kills of a function's process, on average")
 	flags.IntVar(&cfg.Restarts, "restarts", cfg.Restarts, "how often the whole service is killed")
 	flags.Float64SliceVar(&cfg.Faults, "faults", cfg.Faults, "shares of requests to the table that fail, before the first kill of the whole, after it, and so on")

@@ -3,7 +3,30 @@ package chaos
 import (
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/value"
 )
+
+func TestARunWaitsForEveryDueMarkOnce(t *testing.T) {
+	const calm = 6 * time.Minute
+	start, first, second := time.Unix(1_000_000, 0), value.NewID(), value.NewID()
+	wait := patience{calm: calm, until: start.Add(calm), seen: map[value.ID]bool{}}
+	for _, look := range []struct {
+		name  string
+		marks map[value.ID]time.Time
+		want  time.Time
+	}{
+		{"no mark", nil, start.Add(calm)},
+		{"a mark that has passed", map[value.ID]time.Time{first: start.Add(-time.Minute)}, start.Add(calm)},
+		{"a mark ahead", map[value.ID]time.Time{second: start.Add(10 * time.Minute)}, start.Add(10*time.Minute + calm)},
+		{"marks that move", map[value.ID]time.Time{first: start.Add(time.Hour), second: start.Add(time.Hour)}, start.Add(10*time.Minute + calm)},
+	} {
+		if wait.extend(look.marks); !wait.until.Equal(look.want) {
+			t.Errorf("%s: waits until %s, want %s", look.name, wait.until, look.want)
+		}
+	}
+}
 
 func TestARunEndsWhenNothingLiesAhead(t *testing.T) {
 	type look struct {

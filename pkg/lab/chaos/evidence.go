@@ -35,6 +35,7 @@ type evidence struct {
 	// What the service has stored.
 	deliveries map[value.ID]*webhook.Delivery
 	counters   map[value.ID]webhook.Counters // by endpoint
+	marks      map[value.ID]time.Time        // of deliveries under a due mark
 
 	// What the run did, and what the receivers and the service logged.
 	requests   []request
@@ -77,6 +78,27 @@ func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts [
 		maps.Copy(e.counters, found)
 	}
 	return e, nil
+}
+
+// dueMarks reads the due marks of deliveries.
+func dueMarks(ctx context.Context, table *dynamo.Table) (map[value.ID]time.Time, error) {
+	const page = 1000
+	marks := map[value.ID]time.Time{}
+	for shard := range dynamo.DueShards {
+		for after, more := "", true; more; {
+			due, err := table.Due(ctx, shard, after, value.TimeOf(time.Now().AddDate(1, 0, 0)), page)
+			if err != nil {
+				return nil, fmt.Errorf("read the due marks: %w", err)
+			}
+			for _, d := range due {
+				if after = d.Mark; d.Kind == webhook.DueDelivery {
+					marks[d.ID] = d.At.Std()
+				}
+			}
+			more = len(due) > 0
+		}
+	}
+	return marks, nil
 }
 
 // expect adds the deliveries of an organization's records. An event's id follows

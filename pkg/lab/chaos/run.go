@@ -36,7 +36,7 @@ type Config struct {
 	Seed      uint64
 	Events    int           // that the records have
 	Chaos     time.Duration // of kills and faults; records that are not sent by then are sent in calm
-	Calm      time.Duration // at most, after it, until every delivery has ended; a quiet machine needs less
+	Calm      time.Duration // at most, after it and after each delivery's due mark, until every delivery has ended; a quiet machine needs less
 	KillEvery time.Duration // between two kills of a function's process, on average
 	Restarts  int           // how often the whole service is killed and started again
 	Retries   int           // of an endpoint, at most; the second comes after a minute

@@ -8,6 +8,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lab/workload"
 	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // settle waits until every delivery has ended, redrives the dead letters once,
@@ -70,18 +71,37 @@ func (s *ending) next(pending, messages int, complete bool) step {
 	return lookAgain
 }
 
+// patience is until when a run waits for its deliveries' ends: for the calm, and
+// for as long after the first due mark that is seen of each delivery.
+type patience struct {
+	calm  time.Duration
+	until time.Time
+	seen  map[value.ID]bool
+}
+
+func (p *patience) extend(marks map[value.ID]time.Time) {
+	for id, at := range marks {
+		if until := at.Add(p.calm); !p.seen[id] && until.After(p.until) {
+			p.until = until
+		}
+		p.seen[id] = true
+	}
+}
+
 // awaitEnd looks at the service until its deliveries have ended or the time for
 // that is over, and returns what the last look found.
 func (r *run) awaitEnd(ctx context.Context) (e *evidence, err error) {
 	var told time.Time
 	var state ending
-	for deadline := time.Now().Add(r.Calm); time.Now().Before(deadline); {
+	wait := patience{calm: r.Calm, until: time.Now().Add(r.Calm), seen: map[value.ID]bool{}}
+	for time.Now().Before(wait.until) {
 		if err := pause.For(ctx, lookEvery); err != nil {
 			return nil, err
 		}
 		if e, err = r.look(ctx); err != nil {
 			return nil, err
 		}
+		wait.extend(e.marks)
 		pending, last := e.pending()
 		switch state.next(pending, e.waiting(), len(e.deliveries) >= len(e.expected) && len(e.lost) == 0) {
 		case finish:
@@ -101,6 +121,9 @@ func (r *run) awaitEnd(ctx context.Context) (e *evidence, err error) {
 
 func (r *run) look(ctx context.Context) (*evidence, error) {
 	e, err := collect(ctx, r.table(), r.tenants, r.load.puts)
+	if err == nil {
+		e.marks, err = dueMarks(ctx, r.table())
+	}
 	if err == nil {
 		e.queues, err = workload.ReadQueues(ctx, r.service.Queues)
 	}
