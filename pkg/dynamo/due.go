@@ -47,7 +47,9 @@ func behind(sk string) string {
 func decodeDue(it item) (webhook.Due, error) {
 	k := keyOf(it)
 	d, text := webhook.Due{Mark: getString(it, attrGSI1SK)}, k.sk
-	var err, endpointErr, idErr error
+	at, _, _ := strings.Cut(d.Mark, "#")
+	var err, timeErr, endpointErr, idErr error
+	d.At, timeErr = value.ParseTime(at)
 	d.OrganizationID, err = organizationOf(k.pk)
 	switch {
 	case strings.Contains(k.pk, "#"+deliveryKind+"#"):
@@ -65,7 +67,7 @@ func decodeDue(it item) (webhook.Due, error) {
 		return d, fmt.Errorf("a due mark of the unknown item %s %s", k.pk, k.sk)
 	}
 	d.ID, idErr = value.ParseID(text)
-	if err = cmp.Or(err, endpointErr, idErr); err != nil {
+	if err = cmp.Or(err, timeErr, endpointErr, idErr); err != nil {
 		return d, fmt.Errorf("a due mark of %s %s: %w", k.pk, k.sk, err)
 	}
 	return d, nil
@@ -76,7 +78,7 @@ func decodeDue(it item) (webhook.Due, error) {
 // delivery too.
 func (t *DeliveryStore) Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error) {
 	next := d
-	next.Mark = timedSort(until, d.ID)
+	next.At, next.Mark = until, timedSort(until, d.ID)
 	if d.Kind == webhook.DueCircuit {
 		next.Mark = circuitMark(until, d.ID)
 	}

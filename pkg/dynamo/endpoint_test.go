@@ -181,7 +181,7 @@ func allDue(t *testing.T, table *dynamo.Table) []webhook.Due {
 			t.Fatal(err)
 		}
 		for _, d := range due {
-			d.Mark = ""
+			d.At, d.Mark = 0, ""
 			found = append(found, d)
 		}
 	}

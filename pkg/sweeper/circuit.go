@@ -22,7 +22,7 @@ const (
 	// deliveries must wait for another reason, whose end moves no mark.
 	pausedCheck = time.Hour
 	holdCheck   = 5 * time.Minute
-	// maxProbeLease bounds how long a probe that is under way is waited for.
+	// maxProbeLease bounds how long a probe that was sent is waited for.
 	maxProbeLease = time.Hour
 	// probePage is the held deliveries that are read to find one for a probe.
 	probePage = 10
@@ -32,6 +32,8 @@ const (
 type circuitStep struct {
 	probe  *webhook.Delivery // to be sent in the lane; nil: none
 	lane   webhook.Lane
+	mark   webhook.Due // the circuit's, to be moved to next once the probe is sent
+	next   value.Time
 	drains bool
 }
 
@@ -51,10 +53,10 @@ func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due, n *counts) (d
 		})
 	}
 	err = group.Wait()
-	probes := map[webhook.Lane][]*webhook.Delivery{}
+	probes, sent := map[webhook.Lane][]*webhook.Delivery{}, map[webhook.Lane][]circuitStep{}
 	for i, step := range steps {
 		if step.probe != nil {
-			probes[step.lane] = append(probes[step.lane], step.probe)
+			probes[step.lane], sent[step.lane] = append(probes[step.lane], step.probe), append(sent[step.lane], step)
 		}
 		if step.drains {
 			drains = append(drains, &job{due: due[i]})
@@ -66,6 +68,9 @@ func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due, n *counts) (d
 		sendErr := s.queue.Send(ctx, lane, s.now(), deliveries...)
 		if sendErr == nil {
 			n.probes.Add(int64(len(deliveries)))
+			sendErr = each(ctx, sent[lane], func(ctx context.Context, _ int, step circuitStep) error {
+				return s.postpone(ctx, step.mark, step.next)
+			})
 		}
 		err = errors.Join(err, s.failed(ctx, sendErr, "probes", len(deliveries)))
 	}
@@ -73,8 +78,8 @@ func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due, n *counts) (d
 }
 
 // circuit looks at one circuit: it makes the probe of an open one, or tells
-// that it is to be drained. The mark is moved first: a probe that is lost is
-// made again.
+// that it is to be drained. The mark is moved by the lease first: a probe that
+// is not sent is made again.
 func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep, err error) {
 	now := s.now()
 	e, err := s.store.Endpoint(ctx, d.OrganizationID, d.ID)
@@ -94,12 +99,13 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep,
 		return step, nil
 	}
 	late := now.Std().Sub(e.Circuit.ProbeAt.Std())
-	moved, _, err := s.store.Postpone(ctx, d, now.Add(min(max(webhook.Lease, late), maxProbeLease)))
+	at := max(now, e.Circuit.ProbeAt)
+	moved, _, err := s.store.Postpone(ctx, d, at.Add(webhook.Lease))
 	if err != nil || moved == nil {
 		return step, err
 	}
-	step.lane = e.Lane
-	step.probe, err = s.backlog.probe(ctx, e, max(now, e.Circuit.ProbeAt))
+	step.lane, step.mark, step.next = e.Lane, *moved, now.Add(min(max(queueLease, late), maxProbeLease))
+	step.probe, err = s.backlog.probe(ctx, e, at)
 	if err == nil && step.probe == nil {
 		err = s.postpone(ctx, *moved, now.Add(e.Circuit.Interval()))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,6 +22,9 @@ const (
 	// order before it sends any.
 	maxScanPages = 50
 	maxSendPages = 4 // at a time
+	// queueLease is how long a message that was sent may wait in its queue, at
+	// least, before another one is sent.
+	queueLease = 10 * time.Minute
 )
 
 // sendDue sends the deliveries whose attempt is near, and returns the other
@@ -76,7 +80,7 @@ func (s *Sweeper) readOn(ctx context.Context, shard int, sc *scan) error {
 }
 
 // early reports whether the time of a mark is yet to come.
-func early(d webhook.Due, now value.Time) bool { return d.Mark >= now.String()+"~" }
+func early(d webhook.Due, now value.Time) bool { return d.At > now }
 
 func byMark(a, b webhook.Due) int { return cmp.Compare(a.Mark, b.Mark) }
 
@@ -111,11 +115,12 @@ func (s *Sweeper) sendAll(ctx context.Context, due []webhook.Due, n *counts) err
 }
 
 // sendPage moves the due marks ahead by the lease and then sends the messages,
-// each for its time. When the sending fails, a later run finds the marks.
+// each for its time. When the sending fails, or the run dies, another run finds
+// the marks two minutes after the attempts were due at the latest.
 func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Time) (int, error) {
 	marks, deliveries := make([]*webhook.Due, len(due)), make([]*webhook.Delivery, len(due))
 	err := each(ctx, due, func(ctx context.Context, i int, d webhook.Due) error {
-		moved, delivery, err := s.store.Postpone(ctx, d, now.Add(webhook.Lease))
+		moved, delivery, err := s.store.Postpone(ctx, d, max(now, d.At).Add(webhook.Lease))
 		if err == nil && delivery != nil && delivery.NextAttemptAt != nil && delivery.Pending() {
 			marks[i], deliveries[i] = moved, delivery
 		}
@@ -137,10 +142,10 @@ func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Tim
 	// messages of the same deliveries.
 	prolongErr := each(ctx, marks, func(ctx context.Context, i int, mark *webhook.Due) error {
 		late := now.Std().Sub(deliveries[i].NextAttemptAt.Std())
-		if late <= webhook.Lease {
+		if late < webhook.ResendAfter {
 			return nil
 		}
-		return s.postpone(ctx, *mark, now.Add(late))
+		return s.postpone(ctx, *mark, now.Add(max(queueLease, late)))
 	})
 	return len(deliveries), errors.Join(err, prolongErr)
 }

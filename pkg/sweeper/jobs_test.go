@@ -43,9 +43,9 @@ func newCrowded(endless, short int, now value.Time) *crowded {
 			Status: webhook.RecoveryRunning, Until: now, UpdatedAt: now,
 		}
 		c.progress[r.ID], c.endless[r.ID] = r, i < endless
-		mark := now.Add(time.Duration(i-endless-short)*time.Second).String() + "#"
+		at := now.Add(time.Duration(i-endless-short) * time.Second)
 		c.due = append(c.due, webhook.Due{
-			Kind: webhook.DueRecovery, OrganizationID: r.OrganizationID, ID: r.ID, EndpointID: r.EndpointID, Mark: mark,
+			Kind: webhook.DueRecovery, OrganizationID: r.OrganizationID, ID: r.ID, EndpointID: r.EndpointID, At: at, Mark: at.String() + "#",
 		})
 	}
 	return c
@@ -65,7 +65,7 @@ func (c *crowded) DueJobs(context.Context, int, value.Time, int) ([]index.Job, e
 }
 
 func (c *crowded) Postpone(_ context.Context, d webhook.Due, until value.Time) (*webhook.Due, *webhook.Delivery, error) {
-	d.Mark = until.String() + "#"
+	d.At, d.Mark = until, until.String()+"#"
 	return &d, nil, nil
 }
 

@@ -83,6 +83,18 @@ func (h *harness) sweep(t *testing.T) map[value.ID]time.Duration {
 	return h.sent.reset()
 }
 
+// sweepAnew is a run of which only those deliveries count that were not sent
+// before: no worker takes a message, so that another one follows.
+func (h *harness) sweepAnew(t *testing.T) map[value.ID]time.Duration {
+	t.Helper()
+	before := slices.Clone(h.sent.everything)
+	got := h.sweep(t)
+	for _, id := range before {
+		delete(got, id)
+	}
+	return got
+}
+
 // deliveries are deliveries of the harness's endpoint.
 func (h *harness) deliveries(t testing.TB, n int, change func(i int, r *webhook.Delivery)) []*webhook.Delivery {
 	t.Helper()
@@ -132,9 +144,61 @@ func TestDueDeliveriesAreSentForTheirTime(t *testing.T) {
 		t.Errorf("a minute later: sent %v, want %s in 30s", got, later.ID)
 	}
 	h.Pass(time.Minute)
-	if got := h.sweep(t); len(got) != 0 {
-		t.Errorf("sent twice: %v", got)
+	if got := h.sweep(t); len(got) != 1 || got[soon.ID].Round(time.Second) != -80*time.Second {
+		t.Errorf("two minutes later: sent %v, want %s again, which is late, and not the two whose leases last", got, soon.ID)
 	}
+}
+
+// A run that dies while it sends leaves the marks as one whose queue fails.
+func TestDeathOfASenderCostsTwoMinutesAtMost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		due     time.Duration // of the attempt, from the run that dies
+		prepare func(t *testing.T, h *harness, due time.Duration) *webhook.Delivery
+	}{
+		"a retry":          {0, func(t *testing.T, h *harness, due time.Duration) *webhook.Delivery { return h.waiting(t, due) }},
+		"a retry to come":  {59 * time.Second, func(t *testing.T, h *harness, due time.Duration) *webhook.Delivery { return h.waiting(t, due) }},
+		"a retry long ago": {-10 * time.Hour, func(t *testing.T, h *harness, due time.Duration) *webhook.Delivery { return h.waiting(t, due) }},
+		"a probe":          {0, probed},
+		"a probe to come":  {59 * time.Second, probed},
+		"a probe long ago": {-10 * time.Hour, probed},
+		"a closed circuit's": {0, func(t *testing.T, h *harness, due time.Duration) *webhook.Delivery {
+			held := probed(t, h, due)
+			h.closes(t)
+			return held
+		}},
+		"a recovery's": {0, func(t *testing.T, h *harness, _ time.Duration) *webhook.Delivery {
+			held := h.held(t, 1)[0]
+			h.recovery(t, -time.Hour, time.Hour)
+			return held
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			delivery := tt.prepare(t, h, tt.due)
+			h.sent.err = fault.Busy(errors.New("the queue is down"))
+			if _, err := h.Handle(t.Context(), sweeper.Event{}); err == nil {
+				t.Error("no error although nothing was sent")
+			}
+			h.sent.err = nil
+			for passed := time.Minute; ; passed += time.Minute {
+				if passed > max(0, tt.due)+2*time.Minute {
+					t.Fatalf("the delivery was not sent %s after the death", passed)
+				}
+				h.Pass(time.Minute)
+				if _, sent := h.sweep(t)[delivery.ID]; sent {
+					return
+				}
+			}
+		})
+	}
+}
+
+// probed is a delivery that is held by a circuit, which is to be probed.
+func probed(t *testing.T, h *harness, due time.Duration) *webhook.Delivery {
+	t.Helper()
+	held := h.kept(t, 1)[0]
+	h.open(t, due)
+	return held
 }
 
 func TestDeliveryWhoseMessageIsLostIsSentAgain(t *testing.T) {
@@ -145,14 +209,14 @@ func TestDeliveryWhoseMessageIsLostIsSentAgain(t *testing.T) {
 		t.Error("no error although nothing was sent")
 	}
 	h.sent.err = nil
-	for range 2 {
-		h.Pass(8 * time.Minute)
+	for _, lease := range []time.Duration{webhook.Lease, 10 * time.Minute} { // until it is sent, and then
+		h.Pass(lease - time.Minute)
 		if got := h.sweep(t); len(got) != 0 {
-			t.Errorf("within the lease: sent %v", got)
+			t.Errorf("within the lease of %s: sent %v", lease, got)
 		}
-		h.Pass(2 * time.Minute)
+		h.Pass(time.Minute)
 		if got := h.sweep(t); len(got) != 1 {
-			t.Errorf("after the lease: sent %v, want %s again", got, r.ID)
+			t.Errorf("after the lease of %s: sent %v, want %s again", lease, got, r.ID)
 		}
 	}
 	stored := h.check(t, r, webhook.DeliveryPending)

@@ -50,9 +50,14 @@ const (
 	Retention = 30*24*time.Hour + 12*time.Hour
 	// PayloadRetention outlives the deliveries of the payload.
 	PayloadRetention = 31 * 24 * time.Hour
-	// Lease is how far ahead the due mark of a delivery lies while its message
-	// is being sent: should the message be lost, the sweeper sends another.
-	Lease = 10 * time.Minute
+	// Lease is how far behind the attempt the due mark of a delivery lies while
+	// its message is being sent: should the sender die, the sweeper, which looks
+	// a minute ahead, sends another one to two minutes after the attempt was due.
+	// An attempt in time is over by then.
+	Lease = 2 * time.Minute
+	// ResendAfter is how late an attempt is, at least, when the sweeper sends
+	// another message for it.
+	ResendAfter = time.Minute
 )
 
 // Delivery is one event for one endpoint.
@@ -206,6 +211,14 @@ func (d *Delivery) resume(at, now value.Time) *Delivery {
 	next := d.change(now)
 	due := at.Add(Lease)
 	next.Status, next.NextAttemptAt, next.DueAt = DeliveryPending, &at, &due
+	return next
+}
+
+// Claim returns a delivery under a due mark whose late attempt the message
+// makes: others wait for it. The due mark lies the lease ahead.
+func (d *Delivery) Claim(message string, now value.Time) *Delivery {
+	next := d.resume(now, now)
+	next.Probe, next.MessageID = d.Probe, message
 	return next
 }
 

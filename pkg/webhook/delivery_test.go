@@ -125,10 +125,10 @@ func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
 	at := now.Add(40 * time.Second)
 	held := newDelivery().Hold(webhook.HeldCircuitOpen, now)
 	r := held.ResumeAsProbe(at, now)
-	if !r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != at || *r.DueAt != at.Add(10*time.Minute) || held.Pending() {
+	if !r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != at || *r.DueAt != at.Add(webhook.Lease) || held.Pending() {
 		t.Errorf("probe %+v", r)
 	}
-	if r = held.Resume(now); r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != now || *r.DueAt != now.Add(10*time.Minute) {
+	if r = held.Resume(now); r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != now || *r.DueAt != now.Add(webhook.Lease) {
 		t.Errorf("resumed %+v", r)
 	}
 	if again := held.ResumeAsProbe(at, now).Hold(webhook.HeldCircuitOpen, now); again.Probe {

@@ -88,7 +88,8 @@ type Due struct {
 	OrganizationID value.ID
 	ID             value.ID // of the delivery, the recovery or the endpoint
 	EndpointID     value.ID // of a recovery
-	Mark           string   // the mark as found, on which moving it is conditional
+	At             value.Time
+	Mark           string // the mark as found, on which moving it is conditional
 }
 
 // UnsentDelivery names a HELD or FAILED delivery of an endpoint.

@@ -175,7 +175,9 @@ func (w *Worker) perform(ctx context.Context, m *message) {
 	d, now := m.input.Delivery, w.now()
 	switch m.disposition.action {
 	case attemptNow:
-		w.makeAttempt(ctx, m)
+		if w.claim(ctx, m) {
+			w.makeAttempt(ctx, m)
+		}
 	case cancelDelivery:
 		w.end(ctx, m, d.Cancel(now))
 	case holdDelivery:

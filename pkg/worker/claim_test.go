@@ -1,0 +1,118 @@
+package worker_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// late stores a delivery under a due mark, and returns its message once the
+// attempt is so late that the sweeper has sent another.
+func (h *harness) late(t *testing.T, url string) (*webhook.Delivery, []events.SQSMessage) {
+	t.Helper()
+	subscribed, timeout := []string{"*"}, 30
+	e, _ := h.NewEndpoint(t, webhook.CreateWebhookEndpointDto{URL: &url, Events: &subscribed, TimeoutSeconds: &timeout})
+	d := webhook.NewDelivery(h.Event(t, `{"total":1}`), e, "", h.Now())
+	due := d.CreatedAt.Add(webhook.Lease)
+	d.DueAt = &due
+	h.store(t, d)
+	message := h.receive(t)
+	h.Pass(webhook.ResendAfter + time.Second)
+	return d, message
+}
+
+// again sends another message for the delivery, as the sweeper does.
+func (h *harness) again(t *testing.T, d *webhook.Delivery) []events.SQSMessage {
+	t.Helper()
+	if err := h.deliveries.Send(t.Context(), webhook.LaneMain, h.Now(), d); err != nil {
+		t.Fatal(err)
+	}
+	return h.receive(t)
+}
+
+func TestSecondMessageOfALateDeliveryWaitsForTheFirst(t *testing.T) {
+	h := newHarness(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
+		asked <- struct{}{}
+		<-answer
+		w.WriteHeader(http.StatusOK)
+	})
+	d, first := h.late(t, rcv.url)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.handle(t, h.Worker, first...)
+	}()
+	<-asked
+	second := h.again(t, d)
+	if left := h.handle(t, h.Worker, second...); len(left) != 1 {
+		t.Errorf("messages left while the first asks: %+v, want the second", left)
+	}
+	close(answer)
+	<-done
+	h.Pass(webhook.Lease)
+	if left := h.handle(t, h.Worker, second...); len(left) > 0 {
+		t.Errorf("messages left: %+v", left)
+	}
+	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+	rcv.requests(t, 1)
+}
+
+func TestSecondMessageOfALateDeliveryTakesOver(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	d, first := h.late(t, rcv.url)
+	h.crash(t, h.failing("RecordOutcomes", always1000, errWrong, nil), first...)
+	second := h.again(t, d)
+	if left := h.handle(t, h.Worker, second...); len(left) != 1 {
+		t.Errorf("messages left: %+v, want the second, which waits", left)
+	}
+	rcv.requests(t, 1)
+	h.Pass(webhook.Lease)
+	if left := h.handle(t, h.Worker, second...); len(left) > 0 {
+		t.Errorf("messages left: %+v", left)
+	}
+	h.delivery(t, d, webhook.DeliveryDelivered, 1)
+	rcv.requests(t, 2)
+}
+
+func TestLateAttemptIsMadeOnlyByTheMessageThatClaimsIt(t *testing.T) {
+	for name, meanwhile := range map[string]func(t *testing.T, h *harness, d *webhook.Delivery) error{
+		"another one claims it": func(t *testing.T, h *harness, d *webhook.Delivery) error {
+			t.Helper()
+			if _, err := h.Table.PutDelivery(t.Context(), d, d.Claim("another/0", h.Now())); err != nil {
+				t.Error(err)
+			}
+			return nil
+		},
+		"another one ends it": func(t *testing.T, h *harness, d *webhook.Delivery) error {
+			t.Helper()
+			if _, err := h.Table.PutDelivery(t.Context(), d, d.Cancel(h.Now())); err != nil {
+				t.Error(err)
+			}
+			return nil
+		},
+		"the table is throttled": func(*testing.T, *harness, *webhook.Delivery) error { return errBusy },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			rcv := newReceiver(t, always(http.StatusOK))
+			d, message := h.late(t, rcv.url)
+			store := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
+				if call == "PutDelivery" {
+					return meanwhile(t, h, d), nil
+				}
+				return nil, nil
+			}}
+			if left := h.handle(t, h.worker(store, store, true), message...); len(left) != 1 {
+				t.Errorf("messages left: %+v, want the one", left)
+			}
+			rcv.requests(t, 0)
+		})
+	}
+}
