@@ -23,6 +23,7 @@ var layers = map[string][]string{
 	"pkg/pause":          {},
 	"pkg/deadline":       {},
 	"pkg/price":          {},
+	"pkg/pattern":        {},
 	"pkg/metric":         {},
 	"pkg/retry":          {"pkg/fault", "pkg/pause"},
 	"pkg/strictjson":     {"pkg/fault"},

@@ -1,0 +1,90 @@
+package pattern
+
+import "bytes"
+
+// maxExponent bounds the exponents of a document's numbers: past it every
+// number but zero lies beyond, or below, all those that a pattern can have.
+const maxExponent = 1 << 40
+
+// decimal is an exact number: 0.digits times ten to the power of point, with
+// neither the first nor the last of the digits a zero. Zero has no digits.
+type decimal struct {
+	negative bool
+	digits   []byte
+	point    int64
+}
+
+// parseDecimal reads a JSON number, whose digits it appends to the buffer.
+func parseDecimal(buffer, text []byte) decimal {
+	d := decimal{digits: buffer}
+	if at := bytes.IndexAny(text, "eE"); at >= 0 {
+		d.point = parseExponent(text[at+1:])
+		text = text[:at]
+	}
+	text, d.negative = bytes.CutPrefix(text, []byte("-"))
+	fraction := false
+	for _, c := range text {
+		leading := c == '0' && len(d.digits) == 0
+		switch {
+		case c == '.':
+			fraction = true
+			continue
+		case !leading:
+			d.digits = append(d.digits, c)
+		}
+		switch {
+		case leading && fraction:
+			d.point--
+		case !leading && !fraction:
+			d.point++
+		}
+	}
+	d.digits = bytes.TrimRight(d.digits, "0")
+	if len(d.digits) == 0 {
+		return decimal{}
+	}
+	return d
+}
+
+func parseExponent(text []byte) (exponent int64) {
+	digits, negative := bytes.CutPrefix(text, []byte("-"))
+	for _, c := range bytes.TrimPrefix(digits, []byte("+")) {
+		exponent = min(exponent*10+int64(c-'0'), maxExponent)
+	}
+	if negative {
+		return -exponent
+	}
+	return exponent
+}
+
+// compare is -1, 0 or 1 as d is less than, equal to or greater than o.
+func (d decimal) compare(o decimal) int {
+	switch {
+	case d.sign() != o.sign():
+		return order(d.sign() < o.sign())
+	case d.point != o.point && d.sign() != 0:
+		return order(d.point < o.point != d.negative)
+	}
+	compared := bytes.Compare(d.digits, o.digits)
+	if d.negative {
+		return -compared
+	}
+	return compared
+}
+
+func order(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
+}
+
+func (d decimal) sign() int {
+	switch {
+	case len(d.digits) == 0:
+		return 0
+	case d.negative:
+		return -1
+	}
+	return 1
+}
