@@ -81,22 +81,27 @@ func (p *parser) page() {
 	}
 }
 
-// integer reads a whole number from 1: digits without sign or leading zero.
+// integer reads a whole number from 1.
 func (p *parser) integer(name string, most int, into *int) {
-	text, ok := p.get(name)
-	if !ok {
-		return
+	if text, ok := p.get(name); ok {
+		param := Param{Name: name, In: fault.InQuery, Min: bound(1), Max: bound(int64(most))}
+		*into = param.Integer(text, &p.details)
 	}
+}
+
+// Integer reads the value of an integer parameter: digits without sign or leading
+// zero, within Min and Max. It adds to details what is wrong with it.
+func (p *Param) Integer(text string, details *fault.Details) int {
 	if strings.Trim(text, "0123456789") != "" || len(text) > 1 && text[0] == '0' {
-		p.refuse(name, fault.DetailFormat, "must be a whole number between 1 and %d, digits only", most)
-		return
+		details.Add(p.In, p.Name, fault.DetailFormat, "must be a whole number between %d and %d, digits only", *p.Min, *p.Max)
+		return 0
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		p.refuse(name, fault.DetailOutOfRange, "must be between 1 and %d", most)
-		return
+	if err != nil || int64(n) < *p.Min || int64(n) > *p.Max {
+		details.Add(p.In, p.Name, fault.DetailOutOfRange, "must be between %d and %d", *p.Min, *p.Max)
+		return 0
 	}
-	*into = n
+	return n
 }
 
 func (p *parser) order() {
