@@ -54,7 +54,7 @@ var layers = map[string][]string{
 	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/account", "pkg/idempotency", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
 	"pkg/httpapi/oauth":      {"pkg/value", "pkg/fault", "pkg/auth", "pkg/audit", "pkg/account", "pkg/apptoken", "pkg/httpapi"},
 	"pkg/httpapi/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/account", "pkg/idempotency", "pkg/commerce", "pkg/webhook", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
-	"pkg/httpapi/records":    {"pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/index", "pkg/httpapi"},
+	"pkg/httpapi/records":    {"pkg/pause", "pkg/value", "pkg/fault", "pkg/auth", "pkg/commerce", "pkg/lists", "pkg/lists/columnar", "pkg/index", "pkg/httpapi"},
 
 	"pkg/dynamo":             {"pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/apptoken", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/ratelimit/window", "pkg/idempotency", "pkg/sender"},
 	"pkg/dynamo/chart":       {},

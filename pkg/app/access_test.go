@@ -103,6 +103,8 @@ func requests() []request {
 		{operation: "getMe", method: "GET", path: "/api/me", area: readers, status: 200},
 		{operation: "listDeletions", method: "GET", path: "/api/deletions", area: readers, scope: readScopes, status: 200},
 		{operation: "listDeletions", method: "GET", path: "/api/deletions?kind=order", note: "kind=order", area: readers, scope: "orders:read", status: 200},
+		{operation: "listChanges", method: "GET", path: "/api/changes", area: readers, scope: readScopes, status: 200},
+		{operation: "listChanges", method: "GET", path: "/api/changes?kinds=order", note: "kinds=order", area: readers, scope: "orders:read", status: 200},
 	}
 	for _, kind := range []struct{ single, plural, name string }{
 		{"product", "products", "Product"},

@@ -97,6 +97,7 @@ func tourSteps() []step {
 		{operation: "rotateWebhookEndpointSecret", path: endpoint},
 		{operation: "getMe"},
 		{operation: "listDeletions", query: "kind=category"},
+		{operation: "listChanges", query: "kinds=category"},
 		{operation: "getHealth"},
 		{operation: "revokeApiKey", path: map[string]string{"id": "application", "keyId": "key"}},
 		{operation: "deleteWebhookEndpoint", path: endpoint},

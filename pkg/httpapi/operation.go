@@ -134,6 +134,16 @@ func (r *Request) Admit(p auth.Principal) error {
 	return r.x.admit(p.Subject(), p.RateLimit)
 }
 
+// AdmitAgain counts the request once more against the rate limit, when it keeps
+// the service busy for longer. It reports false where the limit is reached.
+func (r *Request) AdmitAgain() (bool, error) {
+	err := r.x.admit(r.Principal.Subject(), r.Principal.RateLimit)
+	if fault.Is(err, fault.RateLimited) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Organization is the principal's organization: the tenant of every access.
 func (r *Request) Organization() value.ID { return r.Principal.OrganizationID }
 

@@ -18,6 +18,7 @@ func tags() []*huma.Tag {
 		{Name: "Customers", Description: "Who orders."},
 		{Name: "Invoices", Description: "Invoices and credit notes."},
 		{Name: "Deletions", Description: "What was deleted, for clients that keep a copy."},
+		{Name: "Changes", Description: "All that was stored, changed or deleted, for clients that keep a copy or follow from a place that webhooks do not reach."},
 		{Name: "About", Description: "The service itself, and the credential."},
 		{Name: eventsTag, Description: "What the service sends to subscribed endpoints, signed by Standard Webhooks 1.0.0."},
 	}

@@ -22,7 +22,7 @@ func (a *area) deletions() httpapi.Operation {
 		Description: "Deletions of the last 90 days, of the kinds that the credential may read and of every site. " +
 			"A record that was put again is not in the list.",
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
-			kinds, err := readable(r)
+			kinds, err := readable(r, r.List.Texts("kind"))
 			if err != nil {
 				return nil, err
 			}
@@ -45,16 +45,16 @@ func (a *area) deletions() httpapi.Operation {
 }
 
 // readable returns the kinds that the credential may read. It refuses a request
-// that names another kind.
-func readable(r *httpapi.Request) ([]string, error) {
+// that asks for another kind.
+func readable(r *httpapi.Request, asked []string) ([]string, error) {
 	var kinds []string
 	for _, kind := range commerce.Kinds() {
 		if r.Principal.Scopes.Has(scopeOf(kind)) {
 			kinds = append(kinds, string(kind))
 		}
 	}
-	for _, asked := range r.List.Texts("kind") {
-		if scope := scopeOf(commerce.Kind(asked)); !r.Principal.Scopes.Has(scope) {
+	for _, kind := range asked {
+		if scope := scopeOf(commerce.Kind(kind)); !r.Principal.Scopes.Has(scope) {
 			return nil, httpapi.MissingScope(scope)
 		}
 	}

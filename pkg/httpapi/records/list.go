@@ -119,20 +119,28 @@ func (a *area) documents(r *httpapi.Request, kind commerce.Kind, q columnar.Quer
 // document returns the JSON of a record that was read for a hit; nil when the
 // record is no longer part of the answer.
 func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) ([]byte, error) {
-	if s == nil || s.Deleted {
-		return nil, nil
-	}
-	if s.Revision != value.Time(hit.Revision) {
-		now, err := commerce.Document(s, value.Time(hit.Visible))
-		if err != nil {
-			return nil, err
-		}
-		if !columnar.Match(a.lists[kind].Schema, q, now) {
-			return nil, nil
-		}
+	shown, err := a.shows(s, kind, q, hit)
+	if err != nil || !shown {
+		return nil, err
 	}
 	a.cached.put(cacheKey{s.OrganizationID, kind, s.ID, s.Revision}, s.Doc)
 	return s.Doc, nil
+}
+
+// shows reports whether a record that was read for a hit still is part of the
+// answer.
+func (a *area) shows(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) (bool, error) {
+	if s == nil || s.Deleted {
+		return false, nil
+	}
+	if s.Revision == value.Time(hit.Revision) {
+		return true, nil
+	}
+	now, err := commerce.Document(s, value.Time(hit.Visible))
+	if err != nil {
+		return false, err
+	}
+	return columnar.Match(a.lists[kind].Schema, q, now), nil
 }
 
 // checkSize refuses a page that is too large to answer, and names a limit that

@@ -1,5 +1,5 @@
 // Package records answers the read API: lists and single records of the five
-// kinds, deletions, and the principal itself. An answer shows only records of
+// kinds, deletions, the feed of changes, and the principal itself. An answer shows only records of
 // the principal's organization and sites; any other is answered as one that does
 // not exist. The views find the records of a list, and package commerce shapes
 // them.
@@ -15,6 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -24,6 +25,9 @@ type Store interface {
 	Record(ctx context.Context, org value.ID, kind commerce.Kind, id value.ID) (*commerce.Stored, error)
 	// RecordsSince reads each record as it is at its least revision or later.
 	RecordsSince(ctx context.Context, org value.ID, kind commerce.Kind, least map[value.ID]value.Time) (map[value.ID]*commerce.Stored, error)
+	// Records reads records and tombstones, strongly consistent. What is absent is
+	// not in the answer.
+	Records(ctx context.Context, org value.ID, kind commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error)
 }
 
 // scopeOf is the scope that reads a kind.
@@ -60,6 +64,7 @@ type area struct {
 	store  Store
 	views  Views
 	clock  func() time.Time
+	pause  func(context.Context, time.Duration) error
 	lists  map[commerce.Kind]*index.List
 	gone   *index.List // the deletions
 	cached *recordCache
@@ -68,6 +73,7 @@ type area struct {
 // Config configures the operations.
 type Config struct {
 	Clock      func() time.Time
+	Pause      func(context.Context, time.Duration) error // of a request that waits; nil is [pause.For]
 	Lists      *index.Lists
 	CacheBytes int // of records; 0 is 32 MiB
 }
@@ -77,11 +83,14 @@ func Operations(store Store, views Views, cfg Config) []httpapi.Operation {
 	if cfg.CacheBytes == 0 {
 		cfg.CacheBytes = 32 << 20
 	}
+	if cfg.Pause == nil {
+		cfg.Pause = pause.For
+	}
 	a := &area{
-		store: store, views: views, clock: cfg.Clock, lists: cfg.Lists.Records, gone: cfg.Lists.Deletions,
+		store: store, views: views, clock: cfg.Clock, pause: cfg.Pause, lists: cfg.Lists.Records, gone: cfg.Lists.Deletions,
 		cached: newRecordCache(cfg.CacheBytes),
 	}
-	operations := []httpapi.Operation{me(), a.deletions()}
+	operations := []httpapi.Operation{me(), a.deletions(), a.changes()}
 	for _, kind := range commerce.Kinds() {
 		operations = append(operations, a.list(kind), a.item(kind))
 	}

@@ -78,8 +78,16 @@ func (s *shelf) RecordsSince(_ context.Context, _ value.ID, _ commerce.Kind, lea
 	return found, s.fail
 }
 
+func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []value.ID) (map[value.ID]*commerce.Stored, error) {
+	found := make(map[value.ID]*commerce.Stored, len(ids))
+	for _, id := range ids {
+		found[id] = s.stored[id]
+	}
+	return found, s.fail
+}
+
 func (s *shelf) Query(_ context.Context, _ value.ID, list *index.List, q columnar.Query, _ bool) (lists.Answer, error) {
-	return lists.Answer{Result: s.views[list.Name].Query(q)}, nil
+	return lists.Answer{Result: s.views[list.Name].Query(q), SyncFrom: value.TimeOf(present) + 1}, nil
 }
 
 // serve starts an instance of the read API over the shelf.

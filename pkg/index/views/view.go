@@ -290,6 +290,9 @@ func (v *cachedView) syncFrom() value.Time {
 // many documents of the partitions that are not loaded come before the page, and
 // how many there are. Its caller holds mu or loads.
 func (v *cachedView) missingFor(q columnar.Query) (m missing, before, beside int) {
+	if q.Filter.Nowhere() {
+		return m, 0, 0
+	}
 	needs := v.List.Schema.Needs(&q)
 	var closed []index.Range
 	var summaries []columnar.Summary

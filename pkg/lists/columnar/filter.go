@@ -33,6 +33,9 @@ func All(filters ...Filter) Filter { return Filter{op: opAll, of: filters} }
 // Any holds where at least one of the filters holds; without any, nowhere.
 func Any(filters ...Filter) Filter { return Filter{op: opAny, of: filters} }
 
+// Nowhere says that the filter is Any without any, which holds for no document.
+func (f *Filter) Nowhere() bool { return f.op == opAny && len(f.of) == 0 }
+
 // Not holds where f does not.
 func Not(f Filter) Filter { return Filter{op: opNot, of: []Filter{f}} }
 
