@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
@@ -55,12 +54,11 @@ func start[H any](ctx context.Context, newHandler NewHandler[H], logger *slog.Lo
 	if err != nil {
 		return handler, err
 	}
-	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = responseTimeout })
-	aws, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
+	aws, err := awsConfigFrom(os.Getenv)
 	if err != nil {
-		return handler, fmt.Errorf("load the AWS configuration: %w", err)
+		return handler, err
 	}
-	aws.HTTPClient = sdkhttp.New(aws.HTTPClient)
+	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = responseTimeout }))
 	metrics := newRecorder(cfg, os.Stdout)
 	if metrics != nil {
 		aws.APIOptions = append(aws.APIOptions, countUnits(metrics))

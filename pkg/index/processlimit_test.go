@@ -53,7 +53,7 @@ func newLimitedAPI(t *testing.T, table string, endpoint *string, memoryMB, kerne
 	}
 	environment := maps.Clone(dynamotest.Model(t).Functions["api"].Environment)
 	maps.Copy(environment, map[string]string{
-		"TABLE_NAME": table, "AWS_ENDPOINT_URL_DYNAMODB": *endpoint, "AWS_EC2_METADATA_DISABLED": "true", "AWS_LAMBDA_LOG_FORMAT": "JSON",
+		"TABLE_NAME": table, "AWS_ENDPOINT_URL_DYNAMODB": *endpoint, "AWS_LAMBDA_LOG_FORMAT": "JSON",
 	})
 	logs, err := os.Create(filepath.Join(dir, "logs"))
 	if err != nil {

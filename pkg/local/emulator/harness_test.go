@@ -62,7 +62,7 @@ func newHarness(t testing.TB) *harness {
 	w.model = w.resolve(t, tableName)
 	w.environment = []string{
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local",
-		"AWS_EC2_METADATA_DISABLED=true", "AWS_LAMBDA_LOG_FORMAT=JSON",
+		"AWS_LAMBDA_LOG_FORMAT=JSON",
 		"SIGNING_SECRETS=" + strings.Repeat("s", 64),
 		"SERVICE_KEY=" + base64.StdEncoding.EncodeToString(serviceKey()),
 		"AWS_ENDPOINT_URL_DYNAMODB=" + *client.Options().BaseEndpoint,
