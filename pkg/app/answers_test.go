@@ -182,7 +182,7 @@ func (p noPark) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord, 
 // endpoint, which fails at all of them.
 func (w *tour) records() {
 	w.t.Helper()
-	for _, e := range commerce.EventTypes(webhook.Sample()) {
+	for _, e := range commerce.EventTypes(webhook.Samples()) {
 		kind, created := strings.CutSuffix(e.Name, ".created")
 		if !created {
 			continue

@@ -33,7 +33,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the OpenAPI document")
 
 func TestTheOpenAPIDocumentIsWhatTheOperationsDeclare(t *testing.T) {
-	got, err := openapi.Build(app.Operations(), openapi.Config{Events: commerce.EventTypes(webhook.Sample()), Examples: examples(t)})
+	got, err := openapi.Build(app.Operations(), openapi.Config{Events: commerce.EventTypes(webhook.Samples()), Examples: examples(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,7 +235,7 @@ func (w *harness) work() {
 	w.t.Helper()
 	for busy := true; busy; {
 		busy = false
-		if records := w.StreamRecords(w.t, dynamo.StreamRecord, dynamo.StreamEndpoint); len(records) > 0 {
+		if records := w.StreamRecords(w.t, dynamo.StreamRecord, dynamo.StreamEndpoint, dynamo.StreamEvent); len(records) > 0 {
 			answer, err := w.dispatcher.Handle(w.t.Context(), events.DynamoDBEvent{Records: records})
 			if err != nil || len(answer.BatchItemFailures) > 0 {
 				w.t.Fatalf("dispatch: %+v, %v", answer, err)

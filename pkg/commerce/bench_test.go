@@ -120,6 +120,6 @@ func BenchmarkAppendShape(b *testing.B) {
 func BenchmarkEventTypes(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		EventTypes(endpointSample())
+		EventTypes(alertSamples())
 	}
 }

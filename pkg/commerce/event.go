@@ -36,7 +36,7 @@ type WebhookPayload struct {
 // deleted, and {} when only a product's sites changed.
 type WebhookData struct {
 	Object             jsontext.Value `json:"object" doc:"What GET answers for the object at the time of the event; on a deletion the last one known."`
-	PreviousAttributes jsontext.Value `json:"previousAttributes" nullable:"true" doc:"The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when only a product's sites changed."`
+	PreviousAttributes jsontext.Value `json:"previousAttributes" nullable:"true" doc:"The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health."`
 }
 
 // Encode writes the payload; equal payloads give equal bytes.

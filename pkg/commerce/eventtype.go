@@ -9,12 +9,43 @@ import (
 
 // The events that follow from no change of a record.
 const (
-	EventEndpointDisabled = "endpoint.disabled"
-	EventWebhookTest      = "webhook.test"
+	EventEndpointFailing   = "endpoint.failing"
+	EventEndpointDisabling = "endpoint.disabling"
+	EventEndpointDisabled  = "endpoint.disabled"
+	EventEndpointRecovered = "endpoint.recovered"
+	EventEventFailed       = "event.failed"
+	EventWebhookTest       = "webhook.test"
 )
 
-// objectEndpoint is the kind of an object that is a webhook endpoint.
-const objectEndpoint = "endpoint"
+// alert is an event about the delivery of an application's other events.
+type alert struct {
+	name   string
+	object string // the kind of its object
+	text   string // its description in the catalogue
+}
+
+// alerts returns the alerts in the catalogue's order.
+func alerts() []alert {
+	const (
+		endpoint, event = "endpoint", "event"
+		sent            = " Sent to the other endpoints of its application. The object is the endpoint, its secret masked."
+	)
+	return []alert{
+		{EventEndpointFailing, endpoint, "The circuit of a webhook endpoint has been open for an hour: its events are held." + sent},
+		{EventEndpointDisabling, endpoint, "A webhook endpoint is disabled in 24 hours unless an attempt succeeds: every one has failed for four days." + sent},
+		{EventEndpointDisabled, endpoint, "The service disabled a webhook endpoint." + sent},
+		{EventEndpointRecovered, endpoint, "An attempt succeeded after the endpoint was announced as failing." + sent},
+		{
+			EventEventFailed, event, "An event FAILED after its last retry; alerts and tests are not announced. " +
+				"Sent to the other endpoints of its application. The object is the event as in the list of the history.",
+		},
+	}
+}
+
+// IsAlert reports whether the event is about the delivery of others.
+func IsAlert(eventType string) bool {
+	return slices.ContainsFunc(alerts(), func(a alert) bool { return a.name == eventType })
+}
 
 // EventType is one entry of the catalogue of events.
 type EventType struct {
@@ -43,22 +74,23 @@ type Sample struct {
 	Previous jsontext.Value // the example's previousAttributes
 }
 
-// EventTypes returns the catalogue in its order. endpoint is the data of
-// endpoint.disabled, whose object this package does not know. The examples
+// EventTypes returns the catalogue in its order. samples has the data of each
+// alert by its name, whose object this package does not know. The examples
 // are made by the same code as real events, which takes about a millisecond:
 // keep the result.
-func EventTypes(endpoint Sample) (types []EventType) {
+func EventTypes(samples map[string]Sample) (types []EventType) {
 	for _, d := range kinds {
 		for _, e := range d.events {
 			types = append(types, EventType{Name: e.name, Description: e.text, Object: d.record(), Example: exampleEvent(d, e)})
 		}
 	}
+	for _, a := range alerts() {
+		sample := samples[a.name]
+		types = append(types, EventType{
+			Name: a.name, Description: a.text, Object: sample.Object, Example: examplePayload(a.name, sample.Example, sample.Previous),
+		})
+	}
 	return append(types, EventType{
-		Name: EventEndpointDisabled, Object: endpoint.Object,
-		Description: "The service disabled a webhook endpoint; sent to the other endpoints of its application. " +
-			"The object is the endpoint, its secret masked.",
-		Example: examplePayload(EventEndpointDisabled, endpoint.Example, endpoint.Previous),
-	}, EventType{
 		Name: EventWebhookTest, Object: TestObject{}, Description: "A test that was asked for; the object is a message.",
 		Example: examplePayload(EventWebhookTest, jsontext.Value(`{"message":"This is a test event."}`), null),
 	})
@@ -72,7 +104,10 @@ func EventNames() []string {
 			names = append(names, e.name)
 		}
 	}
-	return append(names, EventEndpointDisabled, EventWebhookTest)
+	for _, a := range alerts() {
+		names = append(names, a.name)
+	}
+	return append(names, EventWebhookTest)
 }
 
 // EventSets returns the types of each resource by the word for all of them:
@@ -87,9 +122,12 @@ func EventSets() map[string][]string {
 }
 
 // EventsByObject returns the types whose object is of a kind, by the kind: of
-// a record, or objectEndpoint. A test has no object of a kind.
+// a record, endpoint or event. A test has no object of a kind.
 func EventsByObject() map[string][]string {
-	by := map[string][]string{objectEndpoint: {EventEndpointDisabled}}
+	by := map[string][]string{}
+	for _, a := range alerts() {
+		by[a.object] = append(by[a.object], a.name)
+	}
 	for _, d := range kinds {
 		for _, e := range d.events {
 			by[string(d.kind)] = append(by[string(d.kind)], e.name)

@@ -9,12 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-func endpointSample() Sample {
-	return Sample{Object: TestObject{}, Example: jsontext.Value(`{"status":"DISABLED"}`), Previous: jsontext.Value(`{"status":"ACTIVE"}`)}
+func alertSamples() map[string]Sample {
+	samples := map[string]Sample{}
+	for _, a := range alerts() {
+		samples[a.name] = Sample{Object: TestObject{}, Example: jsontext.Value(`{"status":"DISABLED"}`), Previous: jsontext.Value(`{"status":"ACTIVE"}`)}
+	}
+	return samples
 }
 
 func TestEveryEventTypeHasAnExampleOfItsOwnType(t *testing.T) {
-	for _, e := range EventTypes(endpointSample()) {
+	for _, e := range EventTypes(alertSamples()) {
 		if e.Example.Type != e.Name {
 			t.Errorf("%s: the example is of type %q", e.Name, e.Example.Type)
 		}
@@ -41,7 +45,7 @@ func TestEveryEventTypeHasAnExampleOfItsOwnType(t *testing.T) {
 }
 
 func TestExamplesAreTheSameEveryTime(t *testing.T) {
-	first, second := EventTypes(endpointSample()), EventTypes(endpointSample())
+	first, second := EventTypes(alertSamples()), EventTypes(alertSamples())
 	for i := range first {
 		a, _ := first[i].Example.Encode()
 		b, _ := second[i].Example.Encode()
@@ -82,10 +86,14 @@ func TestASubscriptionTakesItsEvents(t *testing.T) {
 		{"payment.*", "payment.failed", true, true},
 		{"*", "invoice.voided", true, true},
 		{"*", "endpoint.disabled", true, true},
+		{"*", "event.failed", true, true},
 		{"*", "webhook.test", true, false},
 		{"webhook.test", "webhook.test", true, true},
 		{"webhook.*", "webhook.test", true, true},
 		{"endpoint.*", "endpoint.disabled", true, true},
+		{"endpoint.*", "endpoint.recovered", true, true},
+		{"endpoint.*", "event.failed", true, false},
+		{"event.*", "event.failed", true, true},
 		{"order", "order.created", false, false},
 		{"order.", "order.created", false, false},
 		{"*.created", "order.created", false, false},

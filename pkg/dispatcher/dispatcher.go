@@ -76,7 +76,7 @@ type change struct {
 // addressed is an event with the endpoints that subscribe to it.
 type addressed struct {
 	commerce.WebhookPayload
-	disabled *webhook.Endpoint // of an event about this endpoint, which only the application's others get
+	about *subject // of an alert; nil: another event
 
 	directory  *webhook.Directory
 	subscribed []*webhook.Endpoint
@@ -147,8 +147,11 @@ func recovered(err *error) {
 // derive returns the events of a stream record.
 func (d *Dispatcher) derive(ctx context.Context, r *events.DynamoDBEventRecord) (found []addressed, err error) {
 	defer recovered(&err)
-	if dynamo.StreamType(r) == dynamo.StreamEndpoint {
-		return d.disabled(ctx, r)
+	switch dynamo.StreamType(r) {
+	case dynamo.StreamEndpoint:
+		return d.announced(ctx, r)
+	case dynamo.StreamEvent:
+		return failed(r)
 	}
 	c, err := dynamo.Stream{}.RecordChange(r)
 	if err != nil || c == nil {
@@ -159,23 +162,6 @@ func (d *Dispatcher) derive(ctx context.Context, r *events.DynamoDBEventRecord) 
 		found = append(found, addressed{WebhookPayload: p})
 	}
 	return found, err
-}
-
-// disabled returns the event of an endpoint that the service has disabled.
-func (d *Dispatcher) disabled(ctx context.Context, r *events.DynamoDBEventRecord) ([]addressed, error) {
-	old, next, err := dynamo.DecodeEndpointChange(r)
-	if err != nil || old == nil || next == nil || next.Status != webhook.Disabled {
-		return nil, err
-	}
-	counters, err := d.store.Counters(ctx, next.OrganizationID, next.ID)
-	if err != nil {
-		return nil, err
-	}
-	payload, err := webhook.DisabledEvent(old, next, counters[next.ID])
-	if err != nil || payload == nil {
-		return nil, err
-	}
-	return []addressed{{WebhookPayload: *payload, disabled: next}}, nil
 }
 
 // address finds the endpoints of every event. An organization's endpoints are
@@ -219,8 +205,7 @@ const maxReads = 8
 func (a *addressed) address(directory *webhook.Directory) {
 	a.directory = directory
 	for _, e := range directory.Endpoints {
-		others := a.disabled == nil || e.ApplicationID == a.disabled.ApplicationID && e.ID != a.disabled.ID
-		if others && directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && commerce.Matches(e.SubscribedEvents, a.Type) {
+		if a.concerns(e) && directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && commerce.Matches(e.SubscribedEvents, a.Type) {
 			a.subscribed = append(a.subscribed, e)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -228,6 +229,44 @@ func TestDisabledEndpointIsToldToTheOthersOfItsApplication(t *testing.T) {
 	if err != nil || !bytes.Contains(payload, []byte(`"previousAttributes":{"status":"ACTIVE"}`)) ||
 		!bytes.Contains(payload, []byte(`"secret":"whsec_****`)) || bytes.Contains(payload, []byte(gone.Secret.Sealed)) {
 		t.Errorf("payload: %s, %v", payload, err)
+	}
+}
+
+func TestAlertsReachTheOthersOfTheirApplication(t *testing.T) {
+	h := newHarness(t)
+	failing := h.Endpoint(t, "*")
+	told := h.Endpoint(t, "endpoint.*", "event.*")
+	h.Endpoint(t, "order.*")
+	h.OfApplication(h.Application(t)).Endpoint(t, "*")
+	before := failing.Routing()
+	before.Circuit = &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: h.At(-2 * time.Hour), ProbeAt: h.Now(), IntervalMs: 1}
+	after := before
+	after.Alert = webhook.Alert{Type: commerce.EventEndpointFailing, At: h.Now()}
+	for _, next := range []webhook.Routing{before, after} {
+		h.SetRouting(t, failing.ID, func(r *webhook.Routing) { *r = next })
+	}
+	h.SetRouting(t, failing.ID, func(r *webhook.Routing) { r.Circuit = r.Circuit.Drain(h.Now()) })
+	pending := h.Deliveries(t, failing, 1, nil)[0]
+	failed := *pending
+	failed.Status, failed.UpdatedAt = webhook.DeliveryFailed, pending.UpdatedAt+1
+	if _, err := h.Table.PutDelivery(t.Context(), pending, &failed); err != nil {
+		t.Fatal(err)
+	}
+	d := h.dispatcher(h.Table, h.Queues().Deliveries())
+	changes := h.StreamRecords(t, dynamo.StreamEndpoint, dynamo.StreamEvent)
+	for range 2 {
+		h.handle(t, d, changes...)
+	}
+	got := map[string]int{}
+	for _, delivery := range h.AllDeliveries(t) {
+		if delivery.EndpointID == told.ID {
+			got[delivery.Type+" "+delivery.ObjectID.String()]++
+		} else if delivery.ID != pending.ID {
+			t.Errorf("%s went to another endpoint", delivery.Type)
+		}
+	}
+	if want := (map[string]int{"endpoint.failing " + failing.ID.String(): 1, "event.failed " + pending.ID.String(): 1}); !maps.Equal(got, want) {
+		t.Errorf("alerts %v, want %v", got, want)
 	}
 }
 

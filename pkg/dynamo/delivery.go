@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
@@ -152,6 +153,9 @@ func encodeDelivery(d *webhook.Delivery) (it item, err error) {
 		return nil, err
 	}
 	it[attrRevision], it[attrExpires] = num(d.UpdatedAt), expiry(d.ExpiresAt())
+	if d.Announces() {
+		it[attrAlert] = str(commerce.EventEventFailed)
+	}
 	switch {
 	case d.Pending() && d.DueAt != nil:
 		markDue(it, d.ID, *d.DueAt)

@@ -227,6 +227,9 @@ func encodeEndpoint(e *webhook.Endpoint) (it item, err error) {
 	if r.lane != "" {
 		it[attrLane] = str(r.lane)
 	}
+	if r.alert != "" {
+		it[attrAlert], it[attrAlertAt] = str(r.alert), str(r.alertAt)
+	}
 	if r.circuit != "" {
 		it[attrCircuit] = str(r.circuit)
 		it[attrGSI1PK], it[attrGSI1SK] = str(duePartition(shardOf(e.ID))), str(circuitMark(circuitDue(e.Circuit), e.ID))
@@ -244,7 +247,7 @@ func decodeEndpoint(it item) (*webhook.Endpoint, error) {
 		return nil, err
 	}
 	r, err := decodeRouting(it)
-	e.Circuit, e.Lane = r.Circuit, r.Lane
+	e.Circuit, e.Lane, e.Alert = r.Circuit, r.Lane, r.Alert
 	return e, err
 }
 

@@ -15,10 +15,14 @@ import (
 
 // Attributes of an endpoint's routing: it changes with deliveries, and leaves
 // the doc and rev alone, which change with the configuration. A circuit has a
-// due mark, from which the sweeper looks at it.
+// due mark, from which the sweeper looks at it. attrAlert is the type of its
+// last alert, by which the stream's filter finds what is announced, also on a
+// delivery that FAILED.
 const (
 	attrCircuit = "circuit"
 	attrLane    = "lane"
+	attrAlert   = "alert"
+	attrAlertAt = "alertAt"
 )
 
 // maxRoutingTries bounds the tries at a routing whose stored form is not the
@@ -56,10 +60,13 @@ func (t *EndpointStore) SetRouting(ctx context.Context, org, endpoint value.ID, 
 }
 
 // routing is a routing as it is stored; "" means absent.
-type routing struct{ circuit, lane string }
+type routing struct{ circuit, lane, alert, alertAt string }
 
 func encodeRouting(r webhook.Routing) (routing, error) {
-	stored := routing{lane: string(r.Lane)}
+	stored := routing{lane: string(r.Lane), alert: r.Alert.Type}
+	if r.Alert.Type != "" {
+		stored.alertAt = r.Alert.At.String()
+	}
 	if r.Circuit == nil {
 		return stored, nil
 	}
@@ -72,12 +79,21 @@ func encodeRouting(r webhook.Routing) (routing, error) {
 }
 
 func storedRouting(it item) routing {
-	return routing{circuit: getString(it, attrCircuit), lane: getString(it, attrLane)}
+	return routing{
+		circuit: getString(it, attrCircuit), lane: getString(it, attrLane), alert: getString(it, attrAlert), alertAt: getString(it, attrAlertAt),
+	}
 }
 
 func decodeRouting(it item) (webhook.Routing, error) {
 	stored := storedRouting(it)
 	r := webhook.Routing{Lane: webhook.Lane(stored.lane)}
+	if stored.alert != "" {
+		at, err := value.ParseTime(stored.alertAt)
+		if err != nil {
+			return r, fmt.Errorf("decode the alert of %s: %w", getString(it, attrSK), err)
+		}
+		r.Alert = webhook.Alert{Type: stored.alert, At: at}
+	}
 	if stored.circuit == "" {
 		return r, nil
 	}
@@ -128,11 +144,14 @@ func (u *endpointUpdate) require(name, text string) {
 func (u *endpointUpdate) reroute(was routing, next webhook.Routing, endpoint value.ID) error {
 	u.require(attrCircuit, was.circuit)
 	u.require(attrLane, was.lane)
+	u.require(attrAlertAt, was.alertAt)
 	stored, err := encodeRouting(next)
 	if err != nil {
 		return err
 	}
 	u.set(attrLane, stored.lane)
+	u.set(attrAlert, stored.alert)
+	u.set(attrAlertAt, stored.alertAt)
 	if stored.circuit == was.circuit {
 		return nil
 	}

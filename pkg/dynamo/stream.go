@@ -48,6 +48,11 @@ func (Stream) Delivery(r *events.DynamoDBEventRecord) (*webhook.Delivery, error)
 	return decodeDelivery(imageItem(r.Change.NewImage))
 }
 
+// DeliveryChange is what a delivery was and what it is.
+func (Stream) DeliveryChange(r *events.DynamoDBEventRecord) (old, next *webhook.Delivery, err error) {
+	return decodeChange(r, decodeDelivery)
+}
+
 // decodeChange decodes the images of a stream record; what is absent is nil.
 func decodeChange[T any](r *events.DynamoDBEventRecord, decode func(item) (*T, error)) (old, next *T, err error) {
 	if old, err = decode(imageItem(r.Change.OldImage)); err != nil {

@@ -98,6 +98,9 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep,
 		step.drains = !early(d, now)
 		return step, nil
 	}
+	if err := s.announce(ctx, e, now); err != nil {
+		return step, err
+	}
 	late := now.Std().Sub(e.Circuit.ProbeAt.Std())
 	at := max(now, e.Circuit.ProbeAt)
 	moved, _, err := s.store.Postpone(ctx, d, at.Add(webhook.Lease))
@@ -110,6 +113,23 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep,
 		err = s.postpone(ctx, *moved, now.Add(e.Circuit.Interval()))
 	}
 	return step, err
+}
+
+// announce stores what is to be announced of an endpoint whose circuit is open,
+// unless another writer was faster: then the next look does. The dispatcher makes
+// the events of what is stored.
+func (s *Sweeper) announce(ctx context.Context, e *webhook.Endpoint, now value.Time) error {
+	h, err := s.store.Health(ctx, e.OrganizationID, e.ID, e.HealthStart(), now)
+	if err != nil {
+		return err
+	}
+	next := e.Routing()
+	next.Alert = e.NextAlert(h, now)
+	if next.Equal(e.Routing()) {
+		return nil
+	}
+	_, err = s.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), next)
+	return err
 }
 
 // hold tells why events of the endpoint must wait. An application that is
@@ -223,6 +243,6 @@ func (d *drain) end(ctx context.Context, e *webhook.Endpoint, now value.Time) er
 	if d.cursor != "" || !e.Circuit.Settled(now) {
 		return d.postpone(ctx, d.mark, now.Add(horizon))
 	}
-	_, err := d.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), webhook.Routing{Lane: e.Lane})
+	_, err := d.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), webhook.Routing{Lane: e.Lane, Alert: e.Alert})
 	return err
 }

@@ -103,7 +103,8 @@ func (b *Backlog) closeCircuit(ctx context.Context, e *webhook.Endpoint) error {
 		if e == nil || !e.Circuit.Open() {
 			return true, nil
 		}
-		next := webhook.Routing{Circuit: e.Circuit.Drain(value.TimeOf(b.clock())), Lane: e.Lane}
+		next := e.Routing()
+		next.Circuit = e.Circuit.Drain(value.TimeOf(b.clock()))
 		done, err = b.store.SetRouting(ctx, e.OrganizationID, e.ID, e.Routing(), next)
 		if err == nil && !done {
 			e, err = b.store.Endpoint(ctx, e.OrganizationID, e.ID)

@@ -50,6 +50,7 @@ type Store interface {
 	// Postpone moves a due mark and returns it as it is then, nil when it was no
 	// longer as it was found.
 	Postpone(ctx context.Context, d webhook.Due, until value.Time) (moved *webhook.Due, delivery *webhook.Delivery, err error)
+	Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error)
 	FinishEndpointDeletion(ctx context.Context, org, id value.ID) error
 	Application(ctx context.Context, org, id value.ID) (*account.Application, error)
 	// Beat writes the heartbeat that the stream's consumers get.

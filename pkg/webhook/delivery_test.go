@@ -319,30 +319,3 @@ func TestEndpointTagHasTwoParts(t *testing.T) {
 		t.Errorf("tags %v, want three", tags)
 	}
 }
-
-func TestDisabledEventIsDerivedFromTheTransition(t *testing.T) {
-	active := &webhook.Endpoint{ID: value.NewID(), OrganizationID: value.NewID(), Status: webhook.Active, UpdatedAt: now, Secret: webhook.Secret{Sealed: "sealed", Tail: "abcd"}}
-	disabled := active.Disable("answered 410 Gone", now)
-	for name, tt := range map[string]struct {
-		old, next *webhook.Endpoint
-		emitted   bool
-	}{
-		"disabled": {active, disabled, true}, "created": {nil, active, false}, "deleted": {active, nil, false},
-		"still disabled": {disabled, disabled, false}, "activated": {disabled, active, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			first, err := webhook.DisabledEvent(tt.old, tt.next, webhook.Counters{})
-			if err != nil || (first != nil) != tt.emitted {
-				t.Errorf("%+v, %v", first, err)
-				return
-			}
-			again, err := webhook.DisabledEvent(tt.old, tt.next, webhook.Counters{})
-			if err != nil || cmp.Diff(first, again) != "" {
-				t.Errorf("another event the second time: %s", cmp.Diff(first, again))
-			}
-			if tt.emitted && (strings.Contains(string(first.Data.Object), "sealed") || first.Timestamp != disabled.UpdatedAt || first.ObjectID != disabled.ID) {
-				t.Errorf("%s", first.Data.Object)
-			}
-		})
-	}
-}

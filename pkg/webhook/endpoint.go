@@ -49,10 +49,11 @@ type Endpoint struct {
 	// url: what was before tells nothing of how it does. 0 means CreatedAt.
 	HealthSince value.Time `json:"healthSince,omitzero"`
 
-	// Circuit and Lane are no part of the doc: deliveries change them while
-	// the owner changes the doc.
+	// Circuit, Lane and Alert are no part of the doc: deliveries change them
+	// while the owner changes the doc.
 	Circuit *Circuit `json:"-"`
 	Lane    Lane     `json:"-"`
+	Alert   Alert    `json:"-"`
 }
 
 // PermitHolders is how many instances of the worker may have attempts of the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -118,18 +119,28 @@ const (
 )
 
 // Routing is how an endpoint's deliveries travel at present: which lane they
-// take, and whether the circuit holds them. The service changes it while the
+// take, and whether the circuit holds them; and what was announced of it. The service changes it while the
 // owner changes the configuration, so the two are stored apart.
 type Routing struct {
 	Circuit *Circuit
 	Lane    Lane
+	Alert   Alert
 }
 
 // Equal reports whether both are the same.
-func (c Routing) Equal(o Routing) bool { return c.Lane == o.Lane && c.Circuit.Equal(o.Circuit) }
+func (c Routing) Equal(o Routing) bool {
+	return c.Lane == o.Lane && c.Alert == o.Alert && c.Circuit.Equal(o.Circuit)
+}
 
 // Routing is the endpoint's.
-func (e *Endpoint) Routing() Routing { return Routing{Circuit: e.Circuit, Lane: e.Lane} }
+func (e *Endpoint) Routing() Routing {
+	return Routing{Circuit: e.Circuit, Lane: e.Lane, Alert: e.Alert}
+}
+
+// Unsettled reports whether a success alone may change the routing.
+func (e *Endpoint) Unsettled() bool {
+	return e.Lane != LaneMain || e.Circuit != nil || e.Alert.troubled()
+}
 
 // HealthStart is the time from which attempts count for
 // [Endpoint.NextRouting]: since the endpoint was created, activated or got
@@ -155,7 +166,7 @@ func (e *Endpoint) HealthStart() value.Time {
 // An endpoint is disabled when all of at least 20 attempts in five days
 // failed. The sweeper ends a draining circuit.
 func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.Time) (next Routing, disable string) {
-	next = Routing{Circuit: e.Circuit, Lane: h.lane(e.Lane)}
+	next = Routing{Circuit: e.Circuit, Lane: h.lane(e.Lane), Alert: e.Alert}
 	if e.Status != Active {
 		return next, ""
 	}
@@ -163,6 +174,9 @@ func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.
 	if !succeeded && h.Run.Count >= runToDisable && now >= h.Run.Start.Add(disableSpan) {
 		next.Circuit = nil
 		return next, h.disableReason()
+	}
+	if succeeded && e.Alert.troubled() {
+		next.Alert = Alert{commerce.EventEndpointRecovered, now}
 	}
 	switch {
 	case e.Circuit.Open() && succeeded:

@@ -32,7 +32,7 @@ func observe(messages []*message) []*observation {
 		e, a := m.input.Endpoint, m.attempt.outcome.Attempt
 		o := byEndpoint[e.ID]
 		if o == nil {
-			o = &observation{endpoint: e, trouble: e.Lane != webhook.LaneMain || e.Circuit != nil}
+			o = &observation{endpoint: e, trouble: e.Unsettled()}
 			byEndpoint[e.ID] = o
 			found = append(found, o)
 		}

@@ -54,7 +54,7 @@ func (a *area) actionOperations() []httpapi.Operation {
 			Description: "One attempt, whatever the endpoint subscribes to and also while it is PAUSED or DISABLED or its circuit is open; it changes " +
 				"neither the endpoint nor its counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it " +
 				"again for the outcome. 409 when the application is suspended.",
-			Scope: auth.WebhooksWrite, Body: TestDto{}, EmptyBody: true, Result: WebhookEvent{}, Status: http.StatusAccepted,
+			Scope: auth.WebhooksWrite, Body: TestDto{}, EmptyBody: true, Result: webhook.WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: conflicts, Handle: a.test,
 		},
 		{

@@ -28,7 +28,7 @@ type WebhookEventType struct {
 
 // makeCatalogue makes the entries, in the order of their names.
 func makeCatalogue() ([]WebhookEventType, error) {
-	types := commerce.EventTypes(webhook.Sample())
+	types := commerce.EventTypes(webhook.Samples())
 	entries := make([]WebhookEventType, len(types))
 	for i, t := range types {
 		schema, err := json.Marshal(payloadSchema(t.Name, t.Object), json.Deterministic(true))
@@ -43,7 +43,7 @@ func makeCatalogue() ([]WebhookEventType, error) {
 
 // example is the catalogue's example of a type that is in it.
 func example(eventType string) commerce.WebhookPayload {
-	for _, t := range commerce.EventTypes(webhook.Sample()) {
+	for _, t := range commerce.EventTypes(webhook.Samples()) {
 		if t.Name == eventType {
 			return t.Example
 		}

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -22,48 +20,9 @@ const (
 	eventPath  = eventsPath + "/{id}"
 )
 
-// WebhookEvent is a delivery as the API shows it: one event for one endpoint.
-// In lists Payload and the attempts' ResponseBody are null.
-type WebhookEvent struct {
-	ID             value.ID                 `json:"id" doc:"The id of this entry: one event for one endpoint."`
-	EventID        value.ID                 `json:"eventId" doc:"The webhook-id of every attempt, by which receivers deduplicate; other endpoints got the same event under it."`
-	EndpointID     value.ID                 `json:"endpointId" doc:"The endpoint that it is for."`
-	ApplicationID  value.ID                 `json:"applicationId" doc:"The application of the endpoint."`
-	OrganizationID value.ID                 `json:"organizationId"`
-	SiteID         *value.ID                `json:"siteId" doc:"The site of the event's object. null when it is of no site."`
-	Type           string                   `json:"type" doc:"A type of the catalogue; an open enumeration."`
-	Status         webhook.DeliveryStatus   `json:"status" doc:"How the delivery stands; an open enumeration."`
-	HeldReason     *webhook.HeldReason      `json:"heldReason" doc:"Why the event waits; null unless it is HELD."`
-	AttemptCount   int                      `json:"attemptCount" doc:"Attempts so far, over all schedules."`
-	NextAttemptAt  *value.Time              `json:"nextAttemptAt" doc:"null unless the event is PENDING."`
-	LastAttemptAt  *value.Time              `json:"lastAttemptAt" doc:"When the last attempt began. null before the first."`
-	DeliveredAt    *value.Time              `json:"deliveredAt" doc:"When it was answered 2xx. null before."`
-	Attempts       []webhook.Attempt        `json:"attempts" doc:"The last 12, the oldest first."`
-	Payload        *commerce.WebhookPayload `json:"payload" doc:"What is delivered, byte-identical on every attempt. null in lists."`
-	CreatedAt      value.Time               `json:"createdAt" doc:"When the event was stored for the endpoint."`
-	UpdatedAt      value.Time               `json:"updatedAt"`
-}
-
-// listed shows a delivery as lists do.
-func listed(d *webhook.Delivery) WebhookEvent {
-	e := WebhookEvent{
-		ID: d.ID, EventID: d.EventID, EndpointID: d.EndpointID, ApplicationID: d.ApplicationID,
-		OrganizationID: d.OrganizationID, SiteID: d.SiteID, Type: d.Type, Status: d.Status,
-		AttemptCount: d.AttemptCount, NextAttemptAt: d.NextAttemptAt, LastAttemptAt: d.LastAttemptAt,
-		DeliveredAt: d.DeliveredAt, Attempts: slices.Clone(d.Attempts), CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
-	}
-	if d.HeldReason != "" {
-		e.HeldReason = &d.HeldReason
-	}
-	for i := range e.Attempts {
-		e.Attempts[i].ResponseBody = nil
-	}
-	return e
-}
-
 // whole shows a delivery with its payload, which is null once it has expired.
-func whole(d *webhook.Delivery, payload []byte) (WebhookEvent, error) {
-	e := listed(d)
+func whole(d *webhook.Delivery, payload []byte) (webhook.WebhookEvent, error) {
+	e := d.Shape()
 	copy(e.Attempts, d.Attempts)
 	if payload == nil {
 		return e, nil
@@ -81,18 +40,18 @@ func (a *area) eventOperations() []httpapi.Operation {
 			Summary: "List the history of events",
 			Description: "One entry for each event and endpoint, for at least 30 days. payload and the attempts' responseBody are null here; " +
 				"read the single event for them. A change is in the list about a second after it happened.",
-			List: webhook.DeliveryList(), Result: httpapi.Page[WebhookEvent]{}, Handle: a.listEvents,
+			List: webhook.DeliveryList(), Result: httpapi.Page[webhook.WebhookEvent]{}, Handle: a.listEvents,
 		},
 		{
 			ID: "getWebhookEvent", Method: http.MethodGet, Path: eventPath,
-			Summary: "Read an event of the history", Result: WebhookEvent{}, Handle: a.getEvent,
+			Summary: "Read an event of the history", Result: webhook.WebhookEvent{}, Handle: a.getEvent,
 		},
 		{
 			ID: "redeliverWebhookEvent", Method: http.MethodPost, Path: eventPath + "/redeliver",
 			Summary: "Deliver an event again",
 			Description: "The same event with the same webhook-id and a new full schedule; attemptCount goes on. 409 while it is PENDING, and when its " +
 				"endpoint is deleted, not ACTIVE, or of a suspended application, or its payload is no longer kept. While the endpoint's circuit is open the event is HELD until that closes.",
-			Scope: auth.WebhooksWrite, Result: WebhookEvent{}, Status: http.StatusAccepted,
+			Scope: auth.WebhooksWrite, Result: webhook.WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: []int{http.StatusConflict}, Handle: a.redeliver,
 		},
 	}
@@ -122,7 +81,7 @@ func oldestShown(now value.Time) value.Time { return now.Add(-webhook.Retention)
 
 // events reads the deliveries of the hits, in their order. A delivery that has
 // changed since the view saw it is checked against the query again.
-func (a *area) events(r *httpapi.Request, schema *columnar.Schema, q columnar.Query, hits []columnar.Hit) ([]WebhookEvent, error) {
+func (a *area) events(r *httpapi.Request, schema *columnar.Schema, q columnar.Query, hits []columnar.Hit) ([]webhook.WebhookEvent, error) {
 	ids := make([]value.ID, len(hits))
 	for i, hit := range hits {
 		ids[i] = hit.ID
@@ -131,12 +90,12 @@ func (a *area) events(r *httpapi.Request, schema *columnar.Schema, q columnar.Qu
 	if err != nil {
 		return nil, err
 	}
-	events := make([]WebhookEvent, 0, len(hits))
+	events := make([]webhook.WebhookEvent, 0, len(hits))
 	for _, hit := range hits {
 		d := stored[hit.ID]
 		if d != nil && (int64(d.UpdatedAt) == hit.Revision ||
 			columnar.Match(schema, q, webhook.DeliveryDocument(d, value.Time(hit.Visible)))) {
-			events = append(events, listed(d))
+			events = append(events, d.Shape())
 		}
 	}
 	return events, nil

@@ -269,7 +269,7 @@ func TestDispatcherSampleHoldsADisabledEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if event, err := webhook.DisabledEvent(old, next, webhook.Counters{}); err != nil || event == nil {
-		t.Errorf("event %+v, %v", event, err)
+	if alerts := webhook.Announced(old, next); len(alerts) != 1 || alerts[0].Type != commerce.EventEndpointDisabled {
+		t.Errorf("announced %+v", alerts)
 	}
 }

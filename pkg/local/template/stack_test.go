@@ -315,6 +315,7 @@ func TestStreamSourcesNeverGiveUpAndFilterByItemType(t *testing.T) {
 		"dispatcher": {
 			`{"dynamodb":{"NewImage":{"t":{"S":["rec"]}}}}`,
 			`{"dynamodb":{"NewImage":{"t":{"S":["end"]},"status":{"S":["DISABLED"]}}}}`,
+			`{"dynamodb":{"NewImage":{"alert":{"S":["endpoint.failing","endpoint.disabling","endpoint.recovered","event.failed"]}}}}`,
 			`{"dynamodb":{"NewImage":{"t":{"S":["beat"]}}}}`,
 		},
 		"indexer": {`{"dynamodb":{"NewImage":{"t":{"S":["rec","evt","beat"]}}}}`},

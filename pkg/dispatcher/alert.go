@@ -1,0 +1,57 @@
+package dispatcher
+
+import (
+	"context"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// subject is the endpoint that an alert is about, or whose event.
+type subject struct{ application, endpoint value.ID }
+
+// concerns reports whether the endpoint may hear of the event: of an alert, the
+// other endpoints of the application.
+func (a *addressed) concerns(e *webhook.Endpoint) bool {
+	return a.about == nil || e.ApplicationID == a.about.application && e.ID != a.about.endpoint
+}
+
+// announced returns the alerts of an endpoint's change.
+func (d *Dispatcher) announced(ctx context.Context, r *events.DynamoDBEventRecord) (found []addressed, err error) {
+	old, next, err := dynamo.DecodeEndpointChange(r)
+	if err != nil {
+		return nil, err
+	}
+	alerts := webhook.Announced(old, next)
+	if len(alerts) == 0 {
+		return nil, nil
+	}
+	counters, err := d.store.Counters(ctx, next.OrganizationID, next.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range alerts {
+		payload, err := next.AlertEvent(a, old, counters[next.ID])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, addressed{WebhookPayload: *payload, about: &subject{next.ApplicationID, next.ID}})
+	}
+	return found, nil
+}
+
+// failed returns the alert of a delivery that FAILED.
+func failed(r *events.DynamoDBEventRecord) ([]addressed, error) {
+	old, next, err := dynamo.Stream{}.DeliveryChange(r)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := webhook.FailedEvent(old, next)
+	if err != nil || payload == nil {
+		return nil, err
+	}
+	return []addressed{{WebhookPayload: *payload, about: &subject{next.ApplicationID, next.EndpointID}}}, nil
+}

@@ -1,0 +1,47 @@
+package webhook
+
+import (
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// WebhookEvent is a delivery as the API shows it: one event for one endpoint.
+// In lists Payload and the attempts' ResponseBody are null.
+type WebhookEvent struct {
+	ID             value.ID                 `json:"id" doc:"The id of this entry: one event for one endpoint."`
+	EventID        value.ID                 `json:"eventId" doc:"The webhook-id of every attempt, by which receivers deduplicate; other endpoints got the same event under it."`
+	EndpointID     value.ID                 `json:"endpointId" doc:"The endpoint that it is for."`
+	ApplicationID  value.ID                 `json:"applicationId" doc:"The application of the endpoint."`
+	OrganizationID value.ID                 `json:"organizationId"`
+	SiteID         *value.ID                `json:"siteId" doc:"The site of the event's object. null when it is of no site."`
+	Type           string                   `json:"type" doc:"A type of the catalogue; an open enumeration."`
+	Status         DeliveryStatus           `json:"status" doc:"How the delivery stands; an open enumeration."`
+	HeldReason     *HeldReason              `json:"heldReason" doc:"Why the event waits; null unless it is HELD."`
+	AttemptCount   int                      `json:"attemptCount" doc:"Attempts so far, over all schedules."`
+	NextAttemptAt  *value.Time              `json:"nextAttemptAt" doc:"null unless the event is PENDING."`
+	LastAttemptAt  *value.Time              `json:"lastAttemptAt" doc:"When the last attempt began. null before the first."`
+	DeliveredAt    *value.Time              `json:"deliveredAt" doc:"When it was answered 2xx. null before."`
+	Attempts       []Attempt                `json:"attempts" doc:"The last 12, the oldest first."`
+	Payload        *commerce.WebhookPayload `json:"payload" doc:"What is delivered, byte-identical on every attempt. null in lists."`
+	CreatedAt      value.Time               `json:"createdAt" doc:"When the event was stored for the endpoint."`
+	UpdatedAt      value.Time               `json:"updatedAt"`
+}
+
+// Shape shows the delivery as lists do.
+func (d *Delivery) Shape() WebhookEvent {
+	e := WebhookEvent{
+		ID: d.ID, EventID: d.EventID, EndpointID: d.EndpointID, ApplicationID: d.ApplicationID,
+		OrganizationID: d.OrganizationID, SiteID: d.SiteID, Type: d.Type, Status: d.Status,
+		AttemptCount: d.AttemptCount, NextAttemptAt: d.NextAttemptAt, LastAttemptAt: d.LastAttemptAt,
+		DeliveredAt: d.DeliveredAt, Attempts: slices.Clone(d.Attempts), CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
+	}
+	if d.HeldReason != "" {
+		e.HeldReason = &d.HeldReason
+	}
+	for i := range e.Attempts {
+		e.Attempts[i].ResponseBody = nil
+	}
+	return e
+}
