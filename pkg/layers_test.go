@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"pkg/lists/segment":  {"pkg/strictbinary", "pkg/lists/columnar"},
 	"pkg/outbound":       {},
 	"pkg/sdkhttp":        {},
+	"pkg/arntarget":      {"pkg/value", "pkg/outbound", "pkg/webhook"},
 
 	"pkg/lists":    {"pkg/value", "pkg/fault", "pkg/fold", "pkg/lists/columnar"},
 	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
@@ -67,7 +68,7 @@ var layers = map[string][]string{
 	"pkg/index/views":        {"pkg/deadline", "pkg/pause", "pkg/value", "pkg/fault", "pkg/lists", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
 	"pkg/ops":                {"pkg/pause", "pkg/price", "pkg/value", "pkg/sender", "pkg/account", "pkg/sealed", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/sqsqueue", "pkg/dispatcher"},
 	"pkg/dispatcher":         {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
-	"pkg/worker":             {"pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
+	"pkg/worker":             {"pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/arntarget", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
 	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo", "pkg/sqsqueue"},
 
 	"pkg/importer": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/commerce"},
@@ -114,7 +115,7 @@ var layers = map[string][]string{
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
+	"pkg/dynamo", "pkg/sqsqueue", "pkg/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
 	"pkg/ingest", "pkg/index/indexer", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }

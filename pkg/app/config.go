@@ -56,6 +56,15 @@ type Config struct {
 	MetricsNamespace      string `env:"METRICS_NAMESPACE"`
 	MetricsByOrganization string `env:"METRICS_BY_ORGANIZATION" default:"false"`
 
+	// ARNEndpoints says which queues and buses webhooks may go to: none,
+	// other-accounts or all-accounts. AccountID is the service's own.
+	ARNEndpoints string `env:"ARN_ENDPOINTS" default:"none"`
+	AccountID    string `env:"ACCOUNT_ID"`
+	// SQSEndpoint and EventBridgeEndpoint are the URLs of other servers than
+	// AWS's for these queues and buses; the SDK reads its own.
+	SQSEndpoint         string `env:"AWS_ENDPOINT_URL_SQS"`
+	EventBridgeEndpoint string `env:"AWS_ENDPOINT_URL_EVENTBRIDGE"`
+
 	// AllowPrivateTargets lets webhooks reach loopback and private
 	// addresses, for local runs: ALLOW_PRIVATE_TARGETS.
 	AllowPrivateTargets bool

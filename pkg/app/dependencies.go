@@ -10,12 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/commerce-integration/service/pkg/arntarget"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/metric"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/webhook"
 )
 
 // Dependencies are what every function is made from.
@@ -35,7 +37,7 @@ type Dependencies struct {
 
 // Endpoints are those of other servers than AWS's; "" is AWS's, or what the
 // environment says.
-type Endpoints struct{ DynamoDB, SQS string }
+type Endpoints struct{ DynamoDB, SQS, EventBridge string }
 
 // NewDependencies makes the clients that every function needs.
 func NewDependencies(cfg Config, aws aws.Config, logger *slog.Logger, endpoints Endpoints) *Dependencies {
@@ -97,4 +99,24 @@ func (d *Dependencies) outbound() outbound.Config {
 	return outbound.Config{
 		AllowPrivateTargets: d.Config.AllowPrivateTargets, RefusedPorts: d.Config.RefusedPorts, Clock: d.Clock,
 	}
+}
+
+// arnRules says which queues and buses webhooks may go to, to the same two.
+func (d *Dependencies) arnRules() webhook.ARNRules {
+	switch d.Config.ARNEndpoints {
+	case "all-accounts":
+		return webhook.ARNRules{Permitted: true}
+	case "other-accounts":
+		return webhook.ARNRules{Permitted: true, Except: d.Config.AccountID}
+	}
+	return webhook.ARNRules{}
+}
+
+// arns sends to queues and buses.
+func (d *Dependencies) arns() *arntarget.Sender {
+	return arntarget.New(d.AWS.Credentials, arntarget.Config{
+		Rules: d.arnRules(), Clock: d.Clock,
+		SQS:         cmp.Or(d.endpoints.SQS, d.Config.SQSEndpoint),
+		EventBridge: cmp.Or(d.endpoints.EventBridge, d.Config.EventBridgeEndpoint),
+	})
 }

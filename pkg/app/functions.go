@@ -89,7 +89,7 @@ func Worker(ctx context.Context, d *Dependencies) (QueueFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := worker.Config{Clock: d.Clock, Logger: d.Logger}
+	cfg := worker.Config{Clock: d.Clock, Logger: d.Logger, ARNs: d.arns()}
 	if d.Metrics == nil {
 		return worker.New(d.Table, d.deliveries(), outbound.New(d.outbound()), secrets, cfg).Handle, nil
 	}

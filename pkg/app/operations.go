@@ -87,7 +87,7 @@ func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string)
 	return webhooks.Operations(d.Table, webhooks.Config{
 		Clock: d.Clock, Sender: sender, Backlog: sweeper.NewBacklog(d.Table, sender, d.Clock), Seal: seal,
 		History: history{d.views(), d.lists().Deliveries},
-		Rules:   webhook.Rules{AllowPrivateTargets: d.Config.AllowPrivateTargets, Refusal: d.outbound().Refusal},
+		Rules:   webhook.Rules{AllowPrivateTargets: d.Config.AllowPrivateTargets, Refusal: d.outbound().Refusal, ARNs: d.arnRules()},
 	})
 }
 

@@ -46,7 +46,7 @@ type Outcome struct {
 	Body       []byte        // its start, at most 64 KiB
 	RetryAfter time.Duration // the answer's wish, 0 when it has none
 	Took       time.Duration
-	Reason     string // why it failed, for the target's owner; "" when answered
+	Reason     string // why it failed, for the target's owner; "" when answered in HTTP
 	Err        error  // the cause, for our logs
 }
 

@@ -27,17 +27,17 @@ func FuzzBodies(f *testing.F) {
 	rules, application := webhook.Rules{}, value.MustID("018f0000-0000-7000-8000-000000000001")
 	seal := func([]byte, string) string { return "sealed" }
 	f.Fuzz(func(t *testing.T, body []byte) {
-		dto, err := rules.ParseCreate(body, application)
+		dto, err := rules.ParseCreate(body, application, application)
 		checkRefusal(t, body, err)
 		if err == nil {
-			again, err := rules.ParseCreate(marshal(t, dto), application)
+			again, err := rules.ParseCreate(marshal(t, dto), application, application)
 			if diff := cmp.Diff(dto, again); err != nil || diff != "" {
 				t.Fatalf("%q is %+v, and sent again: %v\n%s", body, dto, err, diff)
 			}
 			e, _ := webhook.NewEndpoint(application, application, dto, seal, 1)
 			checkURL(t, e.URL)
 		}
-		change, err := rules.ParseUpdate(body)
+		change, err := rules.ParseUpdate(body, application)
 		checkRefusal(t, body, err)
 		if err != nil {
 			return

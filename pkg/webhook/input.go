@@ -27,7 +27,7 @@ const (
 // are required, and null is as absent.
 type CreateWebhookEndpointDto struct {
 	ApplicationID  *value.ID `json:"applicationId" required:"false" doc:"May repeat the applicationId of the query; another is refused."`
-	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https. Refused are ports of other services, such as 25, and hosts that can never be reached: localhost, and addresses that are not public. What a name leads to is checked with every attempt."`
+	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https. Refused are ports of other services, such as 25, and hosts that can never be reached: localhost, and addresses that are not public. What a name leads to is checked with every attempt. Where the deployment permits it, also a queue or bus of AWS, whose own name ends with your organizationId: arn:aws:sqs:REGION:ACCOUNT:NAME (a standard queue) or arn:aws:events:REGION:ACCOUNT:event-bus/NAME."`
 	Description    *string   `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
 	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is all but webhook.test."`
 	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt; fixed from then on: for another number create another endpoint and delete this one."`
@@ -65,6 +65,8 @@ type Rules struct {
 	// Refusal says why nothing can ever be delivered to a host and port, ""
 	// when something may; nil refuses none.
 	Refusal func(host string, port uint16) string
+	// ARNs are the permitted ones.
+	ARNs ARNRules
 }
 
 // refusal is why nothing can ever be delivered to a URL whose port is valid.
@@ -79,10 +81,10 @@ func (r Rules) refusal(u *url.URL) string {
 	return r.Refusal(u.Hostname(), port)
 }
 
-// ParseCreate reads the body of a creation for the application. An error is a
-// fault that names each field that is wrong.
-func (r Rules) ParseCreate(body []byte, application value.ID) (CreateWebhookEndpointDto, error) {
-	c, dto := checks{rules: r}, CreateWebhookEndpointDto{}
+// ParseCreate reads the body of a creation for the organization's application.
+// An error is a fault that names each field that is wrong.
+func (r Rules) ParseCreate(body []byte, org, application value.ID) (CreateWebhookEndpointDto, error) {
+	c, dto := checks{rules: r, org: org}, CreateWebhookEndpointDto{}
 	if err := c.Read(body, &dto); err != nil {
 		return CreateWebhookEndpointDto{}, err
 	}
@@ -98,9 +100,9 @@ func (r Rules) ParseCreate(body []byte, application value.ID) (CreateWebhookEndp
 	return dto, c.Err()
 }
 
-// ParseUpdate reads the body of a change.
-func (r Rules) ParseUpdate(body []byte) (EndpointChange, error) {
-	c, in := checks{rules: r}, changeBody{}
+// ParseUpdate reads the body of a change of an endpoint of the organization.
+func (r Rules) ParseUpdate(body []byte, org value.ID) (EndpointChange, error) {
+	c, in := checks{rules: r, org: org}, changeBody{}
 	if err := c.Read(body, &in); err != nil {
 		return EndpointChange{}, err
 	}
@@ -178,6 +180,7 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 type checks struct {
 	account.Checks
 	rules Rules
+	org   value.ID
 }
 
 func (c *checks) url(text *string) {
@@ -185,6 +188,10 @@ func (c *checks) url(text *string) {
 		return
 	}
 	*text = strings.TrimSpace(*text)
+	if IsARN(*text) {
+		c.arn(*text)
+		return
+	}
 	u, err := url.Parse(*text)
 	switch {
 	case utf8.RuneCountInString(*text) > account.MaxURL:
@@ -199,6 +206,15 @@ func (c *checks) url(text *string) {
 		if reason := c.rules.refusal(u); reason != "" {
 			c.Add("url", fault.DetailNotAllowed, "must be one that deliveries can reach: %s", reason)
 		}
+	}
+}
+
+func (c *checks) arn(text string) {
+	a, ok := ParseARN(text)
+	if !ok {
+		c.Add("url", fault.DetailFormat, "must be arn:aws:sqs:REGION:ACCOUNT:NAME or arn:aws:events:REGION:ACCOUNT:event-bus/NAME, or start with https://")
+	} else if reason := c.rules.ARNs.Refusal(a, c.org); reason != "" {
+		c.Add("url", fault.DetailNotAllowed, "must %s", reason)
 	}
 }
 

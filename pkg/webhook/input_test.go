@@ -30,7 +30,7 @@ func TestURLsThatCannotBeDeliveredToAreRefused(t *testing.T) {
 	} {
 		t.Run(test.url, func(t *testing.T) {
 			rules := webhook.Rules{AllowPrivateTargets: test.private}
-			_, err := rules.ParseCreate([]byte(`{"url":"`+test.url+`","events":["*"]}`), value.NewID())
+			_, err := rules.ParseCreate([]byte(`{"url":"`+test.url+`","events":["*"]}`), value.NewID(), value.NewID())
 			got := ""
 			if f, ok := fault.As(err); ok && len(f.Details) == 1 && f.Details[0].Field == "url" {
 				got = f.Details[0].Code
@@ -66,8 +66,8 @@ func TestTargetsThatDeliveriesNeverReachAreRefused(t *testing.T) {
 					got = target{host, port}
 					return reason
 				}}
-				_, err := rules.ParseCreate([]byte(`{"url":"`+test.url+`","events":["*"]}`), value.NewID())
-				_, updateErr := rules.ParseUpdate([]byte(`{"url":"` + test.url + `"}`))
+				_, err := rules.ParseCreate([]byte(`{"url":"`+test.url+`","events":["*"]}`), value.NewID(), value.NewID())
+				_, updateErr := rules.ParseUpdate([]byte(`{"url":"`+test.url+`"}`), value.NewID())
 				if got != test.want {
 					t.Errorf("asked about %+v, want %+v", got, test.want)
 				}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,12 +49,11 @@ func (w *Worker) makeAttempt(ctx context.Context, m *message) {
 		return
 	}
 	start := w.cfg.Clock()
-	header, err := w.sign(endpoint, d.EventID, start, m.input.Payload)
+	answer, err := w.send(ctx, &m.input, start, timeout)
 	if err != nil {
 		m.fail(err)
 		return
 	}
-	answer := w.client.Post(ctx, endpoint.URL, header, m.input.Payload, timeout)
 	w.logAttempt(ctx, d, &answer)
 	if answer.Kind == outbound.Ours {
 		m.fail(fmt.Errorf("attempt: %s: %w", answer.Reason, answer.Err))
@@ -87,7 +87,7 @@ func outcomeOf(answer *outbound.Outcome, at value.Time) webhook.Outcome {
 			o.Result = webhook.AttemptSucceeded
 			return o
 		}
-		reason = answerReason(answer.Status)
+		reason = cmp.Or(answer.Reason, answerReason(answer.Status))
 		if answer.Status == http.StatusTooManyRequests || answer.Status == http.StatusServiceUnavailable {
 			o.RetryAfter = answer.RetryAfter
 		}

@@ -45,6 +45,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/arntarget"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
@@ -106,6 +107,7 @@ type Config struct {
 	Clock  func() time.Time
 	Random func() float64 // in [0,1), moves retries within their span
 	Logger *slog.Logger
+	ARNs   *arntarget.Sender // to queues and buses; nil sends to none
 }
 
 // Worker handles messages. It is safe for concurrent use.

@@ -33,7 +33,8 @@ func newRunCommand() *cobra.Command {
 		Long: `Run starts a table server, a queue server, the gateway and all functions of
 template.yaml, with demo data. The data folder keeps the data; only one run may
 use it at a time. Its file run.json says where the service is while it answers.
-AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_SQS name servers to use instead.
+AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_SQS name servers to use instead,
+AWS_ENDPOINT_URL_EVENTBRIDGE one for webhooks to buses, which fail without it.
 Ctrl-C ends everything within 15 s, a second one at once.
 
 The table server is dynoxide on Linux on x86-64, which npm fetches once, and
@@ -103,6 +104,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	o.PrivateTargets = !o.noPrivateTargets
 	o.TableEndpoint, o.QueueEndpoint = os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), os.Getenv("AWS_ENDPOINT_URL_SQS")
+	o.BusEndpoint = os.Getenv("AWS_ENDPOINT_URL_EVENTBRIDGE")
 	o.FunctionLogs, o.Logger = cmd.ErrOrStderr(), newLogger(cmd.ErrOrStderr(), level)
 	o.Ready = func(info *runner.Info) { greet(out, info) }
 	err := o.setFaults(out)

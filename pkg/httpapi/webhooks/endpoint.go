@@ -87,7 +87,7 @@ func (a *area) createEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	if application == nil {
 		return nil, fault.Field(fault.InQuery, applicationParam, fault.DetailRequired, "is required: send applicationId in the query")
 	}
-	dto, err := a.cfg.Rules.ParseCreate(r.Body, *application)
+	dto, err := a.cfg.Rules.ParseCreate(r.Body, r.Organization(), *application)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	dto, err := a.cfg.Rules.ParseUpdate(r.Body)
+	dto, err := a.cfg.Rules.ParseUpdate(r.Body, r.Organization())
 	if err != nil {
 		return nil, err
 	}

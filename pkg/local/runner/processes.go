@@ -53,11 +53,12 @@ func (r *run) environment(function string, declared map[string]string) map[strin
 		environment["SERVICE_KEY"] = r.state.serviceKeys()
 	}
 	maps.Copy(environment, map[string]string{
-		"METRICS_NAMESPACE":         "", // its lines are for CloudWatch
-		"AWS_ENDPOINT_URL_DYNAMODB": r.tableURL(function),
-		"AWS_ENDPOINT_URL_SQS":      r.servers.queueURL,
-		"AWS_LAMBDA_LOG_FORMAT":     "JSON",
-		"AWS_LAMBDA_LOG_LEVEL":      logLevel(r.cfg.Logger),
+		"METRICS_NAMESPACE":            "", // its lines are for CloudWatch
+		"AWS_ENDPOINT_URL_DYNAMODB":    r.tableURL(function),
+		"AWS_ENDPOINT_URL_SQS":         r.servers.queueURL,
+		"AWS_ENDPOINT_URL_EVENTBRIDGE": r.busURL(),
+		"AWS_LAMBDA_LOG_FORMAT":        "JSON",
+		"AWS_LAMBDA_LOG_LEVEL":         logLevel(r.cfg.Logger),
 	})
 	return environment
 }

@@ -40,7 +40,8 @@ func TestAProcessHasTheTemplatesEnvironmentAndWhatStandsForAWS(t *testing.T) {
 	want := map[string]string{
 		"TABLE_NAME": "commerce", "SERVICE_KEY": "AQID",
 		"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:2",
-		"AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_LOG_LEVEL": "ERROR", "METRICS_NAMESPACE": "",
+		"AWS_ENDPOINT_URL_EVENTBRIDGE": "http://127.0.0.1:2", // which refuses events
+		"AWS_LAMBDA_LOG_FORMAT":        "JSON", "AWS_LAMBDA_LOG_LEVEL": "ERROR", "METRICS_NAMESPACE": "",
 	}
 	if diff := cmp.Diff(want, r.environment("worker", declared)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -43,6 +43,7 @@ type Config struct {
 	Table          string           // the table's name; "" is commerce
 	TableEndpoint  string           // of a table server to use instead of starting one
 	QueueEndpoint  string           // of a queue server to use instead of the runner's own
+	BusEndpoint    string           // of a server in EventBridge's place; "": endpoints that are buses fail
 	Logger         *slog.Logger
 	// Processes runs every function's real binary in processes of its own, as Lambda does, and reads the stream as one
 	// of several shards.
@@ -153,7 +154,7 @@ type run struct {
 func (r *run) provision(ctx context.Context) (err error) {
 	parameters := map[string]string{
 		"JwtIssuer": issuerName, "JwtAudience": audience, "JwksUrl": r.servers.keysURL,
-		"AllowPrivateTargets": fmt.Sprint(r.cfg.PrivateTargets),
+		"AllowPrivateTargets": fmt.Sprint(r.cfg.PrivateTargets), "ArnEndpoints": "all-accounts",
 	}
 	if r.model, err = template.Load(r.cfg.Template, parameters); err != nil {
 		return err
@@ -257,5 +258,11 @@ func (r *run) base() (*app.Dependencies, error) {
 	}
 	cfg.ServiceKey, cfg.OlderServiceKey, cfg.ServiceKeySecretARN = r.state.ServiceKey, r.state.OlderKey, ""
 	cfg.SigningSecrets = r.state.SigningSecret
-	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL}), nil
+	return app.NewDependencies(cfg, r.servers.aws, r.cfg.Logger, app.Endpoints{
+		DynamoDB: r.tableURL("functions"), SQS: r.servers.queueURL, EventBridge: r.busURL(),
+	}), nil
 }
+
+// busURL is where events for EventBridge go. Without a server for them that is the queue server, which refuses them: no
+// event leaves for AWS.
+func (r *run) busURL() string { return cmp.Or(r.cfg.BusEndpoint, r.servers.queueURL) }
