@@ -243,7 +243,7 @@ func TestPollsAreFrequentOnlyWhileASourceWaits(t *testing.T) {
 		source   StreamConfig
 		min, max int64
 	}{
-		"wanted":   {StreamConfig{}, 5, 7},
+		"wanted":   {StreamConfig{}, 2, 4},
 		"unwanted": {StreamConfig{Filters: []string{`{"eventName":["REMOVE"]}`}}, 1, 2},
 		"gathered": {StreamConfig{MaximumBatchingWindow: time.Second}, 1, 2},
 	} {

@@ -10,7 +10,7 @@ import (
 const (
 	// minPollPause is the pause after a poll that read a change that a source waits for; it doubles with every poll
 	// that does not, up to the configured one.
-	minPollPause = 10 * time.Millisecond
+	minPollPause = 100 * time.Millisecond
 	// minPollInterval is the least time between two polls of which the first has read everything: writers nudge more
 	// often than polls pay off.
 	minPollInterval = 3 * time.Millisecond

@@ -49,9 +49,7 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.cfg.Invoked != nil {
-		functions.invoked = r.cfg.Invoked
-	}
+	functions.invoked = r.cfg.Invoked
 	return &host{
 		invoke: functions.invoke, direct: functions.call, here: functions, close: func() error { return nil },
 		concurrency: concurrency, lanes: lanes,
@@ -61,12 +59,12 @@ func (r *run) startFunctions(ctx context.Context) (*host, error) {
 // functions are the service's functions in this process, called through Lambda's invoke JSON as the deployed ones are.
 type functions struct {
 	model    *template.Model
-	handlers map[string]any // in the forms that Lambda takes, safe for concurrent use
-	invoked  func(name string)
+	handlers map[string]any    // in the forms that Lambda takes, safe for concurrent use
+	invoked  func(name string) // may be nil
 }
 
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
-	f := &functions{model: model, handlers: map[string]any{}, invoked: func(string) {}}
+	f := &functions{model: model, handlers: map[string]any{}}
 	makers := app.Functions()
 	for name := range model.Functions {
 		maker := makers[name]
@@ -140,7 +138,9 @@ func (f *functions) run(ctx context.Context, name string, call func(ctx context.
 		ctx, cancel = context.WithTimeout(ctx, f.model.Functions[name].Timeout)
 		defer cancel()
 	}
-	f.invoked(name)
+	if f.invoked != nil {
+		f.invoked(name)
+	}
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{AwsRequestID: value.NewRandomID().String()})
 	// A CPU profile tells the functions apart by this label.
 	pprof.Do(ctx, pprof.Labels("function", name), func(ctx context.Context) { err = call(ctx) })

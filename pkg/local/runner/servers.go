@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
@@ -126,6 +127,15 @@ func (s *servers) dynamodb() *dynamodb.Client {
 
 func (s *servers) sqs() *sqs.Client {
 	return sqs.NewFromConfig(s.aws, func(o *sqs.Options) { o.BaseEndpoint = &s.queueURL })
+}
+
+// messages is what event sources read queues with: without HTTP where the queues are the runner's own, since the event
+// sources are a part of AWS and not of the service.
+func (s *servers) messages() eventsource.QueueClient {
+	if s.queues != nil {
+		return s.queues.Client()
+	}
+	return s.sqs()
 }
 
 // release makes messages visible that the functions of a killed run had received. Otherwise they would stay invisible for

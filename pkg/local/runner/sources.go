@@ -91,7 +91,7 @@ func (s *sources) add(loop func(context.Context)) {
 
 func (s *sources) addQueue(function eventsource.Function, source template.QueueSource) error {
 	queue := s.run.queues[source.Queue]
-	reader, err := eventsource.NewQueue(s.run.servers.sqs(), function, eventsource.QueueConfig{
+	reader, err := eventsource.NewQueue(s.run.servers.messages(), function, eventsource.QueueConfig{
 		Host: s.host, QueueURL: queue.URL, QueueARN: queue.ARN,
 		BatchSize: source.BatchSize, ReportBatchItemFailures: source.ReportFailures,
 		MaximumConcurrency: s.functions.concurrency(function.Name, source.MaxConcurrency),
@@ -123,10 +123,18 @@ func concurrency(function string, template int) int {
 	return template
 }
 
+// pollInterval is how often Lambda asks a shard of a stream for changes. The indexer's gather for as long here, too; the
+// dispatcher gets its own at once, since people wait for their first webhook.
+const pollInterval = 250 * time.Millisecond
+
 func (s *sources) addStream(function eventsource.Function, source template.StreamSource) error {
+	window := source.Window
+	if function.Name == "indexer" {
+		window = max(window, pollInterval)
+	}
 	stream, err := s.feed.Stream(function, eventsource.StreamConfig{
 		Checkpoints: filepath.Join(s.run.folder.path("checkpoints"), source.ID+".checkpoint"),
-		BatchSize:   source.BatchSize, MaximumBatchingWindow: source.Window, Filters: source.Filters,
+		BatchSize:   source.BatchSize, MaximumBatchingWindow: window, Filters: source.Filters,
 		ReportBatchItemFailures: source.ReportFailures, BisectBatch: source.Bisect,
 		ShardWorkers: s.functions.lanes(source.ParallelizationFactor),
 	})
