@@ -57,17 +57,26 @@ not look. What no key opens is named.`,
 }
 
 func (c *resealCommand) run(ctx context.Context, out, errOut io.Writer) error {
-	table, info, err := c.openTable(ctx)
+	counts, created, err := c.reseal(ctx, errOut)
 	if err != nil {
 		return trouble(err)
+	}
+	return c.report(out, counts, created)
+}
+
+// reseal also returns when the current key was made.
+func (c *resealCommand) reseal(ctx context.Context, errOut io.Writer) (counts ops.ResealCounts, created time.Time, err error) {
+	table, info, err := c.openTable(ctx)
+	if err != nil {
+		return counts, created, err
 	}
 	keys, created, err := c.serviceKeys(ctx, c.secret)
 	if err != nil {
-		return trouble(err)
+		return counts, created, err
 	}
 	box, err := sealed.NewBox(keys[0], keys[1:]...)
 	if err != nil {
-		return trouble(err)
+		return counts, created, err
 	}
 	r := &ops.Reseal{Table: table, Box: box, Clock: time.Now, DryRun: c.dryRun, Unreadable: func(item string, err error) {
 		fmt.Fprintln(errOut, visible(item)+": "+visible(err.Error()))
@@ -79,22 +88,19 @@ func (c *resealCommand) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 		fingerprint := ops.Fingerprint(owner, os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), sealed.KeyID(keys[0]))
 		if r.Position, err = ops.OpenResealPosition(c.data, fingerprint, time.Now()); err != nil {
-			return trouble(err)
+			return counts, created, err
 		}
 		if r.Position.Resumed() {
 			fmt.Fprintln(errOut, "going on with an interrupted run")
 		}
 	}
-	counts, err := r.Run(ctx)
-	if err != nil {
-		return trouble(fmt.Errorf("%w; give the same command again to go on", unlessInterrupted(err)))
+	if counts, err = r.Run(ctx); err != nil {
+		return counts, created, fmt.Errorf("%w; give the same command again to go on", unlessInterrupted(err))
 	}
 	if r.Position != nil {
-		if err := r.Position.Remove(); err != nil {
-			return trouble(err)
-		}
+		err = r.Position.Remove()
 	}
-	return c.report(out, counts, created)
+	return counts, created, err
 }
 
 // serviceKeys returns the service keys, the current one first, and when the

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -51,9 +52,22 @@ func TestResealMovesATableInAWSToTheNewKey(t *testing.T) {
 		}
 	}
 	manager.Put("ServiceKey", strings.Repeat("second", 11))
+	status := func(wantCode int, want string) {
+		t.Helper()
+		queues := newQueues(t)
+		stdout, stderr, err := runCommand(t.Context(), "status", "--data", t.TempDir(), "--endpoint", queues.file.SQSEndpoint,
+			"--queue-url", queues.file.RecordsQueueURL, "--table", h.info.TableName, "--secret", "ServiceKey")
+		if codeOf(err) != wantCode || !strings.HasSuffix(stdout, want) {
+			t.Errorf("status: exit code %d, %s, printed %s; want %d and %q", codeOf(err), stderr, stdout, wantCode, want)
+		}
+	}
+	const advice = "\n1 item under an older service key; before the next rotation: commerce reseal --table %s --secret ServiceKey\n"
+	stale := fmt.Sprintf(advice, h.info.TableName)
+	status(1, stale)
 	reseal(1, `{"items":1,"resealed":0,"left":1,"unreadable":0}`, "--dry-run")
 	reseal(0, `{"items":1,"resealed":1,"left":0,"unreadable":0}`)
 	reseal(0, `{"items":1,"resealed":0,"left":0,"unreadable":0}`, "--dry-run")
+	status(0, "-\n")
 	if got, err := box().Open(s.StoredEndpoint(t, e.ID).Secret.Sealed, webhook.SecretPurpose(e.ID)); err != nil || string(got) != secret {
 		t.Errorf("the secret opens as %q, %v; want %q", got, err, secret)
 	}
@@ -68,8 +82,10 @@ func TestResealMovesATableInAWSToTheNewKey(t *testing.T) {
 	manager.Put("ServiceKey", strings.Repeat("fourth", 11))
 	manager.Put("ServiceKey", strings.Repeat("fifth", 13))
 	reseal(1, `{"items":1,"resealed":0,"left":0,"unreadable":1}`)
+	status(1, stale)
 	manager.Away(true)
 	reseal(2, "")
+	status(2, "")
 }
 
 func TestResealUsesTheLocalRunnersKey(t *testing.T) {

@@ -19,6 +19,7 @@ type statusCommand struct {
 	target
 	stack, parkURL string
 	queueURLs      []string
+	secret         string
 }
 
 func newStatusCommand() *cobra.Command {
@@ -32,9 +33,16 @@ Without flags it reads the queues of the local runner. For AWS, --stack names
 the state's stack; --queue-url, which may be repeated, names single queues instead, and
 their redrive policies give the dead letter queues. SQS's counts are approximate.
 
-The exit code is 0 when no dead letter queue and no park holds a message, 1 when
-one does, and 2 when the queues could not be read.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), cmd.OutOrStdout()) },
+With --table and --secret it reads the whole table, too, half a read unit for
+each 4 KB, and tells how many items are sealed under a service key before the
+current one. The next rotation would leave them without a key.
+
+The exit code is 0 when no dead letter queue and no park holds a message and
+nothing is under an older key, 1 otherwise, and 2 when the command could not
+look.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
 	exitTroubleOnUsage(cmd)
 	flags := cmd.Flags()
@@ -43,10 +51,13 @@ one does, and 2 when the queues could not be read.`,
 	flags.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS")
 	flags.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated")
 	flags.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
+	flags.StringVar(&c.table, "table", "", "name of the table in AWS, beside --secret")
+	flags.StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS")
+	cmd.MarkFlagsRequiredTogether("table", "secret")
 	return cmd
 }
 
-func (c *statusCommand) run(ctx context.Context, out io.Writer) error {
+func (c *statusCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	queues, _, err := c.read(ctx)
 	if err != nil {
 		return trouble(err)
@@ -61,6 +72,18 @@ func (c *statusCommand) run(ctx context.Context, out io.Writer) error {
 	}
 	if err := writeTable(out, rows); err != nil {
 		return trouble(err)
+	}
+	if c.secret != "" {
+		look := resealCommand{target: c.target, secret: c.secret, dryRun: true}
+		counts, _, err := look.reseal(ctx, errOut)
+		if err != nil {
+			return trouble(err)
+		}
+		if n := counts.Left + counts.Unreadable; n > 0 {
+			fmt.Fprintf(out, "\n%s under an older service key; before the next rotation: commerce reseal --table %s --secret %s\n",
+				counted(n, "item"), c.table, c.secret)
+			waiting = append(waiting, counted(n, "item")+" under an older service key")
+		}
 	}
 	if len(waiting) > 0 {
 		return &exitError{exitFound, errors.New(strings.Join(waiting, ", "))}
