@@ -67,6 +67,7 @@ func requests() []request {
 		endpoints    = "/developers/webhooks/endpoints"
 		endpoint     = endpoints + "/{endpoint}"
 		history      = "/developers/webhooks/events"
+		alerts       = applications + "/{application}/alerts"
 	)
 	const unmet, precondition = `"none"`, http.StatusPreconditionFailed
 	all := []request{
@@ -95,6 +96,9 @@ func requests() []request {
 		{operation: "recoverWebhookEndpoint", method: "POST", path: endpoint + "/recover", area: managers, scope: "webhooks:write", status: 202, thing: true, own: true},
 		{operation: "getWebhookRecovery", method: "GET", path: endpoint + "/recoveries/{recovery}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "getWebhookEndpointStats", method: "GET", path: endpoint + "/stats", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "getApplicationAlerts", method: "GET", path: alerts, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "setApplicationAlerts", method: "PUT", path: alerts, body: `{"url":"https://example.com/alerts"}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
+		{operation: "deleteApplicationAlerts", method: "DELETE", path: alerts, ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
 		{operation: "listWebhookEvents", method: "GET", path: history, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
 		{operation: "getWebhookEvent", method: "GET", path: history + "/{event}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: managers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},

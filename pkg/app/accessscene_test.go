@@ -204,6 +204,7 @@ func (w *accessScene) furnish() {
 	w.kept["spareKey"] = w.do(w.owner, "POST", "/developers/applications/{spare}/api-keys", `{"name":"spare"}`).ID
 	w.kept["endpoint"] = w.do(w.owner, "POST", "/developers/webhooks/endpoints?applicationId={application}",
 		`{"url":"https://example.com/hook","events":["order.created"]}`).ID
+	w.do(w.owner, "PUT", "/developers/applications/{application}/alerts", `{"url":"https://example.com/alerts"}`)
 	for _, e := range commerce.EventTypes(webhook.Samples()) {
 		if kind, created := strings.CutSuffix(e.Name, ".created"); created {
 			w.record(commerce.Kind(kind), e.Example.Data.Object, "A", siteA)

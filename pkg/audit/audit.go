@@ -37,6 +37,8 @@ const (
 	ApplicationDeleted       Action = "application.deleted" // with its keys and endpoints
 	ApplicationSecretRotated Action = "application.secretRotated"
 	ApplicationScopesSet     Action = "application.tokenScopesSet"
+	ApplicationAlertsSet     Action = "application.alertsSet"
+	ApplicationAlertsRemoved Action = "application.alertsRemoved"
 	ApplicationTokenIssued   Action = "application.tokenIssued"
 	KeyCreated               Action = "apiKey.created"
 	KeyRevoked               Action = "apiKey.revoked"

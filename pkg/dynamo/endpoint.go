@@ -22,11 +22,13 @@ import (
 // attrRecovery is the recovery that runs. The item of a deleted endpoint keeps
 // only a deletion mark until its deliveries are cancelled. attrEndpointCount
 // of an application is the number of its endpoints; it changes, with the
-// item's version, in the transaction that makes or deletes one.
+// item's version, in the transaction that makes or deletes one. attrAlertURL of
+// an application is the endpoint of its alerts.
 const (
 	attrStatus        = "status"
 	attrRecovery      = "recovery"
 	attrEndpointCount = "endpointCount"
+	attrAlertURL      = "alertURL"
 )
 
 // StreamEndpoint is the item type of endpoints in the stream.
@@ -35,18 +37,23 @@ const StreamEndpoint = typeEndpoint
 // CreateEndpoint stores a new endpoint, and the answer that shows it, if one is
 // kept. Faults: not_found when its application
 // is absent, limit_reached when the application or the organization has all
-// the endpoints that it can have.
+// the endpoints that it can have, conflict for a second alert URL.
 func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error {
 	it, err := encodeEndpoint(e)
 	if err != nil {
 		return err
 	}
 	org := e.OrganizationID
+	ofApplication := "ADD itemVersion :one, endpointCount :one"
+	condition := "attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)"
+	values := item{":one": num(1), ":max": num(webhook.MaxEndpointsPerApplication)}
+	if e.Alerts {
+		ofApplication, condition = "SET alertURL = :id "+ofApplication, condition+" AND attribute_not_exists(alertURL)"
+		values[":id"] = str(e.ID.String())
+	}
 	writes := []write{
 		t.put(it, ifAbsent, nil),
-		t.update(applicationKey(org, e.ApplicationID), "ADD itemVersion :one, endpointCount :one",
-			"attribute_exists(PK) AND (attribute_not_exists(endpointCount) OR endpointCount < :max)",
-			item{":one": num(1), ":max": num(webhook.MaxEndpointsPerApplication)}),
+		t.update(applicationKey(org, e.ApplicationID), ofApplication, condition, values),
 		t.update(countKey(org), "SET t = :type ADD endpoints :one", "attribute_not_exists(endpoints) OR endpoints < :max",
 			item{":type": str(typeCount), ":one": num(1), ":max": num(webhook.MaxEndpoints)}),
 	}
@@ -54,6 +61,8 @@ func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint,
 	switch {
 	case refused.has(1) && refused[1] == nil:
 		return fault.Missing("application")
+	case refused.has(1) && e.Alerts && getString(refused[1], attrAlertURL) != "":
+		return fault.New(fault.Conflict, fault.CodeConflict, "another request has made the application's alert URL: send this one again")
 	case refused.has(1):
 		return fault.New(fault.Conflict, fault.CodeLimitReached,
 			"an application can have %d endpoints: delete one first", webhook.MaxEndpointsPerApplication)
@@ -68,6 +77,21 @@ func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint,
 // organization has none with the id.
 func (t *EndpointStore) Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error) {
 	return read(ctx, t.db, endpointKey(org, id), decodeEndpoint)
+}
+
+// AlertURL reads the endpoint of the application's alerts, strongly consistent;
+// nil when there is none.
+func (t *EndpointStore) AlertURL(ctx context.Context, org, application value.ID) (*webhook.Endpoint, error) {
+	it, err := t.get(ctx, applicationKey(org, application))
+	text := getString(it, attrAlertURL)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	id, err := value.ParseID(text)
+	if err != nil {
+		return nil, err
+	}
+	return t.Endpoint(ctx, org, id)
 }
 
 // Endpoints reads every endpoint of the organization, in the order of their
@@ -161,9 +185,13 @@ func (t *EndpointStore) DeleteEndpoint(ctx context.Context, org, id value.ID, ch
 			if err := check(e); err != nil {
 				return nil, err
 			}
+			ofApplication := "ADD itemVersion :one, endpointCount :less"
+			if e.Alerts {
+				ofApplication = "REMOVE alertURL " + ofApplication
+			}
 			return []write{ // refused when it was changed, or deleted with its application
 				t.deletionMark(org, id, "rev = :read", item{":read": num(e.UpdatedAt)}),
-				t.update(applicationKey(org, e.ApplicationID), "ADD itemVersion :one, endpointCount :less", ifExists,
+				t.update(applicationKey(org, e.ApplicationID), ofApplication, ifExists,
 					item{":one": num(1), ":less": num(-1)}),
 				t.update(countKey(org), "ADD endpoints :less", "", item{":less": num(-1)}),
 			}, nil

@@ -41,7 +41,7 @@ func (a Alert) troubled() bool {
 func (e *Endpoint) NextAlert(h Health, now value.Time) Alert {
 	announced := e.Alert.troubled() && e.Alert.At >= e.HealthSince
 	switch {
-	case !e.Circuit.Open() || now < max(e.Circuit.OpenedAt, e.HealthSince).Add(failingAfter):
+	case e.Alerts || !e.Circuit.Open() || now < max(e.Circuit.OpenedAt, e.HealthSince).Add(failingAfter):
 	case !announced:
 		return Alert{commerce.EventEndpointFailing, now}
 	case e.Alert.Type == commerce.EventEndpointFailing && h.Run.Count > 0 && now >= h.Run.Start.Add(disableSpan-disablingAhead):
@@ -52,7 +52,7 @@ func (e *Endpoint) NextAlert(h Health, now value.Time) Alert {
 
 // Announced lists what the change of an endpoint announces.
 func Announced(old, next *Endpoint) (alerts []Alert) {
-	if old == nil || next == nil {
+	if old == nil || next == nil || next.Alerts {
 		return nil
 	}
 	if next.Alert != old.Alert && next.Alert != (Alert{}) {

@@ -40,6 +40,9 @@ type Endpoint struct {
 	Secret           Secret     `json:"secret"`
 	CreatedAt        value.Time `json:"createdAt"`
 	UpdatedAt        value.Time `json:"updatedAt"` // of the configuration; rises with every change
+	// Alerts tells that it is the alert URL of its application, which lists do
+	// not show and of which nothing is announced.
+	Alerts bool `json:"alerts,omitzero"`
 	// DisabledReason tells why the service disabled the endpoint.
 	DisabledReason *string `json:"disabledReason"`
 	// PreviousSecrets were replaced by Secret and sign beside it for a while,

@@ -145,7 +145,7 @@ func NewEndpoint(org, application value.ID, dto CreateWebhookEndpointDto, seal f
 // Update returns the endpoint after a change; the same endpoint when nothing
 // differs. After another url or an activation its health starts anew, and an
 // open circuit is probed at once. Only the service sets DISABLED, so it is
-// refused unless the endpoint is DISABLED.
+// refused unless the endpoint is DISABLED; the events of an alert URL are fixed.
 func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error) {
 	next := *e
 	if dto.URL.Given {
@@ -156,6 +156,9 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 		if !dto.Description.Null {
 			next.Description = &dto.Description.Value
 		}
+	}
+	if dto.Events.Given && e.Alerts {
+		return nil, fault.Field(fault.InBody, "events", fault.DetailNotAllowed, "must be left out: an alert URL gets every alert")
 	}
 	if dto.Events.Given {
 		next.SubscribedEvents = dto.Events.Value

@@ -107,7 +107,7 @@ func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(e *webhook.Endpoint) bool { return !manages(r, e.ApplicationID) })
+	all = slices.DeleteFunc(all, func(e *webhook.Endpoint) bool { return e.Alerts || !manages(r, e.ApplicationID) })
 	byID := make(map[value.ID]*webhook.Endpoint, len(all))
 	for _, e := range all {
 		byID[e.ID] = e
@@ -214,14 +214,18 @@ func (a *area) deleteEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := r.PathID("id")
-	deleted, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id,
-		func(e *webhook.Endpoint) error { return checkChange(r, e, application) })
+	return a.remove(r, r.PathID("id"), errNoEndpoint(), func(e *webhook.Endpoint) error { return checkChange(r, e, application) })
+}
+
+// remove deletes an endpoint once check has seen it; absent is the answer when
+// there is none.
+func (a *area) remove(r *httpapi.Request, id value.ID, absent error, check func(*webhook.Endpoint) error) (*httpapi.Response, error) {
+	deleted, err := a.store.DeleteEndpoint(r.Context(), r.Organization(), id, check)
 	if err != nil {
 		return nil, err
 	}
 	if !deleted {
-		return nil, errNoEndpoint()
+		return nil, absent
 	}
 	// The endpoint is gone even when this first step fails: the sweeper looks
 	// for its deliveries again.

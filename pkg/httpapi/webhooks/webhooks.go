@@ -28,12 +28,15 @@ const tag = "Webhooks"
 
 // EndpointStore keeps endpoints.
 type EndpointStore interface {
-	// CreateEndpoint may answer a fault limit_reached, or not_found when the
-	// application is absent.
+	// CreateEndpoint may answer a fault limit_reached, not_found when the
+	// application is absent, or conflict when it has an alert URL already.
 	CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error
 	// Endpoint returns nil when there is none.
 	Endpoint(ctx context.Context, organization, id value.ID) (*webhook.Endpoint, error)
 	Endpoints(ctx context.Context, organization value.ID) ([]*webhook.Endpoint, error)
+	// AlertURL returns the endpoint of the application's alerts, nil when there
+	// is none.
+	AlertURL(ctx context.Context, organization, application value.ID) (*webhook.Endpoint, error)
 	// ChangeEndpoint stores what change makes of the endpoint, unless that is
 	// the same one, and returns it; nil when there is none.
 	ChangeEndpoint(ctx context.Context, organization, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
@@ -119,6 +122,7 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 	a := &area{store: store, cfg: cfg}
 	operations := append(a.endpointOperations(), a.actionOperations()...)
 	operations = append(operations, a.eventOperations()...)
+	operations = append(operations, a.alertOperations()...)
 	operations = append(operations, a.statsOperation(), catalogueOperation())
 	for i := range operations {
 		op := &operations[i]

@@ -127,7 +127,7 @@ func TestEveryRouteBelongsToItsAreaAndAuthorizer(t *testing.T) {
 	for _, r := range m.API.Routes {
 		function, authorizer := "api", ""
 		switch {
-		case strings.HasPrefix(r.Path, "/developers/webhooks/"):
+		case strings.HasPrefix(r.Path, "/developers/webhooks/"), r.Path == "/developers/applications/{id}/alerts":
 			function, authorizer = "webhooks", "JwtOnly"
 		case strings.HasPrefix(r.Path, "/developers/applications"):
 			function, authorizer = "developers", "JwtOnly"

@@ -23,8 +23,9 @@ import (
 // secrets, webhook secrets and tokens, of its own and of users.
 var form = regexp.MustCompile(`cis_live_[0-9A-Za-z]{46}|cs_[0-9A-Za-z]{40}|whsec_[0-9A-Za-z+/]{43}=|eyJ[\w-]+\.[\w-]+\.[\w-]+`)
 
-// makers are the ends of the paths whose POST makes a secret and shows it.
-var makers = []string{"/applications", "/api-keys", "/endpoints", "/rotate-secret", "/oauth/token"}
+// makers are the methods, and the ends of the paths, that make a secret and show
+// it.
+var makers = []string{"POST /applications", "POST /api-keys", "POST /endpoints", "POST /rotate-secret", "POST /oauth/token", "PUT /alerts"}
 
 // partLength is how much of a secret counts as a leak, in bytes. More of one is
 // public only of an API key, whose secret part begins after its identifier.
@@ -131,7 +132,10 @@ func (w *Watch) Answered(r *http.Request, header http.Header, body string) {
 
 func makes(r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	return r.Method == http.MethodPost && slices.ContainsFunc(makers, func(end string) bool { return strings.HasSuffix(path, end) })
+	return slices.ContainsFunc(makers, func(maker string) bool {
+		method, end, _ := strings.Cut(maker, " ")
+		return r.Method == method && strings.HasSuffix(path, end)
+	})
 }
 
 // Stored looks at what is stored under a name.

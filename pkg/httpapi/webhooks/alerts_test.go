@@ -1,0 +1,124 @@
+package webhooks_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+func (h *harness) alertsPath() string {
+	return "/developers/applications/" + h.App.String() + "/alerts"
+}
+
+const alertURL = `{"url":"https://example.com/alerts"}`
+
+func TestAlertURLShowsItsSecretOnceAndIsInNoList(t *testing.T) {
+	h := newHarness(t)
+	h.must(t, http.StatusNotFound, "GET", h.alertsPath(), "")
+	h.must(t, http.StatusNotFound, "DELETE", h.alertsPath(), "")
+	made := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
+	secret := made.text("secret")
+	if _, err := webhook.SecretKey(secret); err != nil || made.text("url") != "https://example.com/alerts" || made.text("status") != "ACTIVE" {
+		t.Errorf("made: %s", made.body)
+	}
+	masked := "whsec_****" + secret[len(secret)-4:]
+	for _, a := range []answer{
+		h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL),
+		h.must(t, http.StatusOK, "GET", h.alertsPath(), ""),
+	} {
+		if a.text("secret") != masked || a.text("endpointId") != made.text("endpointId") || a.header.Get("ETag") != made.header.Get("ETag") {
+			t.Errorf("again: %s", a.body)
+		}
+	}
+	moved := h.must(t, http.StatusOK, "PUT", h.alertsPath(), `{"url":"https://example.com/other"}`)
+	if moved.text("url") != "https://example.com/other" || moved.text("endpointId") != made.text("endpointId") {
+		t.Errorf("moved: %s", moved.body)
+	}
+	if list := h.must(t, http.StatusOK, "GET", "/developers/webhooks/endpoints", ""); list.field("meta.total") != 0.0 {
+		t.Errorf("listed: %s", list.body)
+	}
+}
+
+func TestAlertURLIsAnEndpointWhoseEventsAreFixed(t *testing.T) {
+	h := newHarness(t)
+	id := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL).text("endpointId")
+	item := "/developers/webhooks/endpoints/" + id
+	if got := strings.Join(h.stored(t, item).SubscribedEvents, " "); got != "endpoint.* event.*" {
+		t.Errorf("subscribes to %s", got)
+	}
+	h.must(t, http.StatusBadRequest, "PATCH", item, `{"events":["order.*"]}`)
+	h.must(t, http.StatusAccepted, "POST", item+"/test", `{"type":"endpoint.failing"}`)
+	h.ChangeEndpoint(t, value.MustID(id), func(e *webhook.Endpoint) { *e = *e.Disable("answered 410 Gone", h.Now()) })
+	if a := h.must(t, http.StatusOK, "GET", h.alertsPath(), ""); a.text("status") != "DISABLED" {
+		t.Errorf("disabled: %s", a.body)
+	}
+	if a := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL); a.text("status") != "ACTIVE" {
+		t.Errorf("set again: %s", a.body)
+	}
+}
+
+func TestAlertURLIsRemovedAndMadeAnew(t *testing.T) {
+	h := newHarness(t)
+	made := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
+	h.must(t, http.StatusPreconditionFailed, "DELETE", h.alertsPath(), "", "If-Match", `"other"`)
+	h.must(t, http.StatusNoContent, "DELETE", h.alertsPath(), "", "If-Match", made.header.Get("ETag"))
+	h.must(t, http.StatusNotFound, "GET", h.alertsPath(), "")
+	again := h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
+	if again.text("endpointId") == made.text("endpointId") {
+		t.Error("the removed endpoint came back")
+	}
+	h.must(t, http.StatusNoContent, "DELETE", "/developers/webhooks/endpoints/"+again.text("endpointId"), "")
+	h.must(t, http.StatusNotFound, "GET", h.alertsPath(), "")
+	if _, err := h.Table.DeleteApplication(t.Context(), h.Org, h.App, func(*account.Application) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	h.must(t, http.StatusNotFound, "PUT", h.alertsPath(), alertURL)
+}
+
+func TestAlertURLOfAnotherTenantIsAbsent(t *testing.T) {
+	h := newHarness(t)
+	h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
+	absent := "/developers/applications/" + value.NewID().String() + "/alerts"
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		body := map[string]string{"PUT": alertURL}[method]
+		stranger := h.as(t, value.NewID(), method, h.alertsPath(), body)
+		nobody := h.do(t, method, absent, body)
+		if stranger.status != http.StatusNotFound || stranger.body != nobody.body {
+			t.Errorf("%s: %d %s, want %d %s", method, stranger.status, stranger.body, nobody.status, nobody.body)
+		}
+	}
+}
+
+func TestAlertURLMustBeOneThatDeliveriesReach(t *testing.T) {
+	h := newHarness(t)
+	for body, field := range map[string]string{
+		`{}`: "url", `{"url":null}`: "url", `{"url":"http://example.com/"}`: "url", `{"url":"https://localhost/"}`: "url",
+		`{"url":"https://example.com/","events":["*"]}`:                   "events",
+		`{"url":"https://example.com/` + strings.Repeat("x", 2029) + `"}`: "url",
+	} {
+		a := h.must(t, http.StatusBadRequest, "PUT", h.alertsPath(), body)
+		if details, _ := a.field("details").([]any); len(details) != 1 || details[0].(map[string]any)["field"] != field {
+			t.Errorf("%.60s: %s, want the field %s", body, a.body, field)
+		}
+	}
+	h.must(t, http.StatusOK, "PUT", h.alertsPath(), `{"url":"https://example.com/`+strings.Repeat("x", 2028)+`"}`)
+}
+
+func TestOnlyOneAlertURLIsMadeAtATime(t *testing.T) {
+	h := newHarness(t)
+	for i := range 2 {
+		dto := webhook.SetAlertsDto{URL: new("https://example.com/alerts")}
+		e, secret := webhook.NewAlertURL(h.Org, h.App, dto, h.Box.Seal, h.Now())
+		h.Leaks.Made(secret)
+		if err := h.Table.CreateEndpoint(t.Context(), e); (err != nil) != (i > 0) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if all, err := h.Table.Endpoints(t.Context(), h.Org); err != nil || len(all) != 1 {
+		t.Errorf("%d endpoints, %v", len(all), err)
+	}
+}

@@ -1,0 +1,47 @@
+package webhook
+
+import (
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// SetAlertsDto is the input of an application's alert URL, as it is documented.
+type SetAlertsDto struct {
+	URL *string `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where the application's alerts are sent, by https, as for the url of an endpoint."`
+}
+
+// ApplicationAlerts is an application's alert URL as the API shows it.
+type ApplicationAlerts struct {
+	URL        string     `json:"url" doc:"Where the application's alerts are sent."`
+	Status     Status     `json:"status" doc:"As of an endpoint: DISABLED once five days passed without a success, or after a 410. Setting the URL activates it."`
+	EndpointID value.ID   `json:"endpointId" doc:"The endpoint that it is. No list of endpoints shows it; by this id its history is found, and what can be done with an endpoint can be done with it, but for changing its events."`
+	Secret     string     `json:"secret" doc:"The key of its signatures: in full only in the answer that makes it, afterwards masked: whsec_****Jw3k."`
+	CreatedAt  value.Time `json:"createdAt"`
+	UpdatedAt  value.Time `json:"updatedAt"`
+}
+
+// ParseAlerts reads the body that sets an alert URL.
+func (r Rules) ParseAlerts(body []byte) (SetAlertsDto, error) {
+	c, dto := checks{rules: r}, SetAlertsDto{}
+	if err := c.Read(body, &dto); err != nil {
+		return SetAlertsDto{}, err
+	}
+	c.Refuse(dto.URL == nil, "url", fault.DetailRequired, "is required")
+	c.url(dto.URL)
+	return dto, c.Err()
+}
+
+// NewAlertURL makes the endpoint of an application that gets its alerts, as
+// [NewEndpoint] does.
+func NewAlertURL(org, application value.ID, dto SetAlertsDto, seal func(plain []byte, purpose string) string, now value.Time) (*Endpoint, string) {
+	e, secret := NewEndpoint(org, application, CreateWebhookEndpointDto{URL: dto.URL, Events: &[]string{"endpoint.*", "event.*"}}, seal, now)
+	e.Alerts = true
+	return e, secret
+}
+
+// ShapeAlerts shows the alert URL that the endpoint is, its secret masked.
+func (e *Endpoint) ShapeAlerts() ApplicationAlerts {
+	return ApplicationAlerts{
+		URL: e.URL, Status: e.Status, EndpointID: e.ID, Secret: e.Secret.Masked(), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+	}
+}
