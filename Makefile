@@ -26,14 +26,37 @@ GO_DIRS := functions pkg
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# The portal's page is built anew when its source or the OpenAPI document changed.
+PORTAL := pkg/portal/web
+PAGE := pkg/portal/dist/index.html
+
+$(PORTAL)/node_modules/.package-lock.json: $(PORTAL)/package-lock.json
+	cd $(PORTAL) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(PORTAL)/src/schema.d.ts: pkg/httpapi/docs/openapi.json $(PORTAL)/node_modules/.package-lock.json
+	cd $(PORTAL) && npx openapi-typescript ../../httpapi/docs/openapi.json --output src/schema.d.ts >/dev/null
+
+$(PAGE): $(PORTAL)/node_modules/.package-lock.json $(PORTAL)/build.mjs $(wildcard $(PORTAL)/src/* $(PORTAL)/src/pages/*)
+	cd $(PORTAL) && node build.mjs
+
+.PHONY: portal
+portal: $(PAGE) ## build the portal's page, which is embedded in its function
+
+.PHONY: portal-test
+portal-test: $(PAGE) $(PORTAL)/src/schema.d.ts ## check the portal's types, and use it in Chromium, which has to be installed, or named in CHROMIUM
+	cd $(PORTAL) && npx tsc
+	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
+	cd $(PORTAL) && node --test test/
+
 .PHONY: build
-build: ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)
+build: $(PAGE) ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)
 	GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) \
 		-o .build/functions/$(ARCH)/ ./functions/...
 	@for f in $(FUNCTIONS); do install -D .build/functions/$(ARCH)/$$f dist/$$f/bootstrap; done
 
 .PHONY: run
-run: ## run the whole service locally (RUN_FLAGS="--fresh ...")
+run: $(PAGE) ## run the whole service locally (RUN_FLAGS="--fresh ...")
 	@[ -x .build/commerce ] || echo "Building, about a minute the first time …"
 	@$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@exec .build/commerce run $(RUN_FLAGS)
@@ -46,7 +69,7 @@ smoke: ## run the service on each table server and ask what README's tour asks (
 PKG ?= ./...
 
 .PHONY: test
-test: ## test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part); lint vets
+test: $(PAGE) ## test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part); lint vets
 	go test -race -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: quick

@@ -2,6 +2,8 @@ module github.com/commerce-integration/service
 
 go 1.26.0
 
+ignore ./pkg/portal/web/node_modules
+
 require (
 	github.com/aws/aws-lambda-go v1.55.1
 	github.com/aws/aws-sdk-go-v2 v1.47.7

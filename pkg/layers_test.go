@@ -51,6 +51,7 @@ var layers = map[string][]string{
 	"pkg/ratelimit/window": {},
 
 	"pkg/httpapi":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/ratelimit", "pkg/idempotency", "pkg/lists", "pkg/lists/columnar"},
+	"pkg/portal":             {"pkg/fault", "pkg/httpapi"},
 	"pkg/httpapi/docs":       {"pkg/fault", "pkg/httpapi"},
 	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/account", "pkg/idempotency", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
 	"pkg/httpapi/oauth":      {"pkg/value", "pkg/fault", "pkg/auth", "pkg/audit", "pkg/account", "pkg/apptoken", "pkg/httpapi"},
@@ -106,6 +107,7 @@ var layers = map[string][]string{
 	"functions/developers":  {"pkg/app"},
 	"functions/webhooks":    {"pkg/app"},
 	"functions/api":         {"pkg/app"},
+	"functions/portal":      {"pkg/app"},
 	"functions/ingest":      {"pkg/app"},
 	"functions/dispatcher":  {"pkg/app"},
 	"functions/indexer":     {"pkg/app"},

@@ -104,12 +104,8 @@ func TestEveryPathLeadsItsOtherMethodsToTheFunctionThatHasIt(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/{proxy+}"} {
-		t.Run(path, func(t *testing.T) {
-			if functions[path] != "api" {
-				t.Errorf("ANY %s: function %q, want api", path, functions[path])
-			}
-		})
+	if got := functions["/{proxy+}"]; got != "api" {
+		t.Errorf("ANY /{proxy+}: function %q, want api", got)
 	}
 }
 

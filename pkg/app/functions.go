@@ -42,6 +42,7 @@ func Functions() map[string]NewHandler[any] {
 		"developers": untyped(Developers),
 		"webhooks":   untyped(Webhooks),
 		"api":        untyped(API),
+		"portal":     untyped(Portal),
 		"ingest":     untyped(Ingest),
 		"dispatcher": untyped(Dispatcher),
 		"indexer":    untyped(Indexer),

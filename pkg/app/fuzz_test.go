@@ -66,6 +66,8 @@ func FuzzRequests(f *testing.F) {
 		{"/api/invoices/{invoice}", "", "Cache-Control: no-cache"},
 		{"/%zz", "%zz=%", "Authorization: Basic eDp5"},
 		{"/docs/style.css", "", ""},
+		{"/", "", "Accept: text/html"},
+		{"/portal/../placeholder.txt", "", ""},
 	} {
 		f.Add(byte(0), byte(2), seed.path, seed.query, seed.header, "")
 	}

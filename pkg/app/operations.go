@@ -17,6 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/portal"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sweeper"
@@ -49,6 +50,13 @@ func Webhooks(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 	return d.serve(d.webhookOperations(secrets.Seal), d.keeper(secrets), d.refresh()), nil
 }
 
+// Portal makes the function of the portal's page. It asks for no credentials and
+// uses nothing of AWS.
+func Portal(_ context.Context, d *Dependencies) (GatewayFunc, error) {
+	server := httpapi.NewServer(portal.Operations(), httpapi.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
+	return d.measuredRequests(gatewayFunc(server, d.Config.BasePath)), nil
+}
+
 // OperationsByFunction returns the operations of each function that the API
 // reaches, as they are declared. They are for reading: their handlers have no
 // table behind them.
@@ -56,11 +64,12 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]httpapi.Operation{
 		"developers": d.developerOperations(), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
+		"portal": portal.Operations(),
 	}
 }
 
 // Operations returns every operation of the service, as [OperationsByFunction]
-// does.
+// does, but for the portal's: what its files are depends on whether it was built.
 func Operations() []httpapi.Operation {
 	all := OperationsByFunction()
 	return slices.Concat(all["developers"], all["webhooks"], all["api"])

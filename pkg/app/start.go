@@ -30,7 +30,20 @@ const (
 
 // Start runs a function in Lambda. It reads the table first, so that the first
 // request finds an open connection.
-func Start[H any](newHandler NewHandler[H]) {
+func Start[H any](newHandler NewHandler[H]) { run(newHandler, connect) }
+
+// StartWithoutTable runs a function that uses neither the table nor anything
+// else of AWS.
+func StartWithoutTable[H any](newHandler NewHandler[H]) {
+	run(newHandler, func(_ context.Context, cfg Config, logger *slog.Logger) (*Dependencies, error) {
+		return &Dependencies{Config: cfg, Logger: logger, Clock: time.Now, Metrics: newRecorder(cfg, os.Stdout)}, nil
+	})
+}
+
+// connector makes what a function depends on.
+type connector = func(context.Context, Config, *slog.Logger) (*Dependencies, error)
+
+func run[H any](newHandler NewHandler[H], connect connector) {
 	logger := lambdacontext.NewLogger()
 	// net/http logs whatever receivers send unasked, at any length.
 	log.SetOutput(io.Discard)
@@ -41,7 +54,7 @@ func Start[H any](newHandler NewHandler[H]) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), initTimeout)
 	defer cancel()
-	handler, err := start(ctx, newHandler, logger)
+	handler, err := start(ctx, newHandler, connect, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
 		os.Exit(1) //nolint:gocritic // the deferred cancel frees nothing that outlives the process
@@ -49,14 +62,23 @@ func Start[H any](newHandler NewHandler[H]) {
 	lambda.Start(handler)
 }
 
-func start[H any](ctx context.Context, newHandler NewHandler[H], logger *slog.Logger) (handler H, err error) {
+func start[H any](ctx context.Context, newHandler NewHandler[H], connect connector, logger *slog.Logger) (handler H, err error) {
 	cfg, err := ConfigFrom(os.Getenv)
 	if err != nil {
 		return handler, err
 	}
-	aws, err := awsConfigFrom(os.Getenv)
+	deps, err := connect(ctx, cfg, logger)
 	if err != nil {
 		return handler, err
+	}
+	return newHandler(ctx, deps)
+}
+
+// connect makes the clients and opens a connection to the table.
+func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencies, error) {
+	aws, err := awsConfigFrom(os.Getenv)
+	if err != nil {
+		return nil, err
 	}
 	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = responseTimeout }))
 	metrics := newRecorder(cfg, os.Stdout)
@@ -66,7 +88,7 @@ func start[H any](ctx context.Context, newHandler NewHandler[H], logger *slog.Lo
 	deps := NewDependencies(cfg, aws, logger, Endpoints{})
 	deps.Metrics = metrics
 	if err := deps.Table.Ping(ctx); err != nil {
-		return handler, fmt.Errorf("reach the table: %w", err)
+		return nil, fmt.Errorf("reach the table: %w", err)
 	}
-	return newHandler(ctx, deps)
+	return deps, nil
 }

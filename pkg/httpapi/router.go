@@ -63,7 +63,13 @@ func (rt *router) find(method, path string) (*Operation, map[string]string, erro
 		}
 		return nil, nil, &methodNotAllowed{allow: r.allow(), method: method}
 	}
-	return nil, nil, fault.New(fault.NotFound, fault.CodeNotFound, "no such path; see /openapi.json for the paths there are")
+	return nil, nil, ErrNoSuchPath()
+}
+
+// ErrNoSuchPath is the fault of a request to a path that the service does not
+// have.
+func ErrNoSuchPath() error {
+	return fault.New(fault.NotFound, fault.CodeNotFound, "no such path; see /openapi.json for the paths there are")
 }
 
 // loggable is the path with * for each segment that is neither an identifier nor

@@ -158,6 +158,7 @@ func (o *runOptions) setFaults(out io.Writer) (err error) {
 // greet prints the credentials and some requests to try the service with.
 func greet(out io.Writer, info *runner.Info) {
 	fmt.Fprintf(out, `The service runs at %[1]s (documentation: %[1]s/docs)
+The portal, signed in: %[1]s/portal#token=%[6]s
 
   organization  %[2]s
   site          %[3]s

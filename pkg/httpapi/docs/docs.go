@@ -6,11 +6,7 @@ package docs
 
 import (
 	_ "embed"
-	"fmt"
-	"io/fs"
-	"mime"
 	"net/http"
-	"path"
 	"sync"
 
 	"github.com/swaggest/swgui/v5/static"
@@ -70,19 +66,7 @@ func fixed(body []byte, caching string) func(*httpapi.Request) (*httpapi.Respons
 	}
 }
 
-// asset serves a file of the viewer. The files are compressed in the binary
-// and go out as they are to every client that takes gzip.
+// asset serves a file of the viewer.
 func asset(r *httpapi.Request) (*httpapi.Response, error) {
-	name := r.PathText("file")
-	header := http.Header{"Cache-Control": {cacheable}, "Content-Type": {mime.TypeByExtension(path.Ext(name))}}
-	body, err := fs.ReadFile(static.FS, name+".gz")
-	if err == nil {
-		header.Set("Content-Encoding", "gzip")
-	} else if body, err = fs.ReadFile(static.FS, name); err != nil {
-		return nil, fault.Missing("file")
-	}
-	if header.Get("Content-Type") == "" {
-		return nil, fmt.Errorf("no media type for %s", name)
-	}
-	return &httpapi.Response{Raw: body, Header: header}, nil
+	return httpapi.File(static.FS, r.PathText("file"), http.Header{"Cache-Control": {cacheable}})
 }

@@ -46,6 +46,7 @@ func linkedOnly() map[string][]string {
 	return map[string][]string{
 		"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"},
 		"api": {"dynamodb.DeleteItem"}, "indexer": {"dynamodb.DeleteItem"},
+		"portal":     {"dynamodb.DeleteItem", "dynamodb.PutItem", "dynamodb.Query"}, // it has no client
 		"dispatcher": {"sqs.GetQueueAttributes"}, "webhooks": {"sqs.GetQueueAttributes"},
 	}
 }

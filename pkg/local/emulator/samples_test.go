@@ -184,6 +184,15 @@ func TestIngestStoresWhatTheAPIListsOnceItIsIndexed(t *testing.T) {
 	}
 }
 
+func TestPortalServesItsPage(t *testing.T) {
+	w := newHarness(t)
+	var page events.APIGatewayProxyResponse
+	decode(t, w.start(t, "portal").invoke(t, sample(t, "portal")), &page)
+	if page.StatusCode != http.StatusOK || !strings.Contains(page.Body, `src="/prod/portal/main.js"`) {
+		t.Errorf("got %d %s", page.StatusCode, page.Body)
+	}
+}
+
 func TestIndexerLogsTheChangesOfLists(t *testing.T) {
 	w := newHarness(t)
 	var answer events.DynamoDBEventResponse

@@ -48,8 +48,9 @@ func TestAFunctionThatFailsRollsADeploymentBack(t *testing.T) {
 	for _, alarm := range preference.get("Alarms").list() {
 		alarms[alarm.target()] = true
 	}
-	for _, f := range m.Functions {
-		if id := f.LogicalID + "ErrorsAlarm"; !alarms[id] {
+	for name, f := range m.Functions {
+		// A deployment group has no room for the portal's alarm. It only serves files, and ApiErrorsAlarm counts its failures.
+		if id := f.LogicalID + "ErrorsAlarm"; !alarms[id] && name != "portal" {
 			t.Errorf("%s ends no deployment", id)
 		}
 	}

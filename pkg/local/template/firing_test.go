@@ -60,7 +60,7 @@ func firings() map[string]firing {
 		"SweeperSilentAlarm":            silent,
 		"AuthorizerFunctionErrorsAlarm": {breach: append(slices.Repeat([]float64{0}, 94), slices.Repeat([]float64{1}, 6)...), calm: append(slices.Repeat([]float64{0}, 95), slices.Repeat([]float64{1}, 5)...)},
 	}
-	for _, name := range []string{"Developers", "Webhooks", "Api", "Ingest", "Dispatcher", "Indexer", "Worker", "Sweeper"} {
+	for _, name := range []string{"Developers", "Webhooks", "Api", "Portal", "Ingest", "Dispatcher", "Indexer", "Worker", "Sweeper"} {
 		of[name+"FunctionErrorsAlarm"] = errors
 	}
 	return of

@@ -1,0 +1,92 @@
+// The client of the service's API, made from the types of its OpenAPI document,
+// and the credential that it sends.
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+type Schemas = components["schemas"];
+export type Me = Schemas["Me"];
+export type Application = Schemas["DeveloperApplication"];
+export type ApiKey = Schemas["ApiKey"];
+export type Endpoint = Schemas["WebhookEndpoint"];
+export type Delivery = Schemas["WebhookEvent"];
+export type Attempt = Schemas["Attempt"];
+export type EventType = Schemas["WebhookEventType"];
+export type Recovery = Schemas["WebhookRecovery"];
+export type StatsPoint = Schemas["StatsPoint"];
+export type UsageDay = Schemas["UsageDay"];
+export type Meta = Schemas["Meta"];
+export type Problem = Schemas["Error"];
+
+// base is the path under which the service is: "" or, for instance, "/prod".
+export const base = document.documentElement.dataset.base ?? "";
+
+export const api = createClient<paths>({ baseUrl: location.origin + base });
+
+// The credential lives as long as the browser's tab, and is sent in a header
+// only.
+const storage = "credential";
+let credential = sessionStorage.getItem(storage) ?? "";
+
+export const hasCredential = () => credential !== "";
+
+export function setCredential(text: string) {
+  credential = text;
+  if (text) sessionStorage.setItem(storage, text);
+  else sessionStorage.removeItem(storage);
+}
+
+// Rate is what the last answer told of the rate limit.
+export interface Rate {
+  limit: number;
+  remaining: number;
+}
+
+let onRate: (rate: Rate) => void = () => {};
+let onRefused: (problem: Problem) => void = () => {};
+
+// observe has the functions called with what answers tell beside their bodies:
+// the rate limit, and that the credential is no longer accepted.
+export function observe(rate: typeof onRate, refused: typeof onRefused) {
+  onRate = rate;
+  onRefused = refused;
+}
+
+api.use({
+  onRequest({ request }) {
+    if (credential.startsWith("cis_")) request.headers.set("X-API-Key", credential);
+    else if (credential) request.headers.set("Authorization", `Bearer ${credential}`);
+    return request;
+  },
+  onResponse({ response }) {
+    const limit = response.headers.get("X-RateLimit-Limit");
+    if (limit) onRate({ limit: Number(limit), remaining: Number(response.headers.get("X-RateLimit-Remaining")) });
+  },
+});
+
+// Refusal is an answer that is an error.
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Partial<Problem>,
+  ) {
+    super(problem.message ?? `the service answered ${status}`);
+  }
+}
+
+// ask waits for an answer and returns its body. It throws a Refusal for an
+// error, and an Error with words for people when there is no answer.
+export async function ask<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  let got;
+  try {
+    got = await answer;
+  } catch {
+    throw new Error("the service cannot be reached; it may be restarting");
+  }
+  if (got.response.ok) return got.data as T;
+  const problem = (got.error ?? {}) as Problem;
+  if (got.response.status === 401) onRefused(problem);
+  throw new Refusal(got.response.status, problem);
+}
+
+// once names a request, so that a repetition of it changes nothing.
+export const once = () => ({ "Idempotency-Key": crypto.randomUUID() });

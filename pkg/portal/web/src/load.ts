@@ -1,0 +1,69 @@
+// Loading what a page shows.
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+
+export interface Loaded<T> {
+  data?: T;
+  error?: Error;
+  reload: () => void;
+}
+
+// useLoad calls load at once, whenever one of the inputs changes, and, with
+// every, again after so many milliseconds while the page can be seen. What was
+// loaded before stays until the next answer; answers that came too late are
+// dropped.
+export function useLoad<T>(load: () => Promise<T>, inputs: unknown[], every = 0): Loaded<T> {
+  const [state, setState] = useState<{ data?: T; error?: Error }>({});
+  const [turn, setTurn] = useState(0);
+  const newest = useRef(0);
+  const reload = useCallback(() => setTurn((n) => n + 1), []);
+
+  useEffect(() => {
+    const mine = ++newest.current;
+    let timer = 0;
+    const run = async () => {
+      if (document.hidden && every > 0) return;
+      const next = await load().then(
+        (data) => ({ data }),
+        (error: Error) => ({ error }),
+      );
+      if (mine !== newest.current) return;
+      setState((before) => ({ data: before.data, ...next }) as typeof before);
+      if ("data" in next) setState({ data: next.data });
+      if (every > 0) timer = window.setTimeout(run, every);
+    };
+    const shown = () => {
+      if (document.hidden || every === 0) return;
+      clearTimeout(timer);
+      void run();
+    };
+    void run();
+    document.addEventListener("visibilitychange", shown);
+    return () => {
+      newest.current++;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", shown);
+    };
+  }, [...inputs, turn, every]);
+
+  return { ...state, reload };
+}
+
+// useAction runs what a button does, and says whether it runs and how it failed.
+export function useAction() {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<Error>();
+  const run = async (action: () => Promise<unknown>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await action();
+      return true;
+    } catch (failure) {
+      setError(failure as Error);
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, error, run };
+}

@@ -1,0 +1,131 @@
+// The portal: signing in, the frame around the pages, and which page is shown.
+import { render, type ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { api, ask, base, hasCredential, observe, setCredential, type Me, type Rate } from "./api";
+import { Meter } from "./chart";
+import { count } from "./format";
+import { Deliveries } from "./pages/deliveries";
+import { DeliveryPage } from "./pages/delivery";
+import { Overview } from "./pages/overview";
+import { SignIn } from "./pages/signin";
+import { link, tokenOfLink, useRoute, type Route } from "./route";
+import { can, kindOf, Session, why } from "./session";
+import { ThemeSwitch } from "./theme";
+import { Notice, Page } from "./ui";
+
+interface Area {
+  name: string;
+  path: string;
+  scope?: string; // that its pages take
+  pages: [list: ComponentType<Route>, item?: ComponentType<Route>];
+}
+
+const areas: Area[] = [
+  { name: "Overview", path: "", pages: [Overview] },
+  { name: "Deliveries", path: "deliveries", scope: "webhooks:read", pages: [Deliveries, DeliveryPage] },
+];
+
+function App() {
+  const [me, setMe] = useState<Me>();
+  const [said, setSaid] = useState("");
+  const [rate, setRate] = useState<Rate>();
+  const [starting, setStarting] = useState(hasCredential());
+
+  const signOut = (why = "") => {
+    setCredential("");
+    setMe(undefined);
+    setSaid(why);
+  };
+  const signIn = async (credential: string) => {
+    setCredential(credential);
+    setMe(await ask(api.GET("/api/me")));
+    setSaid("");
+  };
+
+  useEffect(() => {
+    observe(setRate, (problem) => signOut(problem.message ?? "Sign in again."));
+    if (!hasCredential()) return;
+    ask(api.GET("/api/me"))
+      .then(setMe, (error: Error) => setSaid(error.message))
+      .finally(() => setStarting(false));
+  }, []);
+
+  if (starting) return null;
+  if (!me) return <SignIn said={said} signIn={signIn} />;
+  return (
+    <Session.Provider value={me}>
+      <Frame me={me} rate={rate} signOut={() => signOut()} />
+    </Session.Provider>
+  );
+}
+
+function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void }) {
+  const route = useRoute();
+  const [first = "", ...rest] = route.path;
+  const area = areas.find((a) => a.path === first);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>
+        Skip to the content
+      </a>
+      <header class="side">
+        <a class="brand" href={link("")}>
+          <img src={`${base}/portal/icon.svg`} alt="" width={24} height={24} /> Commerce Integration
+        </a>
+        <nav aria-label="Areas">
+          {areas.map((a) => (
+            <a key={a.path} href={link(a.path)} aria-current={a === area ? "page" : undefined}>
+              {a.name}
+            </a>
+          ))}
+          <a href={`${base}/docs`}>API reference</a>
+        </nav>
+        <div class="side-foot">
+          {rate && (
+            <div class="rate">
+              <span>
+                {count(rate.remaining)} of {count(rate.limit)} requests left this minute
+              </span>
+              <Meter value={rate.remaining} max={rate.limit} label="Requests left this minute" />
+            </div>
+          )}
+          <p>
+            Signed in with {me.userId ? "a user's token" : kindOf(me) === "API key" ? "an API key" : "an application's token"}
+            {can(me, "developers:admin") ? ", as an administrator" : ""}.
+          </p>
+          <ThemeSwitch />
+          <button type="button" onClick={signOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Content key={route.path.join("/")} area={area} me={me} route={{ ...route, path: rest }} />
+      </main>
+    </div>
+  );
+}
+
+function Content({ area, me, route }: { area?: Area; me: Me; route: Route }) {
+  const Shown = area?.pages[Math.min(route.path.length, area.pages.length - 1)];
+  if (!area || !Shown) {
+    return (
+      <Page title="No such page">
+        <Notice>There is no page at this address.</Notice>
+      </Page>
+    );
+  }
+  const reason = area.scope ? why(me, area.scope) : "";
+  if (reason) {
+    return (
+      <Page title={area.name}>
+        <Notice>{reason}</Notice>
+      </Page>
+    );
+  }
+  return <Shown {...route} />;
+}
+
+const token = tokenOfLink();
+if (token) setCredential(token);
+render(<App />, document.getElementById("app")!);

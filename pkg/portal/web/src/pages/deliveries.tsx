@@ -1,0 +1,104 @@
+// The log of deliveries, live.
+import { useState } from "preact/hooks";
+import { api, ask, type Delivery } from "../api";
+import { title } from "../format";
+import { useLoad } from "../load";
+import { go, link, type Route } from "../route";
+import { Failed, Input, Loading, Page, Pager, Select, Status, Table, Time } from "../ui";
+import { groupsOf, listEndpoints, listEventTypes } from "../webhooks";
+
+const live = 2000;
+const states = ["PENDING", "DELIVERED", "FAILED", "HELD", "CANCELLED"] as const;
+const filters = ["objectId", "type", "status", "endpointId", "eventId"] as const;
+
+export function Deliveries({ query }: Route) {
+  const [follows, setFollows] = useState(true);
+  const page = Number(query.get("page") ?? 1);
+  const given = Object.fromEntries(filters.map((name) => [name, query.get(name) ?? ""])) as Record<(typeof filters)[number], string>;
+  const show = (change: Record<string, string>) => go(link("deliveries", { ...given, ...change }));
+
+  const choices = useLoad(() => Promise.all([listEndpoints(), listEventTypes()]), []);
+  const [endpoints = [], types = []] = choices.data ?? [];
+  const { data, error } = useLoad(
+    () => ask(api.GET("/developers/webhooks/events", { params: { query: { ...wanted(given), page, limit: 20 } } })),
+    [query.toString()],
+    follows ? live : 0,
+  );
+
+  return (
+    <Page
+      title="Deliveries"
+      actions={
+        <label class="check">
+          <input type="checkbox" checked={follows} onChange={(e) => setFollows(e.currentTarget.checked)} /> Live
+        </label>
+      }
+    >
+      <form class="filters" role="search" aria-label="Deliveries" onSubmit={(e) => e.preventDefault()}>
+        <Input
+          label="Object"
+          name="objectId"
+          value={given.objectId}
+          placeholder="id of an order, a product …"
+          onChange={(objectId) => show({ objectId: objectId.trim() })}
+        />
+        <Select
+          label="Type"
+          value={given.type}
+          onChange={(type) => show({ type })}
+          options={[["", "every type"], ...[...groupsOf(types), ...types.map((t) => t.type)].map((t): [string, string] => [t, t])]}
+        />
+        <Select label="State" value={given.status} onChange={(status) => show({ status })} options={[["", "every state"], ...states.map((s): [string, string] => [s, title(s)])]} />
+        <Select
+          label="Endpoint"
+          value={given.endpointId}
+          onChange={(endpointId) => show({ endpointId })}
+          options={[["", "every endpoint"], ...endpoints.map((e): [string, string] => [e.id, e.description || e.url])]}
+        />
+      </form>
+      {given.eventId && (
+        <p class="hint">
+          Only deliveries of the event <code>{given.eventId}</code>. <a href={link("deliveries")}>Show all</a>
+        </p>
+      )}
+      <Failed error={error ?? choices.error} />
+      {data ? (
+        <>
+          <Table<Delivery>
+            label="Deliveries"
+            rows={data.data}
+            id={(d) => d.id}
+            empty="No delivery matches."
+            columns={[
+              { label: "Created", cell: (d) => <Time at={d.createdAt} /> },
+              { label: "Type", cell: (d) => <a href={link(`deliveries/${d.id}`)}>{d.type}</a> },
+              { label: "State", cell: (d) => <Status of={d.status} /> },
+              { label: "Attempts", number: true, cell: (d) => d.attemptCount },
+              { label: "Last answer", cell: (d) => d.attempts.at(-1)?.responseStatus ?? d.attempts.at(-1)?.error ?? "–" },
+              { label: "Endpoint", cell: (d) => nameOf(endpoints, d.endpointId) },
+            ]}
+          />
+          <Pager meta={data.meta} go={(page) => show({ page: String(page) })} />
+        </>
+      ) : (
+        !error && <Loading />
+      )}
+    </Page>
+  );
+}
+
+const nameOf = (endpoints: { id: string; description: string | null; url: string }[], id: string) => {
+  const endpoint = endpoints.find((e) => e.id === id);
+  return endpoint ? endpoint.description || endpoint.url : "deleted";
+};
+
+// wanted are the filters as the API takes them.
+function wanted(given: Record<string, string>) {
+  return {
+    objectId: given.objectId || undefined,
+    eventId: given.eventId || undefined,
+    endpointId: given.endpointId || undefined,
+    type: given.type ? [given.type as "order.*"] : undefined,
+    status: given.status ? [given.status as "FAILED"] : undefined,
+  };
+}

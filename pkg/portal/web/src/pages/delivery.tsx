@@ -1,0 +1,79 @@
+// One delivery: why it stands as it does, its attempts, and what was sent.
+import { api, ask, once, type Attempt } from "../api";
+import { milliseconds } from "../format";
+import { useAction, useLoad } from "../load";
+import { link, type Route } from "../route";
+import { can, useMe } from "../session";
+import { Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
+import { reasonOf } from "../webhooks";
+
+export function DeliveryPage({ path: [id = ""] }: Route) {
+  const me = useMe();
+  const { data, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } } })), [id], 2000);
+  const redelivery = useAction();
+  const redeliver = () =>
+    redelivery.run(async () => {
+      await ask(api.POST("/developers/webhooks/events/{id}/redeliver", { params: { path: { id }, header: once() } }));
+      reload();
+    });
+  if (!data) return <Page title="Delivery">{error ? <Failed error={error} /> : <Loading />}</Page>;
+
+  const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING";
+  const object = (data.payload?.data.object ?? {}) as { id?: string };
+  return (
+    <Page
+      title={data.type}
+      actions={
+        mayRedeliver && (
+          <button type="button" class="primary" disabled={redelivery.busy} onClick={redeliver}>
+            Redeliver
+          </button>
+        )
+      }
+    >
+      <Failed error={redelivery.error ?? error} />
+      <Notice>
+        <Status of={data.status} /> {reasonOf(data)}
+      </Notice>
+      <Panel title="About it">
+        <Facts
+          of={[
+            ["Created", <Time at={data.createdAt} />],
+            ["Next attempt", <Time at={data.nextAttemptAt} />],
+            ["Endpoint", data.endpointId],
+            ["Event (webhook-id)", <Id value={data.eventId} what="the event's id" />],
+            ["Delivery", <Id value={data.id} what="the delivery's id" />],
+            [
+              "Object",
+              object.id ? (
+                <>
+                  {object.id}{" "}
+                  <a href={link("deliveries", { objectId: object.id })}>All its deliveries</a>
+                </>
+              ) : (
+                "–"
+              ),
+            ],
+            ["Elsewhere", <a href={link("deliveries", { eventId: data.eventId })}>The same event at every endpoint</a>],
+          ]}
+        />
+      </Panel>
+      <Panel title={data.attemptCount > data.attempts.length ? `The last ${data.attempts.length} of ${data.attemptCount} attempts` : "Attempts"}>
+        <Table<Attempt>
+          label="Attempts"
+          rows={data.attempts}
+          id={(a) => a.at}
+          empty="None so far."
+          columns={[
+            { label: "Began", cell: (a) => <Time at={a.at} /> },
+            { label: "Took", number: true, cell: (a) => milliseconds(a.durationMs) },
+            { label: "Status", cell: (a) => a.responseStatus ?? "no response" },
+            { label: "Why it failed", cell: (a) => a.error ?? "–" },
+            { label: "Answer", cell: (a) => (a.responseBody ? <code class="answer">{a.responseBody}</code> : "–") },
+          ]}
+        />
+      </Panel>
+      <Panel title="Payload">{data.payload ? <Json of={data.payload} label="Payload" /> : <p class="empty">It is no longer kept.</p>}</Panel>
+    </Page>
+  );
+}

@@ -1,0 +1,155 @@
+// The state of the service, for who is signed in.
+import { api, ask, base, type StatsPoint } from "../api";
+import { Bars, outcomes, successRate } from "../chart";
+import { count, milliseconds } from "../format";
+import { useLoad } from "../load";
+import { link } from "../route";
+import { can, useMe, why } from "../session";
+import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
+import { failing, listEndpoints } from "../webhooks";
+
+const refresh = 15_000;
+// The statistics of so many endpoints are asked for, one request each.
+const charted = 10;
+
+export function Overview() {
+  const me = useMe();
+  return (
+    <Page title="Overview">
+      <Health />
+      {can(me, "webhooks:read") ? <Webhooks /> : <Notice>{why(me, "webhooks:read")}</Notice>}
+      <Records />
+    </Page>
+  );
+}
+
+function Health() {
+  const { data, error } = useLoad(
+    async () => {
+      const started = performance.now();
+      const health = await ask(api.GET("/health"));
+      return { ...health, took: performance.now() - started };
+    },
+    [],
+    refresh,
+  );
+  return (
+    <p class={`health ${error ? "bad" : "good"}`} role="status">
+      {error ? `The service does not answer: ${error.message}` : data ? `The service answers, in ${milliseconds(Math.ceil(data.took))}.` : "Asking the service …"}{" "}
+      <a href={`${base}/health`}>/health</a>
+    </p>
+  );
+}
+
+// total is how many deliveries have the status.
+const total = (status: "PENDING" | "HELD" | "FAILED") =>
+  ask(api.GET("/developers/webhooks/events", { params: { query: { status: [status], limit: 1 } } })).then((page) => page.meta.total);
+
+function Webhooks() {
+  const { data, error } = useLoad(
+    async () => {
+      const [pending, held, failed, endpoints] = await Promise.all([total("PENDING"), total("HELD"), total("FAILED"), listEndpoints()]);
+      const stats = await Promise.all(
+        endpoints.slice(0, charted).map((e) => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id: e.id } } })).then((s) => s.data)),
+      );
+      return { pending, held, failed, endpoints, stats };
+    },
+    [],
+    refresh,
+  );
+  if (!data) return error ? <Failed error={error} /> : <Loading />;
+  const all = sum(data.stats);
+  const rows = data.endpoints.map((endpoint, i) => ({ endpoint, points: data.stats[i] }));
+  const troubled = data.endpoints.filter((e) => failing(e));
+  return (
+    <>
+      <Failed error={error} />
+      <ul class="figures">
+        <Figure name="Success rate, 24 h" value={successRate(all)} />
+        <Figure name="Attempts, 24 h" value={count(all.reduce((n, p) => n + p.successCount + p.failureCount, 0))} />
+        <Figure name="Waiting" value={count(data.pending)} href={link("deliveries", { status: "PENDING" })} />
+        <Figure name="Held" value={count(data.held)} href={link("deliveries", { status: "HELD" })} />
+        <Figure name="Failed" value={count(data.failed)} href={link("deliveries", { status: "FAILED" })} />
+      </ul>
+      <Panel title="Attempts by hour">
+        {all.length === 0 ? <p class="empty">There is no endpoint yet.</p> : <Bars label="Attempts by hour" good="answered 2xx" bad="failed" bars={outcomes(all)} />}
+        {data.endpoints.length > charted && <p class="hint">Of the first {charted} endpoints.</p>}
+      </Panel>
+      {troubled.length > 0 && (
+        <Panel title="Needs attention">
+          <ul class="troubles">
+            {troubled.map((e) => (
+              <li key={e.id}>
+                <strong>{e.description || e.url}</strong> {failing(e)}
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      <Panel title="Endpoints">
+        <Table
+          label="Endpoints"
+          rows={rows}
+          id={(r) => r.endpoint.id}
+          empty="There is no endpoint yet."
+          columns={[
+            { label: "Endpoint", cell: ({ endpoint }) => endpoint.description || endpoint.url },
+            { label: "State", cell: ({ endpoint }) => <Status of={endpoint.status} /> },
+            { label: "Success, 24 h", number: true, cell: ({ points }) => (points ? successRate(points) : "–") },
+            { label: "95% within", number: true, cell: ({ points }) => milliseconds(points && slowest(points)) },
+            { label: "Last success", cell: ({ endpoint }) => <Time at={endpoint.lastSuccessAt} never="never" /> },
+          ]}
+        />
+      </Panel>
+    </>
+  );
+}
+
+function Figure({ name, value, href }: { name: string; value: string; href?: string }) {
+  return (
+    <li>
+      <span>{name}</span>
+      <strong>{href ? <a href={href}>{value}</a> : value}</strong>
+    </li>
+  );
+}
+
+// slowest is the largest p95 of the hours.
+const slowest = (points: StatsPoint[]) => points.reduce<number | null>((top, p) => (p.p95Ms === null ? top : Math.max(top ?? 0, p.p95Ms)), null);
+
+// sum adds the attempts of several endpoints, hour by hour.
+function sum(stats: StatsPoint[][]): StatsPoint[] {
+  const hours = new Map<string, StatsPoint>();
+  for (const p of stats.flat()) {
+    const before = hours.get(p.at);
+    hours.set(p.at, {
+      at: p.at, p50Ms: null, p95Ms: null,
+      successCount: (before?.successCount ?? 0) + p.successCount,
+      failureCount: (before?.failureCount ?? 0) + p.failureCount,
+    });
+  }
+  return [...hours.values()].sort((a, b) => a.at.localeCompare(b.at));
+}
+
+const kinds = ["products", "categories", "orders", "customers", "invoices"] as const;
+
+function Records() {
+  const me = useMe();
+  const readable = kinds.filter((kind) => can(me, `${kind}:read`));
+  const { data, error } = useLoad(
+    () => Promise.all(readable.map((kind) => ask(api.GET(`/api/${kind}`, { params: { query: { limit: 1 } } })).then((page) => page.meta.total))),
+    [],
+    refresh,
+  );
+  if (readable.length === 0) return null;
+  return (
+    <Panel title="Records">
+      <Failed error={error} />
+      <ul class="figures">
+        {readable.map((kind, i) => (
+          <Figure key={kind} name={kind.charAt(0).toUpperCase() + kind.slice(1)} value={data ? count(data[i]!) : "…"} />
+        ))}
+      </ul>
+    </Panel>
+  );
+}

@@ -1,0 +1,302 @@
+// The parts that pages share.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Refusal, type Meta } from "./api";
+import { ago, count, fullTime, title } from "./format";
+
+// Page is a page's heading and content. Who comes to it is told its name, as by
+// the loading of a document.
+export function Page(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${props.title} · Commerce Integration Service`;
+  }, [props.title]);
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, []);
+  return (
+    <>
+      <header class="page-head">
+        <h1 ref={heading} tabIndex={-1}>
+          {props.title}
+        </h1>
+        {props.actions && <div class="actions">{props.actions}</div>}
+      </header>
+      {props.children}
+    </>
+  );
+}
+
+export function Panel(props: { title: string; actions?: ComponentChildren; children: ComponentChildren; class?: string }) {
+  const id = useId();
+  return (
+    <section class={`panel ${props.class ?? ""}`} aria-labelledby={id}>
+      <header class="panel-head">
+        <h2 id={id}>{props.title}</h2>
+        {props.actions && <div class="actions">{props.actions}</div>}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+// Failed says what went wrong, field by field where the service does.
+export function Failed({ error }: { error?: Error }) {
+  if (!error) return null;
+  const details = error instanceof Refusal ? (error.problem.details ?? []) : [];
+  return (
+    <div class="notice bad" role="alert">
+      <p>{error.message}</p>
+      {details.length > 1 && (
+        <ul>
+          {details.map((d) => (
+            <li key={d.field}>
+              <code>{d.field}</code> {d.message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+export const Notice = ({ children }: { children: ComponentChildren }) => <p class="notice">{children}</p>;
+
+const tones: Record<string, string> = {
+  DELIVERED: "good", ACTIVE: "good", COMPLETED: "good", PAID: "good", FULFILLED: "good", SHIPPED: "good", CONFIRMED: "good",
+  PENDING: "busy", RUNNING: "busy", PROCESSING: "busy", AUTHORIZED: "busy", PARTIALLY_PAID: "busy", PARTIALLY_FULFILLED: "busy",
+  FAILED: "bad", DISABLED: "bad", REVOKED: "bad", SUSPENDED: "bad", EXPIRED: "bad",
+  HELD: "warn", PAUSED: "warn",
+};
+
+// Status is a state; its colour only repeats what its word says.
+export const Status = ({ of }: { of: string }) => <span class={`status ${tones[of] ?? ""}`}>{title(of)}</span>;
+
+export function Time({ at, never = "–" }: { at: string | null | undefined; never?: string }) {
+  if (!at) return <>{never}</>;
+  return (
+    <time dateTime={at} title={fullTime(at)}>
+      {ago(at)}
+    </time>
+  );
+}
+
+export interface Column<T> {
+  label: string;
+  cell: (row: T) => ComponentChildren;
+  number?: boolean;
+}
+
+// Table shows rows, each as a card where the screen is narrow. The roles keep it
+// a table to screen readers whatever its layout.
+export function Table<T>(props: { label: string; columns: Column<T>[]; rows: T[]; id: (row: T) => string; empty: string }) {
+  if (props.rows.length === 0) return <p class="empty">{props.empty}</p>;
+  return (
+    <table role="table" aria-label={props.label}>
+      <thead role="rowgroup">
+        <tr role="row">
+          {props.columns.map((c) => (
+            <th key={c.label} role="columnheader" scope="col" class={c.number ? "number" : ""}>
+              {c.label}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {props.rows.map((row) => (
+          <tr key={props.id(row)} role="row">
+            {props.columns.map((c) => (
+              <td key={c.label} role="cell" class={c.number ? "number" : ""} data-label={c.label}>
+                {c.cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function Facts({ of }: { of: [string, ComponentChildren][] }) {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export function Pager({ meta, go }: { meta: Meta; go: (page: number) => void }) {
+  return (
+    <nav class="pager" aria-label="Pages">
+      <button type="button" disabled={meta.page <= 1} onClick={() => go(meta.page - 1)}>
+        Previous
+      </button>
+      <span>
+        Page {count(meta.page)} of {count(Math.max(meta.totalPages, 1))}, {count(meta.total)} in all
+      </span>
+      <button type="button" disabled={meta.page >= meta.totalPages} onClick={() => go(meta.page + 1)}>
+        Next
+      </button>
+    </nav>
+  );
+}
+
+// Field is a control with its label, and what is to be known about it.
+export function Field(props: { label: string; hint?: string; children: (id: string, hintId: string | undefined) => JSX.Element }) {
+  const id = useId();
+  const hintId = props.hint ? `${id}-hint` : undefined;
+  return (
+    <div class="field">
+      <label for={id}>{props.label}</label>
+      {props.children(id, hintId)}
+      {props.hint && (
+        <p class="hint" id={hintId}>
+          {props.hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface InputProps {
+  label: string;
+  hint?: string;
+  name: string;
+  type?: "text" | "password" | "url" | "number" | "datetime-local" | "search";
+  value?: string;
+  placeholder?: string;
+  required?: boolean;
+  autoComplete?: string;
+  maxLength?: number;
+  min?: number;
+  max?: number;
+  onChange?: (value: string) => void;
+}
+
+// The types of inputs are cast: the declaration of each type is another one.
+export const Input = ({ label, hint, onChange, ...rest }: InputProps) => (
+  <Field label={label} hint={hint}>
+    {(id, hintId) => <input id={id} aria-describedby={hintId} {...(rest as { type: "text" })} onChange={(e) => onChange?.(e.currentTarget.value)} />}
+  </Field>
+);
+
+export function Select(props: { label: string; value: string; options: [value: string, text: string][]; onChange: (value: string) => void }) {
+  return (
+    <Field label={props.label}>
+      {(id) => (
+        <select id={id} value={props.value} onChange={(e) => props.onChange(e.currentTarget.value)}>
+          {props.options.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+// Dialog is open as long as it is there. The browser keeps the focus in it, and
+// gives it back afterwards.
+export function Dialog(props: { title: string; close: () => void; children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const opener = document.activeElement as HTMLElement | null;
+    dialog.current?.showModal();
+    return () => opener?.focus();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={props.close}>
+      <h2 id={id}>{props.title}</h2>
+      {props.children}
+    </dialog>
+  );
+}
+
+// Form is what a dialog asks for; its last button does what it says.
+export function Form(props: {
+  submit: string;
+  danger?: boolean;
+  busy: boolean;
+  error?: Error;
+  onSubmit: (fields: FormData) => void;
+  cancel: () => void;
+  children?: ComponentChildren;
+}) {
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        props.onSubmit(new FormData(event.currentTarget));
+      }}
+    >
+      {props.children}
+      <Failed error={props.error} />
+      <div class="actions end">
+        <button type="button" onClick={props.cancel}>
+          Cancel
+        </button>
+        <button type="submit" class={props.danger ? "danger" : "primary"} disabled={props.busy}>
+          {props.submit}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+export function Copy({ text, what }: { text: string; what: string }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 2000);
+  };
+  return (
+    <button type="button" class="small" onClick={copy} aria-label={`Copy ${what}`}>
+      <span aria-live="polite">{done ? "Copied" : "Copy"}</span>
+    </button>
+  );
+}
+
+// Shown are secrets, which the service shows only once.
+export function Shown(props: { title: string; secrets: [name: string, value: string][]; close: () => void }) {
+  return (
+    <Dialog title={props.title} close={props.close}>
+      <Notice>Keep it now: it is not shown again.</Notice>
+      {props.secrets.map(([name, value]) => (
+        <div class="secret" key={name}>
+          <span>{name}</span>
+          <code>{value}</code>
+          <Copy text={value} what={name} />
+        </div>
+      ))}
+      <div class="actions end">
+        <button type="button" class="primary" onClick={props.close}>
+          I have kept it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+// Id is an identifier that can be copied.
+export const Id = ({ value, what }: { value: string; what: string }) => (
+  <span class="id">
+    <code>{value}</code> <Copy text={value} what={what} />
+  </span>
+);
+
+export const Loading = () => <p class="empty" role="status">Loading …</p>;
+
+export const Json = ({ of, label }: { of: unknown; label: string }) => (
+  <pre tabIndex={0} role="region" aria-label={label}>
+    {JSON.stringify(of, null, 2)}
+  </pre>
+);

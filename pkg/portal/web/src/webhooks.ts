@@ -1,0 +1,50 @@
+// What several pages say of webhooks.
+import { api, ask, type Delivery, type Endpoint, type EventType } from "./api";
+
+export const listEndpoints = (): Promise<Endpoint[]> =>
+  ask(api.GET("/developers/webhooks/endpoints", { params: { query: { limit: 100 } } })).then((page) => page.data);
+
+export const listEventTypes = (): Promise<EventType[]> =>
+  ask(api.GET("/developers/webhooks/event-types", { params: { query: { limit: 100 } } })).then((page) => page.data);
+
+// groupsOf are the resources of types: order.* of order.created.
+export const groupsOf = (types: EventType[]): string[] => [...new Set(types.map((t) => `${t.type.split(".")[0]}.*`))];
+
+// failing says why an endpoint needs attention; "" if it does not.
+export function failing(e: Endpoint): string {
+  if (e.status === "DISABLED") return "Disabled by the service after it failed for too long, or answered 410.";
+  if (e.status === "PAUSED") return "Paused: its events are held.";
+  if (e.lastFailureAt && (!e.lastSuccessAt || e.lastFailureAt > e.lastSuccessAt)) return `The last attempt failed: ${e.lastFailureReason ?? "no reason is known"}`;
+  return "";
+}
+
+// reasonOf explains how a delivery stands.
+export function reasonOf(d: Delivery): string {
+  const last = d.attempts.at(-1);
+  const failure = last?.error ? ` The last attempt: ${last.error}.` : "";
+  switch (d.status) {
+    case "DELIVERED":
+      return `The receiver answered ${last?.responseStatus ?? "2xx"} to attempt ${d.attemptCount}.`;
+    case "FAILED":
+      return `All ${d.attemptCount} attempts failed; nothing is tried any more.${failure} Redeliver it once the receiver works again.`;
+    case "CANCELLED":
+      return "Its endpoint or application was deleted before it arrived.";
+    case "PENDING":
+      return d.attemptCount === 0 ? "It waits for its first attempt." : `Attempt ${d.attemptCount} failed; the next one is planned.${failure}`;
+    case "HELD":
+      return held[d.heldReason ?? ""] ?? `It is held: ${d.heldReason}.`;
+  }
+  return "";
+}
+
+const held: Record<string, string> = {
+  PAUSED: "Its endpoint is paused. Activate the endpoint, then recover what was held.",
+  DISABLED: "The service disabled its endpoint after too many failures. Activate the endpoint, then recover what was held.",
+  CIRCUIT_OPEN: "Its endpoint failed so often that only probes are sent. The first success sends everything held, the oldest first.",
+  SUSPENDED: "Its application is suspended. Activate the application, then recover the endpoint.",
+};
+
+// recordKinds are the lists of records that events are about.
+export const recordKinds: Record<string, string> = {
+  product: "products", category: "categories", order: "orders", payment: "orders", customer: "customers", invoice: "invoices",
+};
