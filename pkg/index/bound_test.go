@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/fold"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
@@ -229,6 +231,61 @@ func TestAListLargerThanMemoryIsRefused(t *testing.T) {
 				t.Errorf("got %v, want a fault %s", err, row.code)
 			}
 			alarmtest.FiresByLog(t, dynamotest.Model(t), "QueriesTooLargeAlarm", log.String())
+		})
+	}
+}
+
+// TestAPartitionThatIsTooLargeForAJobIsToldAndLeft lets a manifest tell of a
+// segment that takes more memory than a job has.
+func TestAPartitionThatIsTooLargeForAJobIsToldAndLeft(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		group    columnar.ColumnGroup
+		partRows int
+		left     func(*index.Partition) bool
+	}{
+		{"to count", columnar.Core, 0, func(p *index.Partition) bool { return !p.Sealed }},
+		{"to divide", columnar.Core + 1, 20, func(p *index.Partition) bool { return p.Rows() > 20 }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newMemoryHarness()
+			w.fill(t, 40)
+			key := index.Key{Org: w.org, List: w.list}
+			live := key.Layout().Live()
+			read := func() (*index.StoredManifest, *index.Manifest) {
+				stored, err := w.storage.Manifest(t.Context(), w.org, w.list.Name, live)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := key.DecodeManifest(stored.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return stored, m
+			}
+			stored, m := read()
+			for _, p := range m.Partitions {
+				p.Sealed = false
+			}
+			m.Partitions[1].Segments[0].Unpacked[row.group] = 1 << 30
+			stored.Version, stored.Body = stored.Version+1, key.EncodeManifest(m)
+			if done, err := w.storage.PutManifest(t.Context(), w.org, w.list.Name, live, *stored); !done || err != nil {
+				t.Fatalf("PutManifest: %t, %v", done, err)
+			}
+			w.list.PartRows = row.partRows
+			var log bytes.Buffer
+			w.maintain(t, compactor.New(w.storage, []*index.List{w.list}, w.clock, slog.New(slog.NewJSONHandler(&log, nil))))
+			alarmtest.FiresByLog(t, dynamotest.Model(t), "QueriesTooLargeAlarm", log.String())
+			if !strings.Contains(log.String(), `"msg":"a partition was too large"`) {
+				t.Errorf("the log has no partition:\n%s", &log)
+			}
+			large := m.Partitions[1].Number
+			_, m = read()
+			for _, p := range m.Partitions {
+				if got := row.left(p); got != (p.Number == large) {
+					t.Errorf("partition %d of %d rows is left: %t; want that of %d, and only that", p.Number, p.Rows(), got, large)
+				}
+			}
 		})
 	}
 }

@@ -20,9 +20,14 @@ func TestMetricFiltersMatchMessagesThatAreLogged(t *testing.T) {
 		}
 		filters++
 		pattern := resource.get("Properties", "FilterPattern").text
-		message := regexp.MustCompile(`\$\.message = ("[^"]+")`).FindStringSubmatch(pattern)
-		if message == nil || !strings.Contains(code, message[1]) {
-			t.Errorf("%s: nothing logs the message of %s", id, pattern)
+		messages := regexp.MustCompile(`\$\.message = ("[^"]+")`).FindAllStringSubmatch(pattern, -1)
+		if len(messages) == 0 {
+			t.Errorf("%s: no message in %s", id, pattern)
+		}
+		for _, message := range messages {
+			if !strings.Contains(code, message[1]) {
+				t.Errorf("%s: nothing logs the message %s", id, message[1])
+			}
 		}
 	}
 	if filters == 0 {
