@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import signal
 import socket
@@ -58,12 +59,13 @@ def main():
     make_image(arch)
     # Files of its own for each command: start-api looks after changes of them.
     variables = BUILD / f"sam-local-{options.command}-env.json"
-    write_private(variables, json.dumps({"Parameters": environment(run, state)}))
     template = BUILD / f"sam-local-{options.command}.yaml"
     source = pathlib.Path("template.yaml").read_text()
+    declared = yaml_parse(source)
     template.write_text(local_template(source))
+    write_private(variables, json.dumps({"Parameters": environment(run, state, declared)}))
     # What the state's stack would give has its own name as its value: the functions' environment says where it is.
-    parameters = {name: name for name, p in yaml_parse(source)["Parameters"].items() if "Default" not in p}
+    parameters = {name: name for name, p in declared["Parameters"].items() if "Default" not in p}
     parameters |= {"Architecture": arch} | dict(zip(("JwtIssuer", "JwtAudience"), issuer_of(run["jwt"])))
     common = [
         "-t", str(template), "--env-vars", str(variables), "--skip-pull-image",
@@ -162,17 +164,23 @@ def issuer_of(token):
     return claims["iss"], claims["aud"] if isinstance(claims["aud"], str) else claims["aud"][0]
 
 
-def environment(run, state):
+def queue_urls(template, beside):
+    """Returns the variables by which the template names queues, with the URLs
+    that the run's queues of these names have."""
+    found = {}
+    for resource in template["Resources"].values():
+        for name, value in resource.get("Properties", {}).get("Environment", {}).get("Variables", {}).items():
+            text = value.get("Fn::Sub", "") if isinstance(value, dict) else ""
+            if queue := re.search(r"/\$\{(\w+)Name\}$", text):
+                found[name] = f"{beside}/{queue[1]}"
+    return found
+
+
+def environment(run, state, template):
     """Returns the functions' environment."""
     queues = reachable(run["sqsEndpoint"])
-    beside = run["recordsQueueUrl"].rpartition("/")[0]
-    return {
+    return queue_urls(template, run["recordsQueueUrl"].rpartition("/")[0]) | {
         "TABLE_NAME": run["tableName"],
-        "RECORDS_QUEUE_URL": run["recordsQueueUrl"],
-        "RECORDS_DLQ_URL": f"{beside}/RecordsDLQ",
-        "DELIVERIES_QUEUE_URL": run["deliveriesQueueUrl"],
-        "INDEX_JOBS_QUEUE_URL": run["indexJobsQueueUrl"],
-        "PARK_QUEUE_URL": f"{beside}/ParkQueue",
         "JWKS_URL": f"{queues}/.well-known/jwks.json",
         "SERVICE_KEY": " ".join([state["serviceKey"], state.get("olderServiceKey", "")]).strip(),
         "SIGNING_SECRETS": state["signingSecret"],
