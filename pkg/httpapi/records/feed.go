@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
@@ -50,8 +52,9 @@ const (
 	// feedInterval is the time between two looks of a request that waits. Views
 	// follow their lists as often.
 	feedInterval = time.Second
-	// feedBatch is how many records are read at a time, at most 256 KiB each.
-	feedBatch = 100
+	// feedBatch is how many records, of at most 256 KiB each, one read takes, and
+	// feedReads how many reads are under way at a time.
+	feedBatch, feedReads = 100, 4
 	// clockAge is how much the clocks of the service differ at most, by far. In a
 	// list that does not know the time of its last change, what is older than
 	// that has no change before it to come.
@@ -341,13 +344,8 @@ func (f *feed) find(ctx context.Context, i int, q columnar.Query, complete value
 
 // take adds the hits of a list to the answer, as far as they fit.
 func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) (taken int, err error) {
-	for batch := range slices.Chunk(hits, feedBatch) {
-		var entries [][]byte
-		if i < len(f.kinds) {
-			entries, err = f.puts(ctx, f.kinds[i], q, batch)
-		} else {
-			entries, err = f.deletes(ctx, batch)
-		}
+	for some := range slices.Chunk(hits, feedReads*feedBatch) {
+		entries, err := f.encode(ctx, i, q, some)
 		if err != nil {
 			return taken, err
 		}
@@ -361,33 +359,48 @@ func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columna
 	return taken, nil
 }
 
-// puts are the changes of hits in the list of a kind, in their order; nil for one that is left out.
-func (f *feed) puts(ctx context.Context, kind commerce.Kind, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
+// encode makes the changes of hits, in their order; nil for one that is left out.
+func (f *feed) encode(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
+	entries := make([][]byte, len(hits))
+	group, ctx := errgroup.WithContext(ctx)
+	for from := 0; from < len(hits); from += feedBatch {
+		to := min(from+feedBatch, len(hits))
+		group.Go(func() error {
+			if i < len(f.kinds) {
+				return f.puts(ctx, f.kinds[i], q, hits[from:to], entries[from:to])
+			}
+			return f.deletes(ctx, hits[from:to], entries[from:to])
+		})
+	}
+	return entries, group.Wait()
+}
+
+// puts makes the entries of hits in the list of a kind.
+func (f *feed) puts(ctx context.Context, kind commerce.Kind, q columnar.Query, hits []columnar.Hit, entries [][]byte) error {
 	ids := make([]value.ID, len(hits))
 	for i, hit := range hits {
 		ids[i] = hit.ID
 	}
 	stored, err := f.store.Records(ctx, f.r.Organization(), kind, ids)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	entries := make([][]byte, len(hits))
 	for i, hit := range hits {
 		s := stored[hit.ID]
 		shown, err := f.shows(s, kind, q, hit)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if shown {
 			entry := appendChange(make([]byte, 0, len(s.Doc)+pageOverhead), kind, commerce.OpPut, s.ID, s.Revision)
 			entries[i] = append(commerce.AppendShape(entry, kind, s.Doc, f.now), '}')
 		}
 	}
-	return entries, nil
+	return nil
 }
 
-// deletes are the changes of hits in the list of deletions, likewise.
-func (f *feed) deletes(ctx context.Context, hits []columnar.Hit) ([][]byte, error) {
+// deletes makes the entries of hits in the list of deletions.
+func (f *feed) deletes(ctx context.Context, hits []columnar.Hit, entries [][]byte) error {
 	ids, stored := map[commerce.Kind][]value.ID{}, map[commerce.Kind]map[value.ID]*commerce.Stored{}
 	for _, hit := range hits {
 		if d, ok := commerce.DeletionOf(hit); ok {
@@ -397,10 +410,9 @@ func (f *feed) deletes(ctx context.Context, hits []columnar.Hit) ([][]byte, erro
 	for kind := range ids {
 		var err error
 		if stored[kind], err = f.store.Records(ctx, f.r.Organization(), kind, ids[kind]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	entries := make([][]byte, len(hits))
 	for i, hit := range hits {
 		d, ok := commerce.DeletionOf(hit)
 		s := stored[d.Kind][d.ID]
@@ -412,7 +424,7 @@ func (f *feed) deletes(ctx context.Context, hits []columnar.Hit) ([][]byte, erro
 		}
 		entries[i] = append(appendChange(nil, d.Kind, commerce.OpDelete, d.ID, d.DeletedAt), "null}"...)
 	}
-	return entries, nil
+	return nil
 }
 
 // appendChange begins a [Change], up to its object.

@@ -64,6 +64,7 @@ func ReadSections() []Section {
 		{"lists", "lists over HTTP from the running service", (*bench).lists},
 		{"items", "records by id over HTTP, beside what the table alone answers", (*bench).items},
 		{"units", "read and write units of requests and changes", (*bench).units},
+		{"feed", "how fast a client of the feed catches up, and what it costs while nothing changes", (*bench).feed},
 		{"costs", "what a million requests and changes cost", (*bench).costs},
 		{"scattered", "what a list costs where many instances serve many tenants", (*bench).scattered},
 		{"bill", "what a million requests and deliveries cost of everything that AWS charges", (*bench).bill},

@@ -28,7 +28,7 @@ func (c *check) breach(format string, args ...any) {
 func judge(e *evidence) []check {
 	duplicates, _ := e.duplicates()
 	return []check{
-		e.stored(), e.complete(), e.ended(), e.received(), e.scheduled(), e.counted(), e.genuine(), duplicates, e.drained(), e.listed(), e.followed(),
+		e.stored(), e.complete(), e.ended(), e.received(), e.scheduled(), e.counted(), e.genuine(), duplicates, e.drained(), e.listed(), e.followed(), e.streamed(),
 	}
 }
 
@@ -218,15 +218,33 @@ func (e *evidence) followed() check {
 		promise: "a copy by X-Sync-From and deletions alone equals the table",
 		found:   fmt.Sprintf("%d records by %d entries", len(e.copied), e.reads),
 	}
+	e.compare(&c, e.copied)
+	return c
+}
+
+// streamed does the same with the copies of those who read the feed.
+func (e *evidence) streamed() check {
+	c := check{
+		promise: "a copy by the feed of changes equals the table, and no record went back",
+		found:   fmt.Sprintf("%d records by %d changes", len(e.fed), e.changes),
+	}
+	e.compare(&c, e.fed)
+	for _, id := range e.disordered {
+		c.breach("record %s: an earlier change came after a later one", id)
+	}
+	return c
+}
+
+// compare finds what differs between the records and a copy.
+func (e *evidence) compare(c *check, copied map[value.ID]value.Time) {
 	for id, at := range e.records {
-		if e.copied[id] != at {
-			c.breach("record %s of %s: the copy has it of %s", id, at, e.copied[id])
+		if copied[id] != at {
+			c.breach("record %s of %s: the copy has it of %s", id, at, copied[id])
 		}
 	}
-	for id, at := range e.copied {
+	for id, at := range copied {
 		if _, stored := e.records[id]; !stored {
 			c.breach("record %s of %s is in the copy alone", id, at)
 		}
 	}
-	return c
 }

@@ -33,7 +33,7 @@ func newStory() *story {
 	s.evidence = &evidence{
 		events: 3, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{},
 		counters: map[value.ID]webhook.Counters{s.endpoint: {SuccessCount: 2, FailureCount: 3}},
-		records:  map[value.ID]value.Time{}, copied: map[value.ID]value.Time{},
+		records:  map[value.ID]value.Time{}, copied: map[value.ID]value.Time{}, fed: map[value.ID]value.Time{},
 		queues: []workload.Queue{{Name: "DeliveriesQueue"}, {Name: "DeliveriesDLQ", Dead: true}},
 	}
 	s.delivery(s.first, webhook.DeliveryDelivered, 0)
@@ -120,9 +120,11 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 		want  string // part of the only promise that is broken; several by |
 	}{
 		"a record that was lost":           {func(s *story) { s.lost = []put{{of: &tenant{Tenant: &workload.Tenant{}}}} }, "every record"},
-		"a record that a copy lacks":       {func(s *story) { s.records[s.first] = 1 }, "a copy by X-Sync-From"},
-		"a record that a copy has of old":  {func(s *story) { s.records[s.first], s.copied[s.first] = 2, 1 }, "a copy by X-Sync-From"},
+		"a record that a copy lacks":       {func(s *story) { s.records[s.first], s.fed[s.first] = 1, 1 }, "a copy by X-Sync-From"},
+		"a record that a copy has of old":  {func(s *story) { s.records[s.first], s.fed[s.first], s.copied[s.first] = 2, 2, 1 }, "a copy by X-Sync-From"},
 		"a record that only a copy has":    {func(s *story) { s.copied[s.first] = 1 }, "a copy by X-Sync-From"},
+		"a record that the feed lacks":     {func(s *story) { s.records[s.first], s.copied[s.first] = 2, 2 }, "a copy by the feed"},
+		"a record that went back":          {func(s *story) { s.disordered = append(s.disordered, s.first) }, "a copy by the feed"},
 		"a delivery that was lost":         {func(s *story) { s.lose(s.gone) }, "each event has one delivery|each request"},
 		"a delivery of nobody":             {func(s *story) { delete(s.expected, s.first) }, "each event has one delivery"},
 		"a delivery that still waits":      {func(s *story) { s.deliveries[s.gone].Status = webhook.DeliveryPending }, "each delivery is"},

@@ -40,6 +40,9 @@ func (r *run) follow(ctx context.Context) {
 		for _, c := range r.copies {
 			_ = c.sync(ctx)
 		}
+		for _, c := range r.feeds {
+			_ = c.sync(ctx)
+		}
 	}
 }
 

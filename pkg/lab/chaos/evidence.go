@@ -45,6 +45,9 @@ type evidence struct {
 	copies     []duplicate
 	copied     map[value.ID]value.Time // the records of integrators' copies
 	reads      int                     // entries that the copies read
+	fed        map[value.ID]value.Time // the records of their copies by the feed
+	changes    int                     // that those read
+	disordered []value.ID              // records of which the feed showed an earlier state after a later one
 	held       int                     // messages that were received and became visible late
 
 	queues   []workload.Queue

@@ -63,6 +63,7 @@ type run struct {
 	receivers *receivers
 	tenants   []*tenant
 	copies    []*recordCopy // of the tenants' records
+	feeds     []*feedCopy   // likewise, by the feed
 	load      *load
 	tamperer  *messageTamperer
 	killer    *killer
@@ -142,7 +143,7 @@ func (r *run) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		r.tenants, r.copies = append(r.tenants, t), append(r.copies, newCopy(t))
+		r.tenants, r.copies, r.feeds = append(r.tenants, t), append(r.copies, newCopy(t)), append(r.feeds, newFeedCopy(t))
 	}
 	r.load = &load{random: r.random(2), tenants: r.tenants, want: r.Events}
 	r.tamperer = &messageTamperer{random: r.random(3), queue: r.queue}
@@ -336,6 +337,15 @@ func (r *run) judge(ctx context.Context, e *evidence) error {
 		}
 		maps.Copy(e.copied, c.live())
 		e.reads += c.read
+	}
+	e.fed = map[value.ID]value.Time{}
+	for _, c := range r.feeds {
+		if err := c.sync(ctx); err != nil {
+			return err
+		}
+		maps.Copy(e.fed, c.records)
+		e.changes += c.read
+		e.disordered = append(e.disordered, c.disordered...)
 	}
 	r.log.mu.Lock()
 	e.attempts, e.complaints = r.log.attempts, r.log.complaints
