@@ -23,6 +23,7 @@ type listenCommand struct {
 	secrets, events             []string
 	failRate                    float64
 	json                        bool
+	remote                      remoteListener
 }
 
 func newListenCommand() *cobra.Command {
@@ -33,9 +34,19 @@ func newListenCommand() *cobra.Command {
 		Long: `Listen receives webhooks, verifies their signatures and answers 204. It prints a
 line for each: time, type, webhook-id, id of the object, and whether it was
 verified, came before, or was failed on purpose. With --subscribe it creates its
-own endpoint at the local service, which it deletes at the end.`,
+own endpoint at the local service, which it deletes at the end.
+
+With --remote it listens on no address: it follows the feed of changes of a service
+that cannot reach this machine, and prints, and with --forward-to posts, an event for
+each change. These are made from the feed: types are created, updated and deleted
+only, previousAttributes is null, a deleted object has its id alone, what changed
+several times at once is one event, and each is posted once. They are signed by
+--secret, or by one that is made and printed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.remote.url != "" {
+				return c.runRemote(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -48,6 +59,9 @@ own endpoint at the local service, which it deletes at the end.`,
 	f.StringSliceVar(&c.events, "subscribe", nil, "event types to subscribe to at the local service, such as 'order.*'")
 	f.StringVar(&c.publicURL, "url", "", "URL by which the service reaches this listener (default: its address)")
 	f.BoolVar(&c.json, "json", false, "print each webhook's payload after its line")
+	f.StringVar(&c.remote.url, "remote", "", "base URL of a service whose feed of changes takes the place of webhooks")
+	f.StringVar(&c.remote.forward, "forward-to", "", "with --remote: URL that gets the events by POST")
+	c.remote.flags(cmd)
 	return cmd
 }
 
@@ -80,8 +94,24 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	return serve(ctx, socket, receiver)
 }
 
+// runRemote follows the feed of a service instead of receiving webhooks.
+func (c *listenCommand) runRemote(ctx context.Context, out, errOut io.Writer) error {
+	switch {
+	case len(c.events) > 0:
+		return fmt.Errorf("--subscribe is for the local service; choose by --kinds what comes from the feed")
+	case len(c.secrets) > 1:
+		return fmt.Errorf("--remote signs with one --secret")
+	case len(c.secrets) == 1:
+		c.remote.secret = c.secrets[0]
+	}
+	c.remote.json = c.json
+	return c.remote.run(ctx, out, errOut)
+}
+
 func (c *listenCommand) check() error {
 	switch {
+	case c.remote.forward != "":
+		return fmt.Errorf("--forward-to needs --remote")
 	case c.failRate < 0 || c.failRate > 1:
 		return fmt.Errorf("--fail-rate must lie between 0 and 1")
 	case !strings.HasPrefix(c.path, "/"):

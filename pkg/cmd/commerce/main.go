@@ -1,5 +1,5 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
-// imports, exports and erases records, receives webhooks, rebuilds and verifies the index of lists,
+// imports, exports and erases records, receives webhooks, follows the feed of changes, rebuilds and verifies the index of lists,
 // seals secrets again after a rotation, keeps the keys of record senders, and shows, redrives and replays what waits in dead letter queues and the park.
 // The work itself is in package ops and the local packages; this one has the
 // flags, the output and the exit codes.
@@ -84,7 +84,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
-		newListenCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
+		newListenCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
 		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
 	return root
 }

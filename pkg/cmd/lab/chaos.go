@@ -23,8 +23,8 @@ holds messages back and sends them more than once. Then all faults end, and
 chaos compares what was sent with what was stored, counted and received: no event
 is lost, every delivery has ended, every counter is right, every event that was
 accepted twice is explained, commerce redrive clears all dead letters, no list
-is wrong, and a client that went on from X-Sync-From all the time has a copy
-that equals the table. The exit code is 1 when one of these promises is broken.
+is wrong, and clients that went on from X-Sync-From, or read the feed of changes,
+all the time have copies that equal the table. The exit code is 1 when one of these promises is broken.
 
 --scenario dead-endpoints kills nothing. It sends 200,000 events at once for
 1,200 endpoints that refuse connections, and measures how many messages are in

@@ -110,7 +110,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("reach the local service: %w", err)
+		return nil, fmt.Errorf("reach the service: %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)

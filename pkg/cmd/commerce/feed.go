@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/local/apiclient"
+	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// keyVariable is the environment's variable with the API key.
+const keyVariable = "COMMERCE_API_KEY"
+
+// feedReader follows the feed of changes of a service: the local one, or one at
+// a URL with an API key.
+type feedReader struct {
+	data, url, key string
+	kinds          []string
+	after          string // the cursor
+	again          time.Duration
+}
+
+func (f *feedReader) flags(cmd *cobra.Command) {
+	f.again = 2 * time.Second
+	flags := cmd.Flags()
+	flags.StringVar(&f.key, "key", "", "API key of the service at the URL (default: $"+keyVariable+")")
+	flags.StringSliceVar(&f.kinds, "kinds", nil, "only changes of these kinds, such as order,invoice (default: all that the key may read)")
+	flags.StringVar(&f.after, "after", "now", "cursor to go on from, as a run before printed it; '' begins with every record")
+}
+
+// feedChange is a change as the feed has it, and its text.
+type feedChange struct {
+	Kind      commerce.Kind  `json:"kind"`
+	Op        commerce.Op    `json:"op"`
+	ID        value.ID       `json:"id"`
+	ChangedAt value.Time     `json:"changedAt"`
+	Object    jsontext.Value `json:"object"`
+
+	text jsontext.Value
+}
+
+func (f *feedReader) open() (*apiclient.Client, error) {
+	if f.url == "" {
+		info, err := runner.ReadInfo(f.data)
+		if err != nil {
+			return nil, fmt.Errorf("%w, or name a service by its URL", err)
+		}
+		return apiclient.NewWithKey(info.BaseURL, info.APIKey), nil
+	}
+	if f.key == "" {
+		f.key = os.Getenv(keyVariable)
+	}
+	if f.key == "" {
+		return nil, fmt.Errorf("--key or $%s must be an API key of %s", keyVariable, f.url)
+	}
+	return apiclient.NewWithKey(f.url, f.key), nil
+}
+
+// follow hands each change to each until the context is done, and then says
+// from where to go on. It asks again when the service is away.
+func (f *feedReader) follow(ctx context.Context, api *apiclient.Client, errOut io.Writer, each func(feedChange) error) error {
+	defer func() { fmt.Fprintf(errOut, "to go on from here: --after %s\n", f.after) }()
+	for {
+		changes, err := f.read(ctx, api)
+		switch status := apiclient.Refused(err); {
+		case ctx.Err() != nil:
+			return nil
+		case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
+			return err
+		case err != nil:
+			fmt.Fprintf(errOut, "%v; asking again\n", err)
+			if pause.For(ctx, f.again) != nil {
+				return nil
+			}
+			continue
+		}
+		for _, change := range changes.Data {
+			head := feedChange{text: change}
+			if err := json.Unmarshal(change, &head); err != nil {
+				return fmt.Errorf("read a change: %w", err)
+			}
+			if err := each(head); err != nil {
+				return err
+			}
+		}
+		f.after = changes.Meta.Next
+	}
+}
+
+// changesPage is an answer of the feed.
+type changesPage struct {
+	Data []jsontext.Value `json:"data"`
+	Meta struct {
+		Next string `json:"next"`
+	} `json:"meta"`
+}
+
+func (f *feedReader) read(ctx context.Context, api *apiclient.Client) (page changesPage, err error) {
+	query := url.Values{"wait": {"10"}} // within the time that the client waits for an answer
+	if f.after != "" {
+		query.Set("after", f.after)
+	}
+	if len(f.kinds) > 0 {
+		query.Set("kinds", strings.Join(f.kinds, ","))
+	}
+	return page, api.Get(ctx, "/api/changes?"+query.Encode(), &page)
+}
+
+func newTailCommand() *cobra.Command {
+	var f feedReader
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "tail", Short: "Show changes of records as they come", Args: cobra.NoArgs,
+		Long: `Tail follows the feed of changes of the local service, or of one that --url names,
+and prints a line for each change: when, put or delete, kind and id. A record that
+changed several times at once is shown once. At its end it prints the cursor with
+which --after goes on.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			api, err := f.open()
+			if err != nil {
+				return err
+			}
+			return f.follow(cmd.Context(), api, cmd.ErrOrStderr(), func(c feedChange) error {
+				line := fmt.Sprintf("%s  %-6s  %-8s  %s", c.ChangedAt, c.Op, c.Kind, c.ID)
+				if asJSON {
+					line = string(c.text)
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), line)
+				return err
+			})
+		},
+	}
+	f.flags(cmd)
+	cmd.Flags().StringVar(&f.data, "data", defaultData, "data folder of the local runner")
+	cmd.Flags().StringVar(&f.url, "url", "", "base URL of a service, instead of the local one")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each change with its record, as JSON in a line")
+	return cmd
+}
