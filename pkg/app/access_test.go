@@ -102,6 +102,7 @@ func requests() []request {
 		{operation: "listWebhookEvents", method: "GET", path: history, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
 		{operation: "getWebhookEvent", method: "GET", path: history + "/{event}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: managers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},
+		{operation: "getWebhookTrace", method: "GET", path: "/developers/webhooks/trace/{order of B}", area: managers, scope: "webhooks:read", status: 200, thing: true},
 		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: managers, scope: "webhooks:read", status: 200},
 
 		{operation: "getMe", method: "GET", path: "/api/me", area: readers, status: 200},

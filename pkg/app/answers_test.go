@@ -92,6 +92,7 @@ func tourSteps() []step {
 		{operation: "listWebhookEventTypes", query: "limit=1", before: (*tour).records},
 		{operation: "listWebhookEvents", query: "endpointId={endpoint}&type=order.created"},
 		{operation: "getWebhookEvent", path: map[string]string{"id": "event"}},
+		{operation: "getWebhookTrace", path: map[string]string{"objectId": "order"}, query: "limit=1"},
 		{operation: "redeliverWebhookEvent", path: map[string]string{"id": "event"}},
 		{operation: "testWebhookEndpoint", path: endpoint, body: `{"type": "webhook.test"}`},
 		{operation: "recoverWebhookEndpoint", path: endpoint, keep: "recovery", body: `{"since": "2026-11-21T00:00:00.000Z"}`},

@@ -116,3 +116,73 @@ func manyOutcomes(rows []*webhook.Delivery, shard webhook.StoredCounterShard, su
 	w.Next, w.Finished = shard.Shard.Add(attempts, webhook.Health{}, now)
 	return outcomes, []webhook.CounterShardWrite{w}
 }
+
+// What a trace reads of each event: its deliveries and its payload, and beside
+// all of them the object's record and the endpoints.
+func TestATraceReadsAtMostTwoUnitsForAnEvent(t *testing.T) {
+	const events, endpoints = 10, 3
+	client, name := dynamotest.Client(t)
+	m := meter.New()
+	table := dynamo.New(dynamodb.New(client.Options(), m.Measure), name, time.Now)
+	org, now := value.NewID(), value.TimeOf(time.Now())
+	record, err := commerce.Apply(nil, commerce.Change{
+		Kind: commerce.KindOrder, Op: commerce.OpPut, OrganizationID: org, Record: fmt.Appendf(nil, `{"id":%q,"orderNumber":"1","currency":"EUR"}`, value.NewID()),
+	}, now)
+	if err == nil {
+		err = table.PutRecord(t.Context(), nil, record)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := newApplication(t, table, org)
+	var deliveries, ids []value.ID
+	var rows []*webhook.Delivery
+	var payloads []webhook.Payload
+	for range events {
+		ev := orderEvent(t, org, 20)
+		ids, payloads = append(ids, ev.ID), append(payloads, webhook.Payload{OrganizationID: org, EventID: ev.ID, Body: encoded(t, ev)})
+	}
+	for range endpoints {
+		e := newEndpoint(t, table, org, app)
+		for _, ev := range ids {
+			d := webhook.NewDelivery(&commerce.WebhookPayload{ID: ev, Type: "order.created", ObjectID: record.ID}, e, "", now)
+			d, _ = attempted(d, false, now)
+			rows, deliveries = append(rows, d), append(deliveries, d.ID)
+		}
+	}
+	if err := table.PutPayloads(t.Context(), payloads); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.CreateDeliveries(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	m.Reset()
+	found, err := table.EventualDeliveries(t.Context(), org, deliveries)
+	if err != nil || len(found) != len(deliveries) {
+		t.Errorf("%d deliveries, %v; want %d", len(found), err, len(deliveries))
+	}
+	got, bodies, err := table.Origin(t.Context(), org, record.ID, commerce.Kinds(), ids)
+	if err != nil || got == nil || got.Revision != record.Revision || len(bodies) != events {
+		t.Errorf("the record %+v and %d payloads, %v; want %d", got, len(bodies), err, events)
+	}
+	for i, ev := range ids {
+		if string(bodies[ev]) != string(payloads[i].Body) {
+			t.Errorf("the payload of event %s is another: %s", ev, bodies[ev])
+		}
+	}
+	if _, err := table.Endpoints(t.Context(), org); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.1f read units for %d events with %d deliveries each: %v", m.Total().Reads, events, endpoints, m.Uses())
+	if most := 2.0*events + 0.5*float64(len(commerce.Kinds())) + 1; m.Total().Reads > most || m.Total().Reads == 0 {
+		t.Errorf("%.1f read units, want at most %.1f", m.Total().Reads, most)
+	}
+}
+
+func TestAbsentOriginIsNone(t *testing.T) {
+	table := dynamotest.NewTable(t)
+	record, payloads, err := table.Origin(t.Context(), value.NewID(), value.NewID(), commerce.Kinds(), []value.ID{value.NewID()})
+	if record != nil || len(payloads) != 0 || err != nil {
+		t.Errorf("got %+v, %v, %v; want nothing", record, payloads, err)
+	}
+}

@@ -59,12 +59,7 @@ func (a *area) eventOperations() []httpapi.Operation {
 
 func (a *area) listEvents(r *httpapi.Request) (*httpapi.Response, error) {
 	schema := webhook.DeliveryList().Schema
-	// A delivery may stay in the index for a while after its retention.
-	visible := []columnar.Filter{columnar.Within(schema.Col("createdAt"), int64(oldestShown(a.now())), math.MaxInt64)}
-	if r.Principal.Kind == auth.KindApplication {
-		visible = append(visible, columnar.In(schema.Col("applicationId"), lists.Key(r.Principal.ApplicationID)))
-	}
-	indexed := r.List.Index(visible...)
+	indexed := r.List.Index(a.shown(r, schema)...)
 	found, err := a.cfg.History.Query(r.Context(), r.Organization(), indexed, r.ReadsNow())
 	if err != nil {
 		return nil, err
@@ -74,6 +69,16 @@ func (a *area) listEvents(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	return httpapi.AnswerIndexed(r, page, found)
+}
+
+// shown are the filters of the deliveries that the caller sees.
+func (a *area) shown(r *httpapi.Request, schema *columnar.Schema) []columnar.Filter {
+	// A delivery may stay in the index for a while after its retention.
+	filters := []columnar.Filter{columnar.Within(schema.Col("createdAt"), int64(oldestShown(a.now())), math.MaxInt64)}
+	if r.Principal.Kind == auth.KindApplication {
+		filters = append(filters, columnar.In(schema.Col("applicationId"), lists.Key(r.Principal.ApplicationID)))
+	}
+	return filters
 }
 
 // oldestShown is the least createdAt of a delivery that the history shows.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/idempotency"
@@ -58,6 +59,11 @@ type EventStore interface {
 	ChangeDelivery(ctx context.Context, organization, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error)
 	PutPayload(ctx context.Context, organization, event value.ID, body []byte) error
 	Payload(ctx context.Context, organization, event value.ID) ([]byte, error)
+	// EventualDeliveries and Origin may miss what was written in the last second.
+	EventualDeliveries(ctx context.Context, organization value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
+	// Origin reads the object's record, of one of the kinds, nil when there is
+	// none, and the payloads of events.
+	Origin(ctx context.Context, organization, object value.ID, kinds []commerce.Kind, events []value.ID) (*commerce.Stored, map[value.ID][]byte, error)
 }
 
 // RecoveryStore keeps recoveries, and tells of applications.
@@ -123,7 +129,7 @@ func Operations(store Store, cfg Config) []httpapi.Operation {
 	operations := append(a.endpointOperations(), a.actionOperations()...)
 	operations = append(operations, a.eventOperations()...)
 	operations = append(operations, a.alertOperations()...)
-	operations = append(operations, a.statsOperation(), catalogueOperation())
+	operations = append(operations, a.statsOperation(), a.traceOperation(), catalogueOperation())
 	for i := range operations {
 		op := &operations[i]
 		op.Tag, op.Access = tag, httpapi.Manager
