@@ -44,10 +44,10 @@ $(PAGE): $(PORTAL)/node_modules/.package-lock.json $(PORTAL)/build.mjs $(wildcar
 portal: $(PAGE) ## build the portal's page, which is embedded in its function
 
 .PHONY: portal-test
-portal-test: $(PAGE) $(PORTAL)/src/schema.d.ts ## check the portal's types, and use it in Chromium, which has to be installed, or named in CHROMIUM
+portal-test: $(PAGE) $(PORTAL)/src/schema.d.ts ## check the types of the portal's page, and use it in Chromium (which CHROMIUM may name)
 	cd $(PORTAL) && npx tsc
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
-	cd $(PORTAL) && node --test test/
+	cd $(PORTAL) && node --test test/portal.test.mjs
 
 .PHONY: build
 build: $(PAGE) ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)

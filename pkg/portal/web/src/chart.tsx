@@ -56,6 +56,7 @@ export function Bars(props: { label: string; good: string; bad: string; bars: Ba
 // Latencies are p50 and p95 of each interval that has attempts.
 export function Latencies({ points }: { points: StatsPoint[] }) {
   const top = Math.max(1, ...points.map((p) => p.p95Ms ?? 0));
+  const last = points.at(-1);
   const line = (of: (p: StatsPoint) => number | null) =>
     points.flatMap((p, i) => (of(p) === null ? [] : [`${i * 10 + 5},${100 - (95 * (of(p) ?? 0)) / top}`])).join(" ");
   return (
@@ -75,7 +76,7 @@ export function Latencies({ points }: { points: StatsPoint[] }) {
           ))}
         </svg>
       </div>
-      <Legend first={points[0] && hour(points[0].at)} last={points.length > 0 ? hour(points[points.length - 1]!.at) : undefined} keys={[["p50", "Half of the attempts within"], ["p95", "95% within"]]} />
+      <Legend first={points[0] && hour(points[0].at)} last={last && hour(last.at)} keys={[["p50", "Half of the attempts within"], ["p95", "95% within"]]} />
     </figure>
   );
 }
@@ -83,13 +84,17 @@ export function Latencies({ points }: { points: StatsPoint[] }) {
 function Legend(props: { first?: string; last?: string; keys: [tone: string, text: string][] }) {
   return (
     <figcaption>
-      <span>{props.first}</span>
-      {props.keys.map(([tone, text]) => (
-        <span key={tone} class={`key ${tone}`}>
-          {text}
-        </span>
-      ))}
-      <span>{props.last}</span>
+      <div class="ends">
+        <span>{props.first}</span>
+        <span>{props.last}</span>
+      </div>
+      <div class="keys">
+        {props.keys.map(([tone, text]) => (
+          <span key={tone} class={`key ${tone}`}>
+            {text}
+          </span>
+        ))}
+      </div>
     </figcaption>
   );
 }

@@ -4,9 +4,14 @@ import { useEffect, useState } from "preact/hooks";
 import { api, ask, base, hasCredential, observe, setCredential, type Me, type Rate } from "./api";
 import { Meter } from "./chart";
 import { count } from "./format";
+import { ApplicationPage } from "./pages/application";
+import { Applications } from "./pages/applications";
 import { Deliveries } from "./pages/deliveries";
 import { DeliveryPage } from "./pages/delivery";
+import { EndpointPage } from "./pages/endpoint";
+import { Endpoints } from "./pages/endpoints";
 import { Overview } from "./pages/overview";
+import { Records } from "./pages/records";
 import { SignIn } from "./pages/signin";
 import { link, tokenOfLink, useRoute, type Route } from "./route";
 import { can, kindOf, Session, why } from "./session";
@@ -23,6 +28,9 @@ interface Area {
 const areas: Area[] = [
   { name: "Overview", path: "", pages: [Overview] },
   { name: "Deliveries", path: "deliveries", scope: "webhooks:read", pages: [Deliveries, DeliveryPage] },
+  { name: "Endpoints", path: "endpoints", scope: "webhooks:read", pages: [Endpoints, EndpointPage] },
+  { name: "Applications", path: "applications", scope: "developers:read", pages: [Applications, ApplicationPage] },
+  { name: "Records", path: "records", pages: [Records] },
 ];
 
 function App() {

@@ -3,16 +3,22 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Refusal, type Meta } from "./api";
 import { ago, count, fullTime, title } from "./format";
+import { useAction } from "./load";
 
-// Page is a page's heading and content. Who comes to it is told its name, as by
-// the loading of a document.
+// arrival says whether the next page gets the focus: the first one of a document
+// does not, as the browser tells its name.
+export const arrival = { focuses: false };
+
+// Page is a page's heading and content. The heading gets the focus, which tells
+// its name to who cannot see that the page is another one.
 export function Page(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${props.title} · Commerce Integration Service`;
   }, [props.title]);
   useEffect(() => {
-    heading.current?.focus({ preventScroll: true });
+    if (arrival.focuses) heading.current?.focus({ preventScroll: true });
+    arrival.focuses = true;
     scrollTo(0, 0);
   }, []);
   return (
@@ -179,10 +185,13 @@ interface InputProps {
   onChange?: (value: string) => void;
 }
 
-// The types of inputs are cast: the declaration of each type is another one.
-export const Input = ({ label, hint, onChange, ...rest }: InputProps) => (
+// Input begins with the value; what is typed then stays whatever else changes.
+// The attributes are cast: each type of input has a declaration of its own.
+export const Input = ({ label, hint, value, onChange, ...rest }: InputProps) => (
   <Field label={label} hint={hint}>
-    {(id, hintId) => <input id={id} aria-describedby={hintId} {...(rest as { type: "text" })} onChange={(e) => onChange?.(e.currentTarget.value)} />}
+    {(id, hintId) => (
+      <input id={id} aria-describedby={hintId} {...(rest as { type: "text" })} defaultValue={value} onChange={(e) => onChange?.(e.currentTarget.value)} />
+    )}
   </Field>
 );
 
@@ -210,7 +219,7 @@ export function Dialog(props: { title: string; close: () => void; children: Comp
   useEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
-    return () => opener?.focus();
+    return () => (opener?.isConnected ? opener : document.querySelector("h1"))?.focus();
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={props.close}>
@@ -220,36 +229,44 @@ export function Dialog(props: { title: string; close: () => void; children: Comp
   );
 }
 
-// Form is what a dialog asks for; its last button does what it says.
-export function Form(props: {
+// FormDialog asks for what act takes, and stays open until that has succeeded.
+export function FormDialog(props: {
+  title: string;
   submit: string;
   danger?: boolean;
-  busy: boolean;
-  error?: Error;
-  onSubmit: (fields: FormData) => void;
-  cancel: () => void;
-  children?: ComponentChildren;
+  act: (fields: FormData) => Promise<void>;
+  close: () => void;
+  children: ComponentChildren;
 }) {
+  const { busy, error, run } = useAction();
+  const submit = async (form: HTMLFormElement) => {
+    if (await run(() => props.act(new FormData(form)))) props.close();
+  };
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        props.onSubmit(new FormData(event.currentTarget));
-      }}
-    >
-      {props.children}
-      <Failed error={props.error} />
-      <div class="actions end">
-        <button type="button" onClick={props.cancel}>
-          Cancel
-        </button>
-        <button type="submit" class={props.danger ? "danger" : "primary"} disabled={props.busy}>
-          {props.submit}
-        </button>
-      </div>
-    </form>
+    <Dialog title={props.title} close={props.close}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit(event.currentTarget);
+        }}
+      >
+        {props.children}
+        <Failed error={error} />
+        <div class="actions end">
+          <button type="button" onClick={props.close}>
+            Cancel
+          </button>
+          <button type="submit" class={props.danger ? "danger" : "primary"} disabled={busy}>
+            {props.submit}
+          </button>
+        </div>
+      </form>
+    </Dialog>
   );
 }
+
+// valueOf is what was typed into a field.
+export const valueOf = (fields: FormData, name: string) => String(fields.get(name) ?? "").trim();
 
 export function Copy({ text, what }: { text: string; what: string }) {
   const [done, setDone] = useState(false);
@@ -296,7 +313,7 @@ export const Id = ({ value, what }: { value: string; what: string }) => (
 export const Loading = () => <p class="empty" role="status">Loading …</p>;
 
 export const Json = ({ of, label }: { of: unknown; label: string }) => (
-  <pre tabIndex={0} role="region" aria-label={label}>
+  <pre tabIndex={0} role="region" aria-label={`${label} as JSON`}>
     {JSON.stringify(of, null, 2)}
   </pre>
 );

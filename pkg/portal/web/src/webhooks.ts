@@ -1,5 +1,8 @@
 // What several pages say of webhooks.
-import { api, ask, type Delivery, type Endpoint, type EventType } from "./api";
+import { api, ask, type Application, type Delivery, type Endpoint, type EventType } from "./api";
+
+export const listApplications = (): Promise<Application[]> =>
+  ask(api.GET("/developers/applications", { params: { query: { limit: 100 } } })).then((page) => page.data);
 
 export const listEndpoints = (): Promise<Endpoint[]> =>
   ask(api.GET("/developers/webhooks/endpoints", { params: { query: { limit: 100 } } })).then((page) => page.data);
@@ -26,7 +29,7 @@ export function reasonOf(d: Delivery): string {
     case "DELIVERED":
       return `The receiver answered ${last?.responseStatus ?? "2xx"} to attempt ${d.attemptCount}.`;
     case "FAILED":
-      return `All ${d.attemptCount} attempts failed; nothing is tried any more.${failure} Redeliver it once the receiver works again.`;
+      return `${d.attemptCount === 1 ? "Its only attempt" : `Each of its ${d.attemptCount} attempts`} failed; nothing is tried any more.${failure} Redeliver it once the receiver works again.`;
     case "CANCELLED":
       return "Its endpoint or application was deleted before it arrived.";
     case "PENDING":

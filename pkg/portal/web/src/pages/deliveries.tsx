@@ -36,6 +36,7 @@ export function Deliveries({ query }: Route) {
     >
       <form class="filters" role="search" aria-label="Deliveries" onSubmit={(e) => e.preventDefault()}>
         <Input
+          key={given.objectId}
           label="Object"
           name="objectId"
           value={given.objectId}

@@ -5,11 +5,13 @@ import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
 import { can, useMe } from "../session";
 import { Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { reasonOf } from "../webhooks";
+import { reasonOf, recordKinds } from "../webhooks";
 
 export function DeliveryPage({ path: [id = ""] }: Route) {
   const me = useMe();
   const { data, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } } })), [id], 2000);
+  // A deleted endpoint has no name any more.
+  const endpoint = useLoad(async () => data && ask(api.GET("/developers/webhooks/endpoints/{id}", { params: { path: { id: data.endpointId } } })), [data?.endpointId]).data;
   const redelivery = useAction();
   const redeliver = () =>
     redelivery.run(async () => {
@@ -20,6 +22,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
 
   const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING";
   const object = (data.payload?.data.object ?? {}) as { id?: string };
+  const kind = recordKinds[data.type.split(".")[0] ?? ""];
   return (
     <Page
       title={data.type}
@@ -40,14 +43,14 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
           of={[
             ["Created", <Time at={data.createdAt} />],
             ["Next attempt", <Time at={data.nextAttemptAt} />],
-            ["Endpoint", data.endpointId],
+            ["Endpoint", <a href={link(`endpoints/${data.endpointId}`)}>{endpoint ? endpoint.description || endpoint.url : data.endpointId}</a>],
             ["Event (webhook-id)", <Id value={data.eventId} what="the event's id" />],
             ["Delivery", <Id value={data.id} what="the delivery's id" />],
             [
               "Object",
               object.id ? (
                 <>
-                  {object.id}{" "}
+                  {kind ? <a href={link(`records/${kind}/${object.id}`)}>{object.id}</a> : object.id}{" "}
                   <a href={link("deliveries", { objectId: object.id })}>All its deliveries</a>
                 </>
               ) : (

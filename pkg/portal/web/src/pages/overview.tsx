@@ -1,5 +1,5 @@
 // The state of the service, for who is signed in.
-import { api, ask, base, type StatsPoint } from "../api";
+import { api, ask, base, type Endpoint, type StatsPoint } from "../api";
 import { Bars, outcomes, successRate } from "../chart";
 import { count, milliseconds } from "../format";
 import { useLoad } from "../load";
@@ -80,7 +80,7 @@ function Webhooks() {
           <ul class="troubles">
             {troubled.map((e) => (
               <li key={e.id}>
-                <strong>{e.description || e.url}</strong> {failing(e)}
+                <a class="url" href={link(`endpoints/${e.id}`)}>{e.description || e.url}</a> {failing(e)}
               </li>
             ))}
           </ul>
@@ -93,7 +93,7 @@ function Webhooks() {
           id={(r) => r.endpoint.id}
           empty="There is no endpoint yet."
           columns={[
-            { label: "Endpoint", cell: ({ endpoint }) => endpoint.description || endpoint.url },
+            { label: "Endpoint", cell: ({ endpoint }) => <Named endpoint={endpoint} /> },
             { label: "State", cell: ({ endpoint }) => <Status of={endpoint.status} /> },
             { label: "Success, 24 h", number: true, cell: ({ points }) => (points ? successRate(points) : "–") },
             { label: "95% within", number: true, cell: ({ points }) => milliseconds(points && slowest(points)) },
@@ -104,6 +104,8 @@ function Webhooks() {
     </>
   );
 }
+
+const Named = ({ endpoint }: { endpoint: Endpoint }) => <a class="url" href={link(`endpoints/${endpoint.id}`)}>{endpoint.description || endpoint.url}</a>;
 
 function Figure({ name, value, href }: { name: string; value: string; href?: string }) {
   return (
@@ -147,7 +149,7 @@ function Records() {
       <Failed error={error} />
       <ul class="figures">
         {readable.map((kind, i) => (
-          <Figure key={kind} name={kind.charAt(0).toUpperCase() + kind.slice(1)} value={data ? count(data[i]!) : "…"} />
+          <Figure key={kind} name={kind.charAt(0).toUpperCase() + kind.slice(1)} value={data ? count(data[i]!) : "…"} href={link(`records/${kind}`)} />
         ))}
       </ul>
     </Panel>

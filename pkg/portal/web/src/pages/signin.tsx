@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { base } from "../api";
 import { useAction } from "../load";
 import { ThemeSwitch } from "../theme";
-import { Failed, Input, Notice } from "../ui";
+import { arrival, Failed, Input, Notice } from "../ui";
 
 export function SignIn({ said, signIn }: { said: string; signIn: (credential: string) => Promise<void> }) {
   const { busy, error, run } = useAction();
@@ -11,6 +11,7 @@ export function SignIn({ said, signIn }: { said: string; signIn: (credential: st
   useEffect(() => {
     document.title = "Sign in · Commerce Integration Service";
     form.current?.querySelector("input")?.focus();
+    arrival.focuses = true;
   }, []);
   return (
     <main class="sign-in">

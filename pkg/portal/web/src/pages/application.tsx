@@ -1,0 +1,331 @@
+// One application: its keys, what its tokens may do, and what it uses.
+import { useState } from "preact/hooks";
+import { api, ask, once, type ApiKey, type Application, type UsageDay } from "../api";
+import { Bars, Meter } from "../chart";
+import { count, percent } from "../format";
+import { useAction, useLoad } from "../load";
+import { go, link, type Route } from "../route";
+import { can, useMe } from "../session";
+import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Shown, Status, Table, Time, valueOf } from "../ui";
+import { ApplicationFields } from "./applications";
+
+const path = (id: string) => ({ params: { path: { id } } });
+const readScopes = ["categories:read", "customers:read", "invoices:read", "orders:read", "products:read"];
+
+type Opened = "" | "edit" | "rotate" | "delete" | "suspend";
+
+export function ApplicationPage({ path: [id = ""] }: Route) {
+  const me = useMe();
+  const [opened, setOpened] = useState<Opened>("");
+  const [secret, setSecret] = useState("");
+  const { data, error, reload } = useLoad(() => ask(api.GET("/developers/applications/{id}", path(id))), [id]);
+  const action = useAction();
+  if (!data) return <Page title="Application">{error ? <Failed error={error} /> : <Loading />}</Page>;
+
+  const close = () => setOpened("");
+  const activate = () =>
+    action.run(async () => {
+      await ask(api.POST("/developers/applications/{id}/activate", { params: { path: { id }, header: once() } }));
+      reload();
+    });
+  return (
+    <Page
+      title={data.name}
+      actions={
+        can(me, "developers:write") && (
+          <>
+            {can(me, "developers:admin") &&
+              (data.status === "ACTIVE" ? (
+                <button type="button" onClick={() => setOpened("suspend")}>
+                  Suspend
+                </button>
+              ) : (
+                <button type="button" class="primary" disabled={action.busy} onClick={activate}>
+                  Activate
+                </button>
+              ))}
+            <button type="button" onClick={() => setOpened("edit")}>
+              Edit
+            </button>
+            <button type="button" onClick={() => setOpened("rotate")}>
+              Rotate the client secret
+            </button>
+            <button type="button" class="danger" onClick={() => setOpened("delete")}>
+              Delete
+            </button>
+          </>
+        )
+      }
+    >
+      <Failed error={action.error ?? error} />
+      {data.status === "SUSPENDED" && <Notice>It is suspended: its keys and tokens are refused, and the events of its endpoints are held.</Notice>}
+      <Panel title="About it" actions={can(me, "webhooks:read") && <a href={link("endpoints", { applicationId: id })}>Its endpoints</a>}>
+        <Facts
+          of={[
+            ["State", <Status of={data.status} />],
+            ["Client id", <Id value={data.clientId} what="the client id" />],
+            ["Client secret", <code>{data.clientSecret}</code>],
+            ["Description", data.description ?? "–"],
+            ["Website", data.website ?? "–"],
+            ["Created", <Time at={data.createdAt} />],
+          ]}
+        />
+      </Panel>
+      <Keys application={id} />
+      <TokenScopes application={id} />
+      <Usage application={data} />
+      {opened === "edit" && <Edit application={data} close={close} done={reload} />}
+      {opened === "suspend" && <Suspend id={id} close={close} done={reload} />}
+      {opened === "rotate" && <Rotate id={id} close={close} done={setSecret} />}
+      {opened === "delete" && <Delete application={data} close={close} />}
+      {secret && <Shown title="The new client secret" secrets={[["Client secret", secret]]} close={() => { setSecret(""); reload(); }} />}
+    </Page>
+  );
+}
+
+function Keys({ application }: { application: string }) {
+  const me = useMe();
+  const manages = can(me, "developers:write");
+  const [creates, setCreates] = useState(false);
+  const [revokes, setRevokes] = useState<ApiKey>();
+  const [made, setMade] = useState("");
+  const { data, error, reload } = useLoad(
+    () => ask(api.GET("/developers/applications/{id}/api-keys", { params: { path: { id: application }, query: { limit: 100 } } })),
+    [application],
+  );
+  return (
+    <Panel
+      title="API keys"
+      actions={
+        manages && (
+          <button type="button" class="primary" onClick={() => setCreates(true)}>
+            Create a key
+          </button>
+        )
+      }
+    >
+      <Failed error={error} />
+      {data && (
+        <Table<ApiKey>
+          label="API keys"
+          rows={data.data}
+          id={(k) => k.id}
+          empty="There is no key yet. A key reads records."
+          columns={[
+            { label: "Name", cell: (k) => k.name },
+            { label: "Key", cell: (k) => <code>{`${k.prefix}…${k.last4}`}</code> },
+            { label: "State", cell: (k) => <Status of={k.status} /> },
+            { label: "Reads", cell: (k) => (k.scopes.length === readScopes.length ? "everything" : k.scopes.map((s) => s.replace(":read", "")).join(", ")) },
+            { label: "Last used", cell: (k) => <Time at={k.lastUsedAt} never="never" /> },
+            { label: "Expires", cell: (k) => <Time at={k.expiresAt} never="never" /> },
+            {
+              label: "Control",
+              cell: (k) =>
+                manages &&
+                k.status === "ACTIVE" && (
+                  <button type="button" class="small danger" aria-label={`Revoke ${k.name}`} onClick={() => setRevokes(k)}>
+                    Revoke
+                  </button>
+                ),
+            },
+          ]}
+        />
+      )}
+      {creates && <CreateKey application={application} close={() => setCreates(false)} done={(key) => { setMade(key); reload(); }} />}
+      {revokes && <Revoke apiKey={revokes} close={() => setRevokes(undefined)} done={reload} />}
+      {made && <Shown title="The key is there" secrets={[["API key", made]]} close={() => setMade("")} />}
+    </Panel>
+  );
+}
+
+function CreateKey({ application, close, done }: { application: string; close: () => void; done: (key: string) => void }) {
+  const create = async (fields: FormData) => {
+    const expires = valueOf(fields, "expiresAt");
+    const key = await ask(
+      api.POST("/developers/applications/{id}/api-keys", {
+        params: { path: { id: application }, header: once() },
+        body: {
+          name: valueOf(fields, "name"),
+          scopes: fields.getAll("scopes").map(String),
+          ...(expires && { expiresAt: new Date(expires).toISOString() }),
+        },
+      }),
+    );
+    done(key.key);
+  };
+  return (
+    <FormDialog title="Create a key" submit="Create" act={create} close={close}>
+      <Input label="Name" name="name" required maxLength={120} />
+      <Checks legend="It reads" name="scopes" all={readScopes} checked={readScopes} />
+      <Input label="Expires" name="expiresAt" type="datetime-local" hint="Empty: never." />
+    </FormDialog>
+  );
+}
+
+function Revoke({ apiKey, close, done }: { apiKey: ApiKey; close: () => void; done: () => void }) {
+  const revoke = async () => {
+    await ask(
+      api.POST("/developers/applications/{id}/api-keys/{keyId}/revoke", {
+        params: { path: { id: apiKey.applicationId, keyId: apiKey.id }, header: once() },
+      }),
+    );
+    done();
+  };
+  return (
+    <FormDialog title="Revoke the key?" submit="Revoke" danger act={revoke} close={close}>
+      <p>
+        Whoever uses <strong>{apiKey.name}</strong> is refused from then on. This cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}
+
+// Checks are choices of several.
+function Checks(props: { legend: string; name: string; all: string[]; checked: string[] }) {
+  return (
+    <fieldset>
+      <legend>{props.legend}</legend>
+      <div class="choices">
+        {props.all.map((value) => (
+          <label class="check" key={value}>
+            <input type="checkbox" name={props.name} value={value} defaultChecked={props.checked.includes(value)} /> {value}
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function TokenScopes({ application }: { application: string }) {
+  const me = useMe();
+  const [edits, setEdits] = useState(false);
+  const { data, error, reload } = useLoad(
+    () => Promise.all([ask(api.GET("/developers/applications/{id}/token-scopes", path(application))), ask(api.GET("/.well-known/oauth-authorization-server"))]),
+    [application],
+  );
+  const change = async (fields: FormData) => {
+    await ask(api.PUT("/developers/applications/{id}/token-scopes", { ...path(application), body: { scopes: fields.getAll("scopes").map(String) } }));
+    reload();
+  };
+  return (
+    <Panel
+      title="What its tokens may do"
+      actions={
+        can(me, "developers:admin") && (
+          <button type="button" onClick={() => setEdits(true)}>
+            Change
+          </button>
+        )
+      }
+    >
+      <Failed error={error} />
+      {data && <p>{data[0].scopes.join(", ")}</p>}
+      {edits && data && (
+        <FormDialog title="What its tokens may do" submit="Save" act={change} close={() => setEdits(false)}>
+          <Checks legend="Scopes" name="scopes" all={data[1].scopes_supported} checked={data[0].scopes} />
+        </FormDialog>
+      )}
+    </Panel>
+  );
+}
+
+// Usage compares what the application asked for with its rate limit.
+function Usage({ application }: { application: Application }) {
+  const { data, error } = useLoad(
+    () => ask(api.GET("/developers/applications/{id}/usage", path(application.id))).then((usage) => usage.data),
+    [application.id],
+    15_000,
+  );
+  const today = data?.at(-1);
+  return (
+    <Panel title="Usage">
+      <Failed error={error} />
+      {data && today && (
+        <>
+          <Facts
+            of={[
+              ["Limit", `${count(application.rateLimit)} requests in any 60 seconds`],
+              ["Requests today", <Today day={today} limit={application.rateLimit} />],
+              ["Refused for the limit today", `${count(today.rateLimited)}, ${percent(today.rateLimited, today.requests)}`],
+              ["Other errors of the client today", count(today.clientErrors)],
+              ["Events today", `${count(today.delivered)} delivered, ${count(today.failed)} failed`],
+            ]}
+          />
+          <Bars
+            label="Requests by day"
+            good="admitted"
+            bad="refused for the limit"
+            bars={data.map((day) => ({ at: day.date, good: day.requests - day.rateLimited, bad: day.rateLimited }))}
+          />
+        </>
+      )}
+    </Panel>
+  );
+}
+
+// Today is the part of what the limit permits by now.
+function Today({ day, limit }: { day: UsageDay; limit: number }) {
+  const minutes = Math.max(1, (Date.now() - Date.parse(day.date)) / 60_000);
+  const most = limit * minutes;
+  return (
+    <>
+      {count(day.requests)}, {percent(day.requests, most)} of what the limit permits until now
+      <Meter value={day.requests} max={most} label="Part of the limit used today" />
+    </>
+  );
+}
+
+function Edit({ application, close, done }: { application: Application; close: () => void; done: () => void }) {
+  const save = async (fields: FormData) => {
+    await ask(
+      api.PATCH("/developers/applications/{id}", {
+        ...path(application.id),
+        body: { name: valueOf(fields, "name"), description: valueOf(fields, "description") || null, website: valueOf(fields, "website") || null },
+      }),
+    );
+    done();
+  };
+  return (
+    <FormDialog title="Edit the application" submit="Save" act={save} close={close}>
+      <ApplicationFields of={application} />
+    </FormDialog>
+  );
+}
+
+function Suspend({ id, close, done }: { id: string; close: () => void; done: () => void }) {
+  const suspend = async () => {
+    await ask(api.POST("/developers/applications/{id}/suspend", { params: { path: { id }, header: once() } }));
+    done();
+  };
+  return (
+    <FormDialog title="Suspend the application?" submit="Suspend" danger act={suspend} close={close}>
+      <p>Within seconds its keys and tokens are refused, and the events of its endpoints are held until it is active again.</p>
+    </FormDialog>
+  );
+}
+
+function Rotate({ id, close, done }: { id: string; close: () => void; done: (secret: string) => void }) {
+  const rotate = async () => {
+    const rotated = await ask(api.POST("/developers/applications/{id}/rotate-secret", { params: { path: { id }, header: once() } }));
+    done(rotated.clientSecret);
+  };
+  return (
+    <FormDialog title="Rotate the client secret?" submit="Rotate" act={rotate} close={close}>
+      <p>For 24 hours both secrets work.</p>
+    </FormDialog>
+  );
+}
+
+function Delete({ application, close }: { application: Application; close: () => void }) {
+  const remove = async () => {
+    await ask(api.DELETE("/developers/applications/{id}", path(application.id)));
+    go(link("applications"));
+  };
+  return (
+    <FormDialog title="Delete the application?" submit="Delete" danger act={remove} close={close}>
+      <p>
+        <strong>{application.name}</strong> goes with its keys and endpoints. This cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}

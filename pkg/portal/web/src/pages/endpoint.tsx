@@ -1,0 +1,242 @@
+// One endpoint: how it does, and everything that can be done with it.
+import { useState } from "preact/hooks";
+import { api, ask, once, type Endpoint, type Recovery } from "../api";
+import { Bars, Latencies, outcomes, successRate } from "../chart";
+import { count, fullTime } from "../format";
+import { useAction, useLoad } from "../load";
+import { go, link, type Route } from "../route";
+import { can, useMe } from "../session";
+import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Select, Shown, Status, Time, valueOf } from "../ui";
+import { failing, listEventTypes } from "../webhooks";
+import { Subscriptions, subscribed } from "./subscriptions";
+
+const path = (id: string) => ({ params: { path: { id } } });
+const refresh = 5000;
+
+type Opened = "" | "edit" | "rotate" | "delete" | "recover";
+
+export function EndpointPage({ path: [id = ""] }: Route) {
+  const me = useMe();
+  const [opened, setOpened] = useState<Opened>("");
+  const [secret, setSecret] = useState("");
+  const [said, setSaid] = useState<{ text: string; delivery?: string }>();
+  const [recovery, setRecovery] = useState("");
+  const { data, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), [id], refresh);
+  const action = useAction();
+  if (!data) return <Page title="Endpoint">{error ? <Failed error={error} /> : <Loading />}</Page>;
+
+  const close = () => setOpened("");
+  const setState = (status: "ACTIVE" | "PAUSED") =>
+    action.run(async () => {
+      await ask(api.PATCH("/developers/webhooks/endpoints/{id}", { ...path(id), body: { status } }));
+      setSaid({ text: status === "PAUSED" ? "It is paused: its events are held." : "It is active. What was held meanwhile goes out when you recover it." });
+      reload();
+    });
+  const test = () =>
+    action.run(async () => {
+      const delivery = await ask(api.POST("/developers/webhooks/endpoints/{id}/test", { params: { path: { id }, header: once() }, body: { type: "webhook.test" } }));
+      setSaid({ text: "A test event is on its way.", delivery: delivery.id });
+    });
+  const trouble = failing(data);
+  return (
+    <Page
+      title={data.description || data.url}
+      actions={
+        can(me, "webhooks:write") && (
+          <>
+            <button type="button" disabled={action.busy} onClick={test}>
+              Send a test
+            </button>
+            {data.status === "ACTIVE" ? (
+              <button type="button" disabled={action.busy} onClick={() => setState("PAUSED")}>
+                Pause
+              </button>
+            ) : (
+              <button type="button" class="primary" disabled={action.busy} onClick={() => setState("ACTIVE")}>
+                Activate
+              </button>
+            )}
+            <button type="button" onClick={() => setOpened("recover")}>
+              Recover
+            </button>
+            <button type="button" onClick={() => setOpened("edit")}>
+              Edit
+            </button>
+            <button type="button" onClick={() => setOpened("rotate")}>
+              Rotate the secret
+            </button>
+            <button type="button" class="danger" onClick={() => setOpened("delete")}>
+              Delete
+            </button>
+          </>
+        )
+      }
+    >
+      <Failed error={action.error ?? error} />
+      <div class="said" role="status">
+        {said && (
+          <p class="notice good">
+            {said.text} {said.delivery && <a href={link(`deliveries/${said.delivery}`)}>See how it went</a>}
+          </p>
+        )}
+      </div>
+      {trouble && <Notice>{trouble}</Notice>}
+      {recovery && <Progress endpoint={id} recovery={recovery} />}
+      <About endpoint={data} />
+      <Statistics id={id} />
+      {opened === "edit" && <Edit endpoint={data} close={close} done={reload} />}
+      {opened === "recover" && <Recover id={id} close={close} done={setRecovery} />}
+      {opened === "rotate" && <Rotate id={id} close={close} done={setSecret} />}
+      {opened === "delete" && <Delete endpoint={data} close={close} />}
+      {secret && <Shown title="The new secret" secrets={[["Signing secret", secret]]} close={() => setSecret("")} />}
+    </Page>
+  );
+}
+
+function About({ endpoint: e }: { endpoint: Endpoint }) {
+  return (
+    <Panel title="About it" actions={<a href={link("deliveries", { endpointId: e.id })}>Its deliveries</a>}>
+      <Facts
+        of={[
+          ["State", <Status of={e.status} />],
+          ["URL", <span class="url">{e.url}</span>],
+          ["Gets", e.subscribedEvents.join(", ")],
+          ["Attempts since it was created", `${count(e.successCount)} answered 2xx, ${count(e.failureCount)} failed`],
+          ["Last success", <Time at={e.lastSuccessAt} never="never" />],
+          ["Last failure", e.lastFailureAt ? <><Time at={e.lastFailureAt} />: {e.lastFailureReason}</> : "never"],
+          ["Retries", e.retryCount],
+          ["An attempt may take", `${e.timeoutSeconds} s`],
+          ["Signing secret", <code>{e.secret}</code>],
+          ["Endpoint", <Id value={e.id} what="the endpoint's id" />],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+const spans: [string, string][] = [
+  ["hour", "the last 24 hours"],
+  ["day", "the last 30 days"],
+];
+
+function Statistics({ id }: { id: string }) {
+  const [interval, setInterval] = useState("hour");
+  const { data, error } = useLoad(
+    () => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id }, query: { interval: interval as "hour" | "day" } } })),
+    [id, interval],
+    refresh,
+  );
+  if (!data) return error ? <Failed error={error} /> : <Loading />;
+  return (
+    <>
+      <Select label="Charts of" value={interval} onChange={setInterval} options={spans} />
+      <div class="columns">
+        <Panel title="Attempts" actions={<span>{successRate(data.data)} answered 2xx</span>}>
+          <Bars label="Attempts" good="answered 2xx" bad="failed" bars={outcomes(data.data)} />
+        </Panel>
+        <Panel title="Latency">
+          <Latencies points={data.data} />
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+function Edit({ endpoint, close, done }: { endpoint: Endpoint; close: () => void; done: () => void }) {
+  const types = useLoad(listEventTypes, []);
+  const save = async (fields: FormData) => {
+    await ask(
+      api.PATCH("/developers/webhooks/endpoints/{id}", {
+        ...path(endpoint.id),
+        body: { url: valueOf(fields, "url"), description: valueOf(fields, "description") || null, events: subscribed(fields) },
+      }),
+    );
+    done();
+  };
+  return (
+    <FormDialog title="Edit the endpoint" submit="Save" act={save} close={close}>
+      <Failed error={types.error} />
+      <Input label="URL" name="url" type="url" required maxLength={2048} value={endpoint.url} />
+      <Input label="Description" name="description" maxLength={2000} value={endpoint.description ?? ""} />
+      {types.data && <Subscriptions types={types.data} selected={endpoint.subscribedEvents} />}
+    </FormDialog>
+  );
+}
+
+function Rotate({ id, close, done }: { id: string; close: () => void; done: (secret: string) => void }) {
+  const rotate = async () => {
+    const rotated = await ask(api.POST("/developers/webhooks/endpoints/{id}/rotate-secret", { params: { path: { id }, header: once() } }));
+    done(rotated.secret);
+  };
+  return (
+    <FormDialog title="Rotate the secret?" submit="Rotate" act={rotate} close={close}>
+      <p>For 24 hours deliveries carry two signatures, by the old secret and by the new one.</p>
+    </FormDialog>
+  );
+}
+
+function Delete({ endpoint, close }: { endpoint: Endpoint; close: () => void }) {
+  const remove = async () => {
+    await ask(api.DELETE("/developers/webhooks/endpoints/{id}", path(endpoint.id)));
+    go(link("endpoints"));
+  };
+  return (
+    <FormDialog title="Delete the endpoint?" submit="Delete" danger act={remove} close={close}>
+      <p>
+        <strong>{endpoint.url}</strong> gets nothing any more, and events that wait for it are cancelled. This cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}
+
+function Recover({ id, close, done }: { id: string; close: () => void; done: (recovery: string) => void }) {
+  const recover = async (fields: FormData) => {
+    const time = (name: string) => {
+      const text = valueOf(fields, name);
+      return text ? { [name]: new Date(text).toISOString() } : {};
+    };
+    const started = await ask(
+      api.POST("/developers/webhooks/endpoints/{id}/recover", { params: { path: { id }, header: once() }, body: { ...time("since"), ...time("until") } }),
+    );
+    done(started.id);
+  };
+  return (
+    <FormDialog title="Recover what did not arrive" submit="Recover" act={recover} close={close}>
+      <p>Every held or failed event of the endpoint is sent again, the oldest first.</p>
+      <div class="filters">
+        <Input label="Created since" name="since" type="datetime-local" hint="Empty: from the first on." />
+        <Input label="Created before" name="until" type="datetime-local" hint="Empty: until now." />
+      </div>
+    </FormDialog>
+  );
+}
+
+// Progress follows a recovery to its end.
+function Progress({ endpoint, recovery }: { endpoint: string; recovery: string }) {
+  const [ended, setEnded] = useState(false);
+  const { data, error } = useLoad(
+    async () => {
+      const now: Recovery = await ask(
+        api.GET("/developers/webhooks/endpoints/{id}/recoveries/{recoveryId}", { params: { path: { id: endpoint, recoveryId: recovery } } }),
+      );
+      setEnded(now.status !== "RUNNING");
+      return now;
+    },
+    [recovery],
+    ended ? 0 : 1000,
+  );
+  return (
+    <Panel title="Recovery">
+      <Failed error={error} />
+      {data && (
+        <div role="status">
+          <p>
+            <Status of={data.status} /> {count(data.requeuedCount)} of {count(data.matchedCount)} events sent again, of those created before{" "}
+            {fullTime(data.until)}.
+          </p>
+          {data.status === "RUNNING" && <progress aria-label="Recovery" />}
+        </div>
+      )}
+    </Panel>
+  );
+}

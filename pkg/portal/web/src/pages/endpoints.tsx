@@ -1,0 +1,111 @@
+// The webhook endpoints, and how to make one.
+import { useState } from "preact/hooks";
+import { api, ask, once, type Endpoint } from "../api";
+import { useLoad } from "../load";
+import { go, link, type Route } from "../route";
+import { can, kindOf, useMe } from "../session";
+import { Failed, Field, FormDialog, Input, Loading, Page, Pager, Shown, Status, Table, Time, valueOf } from "../ui";
+import { listApplications, listEventTypes } from "../webhooks";
+import { Subscriptions, subscribed } from "./subscriptions";
+
+export function Endpoints({ query }: Route) {
+  const me = useMe();
+  const page = Number(query.get("page") ?? 1);
+  const [creates, setCreates] = useState(false);
+  const [created, setCreated] = useState<Endpoint>();
+  const { data, error } = useLoad(
+    () => ask(api.GET("/developers/webhooks/endpoints", { params: { query: { page, applicationId: query.get("applicationId") || undefined } } })),
+    [query.toString()],
+  );
+  return (
+    <Page
+      title="Endpoints"
+      actions={
+        can(me, "webhooks:write") && (
+          <button type="button" class="primary" onClick={() => setCreates(true)}>
+            Create an endpoint
+          </button>
+        )
+      }
+    >
+      <Failed error={error} />
+      {data ? (
+        <>
+          <Table<Endpoint>
+            label="Endpoints"
+            rows={data.data}
+            id={(e) => e.id}
+            empty="There is no endpoint yet. One receives the events that it subscribes to."
+            columns={[
+              { label: "Endpoint", cell: (e) => <a href={link(`endpoints/${e.id}`)}>{e.description || e.url}</a> },
+              { label: "URL", cell: (e) => <span class="url">{e.url}</span> },
+              { label: "State", cell: (e) => <Status of={e.status} /> },
+              { label: "Gets", cell: (e) => e.subscribedEvents.join(", ") },
+              { label: "Last success", cell: (e) => <Time at={e.lastSuccessAt} never="never" /> },
+            ]}
+          />
+          <Pager meta={data.meta} go={(to) => go(link("endpoints", { page: String(to) }))} />
+        </>
+      ) : (
+        !error && <Loading />
+      )}
+      {creates && <Create close={() => setCreates(false)} done={setCreated} application={query.get("applicationId") ?? ""} />}
+      {created && (
+        <Shown
+          title="The endpoint is there"
+          secrets={[["Signing secret", created.secret]]}
+          close={() => go(link(`endpoints/${created.id}`))}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Create(props: { application: string; close: () => void; done: (created: Endpoint) => void }) {
+  const me = useMe();
+  const choices = useLoad(
+    () => Promise.all([kindOf(me) === "user" ? listApplications() : Promise.resolve([]), listEventTypes()]),
+    [],
+  );
+  const [applications, types] = choices.data ?? [[], []];
+  const create = async (fields: FormData) => {
+    const endpoint = await ask(
+      api.POST("/developers/webhooks/endpoints", {
+        params: { query: { applicationId: me.applicationId ?? valueOf(fields, "applicationId") }, header: once() },
+        body: {
+          url: valueOf(fields, "url"),
+          description: valueOf(fields, "description") || null,
+          events: subscribed(fields),
+          retryCount: Number(valueOf(fields, "retryCount")),
+          timeoutSeconds: Number(valueOf(fields, "timeoutSeconds")),
+        },
+      }),
+    );
+    props.done(endpoint);
+  };
+  return (
+    <FormDialog title="Create an endpoint" submit="Create" act={create} close={props.close}>
+      <Failed error={choices.error} />
+      {!me.applicationId && (
+        <Field label="Application">
+          {(id) => (
+            <select id={id} name="applicationId" required>
+              {applications.map((a) => (
+                <option key={a.id} value={a.id} selected={a.id === props.application}>
+                  {a.name}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      )}
+      <Input label="URL" name="url" type="url" required maxLength={2048} placeholder="https://shop.example/webhooks" />
+      <Input label="Description" name="description" maxLength={2000} />
+      <Subscriptions types={types} selected={["*"]} />
+      <div class="filters">
+        <Input label="Retries" name="retryCount" type="number" min={0} max={10} value="8" hint="0 to 10; fixed from then on." />
+        <Input label="Seconds an attempt may take" name="timeoutSeconds" type="number" min={1} max={30} value="15" hint="1 to 30; fixed from then on." />
+      </div>
+    </FormDialog>
+  );
+}

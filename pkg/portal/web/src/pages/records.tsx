@@ -1,0 +1,188 @@
+// The records: lists with search, filters and pages, and single ones.
+import type { ComponentChildren } from "preact";
+import { api, ask } from "../api";
+import { amount, count, title } from "../format";
+import { useLoad } from "../load";
+import { go, link, type Route } from "../route";
+import { can, useMe, why } from "../session";
+import { Facts, Failed, Id, Input, Json, Loading, Notice, Page, Pager, Panel, Select, Status, Table, Time, type Column } from "../ui";
+
+// Row is a record of any kind. Fields are read by their names, which the columns
+// below know.
+interface Row {
+  id: string;
+  [field: string]: unknown;
+}
+
+type Kind = "products" | "categories" | "orders" | "customers" | "invoices";
+
+interface Definition {
+  one: string;
+  name: (row: Row) => string;
+  searched: string; // what a search looks at
+  filters: [name: string, label: string, values: string[]][];
+  orders: string[];
+  columns: Column<Row>[];
+}
+
+const text = (row: Row, field: string) => (row[field] == null ? "" : String(row[field]));
+const plain = (label: string, field: string): Column<Row> => ({ label, cell: (row) => text(row, field) || "–" });
+const money = (label: string, field: string): Column<Row> => ({
+  label,
+  number: true,
+  cell: (row) => amount(row[field] as number | null, row.currency as string | undefined),
+});
+const state = (label: string, field: string): Column<Row> => ({ label, cell: (row) => <Status of={text(row, field)} /> });
+const when = (label: string, field: string): Column<Row> => ({ label, cell: (row) => <Time at={row[field] as string | null} /> });
+const active: [string, string, string[]] = ["isActive", "Active", ["true", "false"]];
+const activeColumn: Column<Row> = { label: "Active", cell: (row) => (row.isActive ? "yes" : "no") };
+
+const person = (row: Row) => text(row, "companyName") || `${text(row, "firstName")} ${text(row, "lastName")}`.trim() || text(row, "email") || row.id;
+
+const definitions: Record<Kind, Definition> = {
+  products: {
+    one: "Product",
+    name: (row) => text(row, "name"),
+    searched: "name, SKU, barcode, tags",
+    filters: [["type", "Type", ["PHYSICAL", "DIGITAL", "SERVICE", "BUNDLE", "GIFT_CARD"]], active],
+    orders: ["createdAt", "updatedAt", "name", "sku", "sellingPrice", "purchasePrice"],
+    columns: [plain("SKU", "sku"), money("Price", "sellingPrice"), activeColumn, when("Changed", "updatedAt")],
+  },
+  categories: {
+    one: "Category",
+    name: (row) => text(row, "name"),
+    searched: "name, slug",
+    filters: [active],
+    orders: ["order", "name", "createdAt", "updatedAt"],
+    columns: [plain("Slug", "slug"), activeColumn, when("Changed", "updatedAt")],
+  },
+  orders: {
+    one: "Order",
+    name: (row) => text(row, "orderNumber"),
+    searched: "order number, customer's name and email",
+    filters: [
+      ["status", "State", ["DRAFT", "PENDING", "CONFIRMED", "PROCESSING", "COMPLETED", "CANCELLED"]],
+      ["paymentStatus", "Payment", ["UNPAID", "PENDING", "AUTHORIZED", "PARTIALLY_PAID", "PAID", "PARTIALLY_REFUNDED", "REFUNDED", "FAILED", "VOIDED"]],
+      ["fulfillmentStatus", "Fulfilment", ["UNFULFILLED", "PARTIALLY_FULFILLED", "FULFILLED", "SHIPPED", "DELIVERED", "RETURNED", "CANCELLED"]],
+    ],
+    orders: ["placedAt", "createdAt", "updatedAt", "total", "orderNumber"],
+    columns: [plain("Customer", "customerName"), money("Total", "total"), state("State", "status"), state("Payment", "paymentStatus"), when("Placed", "placedAt")],
+  },
+  customers: {
+    one: "Customer",
+    name: person,
+    searched: "names, company, email, phone, customer number",
+    filters: [["type", "Type", ["INDIVIDUAL", "BUSINESS"]], active],
+    orders: ["createdAt", "updatedAt", "lastName", "totalSpent", "ordersCount"],
+    columns: [
+      plain("Email", "email"),
+      { label: "Orders", number: true, cell: (row) => count(Number(row.ordersCount ?? 0)) },
+      money("Spent", "totalSpent"),
+      when("Last order", "lastOrderAt"),
+    ],
+  },
+  invoices: {
+    one: "Invoice",
+    name: (row) => text(row, "invoiceNumber") || row.id,
+    searched: "invoice number, customer's name",
+    filters: [
+      ["type", "Type", ["INVOICE", "CREDIT_NOTE"]],
+      ["status", "State", ["DRAFT", "ISSUED", "PARTIALLY_PAID", "PAID", "REFUNDED", "VOID", "UNCOLLECTIBLE"]],
+      ["isOverdue", "Overdue", ["true", "false"]],
+    ],
+    orders: ["issuedAt", "createdAt", "updatedAt", "dueAt", "total", "invoiceNumber"],
+    columns: [plain("Customer", "customerName"), money("Total", "total"), money("Due", "amountDue"), state("State", "status"), when("Issued", "issuedAt")],
+  },
+};
+
+const kinds = Object.keys(definitions) as Kind[];
+
+export function Records({ path: [kind = "products", id], query }: Route) {
+  const me = useMe();
+  const definition = definitions[kind as Kind];
+  if (!definition) {
+    return (
+      <Page title="Records">
+        <Notice>There are no such records.</Notice>
+      </Page>
+    );
+  }
+  const reason = why(me, `${kind}:read`);
+  if (id && !reason) return <Single kind={kind as Kind} id={id} />;
+  return (
+    <Page title={title(kind.toUpperCase())}>
+      <nav class="tabs" aria-label="Kinds of records">
+        {kinds.map((k) => (
+          <a key={k} href={link(`records/${k}`)} aria-current={k === kind ? "page" : undefined}>
+            {title(k.toUpperCase())}
+          </a>
+        ))}
+      </nav>
+      {reason ? <Notice>{reason}</Notice> : <List kind={kind as Kind} query={query} />}
+    </Page>
+  );
+}
+
+function List({ kind, query }: { kind: Kind; query: URLSearchParams }) {
+  const d = definitions[kind];
+  const names = ["search", "orderBy", "orderDirection", ...d.filters.map(([name]) => name)];
+  const given = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""]));
+  const show = (change: Record<string, string>) => go(link(`records/${kind}`, { ...given, ...change }));
+  const { data, error } = useLoad(() => {
+    const wanted = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""));
+    // The filters of the kinds are not the same: those that are shown are of this one.
+    return ask(api.GET(`/api/${kind}`, { params: { query: { ...wanted, page: Number(query.get("page") ?? 1) } } }));
+  }, [kind, query.toString()]);
+  const choice = (name: string, label: string, values: string[], none: string) => (
+    <Select
+      key={name}
+      label={label}
+      value={given[name] ?? ""}
+      onChange={(value) => show({ [name]: value })}
+      options={[["", none], ...values.map((v): [string, string] => [v, { true: "yes", false: "no" }[v] ?? (v === v.toUpperCase() ? title(v) : v)])]}
+    />
+  );
+  return (
+    <>
+      <form class="filters" role="search" aria-label={title(kind.toUpperCase())} onSubmit={(e) => e.preventDefault()}>
+        <Input key={given.search} label="Search" name="search" type="search" value={given.search} maxLength={200} placeholder={d.searched} onChange={(search) => show({ search: search.trim() })} />
+        {d.filters.map(([name, label, values]) => choice(name, label, values, "all"))}
+        {choice("orderBy", "Order by", d.orders, "the usual")}
+        {given.orderBy && choice("orderDirection", "Direction", ["asc", "desc"], "the usual")}
+      </form>
+      <Failed error={error} />
+      {data ? (
+        <>
+          <Table<Row>
+            label={title(kind.toUpperCase())}
+            rows={data.data as unknown as Row[]}
+            id={(row) => row.id}
+            empty="No record matches."
+            columns={[{ label: d.one, cell: (row) => <a href={link(`records/${kind}/${row.id}`)}>{d.name(row)}</a> }, ...d.columns]}
+          />
+          <Pager meta={data.meta} go={(page) => show({ page: String(page) })} />
+        </>
+      ) : (
+        !error && <Loading />
+      )}
+    </>
+  );
+}
+
+function Single({ kind, id }: { kind: Kind; id: string }) {
+  const me = useMe();
+  const d = definitions[kind];
+  const { data, error } = useLoad(() => ask(api.GET(`/api/${kind}/{id}`, { params: { path: { id } } })), [kind, id]);
+  if (!data) return <Page title={d.one}>{error ? <Failed error={error} /> : <Loading />}</Page>;
+  const row = data as unknown as Row;
+  return (
+    <Page title={`${d.one} ${d.name(row)}`} actions={can(me, "webhooks:read") && <a href={link("deliveries", { objectId: id })}>Its deliveries</a>}>
+      <Panel title="About it">
+        <Facts of={[...d.columns.map((c): [string, ComponentChildren] => [c.label, c.cell(row)]), ["Id", <Id value={id} what="the id" />]]} />
+      </Panel>
+      <Panel title="All of it">
+        <Json of={row} label={d.one} />
+      </Panel>
+    </Page>
+  );
+}

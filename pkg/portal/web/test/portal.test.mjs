@@ -1,0 +1,465 @@
+// Uses the portal as people do, against a service of its own. The tests go on
+// from one another.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, test } from "node:test";
+import { findings, openPage, startBrowser } from "./browser.mjs";
+import { startService } from "./service.mjs";
+
+let service, browser;
+
+before(async () => {
+  service = await startService();
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const order = (id, number) => ({
+  kind: "order",
+  record: { id, orderNumber: number, currency: "EUR", status: "CONFIRMED", pricesIncludeTax: true, items: [{ name: "Sencha 100 g", quantity: 2, unitPrice: 9.9, taxRate: 7 }] },
+});
+
+// signedIn runs a part of a test on a page of the portal, as the owner unless
+// another token is given.
+async function signedIn(path, use, { token = service.info.jwt, ...options } = {}) {
+  const { page, close } = await openPage(browser, service.url, options);
+  await page.goto(`${service.url}/portal#token=${token}`);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  if (path) await visit(page, path);
+  await use(page);
+  await close();
+}
+
+const visit = (page, path) => page.evaluate((to) => { location.hash = to; }, `#/${path}`);
+const heading = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
+const click = (page, name) => page.getByRole("button", { name, exact: true }).click();
+const link = (page, name) => page.getByRole("link", { name, exact: true }).click();
+const dialog = (page) => page.getByRole("dialog");
+const submit = (page, name) => dialog(page).getByRole("button", { name, exact: true }).click();
+
+// copied closes the dialog of a secret, and returns what its button copied.
+async function copied(page, what) {
+  await dialog(page).getByRole("button", { name: `Copy ${what}` }).click();
+  await dialog(page).getByText("Copied").waitFor();
+  const secret = await page.evaluate(() => navigator.clipboard.readText());
+  await submit(page, "I have kept it");
+  await dialog(page).waitFor({ state: "detached" });
+  return secret;
+}
+
+// An endpoint of the demo's application, without the portal.
+const endpointAt = (description, events = ["*"]) =>
+  service.ask(`/developers/webhooks/endpoints?applicationId=${service.info.applicationId}`, "POST", { url: service.receiver.url, description, events });
+const remove = (endpoint) => service.ask(`/developers/webhooks/endpoints/${endpoint.id}`, "DELETE");
+
+test("the link that the service prints signs in, and leaves no token in the address", async () => {
+  const { page, close } = await openPage(browser, service.url);
+  await page.goto(service.link);
+  await heading(page, "Overview");
+  assert.ok(!page.url().includes("token"), page.url());
+  await page.reload();
+  await heading(page, "Overview");
+  await close();
+});
+
+test("no link signs anybody in on another host than this machine", async () => {
+  const elsewhere = await startBrowser("--host-resolver-rules=MAP portal.example 127.0.0.1");
+  const url = service.url.replace("127.0.0.1", "portal.example");
+  const { page, close } = await openPage(elsewhere, url);
+  await page.goto(`${url}/portal#token=${service.info.jwt}`);
+  await heading(page, "Commerce Integration Service");
+  assert.ok(!page.url().includes("token"), page.url());
+  await close();
+  await elsewhere.close();
+});
+
+test("the root leads a browser to the portal, which says what is wrong with a credential", async () => {
+  const { page, close } = await openPage(browser, service.url);
+  await page.goto(service.url);
+  await heading(page, "Commerce Integration Service");
+  await page.getByLabel("User token, application token or API key").fill("nonsense");
+  await click(page, "Sign in");
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("User token, application token or API key").fill(service.info.apiKey);
+  await click(page, "Sign in");
+  await heading(page, "Overview");
+  await click(page, "Sign out");
+  await heading(page, "Commerce Integration Service");
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  await close();
+});
+
+test("an API key sees records, and is told why it sees nothing else", async () => {
+  const { page, close } = await openPage(browser, service.url);
+  await page.goto(`${service.url}/portal#token=${service.info.apiKey}`);
+  await heading(page, "Overview");
+  for (const area of ["Deliveries", "Endpoints", "Applications"]) {
+    await link(page, area);
+    await heading(page, area);
+    await page.getByText(/you are signed in with an API key/).waitFor();
+  }
+  await link(page, "Records");
+  await page.getByRole("cell", { name: "Assam 250 g" }).waitFor();
+  await close();
+});
+
+test("a viewer finds no control that would be refused", async () => {
+  const endpoint = await endpointAt("Viewed");
+  await signedIn(
+    `endpoints/${endpoint.id}`,
+    async (page) => {
+      await heading(page, "Viewed");
+      assert.equal(await page.getByRole("button", { name: /Pause|Edit|Rotate|Delete|Recover|test/ }).count(), 0);
+      await link(page, "Applications");
+      await heading(page, "Applications");
+      assert.equal(await page.getByRole("button", { name: "Create an application" }).count(), 0);
+    },
+    { token: await service.token("VIEWER") },
+  );
+  await remove(endpoint);
+});
+
+test("a developer may change applications, and neither suspend them nor set what their tokens may do", async () => {
+  await signedIn(
+    `applications/${service.info.applicationId}`,
+    async (page) => {
+      await page.getByRole("button", { name: "Edit" }).waitFor();
+      await page.getByRole("heading", { name: "What its tokens may do" }).waitFor();
+      assert.equal(await page.getByRole("button", { name: /Suspend|Change/ }).count(), 0);
+    },
+    { token: await service.token("DEVELOPER") },
+  );
+});
+
+test("the overview shows that the service answers, how deliveries went, and what fails", async () => {
+  service.receiver.down = true;
+  const endpoint = await endpointAt("Broken shop");
+  await service.put(order(randomUUID(), "O-1"));
+  await signedIn("", async (page) => {
+    await page.getByText(/The service answers, in/).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+    await page.getByRole("listitem").filter({ hasText: "Broken shop The last attempt failed" }).waitFor();
+    await page.getByRole("img", { name: "Attempts by hour" }).waitFor();
+    await page.getByRole("row", { name: /Broken shop Active 0\.0%/ }).waitFor();
+    await page.getByText(/of 600 requests left this minute/).waitFor();
+  });
+  await remove(endpoint);
+  service.receiver.down = false;
+});
+
+test("an application is created, edited, suspended, activated and deleted; its secrets are shown once", async () => {
+  await signedIn("applications", async (page) => {
+    await click(page, "Create an application");
+    await dialog(page).getByLabel("Name").fill("Web shop");
+    await dialog(page).getByLabel("Website").fill("https://shop.example");
+    await submit(page, "Create");
+    const secret = await copied(page, "Client secret");
+    assert.match(secret, /^cs_/);
+    await heading(page, "Web shop");
+    assert.equal(await page.getByText(secret).count(), 0);
+
+    await click(page, "Rotate the client secret");
+    await submit(page, "Rotate");
+    assert.notEqual(await copied(page, "Client secret"), secret);
+
+    await click(page, "Edit");
+    await dialog(page).getByLabel("Name").fill("Web shop of Leipzig");
+    await submit(page, "Save");
+    await heading(page, "Web shop of Leipzig");
+
+    await click(page, "Change");
+    await dialog(page).getByLabel("webhooks:read").check();
+    await submit(page, "Save");
+    await page.getByText(/products:read, webhooks:read/).waitFor();
+
+    await click(page, "Suspend");
+    await submit(page, "Suspend");
+    await page.getByText(/It is suspended/).waitFor();
+    await click(page, "Activate");
+    await page.getByText(/It is suspended/).waitFor({ state: "detached" });
+
+    await click(page, "Delete");
+    await submit(page, "Delete");
+    await heading(page, "Applications");
+    await page.getByRole("link", { name: "Web shop of Leipzig" }).waitFor({ state: "detached" });
+  });
+});
+
+test("a key is created with scopes, works, and works no more once it is revoked", async () => {
+  await signedIn(`applications/${service.info.applicationId}`, async (page) => {
+    await click(page, "Create a key");
+    await dialog(page).getByLabel("Name").fill("Products only");
+    for (const scope of ["categories:read", "customers:read", "invoices:read", "orders:read"]) await dialog(page).getByLabel(scope).uncheck();
+    await submit(page, "Create");
+    const key = await copied(page, "API key");
+    const status = async (path) => (await fetch(service.url + path, { headers: { "X-API-Key": key } })).status;
+    assert.equal(await status("/api/products"), 200);
+    assert.equal(await status("/api/orders"), 403);
+
+    await click(page, "Revoke Products only");
+    await submit(page, "Revoke");
+    await page.getByRole("row", { name: /Products only.*Revoked/ }).waitFor();
+    while ((await status("/api/products")) !== 401); // within seconds
+
+    await page.getByRole("img", { name: "Requests by day" }).waitFor();
+    await page.getByText("600 requests in any 60 seconds").waitFor();
+  });
+});
+
+test("an endpoint is created with the picker, tested, edited, rotated and deleted", async () => {
+  await signedIn("endpoints", async (page) => {
+    await click(page, "Create an endpoint");
+    await dialog(page).getByLabel("URL").fill(service.receiver.url);
+    await dialog(page).getByLabel("Description").fill("Shop");
+    await dialog(page).getByLabel("Every event").uncheck();
+    await dialog(page).getByText("order", { exact: true }).click();
+    await dialog(page).getByLabel("order.created").check();
+    await submit(page, "Create");
+    assert.match(await copied(page, "Signing secret"), /^whsec_/);
+    await heading(page, "Shop");
+
+    await click(page, "Send a test");
+    await link(page, "See how it went");
+    await heading(page, "webhook.test");
+    await page.getByText("The receiver answered 204 to attempt 1.").waitFor();
+    await page.goBack();
+
+    await click(page, "Edit");
+    await dialog(page).getByLabel("all of product").waitFor({ state: "attached" });
+    await dialog(page).getByText("product", { exact: true }).click();
+    await dialog(page).getByLabel("all of product").check();
+    await submit(page, "Save");
+    await page.getByText("order.created, product.*").waitFor();
+
+    await click(page, "Rotate the secret");
+    await submit(page, "Rotate");
+    assert.match(await copied(page, "Signing secret"), /^whsec_/);
+
+    await click(page, "Delete");
+    await submit(page, "Delete");
+    await heading(page, "Endpoints");
+  });
+});
+
+test("a form says what is wrong, and keeps what was typed", async () => {
+  await signedIn("endpoints", async (page) => {
+    await click(page, "Create an endpoint");
+    await dialog(page).getByLabel("URL").fill("ftp://shop.example");
+    await dialog(page).getByLabel("Description").fill("Kept");
+    await submit(page, "Create");
+    await dialog(page).getByRole("alert").filter({ hasText: "url" }).waitFor();
+    assert.equal(await dialog(page).getByLabel("Description").inputValue(), "Kept");
+    await page.keyboard.press("Escape");
+    await dialog(page).waitFor({ state: "detached" });
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Create an endpoint");
+  });
+});
+
+test("what a paused endpoint missed is recovered, and its charts show it", async () => {
+  const endpoint = await endpointAt("Resting", ["order.created"]);
+  await signedIn(`endpoints/${endpoint.id}`, async (page) => {
+    await heading(page, "Resting");
+    await click(page, "Pause");
+    await page.getByText("It is paused: its events are held.", { exact: true }).waitFor();
+    await service.put(order(randomUUID(), "R-1"), order(randomUUID(), "R-2"));
+    await link(page, "Its deliveries");
+    await page.getByRole("row", { name: /order.created Held/ }).nth(1).waitFor();
+    await page.getByRole("link", { name: "order.created" }).first().click();
+    await page.getByText(/Its endpoint is paused/).waitFor();
+    await visit(page, `endpoints/${endpoint.id}`);
+    await click(page, "Activate");
+    await click(page, "Recover");
+    await submit(page, "Recover");
+    await page.getByText(/Completed.* 2 of 2 events sent again/).waitFor();
+    await page.getByText("100% answered 2xx").waitFor();
+    await page.getByRole("img", { name: "Latency of attempts" }).waitFor();
+  });
+  await remove(endpoint);
+});
+
+test("the log follows what happens, and finds what was sent about one object", async () => {
+  const endpoint = await endpointAt("Follower");
+  const [one, other] = [randomUUID(), randomUUID()];
+  await signedIn(`deliveries?endpointId=${endpoint.id}`, async (page) => {
+    await page.getByText("No delivery matches.").waitFor();
+    await service.put(order(one, "L-1"), order(other, "L-2"));
+    await page.getByRole("row", { name: /order.confirmed Delivered 1 204 Follower/ }).nth(1).waitFor();
+
+    await page.getByLabel("Object").fill(one);
+    await page.getByLabel("Object").press("Enter");
+    await page.getByText("2 in all").waitFor();
+    await page.getByLabel("Type").selectOption("order.confirmed");
+    await page.getByText("1 in all").waitFor();
+    await page.getByLabel("State").selectOption("FAILED");
+    await page.getByText("No delivery matches.").waitFor();
+    await page.getByLabel("State").selectOption("DELIVERED");
+    await page.getByText("1 in all").waitFor();
+    await page.getByLabel("Endpoint").selectOption("Follower");
+    await page.getByText("1 in all").waitFor();
+
+    await page.getByRole("checkbox", { name: "Live" }).uncheck();
+    await page.goBack();
+    await page.goBack();
+    await page.getByText("No delivery matches.").waitFor();
+  });
+  await remove(endpoint);
+});
+
+test("the log asks for nothing while nobody looks at it", async () => {
+  await signedIn("deliveries", async (page) => {
+    await page.getByRole("table", { name: "Deliveries" }).waitFor();
+    const look = (hidden) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, "hidden", { configurable: true, value });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, hidden);
+    const isPoll = (request) => request.url().includes("/developers/webhooks/events");
+    await page.waitForResponse(isPoll.bind(undefined));
+    await look(true);
+    let asked = 0;
+    page.on("request", (request) => (asked += isPoll(request)));
+    await page.waitForTimeout(5000); // two rounds
+    assert.ok(asked <= 1, `${asked} requests`); // one may have been under way
+    const next = page.waitForRequest(isPoll);
+    await look(false);
+    await next;
+  });
+});
+
+test("an event shows its payload, its attempts and why it failed, and is redelivered", async () => {
+  service.receiver.down = true;
+  const endpoint = await service.ask(`/developers/webhooks/endpoints?applicationId=${service.info.applicationId}`, "POST", {
+    url: service.receiver.url, description: "Shaky", events: ["order.created"], retryCount: 0,
+  });
+  const id = randomUUID();
+  await service.put(order(id, "E-1"));
+  await signedIn(`deliveries?endpointId=${endpoint.id}`, async (page) => {
+    await link(page, "order.created");
+    await page.getByText(/Its only attempt failed; nothing is tried any more/).waitFor();
+    await page.getByRole("row", { name: /500.*my database is down/ }).waitFor();
+    await page.getByRole("region", { name: "Payload as JSON" }).filter({ hasText: '"orderNumber": "E-1"' }).waitFor();
+
+    service.receiver.down = false;
+    await click(page, "Redeliver");
+    await page.getByText(/The receiver answered 204 to attempt 2/).waitFor();
+
+    await link(page, id);
+    await heading(page, "Order E-1");
+    await link(page, "Its deliveries");
+    await page.getByText("1 in all").waitFor();
+  });
+  await remove(endpoint);
+});
+
+test("records are searched, filtered, ordered and paged", async () => {
+  await signedIn("records/products", async (page) => {
+    await page.getByLabel("Search").fill("loose india");
+    await page.getByLabel("Search").press("Enter");
+    await page.getByLabel("Order by").selectOption("sellingPrice");
+    await page.getByLabel("Direction").selectOption("asc");
+    await page.getByRole("row").nth(1).filter({ hasText: "Assam 250 g" }).waitFor();
+    await link(page, "Assam 250 g");
+    await heading(page, "Product Assam 250 g");
+    await page.getByRole("region", { name: "Product as JSON" }).filter({ hasText: '"sku": "TEA-ASSAM-250"' }).waitFor();
+
+    for (const kind of ["Categories", "Customers", "Invoices", "Orders"]) {
+      await visit(page, `records/${kind.toLowerCase()}`);
+      await heading(page, kind);
+      await page.getByRole("table", { name: kind }).waitFor();
+    }
+    await page.getByLabel("Payment").selectOption("PAID");
+    await page.getByRole("row", { name: /Paid/ }).first().waitFor();
+    assert.equal(await page.getByRole("row", { name: /Unpaid/ }).count(), 0);
+
+    await service.put(...Array.from({ length: 25 }, (_, i) => order(randomUUID(), `PAGED-${i}`)));
+    while ((await service.ask("/api/orders?search=PAGED&limit=1")).meta.total < 25);
+    await visit(page, "records/orders?search=PAGED");
+    await page.getByText("Page 1 of 2, 25 in all").waitFor();
+    await click(page, "Next");
+    await page.getByText("Page 2 of 2, 25 in all").waitFor();
+    assert.ok(await page.getByRole("button", { name: "Next" }).isDisabled());
+  });
+});
+
+test("the keyboard reaches the content, and the focus goes where the page does", async () => {
+  await signedIn("", async (page) => {
+    await page.reload();
+    await heading(page, "Overview");
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Skip to the content");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    await link(page, "Endpoints");
+    await heading(page, "Endpoints");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Endpoints");
+    assert.match(await page.title(), /^Endpoints/);
+  });
+});
+
+test("axe finds nothing on any page in either theme, and nothing is wider than 380 px", async (t) => {
+  service.receiver.down = true;
+  const endpoint = await endpointAt("Shop with a rather long description that has to find its place");
+  await service.put(order(randomUUID(), "X-1"));
+  const orders = await service.ask("/api/orders?limit=1");
+  let deliveries;
+  do deliveries = await service.ask("/developers/webhooks/events?limit=1");
+  while (deliveries.data.length === 0);
+  const pages = {
+    overview: "", deliveries: "deliveries", delivery: `deliveries/${deliveries.data[0].id}`,
+    endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`,
+    applications: "applications", application: `applications/${service.info.applicationId}`,
+    products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
+    order: `records/orders/${orders.data[0].id}`, missing: "nowhere",
+  };
+  const forms = { endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover" };
+  for (const theme of ["light", "dark"]) {
+    for (const width of [1280, 380]) {
+      await signedIn(
+        "",
+        async (page) => {
+          const check = async (name) => {
+            await t.test(`${name}, ${theme}, ${width} px`, async () => {
+              if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name.replaceAll(" ", "-")}-${theme}-${width}.png`, fullPage: true });
+              assert.deepEqual(await findings(page), []);
+              assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "scrolls sideways");
+            });
+          };
+          for (const [name, path] of Object.entries(pages)) {
+            await visit(page, path);
+            await page.waitForLoadState("networkidle").catch(() => {});
+            await page.getByText("Loading …").first().waitFor({ state: "detached" });
+            await check(name);
+            if (!forms[name]) continue;
+            await click(page, forms[name]);
+            await dialog(page).waitFor();
+            await check(`${name} form`);
+            await page.keyboard.press("Escape");
+          }
+          await click(page, "Sign out");
+          await heading(page, "Commerce Integration Service");
+          await check("sign-in");
+        },
+        { theme, width },
+      );
+    }
+  }
+  await remove(endpoint);
+  service.receiver.down = false;
+});
+
+test("the colours follow the choice of the user", async () => {
+  await signedIn("", async (page) => {
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await ground();
+    await page.getByLabel("Colours").selectOption("dark");
+    assert.notEqual(await ground(), light);
+    await page.reload();
+    await heading(page, "Overview");
+    assert.notEqual(await ground(), light);
+  });
+});
