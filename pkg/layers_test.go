@@ -68,6 +68,7 @@ var layers = map[string][]string{
 	"pkg/index/compactor":    {"pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
 	"pkg/index/views":        {"pkg/deadline", "pkg/pause", "pkg/value", "pkg/fault", "pkg/lists", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
 	"pkg/ops":                {"pkg/pause", "pkg/price", "pkg/value", "pkg/sender", "pkg/account", "pkg/sealed", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/sqsqueue", "pkg/dispatcher"},
+	"pkg/counter":            {"pkg/retry", "pkg/value", "pkg/fault", "pkg/webhook", "pkg/dynamo"},
 	"pkg/dispatcher":         {"pkg/deadline", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 	"pkg/worker":             {"pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/arntarget", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},
 	"pkg/sweeper":            {"pkg/deadline", "pkg/retry", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo", "pkg/sqsqueue"},
@@ -119,7 +120,7 @@ var layers = map[string][]string{
 var awsUsers = []string{
 	"pkg/dynamo", "pkg/sqsqueue", "pkg/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
-	"pkg/ingest", "pkg/index/indexer", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
+	"pkg/ingest", "pkg/index/indexer", "pkg/counter", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }
 
 // imports lists each package of the module with what it imports, tests apart.

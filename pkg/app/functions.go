@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/counter"
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index/compactor"
@@ -69,14 +70,27 @@ func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
 	return d.measuredMessages(ingester.Handle), nil
 }
 
-// Indexer makes the function that appends changes to the tails of lists.
+// Indexer makes the function that appends changes to the tails of lists, and
+// counts the attempts that the worker leaves to the stream.
 func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
-	decode := indexer.DecodeFor(d.lists(), dynamo.Stream{})
+	decode, count := indexer.DecodeFor(d.lists(), dynamo.Stream{}), counter.New(d.Table, d.Logger).Handle
 	if d.Metrics == nil {
-		return indexer.New(d.Table, decode, d.park(), d.indexJobs(), d.Logger).Handle, nil
+		return both(indexer.New(d.Table, decode, d.park(), d.indexJobs(), d.Logger).Handle, count), nil
 	}
 	tails := &measuredTails{Storage: d.Table, to: d.Metrics, clock: d.Clock, newest: map[tailOf]int64{}}
-	return d.measuredStream(indexer.New(tails, tails.decode(decode), d.park(), d.indexJobs(), d.Logger).Handle), nil
+	return d.measuredStream(both(indexer.New(tails, tails.decode(decode), d.park(), d.indexJobs(), d.Logger).Handle, count)), nil
+}
+
+// both gives batches of the stream to two consumers, which both know what they
+// have processed already: a stream has few readers.
+func both(first, second StreamFunc) StreamFunc {
+	return func(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+		response, err := first(ctx, batch)
+		if err != nil || len(response.BatchItemFailures) > 0 {
+			return response, err
+		}
+		return second(ctx, batch)
+	}
 }
 
 // Dispatcher makes the function that turns changes into deliveries.

@@ -289,6 +289,7 @@ func (w *harness) checkCounters(name string, e *webhook.Endpoint) {
 			failures++
 		}
 	}
+	w.CountStream(w.t)
 	found, err := w.Table.Counters(w.t.Context(), w.Org, e.ID)
 	if c := found[e.ID]; err != nil || c.SuccessCount != successes || c.FailureCount != failures {
 		w.t.Errorf("%s: counted %d successes and %d failures, %v; the receiver knows %d and %d", name, c.SuccessCount, c.FailureCount, err, successes, failures)

@@ -223,9 +223,28 @@ type measuredOutcomes struct {
 
 func (m measuredOutcomes) RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, counts []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
 	conflict, err := m.Store.RecordOutcomes(ctx, changes, counts)
-	if conflict != nil || err != nil {
-		return conflict, err // nothing is written
+	if conflict == nil && err == nil { // otherwise nothing is written
+		m.note(changes)
 	}
+	return conflict, err
+}
+
+func (m measuredOutcomes) RecordEach(ctx context.Context, changes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
+	conflict, err := m.Store.RecordEach(ctx, changes)
+	switch {
+	case err != nil:
+	case conflict == nil:
+		m.note(changes)
+	default:
+		for i := range conflict.Recorded {
+			m.note(changes[i : i+1])
+		}
+	}
+	return conflict, err
+}
+
+// note counts changes that are written.
+func (m measuredOutcomes) note(changes []webhook.DeliveryChange) {
 	for _, c := range changes {
 		organization := c.Next.OrganizationID.String()
 		switch c.Next.Status {
@@ -241,7 +260,6 @@ func (m measuredOutcomes) RecordOutcomes(ctx context.Context, changes []webhook.
 			}
 		}
 	}
-	return conflict, err
 }
 
 // measuredTails measures how old changes are when their entry is appended.

@@ -73,6 +73,7 @@ func accessesOf(operation string, body []byte) ([]access, error) {
 		RequestItems              map[string]struct{ Keys []attributes }
 		TransactItems             []map[string]write
 		ExpressionAttributeValues attributes
+		Statements                []struct{ Statement string }
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
@@ -95,7 +96,10 @@ func accessesOf(operation string, body []byte) ([]access, error) {
 			}
 		}
 	case "BatchExecuteStatement":
-		all = append(all, access{"dynamodb:PartiQLInsert", ""})
+		for _, s := range in.Statements {
+			verb, _, _ := strings.Cut(s.Statement, " ")
+			all = append(all, access{"dynamodb:PartiQL" + verb[:1] + strings.ToLower(verb[1:]), ""})
+		}
 	default:
 		all = append(all, access{"dynamodb:" + operation, of(in.write)})
 	}

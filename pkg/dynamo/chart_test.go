@@ -79,6 +79,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 
 	must(table.RegisterOrganization(ctx, org))
 	must(table.Beat(ctx, now))
+	must(table.PutCounted(ctx, now))
 	must(table.RequestJob(ctx, org, "orders", now))
 	_, err = table.AppendTail(ctx, org, "orders", fixed([]byte("x")))
 	must(err)

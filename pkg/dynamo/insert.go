@@ -147,20 +147,30 @@ func (t *db) tryInsert(ctx context.Context, items []insertion, batch []int, take
 		if refusal == nil {
 			continue
 		}
-		switch refusal.Code {
-		case types.BatchStatementErrorCodeEnumDuplicateItem:
+		switch {
+		case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem:
 			taken[at] = true
-		case types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
-			types.BatchStatementErrorCodeEnumThrottlingError,
-			types.BatchStatementErrorCodeEnumRequestLimitExceeded,
-			types.BatchStatementErrorCodeEnumInternalServerError,
-			types.BatchStatementErrorCodeEnumTransactionConflict: // these pass
+		case passes(refusal.Code):
 			again, err = append(again, at), statementError(refusal)
 		default:
 			return nil, statementError(refusal)
 		}
 	}
 	return again, err
+}
+
+// passes reports whether a statement that failed so is worth another try.
+func passes(code types.BatchStatementErrorCodeEnum) bool {
+	switch code {
+	case types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
+		types.BatchStatementErrorCodeEnumThrottlingError,
+		types.BatchStatementErrorCodeEnumRequestLimitExceeded,
+		types.BatchStatementErrorCodeEnumInternalServerError,
+		types.BatchStatementErrorCodeEnumTransactionConflict:
+		return true
+	default:
+		return false
+	}
 }
 
 func statementError(e *types.BatchStatementError) error {

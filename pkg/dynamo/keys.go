@@ -53,6 +53,7 @@ const (
 	typeJob          = "job"
 	typeOrganization = "org"
 	typeHeartbeat    = "beat"
+	typeCounted      = "cntd"
 )
 
 // shards is the number of partition keys of an organization's records of a
@@ -169,7 +170,8 @@ func counterShardKey(org, endpoint value.ID, shard int) key {
 	return key{countersPartition(org, endpoint), shardName(shard)}
 }
 
-// shardName names a counter shard by a digit of base 32 from "g" on. "0" to "f"
+// shardName names a counter shard by its number in base 32, from "g" on to "10",
+// which is [webhook.StreamShard]. "0" to "f"
 // are shards that an earlier release wrote in the permits' partition. They are
 // shards of their own, of negative numbers: they are read with the others, and
 // only that release writes them, also when it runs beside this one.
@@ -178,8 +180,8 @@ func shardName(number int) string {
 }
 
 func shardNumber(name string) (int, error) {
-	n, err := strconv.ParseUint(name, 2*webhook.MaxCounterShards, 5)
-	return int(n) - webhook.MaxCounterShards, err //nolint:gosec // 5 bits
+	n, err := strconv.ParseUint(name, 2*webhook.MaxCounterShards, 6)
+	return int(n) - webhook.MaxCounterShards, err //nolint:gosec // 6 bits
 }
 
 // permitsPartition holds the permits of an organization's endpoints, which
@@ -208,6 +210,9 @@ func organizationKey(org value.ID) key { return key{organizationsPartition, org.
 
 // heartbeatKey is the one item of the heartbeat.
 func heartbeatKey() key { return key{"HEARTBEAT", "HEARTBEAT"} }
+
+// countedKey is the one item that tells how far the stream is counted.
+func countedKey() key { return key{"HEARTBEAT", "COUNTED"} }
 
 // requestKey gives each request a partition key of its own.
 func requestKey(k idempotency.Key) key {

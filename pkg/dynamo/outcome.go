@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -68,18 +73,112 @@ func (t *DeliveryStore) recording(outcomes []webhook.DeliveryChange, shards []we
 	var finished []write
 	for i := range shards {
 		r.writes = append(r.writes, t.putCounterShard(&shards[i], r.whole))
-		if shards[i].Finished != nil {
-			finished = append(finished, t.putHour(&shards[i]))
-		}
-		if shards[i].FinishedDay != nil {
-			finished = append(finished, t.putEventDay(&shards[i]))
-		}
+		finished = append(finished, t.putFinished(&shards[i])...)
 	}
 	r.writes = append(r.writes, finished...)
 	if len(r.writes) > webhook.MaxOutcomeWrites {
 		return r, fmt.Errorf("record outcomes: %d writes, %d is the most", len(r.writes), webhook.MaxOutcomeWrites)
 	}
 	return r, nil
+}
+
+// putFinished are the writes of the hour and the day that a counter shard has
+// finished.
+func (t *db) putFinished(w *webhook.CounterShardWrite) (finished []write) {
+	if w.Finished != nil {
+		finished = append(finished, t.putHour(w))
+	}
+	if w.FinishedDay != nil {
+		finished = append(finished, t.putEventDay(w))
+	}
+	return finished
+}
+
+// RecordEach writes deliveries after their attempts, each on its own, at most
+// [webhook.MaxOutcomeWrites], and leaves the attempts to the stream to count:
+// half of the units, and no counter shard. A conflict names all outcomes, those
+// that are written as recorded. A call may be made again after an error, as of
+// [DeliveryStore.RecordOutcomes].
+func (t *DeliveryStore) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
+	r, err := t.recording(outcomes, nil)
+	if err != nil {
+		return nil, err
+	}
+	refused := refusals{}
+	var together []int
+	for i, o := range outcomes {
+		r.writes[i].Put.Item[attrUncounted] = boolean(true)
+		// An UPDATE leaves the attributes of an index alone.
+		if len(outcomes) > 1 && o.Previous.DueAt == nil && !o.Previous.Unsent() && !o.Next.Unsent() {
+			together = append(together, i)
+			continue
+		}
+		found, done, err := t.putItem(ctx, "record an outcome", r.writes[i])
+		if err != nil {
+			return nil, err
+		}
+		if !done {
+			refused[i] = found
+		}
+	}
+	if err := t.updateTogether(ctx, r.writes, together, refused); err != nil || len(refused) == 0 {
+		return nil, err
+	}
+	c, err := r.conflict(refused)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	for i := range outcomes {
+		if !refused.has(i) {
+			c.Recorded[i] = true
+		}
+	}
+	return c, nil
+}
+
+// updateTogether makes puts of deliveries by PartiQL's UPDATE in batches, each
+// statement on its own, and adds to refused those whose condition does not hold.
+func (t *DeliveryStore) updateTogether(ctx context.Context, writes []write, which []int, refused refusals) error {
+	statement := `UPDATE "` + t.name + `" SET doc=?, rev=?, w=?, uncounted=? WHERE PK=? AND SK=? AND rev=?`
+	for some := range slices.Chunk(which, maxInsertItems) {
+		statements := make([]types.BatchStatementRequest, len(some))
+		for i, at := range some {
+			it := writes[at].Put.Item
+			statements[i] = types.BatchStatementRequest{Statement: &statement, Parameters: []types.AttributeValue{
+				it[attrDoc], it[attrRevision], it[attrWrite], it[attrUncounted], it[attrPK], it[attrSK], writes[at].Put.ExpressionAttributeValues[":rev"],
+			}}
+		}
+		out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: statements})
+		if err != nil {
+			return wrap("record outcomes", err)
+		}
+		if len(out.Responses) != len(some) {
+			return fault.Busy(fmt.Errorf("record outcomes: %d answers to %d statements", len(out.Responses), len(some)))
+		}
+		var keys []key
+		for i, at := range some {
+			refusal := out.Responses[i].Error
+			switch {
+			case refusal == nil:
+			case refusal.Code == types.BatchStatementErrorCodeEnumConditionalCheckFailed:
+				refused[at] = nil
+				keys = append(keys, keyOf(writes[at].Put.Item))
+			case passes(refusal.Code):
+				return fault.Busy(statementError(refusal))
+			default:
+				return statementError(refusal)
+			}
+		}
+		found, err := t.batchGetLive(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for _, it := range found {
+			at := slices.IndexFunc(some, func(at int) bool { return keyOf(writes[at].Put.Item) == keyOf(it) })
+			refused[some[at]] = it
+		}
+	}
+	return nil
 }
 
 // conflict reads why conditions did not hold; nil when an earlier call had

@@ -46,7 +46,8 @@ type Service struct {
 	App    value.ID     // an active application of the organization
 	Leaks  *leaks.Watch // of what logs to it and of the secrets that the fixture makes
 
-	stream *stream
+	stream  *stream
+	counted *stream // read by CountStream
 }
 
 // New returns a service whose clock starts at the system's time.
@@ -56,7 +57,7 @@ func New(t testing.TB) *Service {
 	clock := &Clock{now: time.Now()}
 	s := onTable(t, dynamo.New(client, name, clock.Time), clock)
 	s.Leaks = WatchLeaks(t, client, name)
-	s.stream = &stream{table: client, name: name}
+	s.stream, s.counted = &stream{table: client, name: name}, &stream{table: client, name: name}
 	s.Queues = sync.OnceValue(func() *queuetest.Queues { return queuetest.Start(t) })
 	return s.Organization(t)
 }

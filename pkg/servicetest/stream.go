@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/counter"
 	"github.com/commerce-integration/service/pkg/dynamo"
 )
 
@@ -54,6 +55,18 @@ func (s *Service) StreamRecords(t testing.TB, itemTypes ...string) []events.Dyna
 func (s *Service) Writes(t testing.TB) int {
 	t.Helper()
 	return len(s.stream.read(t))
+}
+
+// CountStream has the stream counted as far as it goes, each record twice.
+func (s *Service) CountStream(t testing.TB) {
+	t.Helper()
+	batch := events.DynamoDBEvent{Records: s.counted.read(t)}
+	for range 2 {
+		answer, err := counter.New(s.Table, s.Leaks.Logger()).Handle(t.Context(), batch)
+		if err != nil || len(answer.BatchItemFailures) > 0 {
+			t.Fatalf("count the stream: %+v, %v", answer, err)
+		}
+	}
 }
 
 // stream reads the table's stream, which is of one shard.

@@ -18,9 +18,10 @@ const (
 )
 
 // CounterShard is one writer's share of what an endpoint counts. It is
-// written together with the deliveries whose attempts it counts, so that the
-// shards of an endpoint together count each recorded attempt once. Its zero
-// value has counted nothing.
+// written together with the deliveries whose attempts it counts, and
+// [StreamShard] with how far the stream is counted in it, so that the shards of
+// an endpoint together count each recorded attempt once. Its zero value has
+// counted nothing.
 type CounterShard struct {
 	counters Counters
 	// succeeded is when the last success was recorded.

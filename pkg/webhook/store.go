@@ -119,7 +119,7 @@ type DeliveryChange struct {
 
 // StoredCounterShard is a counter shard as a store keeps it.
 type StoredCounterShard struct {
-	Number   int   // below [MaxCounterShards]; negative: only an earlier release writes it
+	Number   int   // up to [StreamShard]; negative: only an earlier release writes it
 	Revision int64 // rises by one with every write; 0: there is none yet
 	Shard    *CounterShard
 }

@@ -77,6 +77,12 @@ func (m *memory) RecordOutcomes(_ context.Context, outcomes []webhook.DeliveryCh
 	return nil, nil
 }
 
+func (m *memory) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
+	return m.RecordOutcomes(ctx, outcomes, nil)
+}
+
+func (m *memory) Counted(context.Context) (value.Time, error) { return 0, nil }
+
 func (m *memory) CounterShard(_ context.Context, _, endpoint value.ID, shard int) (webhook.StoredCounterShard, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -89,6 +89,8 @@ func TestCircuitOpensWhenFourOfFiveFailedOfFifty(t *testing.T) {
 				h.event(t, e)
 			}
 			h.drain(t)
+			h.CountStream(t)
+			h.Pass(2 * time.Second) // until the health is read again
 		}
 		c := h.counters(t, e, int64(50-tt.failed), int64(tt.failed))
 		if got := h.routing(t, e).Circuit; got.Open() != tt.want {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,12 @@ func (f *faulty) PutDelivery(ctx context.Context, previous, next *webhook.Delive
 
 func (f *faulty) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (conflict *webhook.WriteConflict, err error) {
 	err = f.try("RecordOutcomes", func() (err error) { conflict, err = f.Store.RecordOutcomes(ctx, outcomes, shards); return err })
+	return conflict, err
+}
+
+// RecordEach is a write of outcomes like the other.
+func (f *faulty) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (conflict *webhook.WriteConflict, err error) {
+	err = f.try("RecordOutcomes", func() (err error) { conflict, err = f.Store.RecordEach(ctx, outcomes); return err })
 	return conflict, err
 }
 
@@ -340,6 +347,13 @@ func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.Delive
 		}
 	}
 	return r.Store.RecordOutcomes(ctx, outcomes, shards)
+}
+
+func (r *refusing) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
+	if slices.ContainsFunc(outcomes, func(o webhook.DeliveryChange) bool { return o.Next.ID == r.delivery }) {
+		return nil, errWrong
+	}
+	return r.Store.RecordEach(ctx, outcomes)
 }
 
 func TestFailedMoveKeepsTheMessage(t *testing.T) {

@@ -31,6 +31,9 @@ func newHarness(t *testing.T) *harness {
 	t.Helper()
 	h := &harness{Service: servicetest.New(t)}
 	h.deliveries = h.Queues().Deliveries()
+	if err := h.Table.PutCounted(t.Context(), h.Now()); err != nil {
+		t.Fatal(err)
+	}
 	h.Worker = h.worker(h.Table, h.deliveries, true)
 	return h
 }
@@ -124,6 +127,7 @@ func (h *harness) delivery(t *testing.T, r *webhook.Delivery, status webhook.Del
 
 func (h *harness) counters(t *testing.T, e *webhook.Endpoint, successes, failures int64) webhook.Counters {
 	t.Helper()
+	h.CountStream(t)
 	found, err := h.Table.Counters(context.Background(), h.Org, e.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -61,8 +61,9 @@ type healthCache struct {
 // cachedHealth is an endpoint's health as it was read, and this process's
 // attempts since.
 type cachedHealth struct {
-	health webhook.Health
-	readAt value.Time // 0: never
+	health  webhook.Health
+	readAt  value.Time // 0: never
+	trouble value.Time // when this process last saw some
 }
 
 func newHealthCache() *healthCache {
@@ -102,10 +103,13 @@ func (c *healthCache) add(o *observation, now value.Time) bool {
 		c.byEndpoint.put(o.endpoint.ID, cached)
 	}
 	if start := o.endpoint.HealthStart(); cached.health.Since != start {
-		*cached = cachedHealth{health: cached.since(start)}
+		*cached = cachedHealth{health: cached.since(start), trouble: cached.trouble}
 	}
 	for i := range o.attempts {
 		cached.health.Add(&o.attempts[i], now)
+	}
+	if o.trouble {
+		cached.trouble = now
 	}
 	stale := cached.readAt == 0 || now >= cached.readAt.Add(healthFreshness)
 	if !o.trouble || !stale && !o.endpoint.Circuit.Open() && !o.callsForChange(cached.health, now) {
@@ -119,5 +123,18 @@ func (c *healthCache) add(o *observation, now value.Time) bool {
 func (c *healthCache) put(endpoint value.ID, h webhook.Health, now value.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.byEndpoint.put(endpoint, &cachedHealth{health: h, readAt: now})
+	next := &cachedHealth{health: h, readAt: now}
+	if cached, found := c.byEndpoint.get(endpoint); found {
+		next.trouble = cached.trouble
+	}
+	c.byEndpoint.put(endpoint, next)
+}
+
+// troubled reports whether this process has seen trouble of the endpoint within
+// the time that [webhook.Health.Recent] looks back on.
+func (c *healthCache) troubled(endpoint value.ID, now value.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cached, found := c.byEndpoint.get(endpoint)
+	return found && now < cached.trouble.Add(webhook.RecentSpan)
 }

@@ -95,6 +95,10 @@ func (m *model) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryC
 	return m.memory.RecordOutcomes(ctx, outcomes, shards)
 }
 
+func (m *model) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
+	return m.RecordOutcomes(ctx, outcomes, nil)
+}
+
 func (m *model) PutDelivery(_ context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

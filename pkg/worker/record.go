@@ -31,14 +31,40 @@ const (
 
 // record writes the outcomes of attempts. A message whose outcome cannot be
 // written fails; it does not stop the others.
+//
+// An attempt that tells of no trouble is written at half of the cost and left to
+// the stream to count, within a second or two. While this process knows of
+// trouble of the endpoint, attempts are counted with their outcome: circuits,
+// lanes and the disabling of endpoints depend on how many failed of them, and in
+// which order. For the same reason, and so that an upgrade loses no count, all
+// are while the stream is not counted or lags.
 func (w *Worker) record(ctx context.Context, messages []*message) {
-	for together := range slices.Chunk(messages, maxOutcomesPerTransaction) {
-		w.recordTogether(ctx, together)
+	now := w.now()
+	var counted, uncounted []*message
+	for _, m := range messages {
+		if m.troubleFree() && !w.health.troubled(m.ref.EndpointID, now) && w.stream.leaves(ctx, now) {
+			uncounted = append(uncounted, m)
+		} else {
+			counted = append(counted, m)
+		}
+	}
+	for together := range slices.Chunk(uncounted, maxOutcomesPerTransaction) {
+		w.recordTogether(ctx, together, w.recordEach)
+	}
+	for together := range slices.Chunk(counted, maxOutcomesPerTransaction) {
+		w.recordTogether(ctx, together, w.recordAll)
 	}
 }
 
-func (w *Worker) recordTogether(ctx context.Context, messages []*message) {
-	err := w.recordAll(ctx, messages)
+// troubleFree reports whether the attempt was a quick success of an endpoint in
+// its normal state. Tests do not count.
+func (m *message) troubleFree() bool {
+	e, o, d := m.input.Endpoint, m.attempt.outcome, m.input.Delivery
+	return o.Result == webhook.AttemptSucceeded && o.Attempt.Duration() <= webhook.SlowAttempt && !d.Test && !d.Probe && !e.Unsettled()
+}
+
+func (w *Worker) recordTogether(ctx context.Context, messages []*message, write func(context.Context, []*message) error) {
+	err := write(ctx, messages)
 	if err == nil {
 		return
 	}
@@ -48,7 +74,7 @@ func (w *Worker) recordTogether(ctx context.Context, messages []*message) {
 		case fault.Is(err, fault.Unavailable) || ctx.Err() != nil || len(messages) == 1:
 			m.fail(fmt.Errorf("write the outcome of delivery %s: %w", m.input.Delivery.ID, err))
 		default:
-			w.recordTogether(ctx, []*message{m})
+			w.recordTogether(ctx, []*message{m}, write)
 		}
 	}
 }
@@ -62,6 +88,21 @@ func (w *Worker) recordAll(ctx context.Context, messages []*message) error {
 		return err
 	}
 	defer w.returnShards(shards)
+	return w.writeOutcomes(ctx, messages, shards, w.store.RecordOutcomes)
+}
+
+// recordEach writes the outcomes, each on its own, and leaves the attempts to
+// the stream to count.
+func (w *Worker) recordEach(ctx context.Context, messages []*message) error {
+	return w.writeOutcomes(ctx, messages, nil,
+		func(ctx context.Context, changes []webhook.DeliveryChange, _ []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+			return w.store.RecordEach(ctx, changes)
+		})
+}
+
+type recordFunc = func(context.Context, []webhook.DeliveryChange, []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
+
+func (w *Worker) writeOutcomes(ctx context.Context, messages []*message, shards []*takenShard, record recordFunc) error {
 	var outcomes []*outcome
 	for _, m := range messages {
 		m.attempt.random = w.cfg.Random()
@@ -69,7 +110,11 @@ func (w *Worker) recordAll(ctx context.Context, messages []*message) error {
 	}
 	return retry.Contended(ctx, maxWriteConflicts, func() (done bool, err error) {
 		t := plan(outcomes, shards, w.health.known, w.now())
-		conflict, err := w.commit(ctx, t)
+		var conflict *webhook.WriteConflict
+		err = retryWhileThrottled(ctx, func() error {
+			conflict, err = record(ctx, t.changes, t.counts)
+			return err
+		})
 		if err != nil {
 			return false, err
 		}
@@ -142,14 +187,6 @@ func (o *outcome) deliveryAfter(now value.Time) *webhook.Delivery {
 		return next.Hold(webhook.HeldCircuitOpen, now)
 	}
 	return next
-}
-
-func (w *Worker) commit(ctx context.Context, t *transaction) (conflict *webhook.WriteConflict, err error) {
-	err = retryWhileThrottled(ctx, func() error {
-		conflict, err = w.store.RecordOutcomes(ctx, t.changes, t.counts)
-		return err
-	})
-	return conflict, err
 }
 
 // merge takes over what was written, or the state that other writers wrote

@@ -69,6 +69,7 @@ func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
 			want[a.Error == nil]++
 		}
 	}
+	h.CountStream(t)
 	var got webhook.Counters
 	for _, e := range endpoints {
 		found, err := h.Table.Counters(t.Context(), h.Org, e.ID)

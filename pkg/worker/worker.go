@@ -18,6 +18,8 @@
 //   - between the attempt and its record leaves the message as well: the
 //     receiver is asked again, and the attempt that nobody recorded does not
 //     count;
+//   - between the record and the count, where the stream counts, leaves the
+//     count to the stream, which comes again;
 //   - between the record and ChangeVisibility leaves the message invisible
 //     until the queue's own timeout. The delivery names the message, which
 //     then makes the retry;
@@ -61,11 +63,15 @@ type Deliveries interface {
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
 }
 
-// Outcomes keeps the outcomes of attempts and the counter shards that count
-// them, all of a call or nothing.
+// Outcomes keeps the outcomes of attempts. RecordOutcomes writes them with the
+// counter shards that count them, all of a call or nothing; RecordEach writes
+// each on its own, for the stream to count. Counted is the time up to which the
+// stream is counted.
 type Outcomes interface {
+	RecordEach(ctx context.Context, changes []webhook.DeliveryChange) (*webhook.WriteConflict, error)
 	RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, counts []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
 	CounterShard(ctx context.Context, org, endpoint value.ID, number int) (webhook.StoredCounterShard, error)
+	Counted(ctx context.Context) (value.Time, error)
 }
 
 // Endpoints reads the health of endpoints and changes their routing. When
@@ -119,6 +125,7 @@ type Worker struct {
 	permits *permits
 	shards  *shardPools
 	health  *healthCache
+	stream  *streamCounting
 	cfg     Config
 }
 
@@ -135,7 +142,7 @@ func New(store Store, queue Queue, client *outbound.Client, secrets *sealed.Box,
 	}
 	return &Worker{
 		store: store, queue: queue, client: client, secrets: secrets, cfg: cfg,
-		permits: newPermits(store, cfg.Clock), shards: newShardPools(store), health: newHealthCache(),
+		permits: newPermits(store, cfg.Clock), shards: newShardPools(store), health: newHealthCache(), stream: &streamCounting{store: store},
 	}
 }
 

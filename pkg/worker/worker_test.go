@@ -291,6 +291,7 @@ func TestConcurrentAttemptsOfADeliveryCountOnce(t *testing.T) {
 			if err != nil || got.AttemptCount != 1 || len(got.Attempts) != 1 {
 				t.Errorf("delivery %+v, %v; want one attempt", got, err)
 			}
+			h.CountStream(t)
 			found, err := h.Table.Counters(t.Context(), h.Org, e.ID)
 			if c := found[e.ID]; err != nil || c.SuccessCount+c.FailureCount != 1 {
 				t.Errorf("counters %+v, %v; want one attempt", c, err)

@@ -222,10 +222,10 @@ func TestDataPersistsUntilAFreshStart(t *testing.T) {
 	if delivery["status"] != "DELIVERED" || delivery["payload"] == nil {
 		t.Errorf("history: got %v, want the finished delivery", delivery)
 	}
-	s.history(t, "/developers/webhooks/endpoints/"+r.endpoint, &endpoint)
-	if endpoint["successCount"] != 1.0 {
-		t.Errorf("endpoint: got %v, want one success", endpoint)
-	}
+	await(t, "its counters", func() bool {
+		s.history(t, "/developers/webhooks/endpoints/"+r.endpoint, &endpoint)
+		return endpoint["successCount"] == 1.0
+	})
 	if got := s.messages(t, dead); got != 1 {
 		t.Errorf("messages of the dead letter queue: got %d, want 1", got)
 	}

@@ -46,6 +46,7 @@ func Forms() []Form {
 		{"request", "request", "req", "ORG#{org}#REQUEST#{hash}", "REQUEST", "", "", true, "one, by its idempotency key"},
 		{"record", "record", "rec", "ORG#{org}#{KIND}#{shard}", "{record}", "", "", true, "one; all of a kind's shard (only tombstones expire)"},
 		{"organization", "other", "org", "ORGANIZATIONS", "{org}", "", "", false, "all"},
+		{"time up to which the stream is counted", "other", "cntd", "HEARTBEAT", "COUNTED", "", "", false, "one"},
 		{"heartbeat", "other", "beat", "HEARTBEAT", "HEARTBEAT", "", "", false, "only written; the stream's consumers get it"},
 		{"rate window", "rate window", "rate", "RATE#{subject}", "RATE", "", "", true, "one; with the days of its subject"},
 		{"day of requests", "usage", "reqday", "RATE#{subject}", "USAGE#{date}", "", "", true, "all of a subject, with its rate window"},

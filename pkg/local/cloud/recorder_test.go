@@ -96,6 +96,9 @@ func actions(target string, body []byte) []string {
 	case operation == "TransactWriteItems":
 		return transactionActions(body)
 	case operation == "BatchExecuteStatement":
+		if bytes.Contains(body, []byte("UPDATE ")) {
+			return []string{"dynamodb:PartiQLUpdate"}
+		}
 		return []string{"dynamodb:PartiQLInsert"}
 	case strings.HasPrefix(service, "DynamoDB"):
 		return []string{"dynamodb:" + operation}

@@ -154,10 +154,10 @@ func (s *scenario) rotate(t *testing.T) {
 
 func (s *scenario) history(t *testing.T) {
 	var endpoint struct{ SuccessCount, FailureCount int }
-	s.user.want(t, http.StatusOK, http.MethodGet, s.endpointPath(""), "", &endpoint)
-	if endpoint.SuccessCount != 2 || endpoint.FailureCount != 1 {
-		t.Errorf("counters %+v, want 2 successes and 1 failure", endpoint)
-	}
+	await(t, "the counters of 2 successes and 1 failure", func() bool {
+		s.user.want(t, http.StatusOK, http.MethodGet, s.endpointPath(""), "", &endpoint)
+		return endpoint.SuccessCount == 2 && endpoint.FailureCount == 1
+	})
 	var stats struct {
 		Data []struct{ SuccessCount, FailureCount int }
 	}
