@@ -18,7 +18,7 @@
 // # Without the SDK's clients
 //
 // The requests are written and signed here. The SDK's client of EventBridge
-// would add 393 KB to the worker's 12.3 MB; the signer is linked anyway, and
+// would add half a megabyte to the worker's 10.6 MB; the signer is linked anyway, and
 // the client of package outbound brings deadlines, bounded answers and reasons
 // that the endpoint's owner can read.
 package arntarget
