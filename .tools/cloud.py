@@ -1,5 +1,6 @@
 """Deploys the service onto MiniStack, an emulator of AWS that enforces IAM per role, for make test-cloud: `deploy`
-makes or updates the stacks of state and service and prints the outputs of both as JSON, `delete` removes the service's.
+makes or updates the stacks of state and service and prints the outputs of both as JSON, `delete` removes the service's,
+`bus` makes an event bus.
 AWS_ENDPOINT_URL names the emulator. Run by the Python of the SAM CLI's own environment, from the root of the repository.
 
 What is deployed are copies of the templates. CHANGES lists all that differs in them, and COMPLETIONS what the emulator
@@ -31,7 +32,11 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("deploy").add_argument("parameters", nargs="*", metavar="Key=Value")
     commands.add_parser("delete")
+    commands.add_parser("bus").add_argument("name")
     options = parser.parse_args()
+    if options.command == "bus":
+        boto3.client("events").create_event_bus(Name=options.name)
+        return
     if options.command == "delete":
         sam("delete", STACK, "--no-prompts")
         return

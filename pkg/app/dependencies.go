@@ -114,9 +114,10 @@ func (d *Dependencies) arnRules() webhook.ARNRules {
 
 // arns sends to queues and buses.
 func (d *Dependencies) arns() *arntarget.Sender {
+	all := aws.ToString(d.AWS.BaseEndpoint)
 	return arntarget.New(d.AWS.Credentials, arntarget.Config{
 		Rules: d.arnRules(), Clock: d.Clock,
-		SQS:         cmp.Or(d.endpoints.SQS, d.Config.SQSEndpoint),
-		EventBridge: cmp.Or(d.endpoints.EventBridge, d.Config.EventBridgeEndpoint),
+		SQS:         cmp.Or(d.endpoints.SQS, d.Config.SQSEndpoint, all),
+		EventBridge: cmp.Or(d.endpoints.EventBridge, d.Config.EventBridgeEndpoint, all),
 	})
 }

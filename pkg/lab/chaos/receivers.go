@@ -29,6 +29,7 @@ const (
 	hanging                    // like flaky, and some of its answers never come
 	dead                       // refuses connections
 	returning                  // answers 503 for a while, then with success
+	queued                     // is an SQS queue, which takes everything
 )
 
 // endpoint is an endpoint of the service with its receiver's side.
@@ -39,6 +40,7 @@ type endpoint struct {
 	subscribed []string
 
 	id     value.ID
+	queue  string // its name; "" for an endpoint over HTTP
 	verify *standardwebhooks.Webhook
 }
 
@@ -55,7 +57,8 @@ func endpoints(first bool) []*endpoint {
 	if first {
 		all = append(all,
 			&endpoint{behaviour: dead, retries: 2, timeout: 5, subscribed: []string{"customer.created"}},
-			&endpoint{behaviour: returning, retries: 2, timeout: 5, subscribed: []string{"invoice.issued"}})
+			&endpoint{behaviour: returning, retries: 2, timeout: 5, subscribed: []string{"invoice.issued"}},
+			&endpoint{behaviour: queued, retries: 2, timeout: 5, subscribed: []string{"order.paid", "customer.created"}})
 	}
 	return all
 }
@@ -97,15 +100,20 @@ func startReceivers(ctx context.Context, random *rand.Rand) (r *receivers, err e
 	return r, err
 }
 
-// subscribe makes an endpoint in the service and serves it under its number.
-// The port of a dead one is never listened on.
-func (r *receivers) subscribe(ctx context.Context, t *tenant, e *endpoint) error {
+// url is where an endpoint is served, under its number. The port of a dead one
+// is never listened on.
+func (r *receivers) url(e *endpoint) string {
 	base := r.base
 	if e.behaviour == dead {
 		base = "http://127.0.0.1:1"
 	}
+	return base + "/" + strconv.Itoa(len(r.endpoints))
+}
+
+// subscribe makes an endpoint in the service.
+func (r *receivers) subscribe(ctx context.Context, t *tenant, e *endpoint, url string) error {
 	created, err := t.CreateEndpoint(ctx, map[string]any{
-		"url": base + "/" + strconv.Itoa(len(r.endpoints)), "events": e.subscribed, "retryCount": e.retries, "timeoutSeconds": e.timeout,
+		"url": url, "events": e.subscribed, "retryCount": e.retries, "timeoutSeconds": e.timeout,
 	})
 	if err != nil {
 		return err
@@ -156,7 +164,7 @@ func (r *receivers) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	e := r.endpoints[number]
 	answer := r.choose(e.behaviour, arrived)
-	q := e.read(req, body, arrived)
+	q := e.read(req.Header, body, arrived, e.verify.Verify)
 	r.requests = append(r.requests, q)
 	r.mu.Unlock()
 	status := answer(w, req)
@@ -171,12 +179,12 @@ func (r *receivers) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // read checks a request as its receiver would.
-func (e *endpoint) read(req *http.Request, body []byte, arrived time.Time) *request {
+func (e *endpoint) read(header http.Header, body []byte, arrived time.Time, verify func([]byte, http.Header) error) *request {
 	q := &request{arrived: arrived, body: sha256.Sum256(body)}
-	event, err := value.ParseID(req.Header.Get(standardwebhooks.HeaderWebhookID))
+	event, err := value.ParseID(header.Get(standardwebhooks.HeaderWebhookID))
 	if err == nil {
 		q.delivery = webhook.DeliveryID(event, e.id)
-		err = e.verify.Verify(body, req.Header)
+		err = verify(body, header)
 	}
 	if err != nil {
 		q.wrong = err.Error()

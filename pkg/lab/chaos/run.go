@@ -139,7 +139,13 @@ func (r *run) prepare(ctx context.Context) error {
 		t := &tenant{Tenant: made}
 		for _, e := range endpoints(i == 0) {
 			e.retries = min(e.retries, r.Retries)
-			if err := r.receivers.subscribe(ctx, t, e); err != nil {
+			url := r.receivers.url(e)
+			if e.behaviour == queued {
+				if url, err = r.makeQueue(ctx, t, e); err != nil {
+					return err
+				}
+			}
+			if err := r.receivers.subscribe(ctx, t, e, url); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,7 +126,11 @@ func (r *run) look(ctx context.Context) (*evidence, error) {
 		e.marks, err = dueMarks(ctx, r.table())
 	}
 	if err == nil {
+		err = r.emptyQueues(ctx)
+	}
+	if err == nil {
 		e.queues, err = workload.ReadQueues(ctx, r.service.Queues)
+		e.queues = slices.DeleteFunc(e.queues, ofEndpoint)
 	}
 	return e, err
 }

@@ -68,6 +68,7 @@ func TestDeployedService(t *testing.T) {
 		{"pause and recovery", s.pauseAndRecover},
 		{"rotated secret", s.rotate},
 		{"history and counters", s.history},
+		{"queue and bus", s.queueAndBus},
 		{"deletion of the endpoint and the application", s.remove},
 		{"update of the stack", s.update},
 		{"permissions", s.permissions},

@@ -61,7 +61,7 @@ func deploy(t *testing.T) *deployment {
 func (d *deployment) parameters(others ...string) []string {
 	return append([]string{
 		"JwtIssuer=" + d.keys.URL, "JwtAudience=" + audience, "JwksUrl=" + d.keys.URL,
-		"AllowPrivateTargets=true", "DeletionProtection=false",
+		"AllowPrivateTargets=true", "DeletionProtection=false", "ArnEndpoints=all-accounts",
 	}, others...)
 }
 

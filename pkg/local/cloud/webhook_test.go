@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/commerce-integration/service/pkg/value"
@@ -150,6 +151,46 @@ func (s *scenario) rotate(t *testing.T) {
 	}
 	sent.verify(t, rotated.Secret)
 	sent.verify(t, s.receiver.endpoint.Secret)
+}
+
+// queueAndBus delivers a test to a queue and to a bus, as the worker's role.
+func (s *scenario) queueAndBus(t *testing.T) {
+	name := "webhooks-" + s.organization.String()
+	s.tool(t, "bus", name)
+	made, err := s.queues().CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arn := range []string{"arn:aws:sqs:us-east-1:000000000000:" + name, "arn:aws:events:us-east-1:000000000000:event-bus/" + name} {
+		var endpoint struct{ ID, Secret string }
+		s.user.want(t, http.StatusCreated, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+s.application.ID,
+			fmt.Sprintf(`{"url":%q,"events":["product.deleted"]}`, arn), &endpoint)
+		var sent struct{ ID string }
+		s.user.want(t, http.StatusAccepted, http.MethodPost, "/developers/webhooks/endpoints/"+endpoint.ID+"/test", "", &sent)
+		await(t, "the delivery to "+arn, func() bool {
+			var got struct {
+				Status   string
+				Attempts []struct{ ResponseStatus int }
+			}
+			s.user.want(t, http.StatusOK, http.MethodGet, "/developers/webhooks/events/"+sent.ID, "", &got)
+			if got.Status == "FAILED" {
+				t.Fatalf("%s: %+v", arn, got)
+			}
+			return got.Status == "DELIVERED"
+		})
+		if !strings.Contains(arn, ":sqs:") {
+			continue
+		}
+		out, err := s.queues().ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl, MessageAttributeNames: []string{"All"}})
+		if err != nil || len(out.Messages) != 1 {
+			t.Fatalf("received %+v, %v", out, err)
+		}
+		d := delivery{header: http.Header{}, body: []byte(*out.Messages[0].Body)}
+		for name, v := range out.Messages[0].MessageAttributes {
+			d.header.Set(name, *v.StringValue)
+		}
+		d.verify(t, endpoint.Secret)
+	}
 }
 
 func (s *scenario) history(t *testing.T) {
