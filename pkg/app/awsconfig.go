@@ -20,6 +20,7 @@ func awsConfigFrom(getenv func(string) string) (aws.Config, error) {
 		Region:        getenv("AWS_REGION"),
 		Credentials:   credentials.NewStaticCredentialsProvider(id, secret, getenv("AWS_SESSION_TOKEN")),
 		ConfigSources: []any{serviceEndpoints(getenv)},
+		AppID:         getenv("AWS_SDK_UA_APP_ID"), // tells AWS's logs who calls
 	}
 	if cfg.Region == "" || id == "" || secret == "" {
 		return cfg, errors.New("AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set, as Lambda sets them")
