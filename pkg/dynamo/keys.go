@@ -51,6 +51,7 @@ const (
 	typeManifest     = "man"
 	typeChunk        = "chk"
 	typeJob          = "job"
+	typeActivity     = "act"
 	typeOrganization = "org"
 	typeHeartbeat    = "beat"
 	typeCounted      = "cntd"
@@ -271,6 +272,9 @@ func chunkKey(org value.ID, list string, number uint64) key {
 func chunkPrefix(org value.ID, list string) string { return tailPartition(org, list) + "#" }
 
 func jobKey(org value.ID, list string) key { return key{tailPartition(org, list), "JOB"} }
+
+// activityKey has a partition of its own among those of the lists.
+func activityKey(org value.ID) key { return key{tailPartition(org, "activity"), "ACTIVITY"} }
 
 // jobPartition holds the jobs of lists by the time from which one may run.
 func jobPartition(org value.ID, list string) string {

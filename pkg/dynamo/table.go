@@ -53,7 +53,10 @@ type (
 	IdempotencyStore struct{ *db }
 	// IndexStore keeps the tails, manifests, chunks and jobs of lists, and the
 	// register of organizations.
-	IndexStore struct{ *db }
+	IndexStore struct {
+		*db
+		active *activities
+	}
 )
 
 // db is what the stores share.
@@ -70,7 +73,7 @@ func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	return &Table{
 		db: db, RecordStore: &RecordStore{db}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
 		DeliveryStore: &DeliveryStore{db: db, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()},
-		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, IndexStore: &IndexStore{db},
+		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, IndexStore: &IndexStore{db, &activities{until: map[value.ID]value.Time{}}},
 	}
 }
 

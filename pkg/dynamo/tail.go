@@ -70,6 +70,9 @@ func (t *IndexStore) AppendTail(ctx context.Context, org value.ID, list string, 
 		if err == nil {
 			err = checkBody("an entry of the tail", body)
 		}
+		if err == nil && list != index.DeliveryListName {
+			err = t.announce(ctx, org, next.At)
+		}
 		if err != nil {
 			return false, err
 		}

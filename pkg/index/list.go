@@ -153,8 +153,8 @@ type Source interface {
 const (
 	// sourcePage is how many items a rebuild reads at a time.
 	sourcePage = 1000
-	// deliveryListName names the list of deliveries in the table's keys.
-	deliveryListName = "webhook-events"
+	// DeliveryListName names the list of deliveries in the table's keys.
+	DeliveryListName = "webhook-events"
 )
 
 // NewLists declares the lists over the source, which spreads the records of a
@@ -171,7 +171,7 @@ func NewLists(source Source, shards int) *Lists {
 			}, func(s *commerce.Stored) (*columnar.Document, error) { return DeletionDocument(s), nil }),
 		},
 		Deliveries: &List{
-			Name: deliveryListName, Schema: deliveries, By: Daily, On: deliveries.Col("createdAt"), Keep: webhook.Retention, Shards: shards,
+			Name: DeliveryListName, Schema: deliveries, By: Daily, On: deliveries.Col("createdAt"), Keep: webhook.Retention, Shards: shards,
 			Read: reader(func(ctx context.Context, org value.ID, shard int, after string) ([]*webhook.Delivery, string, error) {
 				return source.DeliveriesPage(ctx, org, shard, after, sourcePage)
 			}, func(d *webhook.Delivery) (*columnar.Document, error) { return new(webhook.DeliveryDocument(d, 0)), nil }),

@@ -55,6 +55,7 @@ func Forms() []Form {
 		{"manifest", "index manifest", "man", list, "MANIFEST#{layout}", "", "", false, "one; those of all layouts of a list"},
 		{"manifest of a rebuild", "index manifest", "man", list, "REBUILD#{layout}", "", "", false, "one; those of all layouts of a list"},
 		{"index job", "index job", "job", list, "JOB", "JOB#{shard}", "{time}#{org}#{list}", false, "one; due ones"},
+		{"activity", "index activity", "act", "IDX#{org}#activity", "ACTIVITY", "", "", false, "one"},
 		{"chunk", "index chunk", "chk", list + "#{number}", "CHUNK", "", "", false, "those of a segment"},
 	}
 }

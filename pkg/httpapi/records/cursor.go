@@ -21,6 +21,15 @@ const (
 	// cursorDays is for how long a cursor can be continued: a day less than
 	// deletions are kept, because one may reach its list late.
 	cursorDays = 89
+
+	// activeMargin is more than it takes from the time of an entry until a view
+	// shows it: 10 s of tries to append it, 10 s in which reads may lack an entry
+	// before it, 1 s until the next look, and clocks that differ by some seconds.
+	activeMargin = 40 * time.Second
+	// quietTime is for how long the activity alone is looked at. It bounds how late
+	// a change is in the feed where clocks differ by more, or where an earlier
+	// release's indexer, which knows of no activity, appended it.
+	quietTime = 10 * time.Minute
 )
 
 // cursor says how far a client has read each list of the feed. It is no secret
@@ -28,8 +37,16 @@ const (
 // access takes the organization from the principal.
 type cursor struct {
 	issuedAt  value.Time
-	turn      int // the list to read next
+	turn      int        // the list to read next
+	active    value.Time // the organization's activity before the last look at all lists
+	checkedAt value.Time // when that was; 0: the look is not complete
 	positions []position
+}
+
+// quiet reports whether no list has anything that the last look did not show: that
+// was long after the activity which still is the organization's.
+func (c *cursor) quiet(active, now value.Time) bool {
+	return active == c.active && active.Add(activeMargin) < c.checkedAt && now < c.checkedAt.Add(quietTime)
 }
 
 // position is how far a list was read. The client has what became visible before
@@ -43,10 +60,10 @@ type position struct {
 // cursorHead is the beginning of a cursor's stored form. Its positions and the
 // CRC-32C of all that follow, big endian.
 type cursorHead struct {
-	Version  uint8
-	Scope    [8]byte
-	IssuedAt value.Time
-	Turn     uint8
+	Version                     uint8
+	Scope                       [8]byte
+	Turn                        uint8
+	IssuedAt, Active, CheckedAt value.Time
 }
 
 var cursorTable = crc32.MakeTable(crc32.Castagnoli)
@@ -63,7 +80,9 @@ func scopeSum(r *httpapi.Request, kinds []commerce.Kind) (sum [8]byte) {
 // encode returns the cursor as it is sent.
 func (c *cursor) encode(scope [8]byte) string {
 	// Values of fixed size do not fail.
-	data, _ := binary.Append(nil, binary.BigEndian, cursorHead{cursorVersion, scope, c.issuedAt, uint8(c.turn)}) //nolint:gosec // of six lists
+	data, _ := binary.Append(nil, binary.BigEndian, cursorHead{
+		cursorVersion, scope, uint8(c.turn), c.issuedAt, c.active, c.checkedAt, //nolint:gosec // of six lists
+	})
 	data, _ = binary.Append(data, binary.BigEndian, c.positions)
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(data, crc32.Checksum(data, cursorTable)))
 }
@@ -91,5 +110,5 @@ func decodeCursor(text string, scope [8]byte, lists int, now value.Time) (*curso
 	if _, err := binary.Decode(left, binary.BigEndian, positions); err != nil {
 		return nil, fmt.Errorf("decode the positions of a cursor: %w", err)
 	}
-	return &cursor{issuedAt: head.IssuedAt, turn: int(head.Turn), positions: positions}, nil
+	return &cursor{issuedAt: head.IssuedAt, turn: int(head.Turn), active: head.Active, checkedAt: head.CheckedAt, positions: positions}, nil
 }

@@ -205,18 +205,12 @@ func (f *feed) resume() (err error) {
 
 // answer reads until there is a change or the wait is over.
 func (f *feed) answer(ctx context.Context) (*httpapi.Response, error) {
-	if f.begin {
-		if err := f.skip(ctx); err != nil {
-			return nil, err
-		}
-		return f.page(false), nil
-	}
 	for left := f.wait; ; left -= feedInterval {
-		more, err := f.read(ctx)
+		more, err := f.look(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if more || len(f.entries) > 0 || left <= 0 {
+		if more || len(f.entries) > 0 || left <= 0 || f.begin {
 			return f.page(more), nil
 		}
 		if err := f.pause(ctx, feedInterval); err != nil {
@@ -226,6 +220,26 @@ func (f *feed) answer(ctx context.Context) (*httpapi.Response, error) {
 			return f.page(false), err
 		}
 	}
+}
+
+// look reads the lists, unless the organization's activity says that they have
+// nothing new.
+func (f *feed) look(ctx context.Context) (full bool, err error) {
+	f.now = value.TimeOf(f.clock())
+	active, err := f.store.Activity(ctx, f.r.Organization())
+	if err != nil || f.cursor.quiet(active, f.now) {
+		return false, err
+	}
+	f.cursor.active, f.cursor.checkedAt = active, 0
+	if f.begin {
+		err = f.skip(ctx)
+	} else {
+		full, err = f.read(ctx)
+	}
+	if !full {
+		f.cursor.checkedAt = f.now
+	}
+	return full, err
 }
 
 // skip moves the cursor to the present.

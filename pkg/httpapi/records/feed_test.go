@@ -21,6 +21,8 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -117,7 +119,7 @@ func TestACopyFromTheFeedEqualsTheTable(t *testing.T) {
 					w.remove(kind, id)
 					writes++
 				case 4:
-					w.advance(time.Duration(random.IntN(3000)) * time.Millisecond)
+					w.advance([]time.Duration{time.Millisecond, time.Second, 2 * time.Minute, 11 * time.Minute}[random.IntN(4)])
 				case 5, 6:
 					indexed = append(indexed, w.waiting...)
 					w.index()
@@ -406,6 +408,55 @@ func TestAnAnswerOfTheFeedFitsIntoALambdasAnswer(t *testing.T) {
 	if len(f.copy) != 60 {
 		t.Errorf("got %d records, want 60", len(f.copy))
 	}
+}
+
+// countedViews counts the queries of lists.
+type countedViews struct {
+	records.Views
+	queries int
+}
+
+func (v *countedViews) Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error) {
+	v.queries++
+	return v.Views.Query(ctx, org, list, q, now)
+}
+
+// Once an organization is quiet, an answer without a change reads one small item,
+// at an instance that knows nothing of its lists, too.
+func TestAnEmptyAnswerOfAQuietOrganizationReadsNoList(t *testing.T) {
+	w := newHarness(t, present)
+	w.least(ours, commerce.KindProduct, numbered(1))
+	w.settle()
+	after := ""
+	poll := func(shown string, reads bool) {
+		t.Helper()
+		v := &countedViews{Views: views.NewCache(w.table, views.Config{Clock: w.clock})}
+		api := server(records.Operations(w.table, v, records.Config{Clock: w.clock, Lists: w.lists}), w.clock)
+		a := ask(t, api, user(), feedPath+after)
+		if got := a.shown(t); got != shown || (v.queries > 0) != reads {
+			t.Errorf("got %q by %d queries of lists, want %q, reads %t", got, v.queries, shown, reads)
+		}
+		after = "?after=" + a.changes(t).Meta.Next
+	}
+	poll("put product 1", true)
+	w.advance(time.Second)
+	poll("", true)
+	w.advance(2 * time.Minute)
+	poll("", true) // the first look after the activity
+	for range 5 {
+		w.advance(time.Second)
+		poll("", false)
+	}
+	w.least(theirs, commerce.KindProduct, numbered(1))
+	w.least(ours, commerce.KindCustomer, numbered(2))
+	w.settle()
+	poll("put customer 2", true)
+	w.advance(2 * time.Minute)
+	poll("", true)
+	w.advance(9 * time.Minute)
+	poll("", false)
+	w.advance(2 * time.Minute)
+	poll("", true)
 }
 
 // limited admits so many requests.

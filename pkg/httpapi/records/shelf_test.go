@@ -86,6 +86,8 @@ func (s *shelf) Records(_ context.Context, _ value.ID, _ commerce.Kind, ids []va
 	return found, s.fail
 }
 
+func (s *shelf) Activity(context.Context, value.ID) (value.Time, error) { return 0, s.fail }
+
 func (s *shelf) Query(_ context.Context, _ value.ID, list *index.List, q columnar.Query, _ bool) (lists.Answer, error) {
 	return lists.Answer{Result: s.views[list.Name].Query(q), SyncFrom: value.TimeOf(present) + 1}, nil
 }

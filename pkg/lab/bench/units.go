@@ -42,7 +42,7 @@ func share(name string, uses map[meter.Use]meter.Units, among float64, kinds ...
 // changeKinds are the kinds of item that a change is about, and requestKinds
 // those of a request.
 func changeKinds() []string {
-	return []string{meter.RecordItem, meter.TailItem, meter.ManifestItem, meter.ChunkItem}
+	return []string{meter.RecordItem, meter.TailItem, meter.ManifestItem, meter.ChunkItem, meter.ActivityItem}
 }
 
 func requestKinds() []string {

@@ -17,6 +17,7 @@ const (
 	ManifestItem    = "index manifest"
 	ChunkItem       = "index chunk"
 	JobItem         = "index job"
+	ActivityItem    = "index activity"
 	RateItem        = "rate window"
 	KeyItem         = "API key"
 	ApplicationItem = "application"
@@ -29,7 +30,7 @@ const (
 )
 
 // IndexItems are the kinds that the index consists of.
-func IndexItems() []string { return []string{TailItem, ManifestItem, ChunkItem, JobItem} }
+func IndexItems() []string { return []string{TailItem, ManifestItem, ChunkItem, JobItem, ActivityItem} }
 
 type item = map[string]types.AttributeValue
 
