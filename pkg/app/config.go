@@ -21,6 +21,10 @@ type Config struct {
 	IndexJobsQueueURL      string `env:"INDEX_JOBS_QUEUE_URL"`
 	ParkQueueURL           string `env:"PARK_QUEUE_URL"`
 
+	// EndpointAlertTopicARN is the SNS topic that hears of every alert; "" for
+	// none.
+	EndpointAlertTopicARN string `env:"ENDPOINT_ALERT_TOPIC_ARN"`
+
 	JWTIssuer   string `env:"JWT_ISSUER"`
 	JWTAudience string `env:"JWT_AUDIENCE"`
 	JWKSURL     string `env:"JWKS_URL"`

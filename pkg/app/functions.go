@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"github.com/commerce-integration/service/pkg/counter"
 	"github.com/commerce-integration/service/pkg/dispatcher"
@@ -13,6 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sender"
+	"github.com/commerce-integration/service/pkg/snstopic"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/worker"
@@ -95,7 +97,11 @@ func both(first, second StreamFunc) StreamFunc {
 
 // Dispatcher makes the function that turns changes into deliveries.
 func Dispatcher(_ context.Context, d *Dependencies) (StreamFunc, error) {
-	return d.measuredStream(dispatcher.New(d.Table, d.deliveries(), d.park(), d.Clock, d.Logger).Handle), nil
+	dispatch := dispatcher.New(d.Table, d.deliveries(), d.park(), d.Clock, d.Logger)
+	if topic := d.Config.EndpointAlertTopicARN; topic != "" {
+		dispatch.Topic = snstopic.New(sns.NewFromConfig(d.AWS), topic)
+	}
+	return d.measuredStream(dispatch.Handle), nil
 }
 
 // Worker makes the function that delivers.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
@@ -37,6 +38,8 @@ type harness struct {
 	*servicetest.Service
 	t          *testing.T
 	mail       *mailbox
+	deaths     *deaths // of the handlers' processes
+	topic      dispatcher.Topic
 	workers    [2]*worker.Worker // instances, which take turns
 	sweeper    *sweeper.Sweeper
 	dispatcher *dispatcher.Dispatcher
@@ -45,6 +48,7 @@ type harness struct {
 	grid       time.Time // of the next run of the sweeper
 	orders     int
 	batches    int
+	sweeps     int
 
 	mu        sync.Mutex
 	receivers map[string]*party
@@ -77,16 +81,25 @@ func newHarness(t *testing.T, random ...float64) *harness {
 	w.Set(w.start)
 	w.grid = w.start.Truncate(time.Minute).Add(time.Minute)
 	w.mail = &mailbox{clock: w.Time}
-	logger := w.Leaks.Logger()
-	for i := range w.workers {
-		w.workers[i] = worker.New(w.Table, w.mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
-			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: logger})
-	}
-	w.dispatcher = dispatcher.New(w.Table, w.mail, w, w.Time, logger)
-	w.sweeper = sweeper.New(w.Table, w.mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.Time, Logger: logger})
+	w.deaths = &deaths{client: w.Client().Options().HTTPClient}
+	w.boot()
 	w.server = httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(w.server.Close)
 	return w
+}
+
+// boot makes the handlers, as processes that start do.
+func (w *harness) boot() {
+	w.t.Helper()
+	table := dynamo.New(dynamodb.New(w.Client().Options(), func(o *dynamodb.Options) { o.HTTPClient = w.deaths }), w.Table.Name(), w.Time)
+	mail, logger := mortalMailbox{w.mail, w.deaths}, w.Leaks.Logger()
+	for i := range w.workers {
+		w.workers[i] = worker.New(table, mail, outbound.New(outbound.Config{AllowPrivateTargets: true}), w.Box,
+			worker.Config{Clock: w.Time, Random: w.nextRandom, Logger: logger})
+	}
+	w.dispatcher = dispatcher.New(table, mail, w, w.Time, logger)
+	w.dispatcher.Topic = w.topic
+	w.sweeper = sweeper.New(table, mail, sweeper.IndexCompaction{IndexQueue: noLists{}, Compactor: noLists{}}, sweeper.Config{Clock: w.Time, Logger: logger})
 }
 
 func (w *harness) nextRandom() float64 {
@@ -98,6 +111,9 @@ func (w *harness) nextRandom() float64 {
 
 // Park fails the test: nothing in it is beyond the dispatcher.
 func (w *harness) Park(_ context.Context, _ string, _ events.DynamoDBEventRecord, cause error) error {
+	if !w.deaths.lives() {
+		return errDead
+	}
 	w.t.Errorf("a stream record was parked: %v", cause)
 	return nil
 }
@@ -186,9 +202,11 @@ func (w *harness) until(since time.Duration) {
 		switch {
 		case due:
 			w.grid = run.Add(time.Minute)
-			if _, err := w.sweeper.Handle(w.t.Context(), sweeper.Event{}); err != nil {
-				w.t.Fatalf("%s after the beginning: sweep: %v", run.Sub(w.start), err)
-			}
+			w.sweeps++
+			w.invoke(func() error {
+				_, err := w.sweeper.Handle(w.t.Context(), sweeper.Event{})
+				return err
+			}, w.sweeps%maxCut)
 		case next.Equal(end):
 			w.work()
 			return
@@ -236,10 +254,13 @@ func (w *harness) work() {
 	for busy := true; busy; {
 		busy = false
 		if records := w.StreamRecords(w.t, dynamo.StreamRecord, dynamo.StreamEndpoint, dynamo.StreamEvent); len(records) > 0 {
-			answer, err := w.dispatcher.Handle(w.t.Context(), events.DynamoDBEvent{Records: records})
-			if err != nil || len(answer.BatchItemFailures) > 0 {
-				w.t.Fatalf("dispatch: %+v, %v", answer, err)
-			}
+			w.invoke(func() error {
+				answer, err := w.dispatcher.Handle(w.t.Context(), events.DynamoDBEvent{Records: records})
+				if len(answer.BatchItemFailures) > 0 {
+					err = fmt.Errorf("dispatch: %+v", answer)
+				}
+				return err
+			})
 		}
 		for lane, most := range map[webhook.Lane]int{webhook.LaneMain: 10, webhook.LaneSlow: 5} {
 			if batch := w.mail.receive(lane, most); len(batch) > 0 {
@@ -250,14 +271,20 @@ func (w *harness) work() {
 	}
 }
 
+// maxCut is one more than the most effects after which a worker or a sweeper
+// dies. It dies once: after a part of its effects the rest waits for the next
+// attempt, or for the due mark.
+const maxCut = 6
+
 // deliver hands a batch to the worker and deletes what is done.
 func (w *harness) deliver(batch []events.SQSMessage) {
 	w.t.Helper()
 	w.batches++
-	answer, err := w.workers[w.batches%len(w.workers)].Handle(w.t.Context(), events.SQSEvent{Records: batch})
-	if err != nil {
-		w.t.Fatalf("deliver: %v", err)
-	}
+	var answer events.SQSEventResponse
+	w.invoke(func() (err error) {
+		answer, err = w.workers[w.batches%len(w.workers)].Handle(w.t.Context(), events.SQSEvent{Records: batch})
+		return err
+	}, w.batches%maxCut)
 	w.mail.remove(func(id string) bool {
 		ours := slices.ContainsFunc(batch, func(m events.SQSMessage) bool { return m.MessageId == id })
 		return ours && !slices.ContainsFunc(answer.BatchItemFailures, func(f events.SQSBatchItemFailure) bool { return f.ItemIdentifier == id })

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/aws/aws-lambda-go/events"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -54,4 +56,38 @@ func failed(r *events.DynamoDBEventRecord) ([]addressed, error) {
 		return nil, err
 	}
 	return []addressed{{WebhookPayload: *payload, about: &subject{next.ApplicationID, next.EndpointID}}}, nil
+}
+
+// Topic tells the operator of alerts.
+type Topic interface {
+	Publish(ctx context.Context, alert *commerce.WebhookPayload) error
+}
+
+// maxPublished is the alerts that are published at a time.
+const maxPublished = 8
+
+// publish tells the topic of the alerts of applications that are there, once
+// their deliveries are written. An alert that cannot be published parks its
+// record, whatever the cause: webhooks do not wait for the topic.
+func (d *Dispatcher) publish(ctx context.Context, changes []*change) {
+	if d.Topic == nil {
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(maxPublished)
+	for _, c := range changes {
+		if c.err != nil {
+			continue
+		}
+		group.Go(func() error {
+			for i := range c.events {
+				a := &c.events[i]
+				if a.about != nil && a.directory.Applications[a.about.application] != webhook.ApplicationAbsent {
+					c.fail(d.Topic.Publish(ctx, &a.WebhookPayload))
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in the changes
 }

@@ -54,6 +54,8 @@ type Parker interface {
 
 // Dispatcher handles batches of the stream. It is safe for concurrent use.
 type Dispatcher struct {
+	Topic Topic // of alerts, beside their endpoints; nil: none
+
 	store  Store
 	queue  Queue
 	park   Parker
@@ -110,6 +112,7 @@ func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (ev
 	}
 	d.address(ctx, changes)
 	d.dispatch(ctx, changes)
+	d.publish(ctx, changes)
 	for _, c := range changes {
 		if c.err == nil || d.parked(ctx, c) {
 			continue

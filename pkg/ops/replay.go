@@ -54,7 +54,8 @@ type Replay struct {
 	Table      *dynamo.Table
 	Deliveries sqsqueue.Deliveries
 	IndexJobs  sqsqueue.IndexJobs
-	Consumer   string // only this one's records, "" for all
+	Topic      dispatcher.Topic // of alerts; nil: they reach endpoints alone
+	Consumer   string           // only this one's records, "" for all
 	// Failed is called for each record that failed again, never twice at a time.
 	Failed func(record string, err error)
 
@@ -168,7 +169,9 @@ func (r *Replay) handle(ctx context.Context, consumer string, records []events.D
 	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
 	defer cancel()
 	f := &failureRecorder{}
-	handle := dispatcher.New(r.Table, r.Deliveries, f, time.Now, f.logger()).Handle
+	dispatch := dispatcher.New(r.Table, r.Deliveries, f, time.Now, f.logger())
+	dispatch.Topic = r.Topic
+	handle := dispatch.Handle
 	if consumer == Indexer {
 		handle = indexer.New(r.Table, r.withoutOutdated(ctx), f, r.IndexJobs, f.logger()).Handle
 	}

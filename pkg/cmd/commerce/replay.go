@@ -7,10 +7,12 @@ import (
 	"io"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/snstopic"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
@@ -19,9 +21,10 @@ type replayCommand struct {
 	target
 	deliveriesURL, slowDeliveriesURL, indexJobsURL string
 
-	consumer string
-	dryRun   bool
-	limit    int
+	alertTopic string
+	consumer   string
+	dryRun     bool
+	limit      int
 }
 
 func newReplayCommand() *cobra.Command {
@@ -52,6 +55,7 @@ days.`,
 	flags.StringVar(&c.deliveriesURL, "deliveries-queue-url", "", "URL of the deliveries queue in AWS, for the dispatcher")
 	flags.StringVar(&c.slowDeliveriesURL, "slow-deliveries-queue-url", "", "URL of the slow deliveries queue in AWS, for the dispatcher")
 	flags.StringVar(&c.indexJobsURL, "index-jobs-queue-url", "", "URL of the queue of index jobs in AWS, for the indexer")
+	flags.StringVar(&c.alertTopic, "alert-topic", "", "ARN of the SNS topic that alerts are published to (default: none is)")
 	flags.StringVar(&c.consumer, "consumer", "", "dispatcher or indexer (default: both)")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "count what is parked by consumer and reason")
 	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to replay (default: all, of %d messages at most)", ops.MaxScan))
@@ -88,6 +92,13 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 		Failed: func(record string, err error) {
 			fmt.Fprintln(out, visible(record)+": "+visible(ops.FirstLine(err.Error())))
 		},
+	}
+	if c.alertTopic != "" {
+		cfg, err := awsConfig(ctx)
+		if err != nil {
+			return err
+		}
+		r.Topic = snstopic.New(sns.NewFromConfig(cfg), c.alertTopic)
 	}
 	replayed, failed, err := r.Run(ctx, scan)
 	fmt.Fprintf(out, "replayed %s\n", counted(replayed, "record"))
