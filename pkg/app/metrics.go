@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -305,7 +306,9 @@ func countUnits(to *metric.Recorder) func(*middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CountUnits", func(
 			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
 		) (middleware.InitializeOutput, middleware.Metadata, error) {
-			askForUnits(in.Parameters)
+			if f := field(in.Parameters, "ReturnConsumedCapacity"); f.IsValid() {
+				f.Set(reflect.ValueOf(types.ReturnConsumedCapacityTotal))
+			}
 			out, metadata, err := next.HandleInitialize(ctx, in)
 			if err == nil {
 				what, units := unitsOf(out.Result)
@@ -316,60 +319,29 @@ func countUnits(to *metric.Recorder) func(*middleware.Stack) error {
 	}
 }
 
-func askForUnits(call any) {
-	const total = types.ReturnConsumedCapacityTotal
-	switch call := call.(type) {
-	case *dynamodb.GetItemInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.BatchGetItemInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.QueryInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.PutItemInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.UpdateItemInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.DeleteItemInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.TransactWriteItemsInput:
-		call.ReturnConsumedCapacity = total
-	case *dynamodb.BatchExecuteStatementInput:
-		call.ReturnConsumedCapacity = total
-	}
-}
+// field is a field of what a pointer points to; not valid when there is none.
+func field(of any, name string) reflect.Value { return reflect.ValueOf(of).Elem().FieldByName(name) }
 
 // unitsOf tells the units of an answer; reads are told from writes by the
 // operation.
 func unitsOf(answer any) (what metric.Metric, units float64) {
-	sum := func(consumed ...types.ConsumedCapacity) (units float64) {
+	consumed := field(answer, "ConsumedCapacity")
+	if !consumed.IsValid() {
+		return metric.ReadUnits, 0
+	}
+	switch consumed := consumed.Interface().(type) {
+	case *types.ConsumedCapacity:
+		if consumed != nil {
+			units = aws.ToFloat64(consumed.CapacityUnits)
+		}
+	case []types.ConsumedCapacity: // of several tables or statements
 		for i := range consumed {
 			units += aws.ToFloat64(consumed[i].CapacityUnits)
 		}
-		return units
 	}
-	one := func(consumed *types.ConsumedCapacity) float64 {
-		if consumed == nil {
-			return 0
-		}
-		return sum(*consumed)
+	switch answer.(type) {
+	case *dynamodb.GetItemOutput, *dynamodb.BatchGetItemOutput, *dynamodb.QueryOutput:
+		return metric.ReadUnits, units
 	}
-	switch answer := answer.(type) {
-	case *dynamodb.GetItemOutput:
-		return metric.ReadUnits, one(answer.ConsumedCapacity)
-	case *dynamodb.BatchGetItemOutput:
-		return metric.ReadUnits, sum(answer.ConsumedCapacity...)
-	case *dynamodb.QueryOutput:
-		return metric.ReadUnits, one(answer.ConsumedCapacity)
-	case *dynamodb.PutItemOutput:
-		return metric.WriteUnits, one(answer.ConsumedCapacity)
-	case *dynamodb.UpdateItemOutput:
-		return metric.WriteUnits, one(answer.ConsumedCapacity)
-	case *dynamodb.DeleteItemOutput:
-		return metric.WriteUnits, one(answer.ConsumedCapacity)
-	case *dynamodb.TransactWriteItemsOutput:
-		return metric.WriteUnits, sum(answer.ConsumedCapacity...)
-	case *dynamodb.BatchExecuteStatementOutput:
-		return metric.WriteUnits, sum(answer.ConsumedCapacity...)
-	}
-	return metric.ReadUnits, 0
+	return metric.WriteUnits, units
 }
