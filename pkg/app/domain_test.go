@@ -65,6 +65,9 @@ func TestTheServiceWorksBelowABasePath(t *testing.T) {
 			t.Errorf("GET %s: got %d, want %d", path, got, want)
 		}
 	}
+	if led := w.send(t, http.MethodGet, "/v1/", "", "Accept", "text/html").Request.URL.Path; led != "/v1/portal" {
+		t.Errorf("a browser at /v1/ is led to %s", led)
+	}
 	links := w.send(t, http.MethodGet, "/v1/api/orders", "", "Authorization", "Bearer "+w.userToken(t)).Header.Get("Link")
 	if !strings.HasPrefix(links, "<"+w.URL+"/v1/api/orders?") {
 		t.Errorf("links %s, want them below %s/v1", links, w.URL)

@@ -83,6 +83,8 @@ func TestDeployedService(t *testing.T) {
 func (s *scenario) routes(t *testing.T) {
 	s.nobody.want(t, http.StatusOK, http.MethodGet, "/health", "", nil)
 	s.nobody.want(t, http.StatusOK, http.MethodGet, "/openapi.json", "", &map[string]any{})
+	s.nobody.want(t, http.StatusOK, http.MethodGet, "/portal", "", nil)
+	s.nobody.want(t, http.StatusOK, http.MethodGet, "/portal/main.js", "", nil)
 	s.nobody.refused(t, http.StatusNotFound, http.MethodGet, "/nowhere", "")
 	_, header := s.nobody.refused(t, http.StatusMethodNotAllowed, http.MethodDelete, "/api/products", "")
 	if allow := header.Get("Allow"); allow != "GET, HEAD" {

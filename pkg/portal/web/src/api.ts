@@ -88,5 +88,9 @@ export async function ask<T>(answer: Promise<{ data?: T; error?: unknown; respon
   throw new Refusal(got.response.status, problem);
 }
 
-// once names a request, so that a repetition of it changes nothing.
-export const once = () => ({ "Idempotency-Key": crypto.randomUUID() });
+// Once names a request, so that a repetition of it changes nothing.
+export interface Once {
+  "Idempotency-Key": string;
+}
+
+export const once = (): Once => ({ "Idempotency-Key": crypto.randomUUID() });

@@ -27,8 +27,7 @@ export function useLoad<T>(load: () => Promise<T>, inputs: unknown[], every = 0)
         (error: Error) => ({ error }),
       );
       if (mine !== newest.current) return;
-      setState((before) => ({ data: before.data, ...next }) as typeof before);
-      if ("data" in next) setState({ data: next.data });
+      setState((before) => ("data" in next ? next : { ...before, ...next }));
       if (every > 0) timer = window.setTimeout(run, every);
     };
     const shown = () => {

@@ -1,7 +1,7 @@
 // The parts that pages share.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { Refusal, type Meta } from "./api";
+import { once, Refusal, type Meta, type Once } from "./api";
 import { ago, count, fullTime, title } from "./format";
 import { useAction } from "./load";
 
@@ -230,17 +230,19 @@ export function Dialog(props: { title: string; close: () => void; children: Comp
 }
 
 // FormDialog asks for what act takes, and stays open until that has succeeded.
+// What is sent again because no answer came is the same request.
 export function FormDialog(props: {
   title: string;
   submit: string;
   danger?: boolean;
-  act: (fields: FormData) => Promise<void>;
+  act: (fields: FormData, header: Once) => Promise<void>;
   close: () => void;
   children: ComponentChildren;
 }) {
   const { busy, error, run } = useAction();
+  const [header] = useState(once);
   const submit = async (form: HTMLFormElement) => {
-    if (await run(() => props.act(new FormData(form)))) props.close();
+    if (await run(() => props.act(new FormData(form), header))) props.close();
   };
   return (
     <Dialog title={props.title} close={props.close}>

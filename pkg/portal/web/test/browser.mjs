@@ -26,7 +26,7 @@ export const startBrowser = (...args) => chromium.launch({ executablePath: execu
 export async function openPage(browser, url, { theme = "light", width = 1280 } = {}) {
   const context = await browser.newContext({ colorScheme: theme, viewport: { width, height: 800 }, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(60_000);
   const wrong = [];
   page.on("request", (request) => request.url().startsWith(url) || wrong.push(`asked ${request.url()}`));
   page.on("pageerror", (error) => wrong.push(error.stack));

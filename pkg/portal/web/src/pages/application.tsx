@@ -1,6 +1,6 @@
 // One application: its keys, what its tokens may do, and what it uses.
 import { useState } from "preact/hooks";
-import { api, ask, once, type ApiKey, type Application, type UsageDay } from "../api";
+import { api, ask, type ApiKey, type Application, type UsageDay, type Once } from "../api";
 import { Bars, Meter } from "../chart";
 import { count, percent } from "../format";
 import { useAction, useLoad } from "../load";
@@ -25,7 +25,7 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
   const close = () => setOpened("");
   const activate = () =>
     action.run(async () => {
-      await ask(api.POST("/developers/applications/{id}/activate", { params: { path: { id }, header: once() } }));
+      await ask(api.POST("/developers/applications/{id}/activate", path(id)));
       reload();
     });
   return (
@@ -139,11 +139,11 @@ function Keys({ application }: { application: string }) {
 }
 
 function CreateKey({ application, close, done }: { application: string; close: () => void; done: (key: string) => void }) {
-  const create = async (fields: FormData) => {
+  const create = async (fields: FormData, header: Once) => {
     const expires = valueOf(fields, "expiresAt");
     const key = await ask(
       api.POST("/developers/applications/{id}/api-keys", {
-        params: { path: { id: application }, header: once() },
+        params: { path: { id: application }, header },
         body: {
           name: valueOf(fields, "name"),
           scopes: fields.getAll("scopes").map(String),
@@ -163,10 +163,10 @@ function CreateKey({ application, close, done }: { application: string; close: (
 }
 
 function Revoke({ apiKey, close, done }: { apiKey: ApiKey; close: () => void; done: () => void }) {
-  const revoke = async () => {
+  const revoke = async (_: FormData, header: Once) => {
     await ask(
       api.POST("/developers/applications/{id}/api-keys/{keyId}/revoke", {
-        params: { path: { id: apiKey.applicationId, keyId: apiKey.id }, header: once() },
+        params: { path: { id: apiKey.applicationId, keyId: apiKey.id }, header },
       }),
     );
     done();
@@ -293,8 +293,8 @@ function Edit({ application, close, done }: { application: Application; close: (
 }
 
 function Suspend({ id, close, done }: { id: string; close: () => void; done: () => void }) {
-  const suspend = async () => {
-    await ask(api.POST("/developers/applications/{id}/suspend", { params: { path: { id }, header: once() } }));
+  const suspend = async (_: FormData, header: Once) => {
+    await ask(api.POST("/developers/applications/{id}/suspend", { params: { path: { id }, header } }));
     done();
   };
   return (
@@ -305,8 +305,8 @@ function Suspend({ id, close, done }: { id: string; close: () => void; done: () 
 }
 
 function Rotate({ id, close, done }: { id: string; close: () => void; done: (secret: string) => void }) {
-  const rotate = async () => {
-    const rotated = await ask(api.POST("/developers/applications/{id}/rotate-secret", { params: { path: { id }, header: once() } }));
+  const rotate = async (_: FormData, header: Once) => {
+    const rotated = await ask(api.POST("/developers/applications/{id}/rotate-secret", { params: { path: { id }, header } }));
     done(rotated.clientSecret);
   };
   return (

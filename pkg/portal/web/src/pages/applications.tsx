@@ -1,6 +1,6 @@
 // The applications, and how to make one.
 import { useState } from "preact/hooks";
-import { api, ask, once, type Application } from "../api";
+import { api, ask, type Application, type Once } from "../api";
 import { count } from "../format";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
@@ -64,10 +64,10 @@ export function Applications({ query }: Route) {
 }
 
 function Create({ close, done }: { close: () => void; done: (created: Application) => void }) {
-  const create = async (fields: FormData) => {
+  const create = async (fields: FormData, header: Once) => {
     const application = await ask(
       api.POST("/developers/applications", {
-        params: { header: once() },
+        params: { header },
         body: { name: valueOf(fields, "name"), description: valueOf(fields, "description") || null, website: valueOf(fields, "website") || null },
       }),
     );

@@ -1,5 +1,5 @@
 // One delivery: why it stands as it does, its attempts, and what was sent.
-import { api, ask, once, type Attempt } from "../api";
+import { api, ask, type Attempt } from "../api";
 import { milliseconds } from "../format";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
@@ -15,7 +15,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
   const redelivery = useAction();
   const redeliver = () =>
     redelivery.run(async () => {
-      await ask(api.POST("/developers/webhooks/events/{id}/redeliver", { params: { path: { id }, header: once() } }));
+      await ask(api.POST("/developers/webhooks/events/{id}/redeliver", { params: { path: { id } } }));
       reload();
     });
   if (!data) return <Page title="Delivery">{error ? <Failed error={error} /> : <Loading />}</Page>;

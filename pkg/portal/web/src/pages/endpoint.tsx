@@ -1,6 +1,6 @@
 // One endpoint: how it does, and everything that can be done with it.
 import { useState } from "preact/hooks";
-import { api, ask, once, type Endpoint, type Recovery } from "../api";
+import { api, ask, type Endpoint, type Recovery, type Once } from "../api";
 import { Bars, Latencies, outcomes, successRate } from "../chart";
 import { count, fullTime } from "../format";
 import { useAction, useLoad } from "../load";
@@ -34,7 +34,7 @@ export function EndpointPage({ path: [id = ""] }: Route) {
     });
   const test = () =>
     action.run(async () => {
-      const delivery = await ask(api.POST("/developers/webhooks/endpoints/{id}/test", { params: { path: { id }, header: once() }, body: { type: "webhook.test" } }));
+      const delivery = await ask(api.POST("/developers/webhooks/endpoints/{id}/test", { ...path(id), body: { type: "webhook.test" } }));
       setSaid({ text: "A test event is on its way.", delivery: delivery.id });
     });
   const trouble = failing(data);
@@ -164,8 +164,8 @@ function Edit({ endpoint, close, done }: { endpoint: Endpoint; close: () => void
 }
 
 function Rotate({ id, close, done }: { id: string; close: () => void; done: (secret: string) => void }) {
-  const rotate = async () => {
-    const rotated = await ask(api.POST("/developers/webhooks/endpoints/{id}/rotate-secret", { params: { path: { id }, header: once() } }));
+  const rotate = async (_: FormData, header: Once) => {
+    const rotated = await ask(api.POST("/developers/webhooks/endpoints/{id}/rotate-secret", { params: { path: { id }, header } }));
     done(rotated.secret);
   };
   return (
@@ -190,13 +190,13 @@ function Delete({ endpoint, close }: { endpoint: Endpoint; close: () => void }) 
 }
 
 function Recover({ id, close, done }: { id: string; close: () => void; done: (recovery: string) => void }) {
-  const recover = async (fields: FormData) => {
+  const recover = async (fields: FormData, header: Once) => {
     const time = (name: string) => {
       const text = valueOf(fields, name);
       return text ? { [name]: new Date(text).toISOString() } : {};
     };
     const started = await ask(
-      api.POST("/developers/webhooks/endpoints/{id}/recover", { params: { path: { id }, header: once() }, body: { ...time("since"), ...time("until") } }),
+      api.POST("/developers/webhooks/endpoints/{id}/recover", { params: { path: { id }, header }, body: { ...time("since"), ...time("until") } }),
     );
     done(started.id);
   };

@@ -1,6 +1,6 @@
 // The webhook endpoints, and how to make one.
 import { useState } from "preact/hooks";
-import { api, ask, once, type Endpoint } from "../api";
+import { api, ask, type Endpoint, type Once } from "../api";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, kindOf, useMe } from "../session";
@@ -68,10 +68,10 @@ function Create(props: { application: string; close: () => void; done: (created:
     [],
   );
   const [applications, types] = choices.data ?? [[], []];
-  const create = async (fields: FormData) => {
+  const create = async (fields: FormData, header: Once) => {
     const endpoint = await ask(
       api.POST("/developers/webhooks/endpoints", {
-        params: { query: { applicationId: me.applicationId ?? valueOf(fields, "applicationId") }, header: once() },
+        params: { query: { applicationId: me.applicationId ?? valueOf(fields, "applicationId") }, header },
         body: {
           url: valueOf(fields, "url"),
           description: valueOf(fields, "description") || null,
