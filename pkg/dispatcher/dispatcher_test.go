@@ -315,18 +315,15 @@ func (f *faulty) Directory(ctx context.Context, org value.ID) (*webhook.Director
 	return f.Store.Directory(ctx, org)
 }
 
-func (f *faulty) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
+func (f *faulty) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
 	if err := f.fails("payloads"); err != nil {
-		return err
+		_, written := f.Store.CreateDeliveries(ctx, nil, payloads...)
+		return nil, errors.Join(err, written)
 	}
-	return f.Store.PutPayloads(ctx, payloads)
-}
-
-func (f *faulty) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) ([]*webhook.Delivery, error) {
 	if err := f.fails("deliveries"); err != nil {
 		return nil, err
 	}
-	existing, err := f.Store.CreateDeliveries(ctx, deliveries)
+	existing, err := f.Store.CreateDeliveries(ctx, deliveries, payloads...)
 	if failed := f.fails("deliveries answer"); failed != nil {
 		return nil, failed
 	}

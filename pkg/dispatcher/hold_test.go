@@ -18,9 +18,9 @@ type lifting struct {
 	fails int
 }
 
-func (l *lifting) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) ([]*webhook.Delivery, error) {
+func (l *lifting) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
 	l.do()
-	return l.Store.CreateDeliveries(ctx, deliveries)
+	return l.Store.CreateDeliveries(ctx, deliveries, payloads...)
 }
 
 func (l *lifting) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (*webhook.Delivery, error) {

@@ -117,14 +117,8 @@ func (b *batch) add(c *change, now value.Time) (err error) {
 // worker finds both. A delivery that an earlier try has written is sent again
 // while no attempt shows that its message arrived.
 func (d *Dispatcher) write(ctx context.Context, b *batch) error {
-	var existing []*webhook.Delivery
-	writing, inner := errgroup.WithContext(ctx)
-	writing.Go(func() error { return d.store.PutPayloads(inner, b.payloads) })
-	writing.Go(func() (err error) {
-		existing, err = d.store.CreateDeliveries(inner, b.deliveries)
-		return err
-	})
-	if err := writing.Wait(); err != nil {
+	existing, err := d.store.CreateDeliveries(ctx, b.deliveries, b.payloads...)
+	if err != nil {
 		return err
 	}
 	now := value.TimeOf(d.clock())

@@ -29,7 +29,7 @@ func TestBatchOfOneOrganizationIsReadWrittenAndSentTogether(t *testing.T) {
 	if r := h.handle(t, h.dispatcher(f, f), batch...); len(r.BatchItemFailures) > 0 {
 		t.Fatalf("failures: %+v", r)
 	}
-	for _, call := range []string{"directory", "payloads", "deliveries", "send"} {
+	for _, call := range []string{"directory", "deliveries", "send"} {
 		if f.calls[call] != 1 {
 			t.Errorf("%s: %d calls for a batch, want 1", call, f.calls[call])
 		}
@@ -105,11 +105,11 @@ type picky struct {
 	refused value.ID
 }
 
-func (p *picky) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
+func (p *picky) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
 	if slices.ContainsFunc(payloads, func(one webhook.Payload) bool { return one.EventID == p.refused }) {
-		return errors.New("the item is too large")
+		return nil, errors.New("the item is too large")
 	}
-	return p.Store.PutPayloads(ctx, payloads)
+	return p.Store.CreateDeliveries(ctx, deliveries, payloads...)
 }
 
 func TestChangeWithRefusedEventsIsParked(t *testing.T) {
@@ -138,9 +138,9 @@ type sized struct {
 	deliveries []int
 }
 
-func (s *sized) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) ([]*webhook.Delivery, error) {
+func (s *sized) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
 	s.deliveries = append(s.deliveries, len(deliveries))
-	return s.Store.CreateDeliveries(ctx, deliveries)
+	return s.Store.CreateDeliveries(ctx, deliveries, payloads...)
 }
 
 // late is a context with little time left, which never ends: however slow the

@@ -36,11 +36,12 @@ func (t *DeliveryStore) CreateDelivery(ctx context.Context, d *webhook.Delivery)
 	return decodeDelivery(current)
 }
 
-// CreateDeliveries stores new deliveries. By index it returns those that
+// CreateDeliveries stores new deliveries, and in the same calls the payloads of
+// their events as PutPayloads does. By index it returns the deliveries that
 // existed already, of which nothing is written, and nil for the created ones.
 // A delivery whose creation was not answered may be found to exist.
-func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery) (existing []*webhook.Delivery, err error) {
-	items := make([]insertion, len(deliveries))
+func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error) {
+	items := make([]insertion, len(deliveries), len(deliveries)+len(payloads))
 	for i, d := range deliveries {
 		it, err := encodeDelivery(d)
 		if err != nil {
@@ -48,7 +49,7 @@ func (t *DeliveryStore) CreateDeliveries(ctx context.Context, deliveries []*webh
 		}
 		items[i] = t.insertion(it)
 	}
-	taken, err := t.insert(ctx, items)
+	taken, err := t.insert(ctx, append(items, t.payloadInsertions(payloads)...))
 	if err != nil {
 		return nil, err
 	}

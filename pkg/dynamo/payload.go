@@ -22,12 +22,16 @@ const (
 // that exists already stays, so that every attempt sends the same bytes even
 // when a later release would write them otherwise.
 func (t *DeliveryStore) PutPayloads(ctx context.Context, payloads []webhook.Payload) error {
+	_, err := t.insert(ctx, t.payloadInsertions(payloads))
+	return err
+}
+
+func (t *DeliveryStore) payloadInsertions(payloads []webhook.Payload) []insertion {
 	items := make([]insertion, len(payloads))
 	for i, p := range payloads {
 		items[i] = t.insertion(t.encodePayload(p.OrganizationID, p.EventID, p.Body))
 	}
-	_, err := t.insert(ctx, items)
-	return err
+	return items
 }
 
 // PutPayload keeps one body, as PutPayloads does.

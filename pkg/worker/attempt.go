@@ -36,7 +36,7 @@ type attempt struct {
 func (w *Worker) makeAttempt(ctx context.Context, m *message) {
 	endpoint, d := m.input.Endpoint, m.input.Delivery
 	if m.from.lane == webhook.LaneMain {
-		end, err := w.permits.start(ctx, endpoint.OrganizationID, endpoint.ID)
+		end, err := w.permits.start(ctx, endpoint.OrganizationID, endpoint.ID, m.alone)
 		if err != nil || end == nil {
 			m.disposition = moveToSlowLane(d)
 			return

@@ -36,6 +36,7 @@ type message struct {
 	disposition disposition
 	twin        *message // the same message received twice: its disposition is this one's
 	attempt     *attempt // nil: none was made
+	alone       bool     // in its batch
 }
 
 func (m *message) fail(err error) {
@@ -60,7 +61,7 @@ func (w *Worker) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSE
 func (w *Worker) parse(batch events.SQSEvent) []*message {
 	messages := make([]*message, len(batch.Records))
 	for i := range batch.Records {
-		m := &message{sqs: &batch.Records[i]}
+		m := &message{sqs: &batch.Records[i], alone: len(batch.Records) == 1}
 		var err error
 		if m.ref, err = webhook.ParseDeliveryRef(m.sqs.Body); err != nil {
 			m.fail(err)
@@ -72,7 +73,8 @@ func (w *Worker) parse(batch events.SQSEvent) []*message {
 }
 
 // read fetches what the attempts need, for all messages together, and leases
-// the permits of their endpoints meanwhile.
+// the permits of their endpoints meanwhile. A message that came alone rarely
+// needs one.
 func (w *Worker) read(ctx context.Context, messages []*message) {
 	readable := slices.DeleteFunc(slices.Clone(messages), func(m *message) bool { return m.is(failed) })
 	if len(readable) == 0 {
@@ -81,7 +83,7 @@ func (w *Worker) read(ctx context.Context, messages []*message) {
 	var group sync.WaitGroup
 	seen := map[value.ID]bool{}
 	for _, m := range readable {
-		if m.from.lane == webhook.LaneMain && !seen[m.ref.EndpointID] {
+		if m.from.lane == webhook.LaneMain && !m.alone && !seen[m.ref.EndpointID] {
 			seen[m.ref.EndpointID] = true
 			group.Go(func() {
 				// Without a permit the messages are moved to the other lane.

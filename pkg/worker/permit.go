@@ -87,12 +87,17 @@ func (p *permits) renew(ctx context.Context, org, endpoint value.ID, left time.D
 
 // start starts an attempt of the endpoint when the process holds a permit and
 // there is room, or soon will be. end ends the attempt; it is nil when it was
-// not started.
-func (p *permits) start(ctx context.Context, org, endpoint value.ID) (end func(), err error) {
-	// The lease that was taken when the batch was read may have run low since.
-	one, err := p.renew(ctx, org, endpoint, leaseNeeded)
-	if one == nil || err != nil || !one.limiter.enter(ctx) {
-		return nil, err
+// not started. One whose message came alone needs no permit while the process
+// has no other under way: an endpoint that many messages wait for has batches of
+// several, so that no more than the processes' first attempts go past the bound.
+func (p *permits) start(ctx context.Context, org, endpoint value.ID, alone bool) (end func(), err error) {
+	one := p.find(endpoint)
+	if !alone || !one.limiter.enterFirst() {
+		// The lease that was taken when the batch was read may have run low since.
+		one, err = p.renew(ctx, org, endpoint, leaseNeeded)
+		if one == nil || err != nil || !one.limiter.enter(ctx) {
+			return nil, err
+		}
 	}
 	start := time.Now()
 	return func() { one.limiter.leave(time.Since(start)) }, nil
@@ -140,6 +145,21 @@ type limiter struct {
 	noWaitUntil time.Time     // after a wait in vain
 	duration    time.Duration // of an attempt, the last ones weighing most
 	lastEnd     time.Time     // of an attempt
+}
+
+// enterFirst starts an attempt if none is under way, and reports whether it did.
+func (l *limiter) enterFirst() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.running) > 0 {
+		return false
+	}
+	select {
+	case l.running <- struct{}{}:
+		return true
+	default: // others were faster
+		return false
+	}
 }
 
 // enter reports whether an attempt may start. It waits for room as long as

@@ -54,7 +54,7 @@ func (p *permits) mustLease(t *testing.T, endpoint value.ID) {
 
 // mustStart is start, which asks for no permit where mustLease came before.
 func (p *permits) mustStart(ctx context.Context) (end func()) {
-	end, _ = p.start(ctx, org, endpointA)
+	end, _ = p.start(ctx, org, endpointA, false)
 	return end
 }
 
@@ -110,6 +110,26 @@ func TestOnlySoManyProcessesMayHaveAttemptsUnderWay(t *testing.T) {
 				t.Errorf("process %d asks again at once", i+1)
 			}
 		}
+	})
+}
+
+func TestTheOnlyAttemptOfAProcessNeedsNoPermit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newStore()
+		s := newPermits(d, time.Now)
+		for range 3 { // one after the other
+			end, err := s.start(t.Context(), org, endpointA, true)
+			if end == nil || err != nil || d.calls != 0 {
+				t.Fatalf("the only attempt: started %t, %v, after %d calls for a permit; want it started without", end != nil, err, d.calls)
+			}
+			end()
+		}
+		d.err = errors.New("throttled")
+		end, _ := s.start(t.Context(), org, endpointA, true)
+		if second, err := s.start(t.Context(), org, endpointA, true); second != nil || !errors.Is(err, d.err) {
+			t.Errorf("a second one beside it: started %t, %v; want it to need a permit", second != nil, err)
+		}
+		end()
 	})
 }
 

@@ -63,9 +63,16 @@ func firstItem(call any) item {
 		_, name, _ := strings.Cut(aws.ToString(call.KeyConditionExpression), ":")
 		name, _, _ = strings.Cut(name, " ")
 		return item{"PK": call.ExpressionAttributeValues[":"+name]}
-	case *dynamodb.BatchExecuteStatementInput: // its statements name the key first
-		if len(call.Statements) > 0 && len(call.Statements[0].Parameters) > 1 {
-			return item{"PK": call.Statements[0].Parameters[0], "SK": call.Statements[0].Parameters[1]}
+	case *dynamodb.BatchExecuteStatementInput: // an INSERT names the key first, an UPDATE before its last condition
+		if len(call.Statements) == 0 {
+			return nil
+		}
+		values := call.Statements[0].Parameters
+		if strings.HasPrefix(aws.ToString(call.Statements[0].Statement), "UPDATE") {
+			values = values[max(0, len(values)-3):]
+		}
+		if len(values) > 1 {
+			return item{"PK": values[0], "SK": values[1]}
 		}
 	case *dynamodb.TransactWriteItemsInput:
 		for _, w := range call.TransactItems {
