@@ -14,6 +14,8 @@ export type EventType = Schemas["WebhookEventType"];
 export type Recovery = Schemas["WebhookRecovery"];
 export type StatsPoint = Schemas["StatsPoint"];
 export type UsageDay = Schemas["UsageDay"];
+export type Trace = Schemas["WebhookTrace"];
+export type TracedEndpoint = Schemas["TracedEndpoint"];
 export type Meta = Schemas["Meta"];
 export type Problem = Schemas["Error"];
 

@@ -13,6 +13,7 @@ import { Endpoints } from "./pages/endpoints";
 import { Overview } from "./pages/overview";
 import { Records } from "./pages/records";
 import { SignIn } from "./pages/signin";
+import { TracePage } from "./pages/trace";
 import { link, tokenOfLink, useRoute, type Route } from "./route";
 import { can, kindOf, Session, why } from "./session";
 import { ThemeSwitch } from "./theme";
@@ -22,12 +23,12 @@ interface Area {
   name: string;
   path: string;
   scope?: string; // that its pages take
-  pages: [list: ComponentType<Route>, item?: ComponentType<Route>];
+  pages: ComponentType<Route>[]; // by the number of segments after its path
 }
 
 const areas: Area[] = [
   { name: "Overview", path: "", pages: [Overview] },
-  { name: "Deliveries", path: "deliveries", scope: "webhooks:read", pages: [Deliveries, DeliveryPage] },
+  { name: "Deliveries", path: "deliveries", scope: "webhooks:read", pages: [Deliveries, DeliveryPage, TracePage] },
   { name: "Endpoints", path: "endpoints", scope: "webhooks:read", pages: [Endpoints, EndpointPage] },
   { name: "Applications", path: "applications", scope: "developers:read", pages: [Applications, ApplicationPage] },
   { name: "Records", path: "records", pages: [Records] },

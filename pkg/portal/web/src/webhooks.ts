@@ -10,6 +10,12 @@ export const listEndpoints = (): Promise<Endpoint[]> =>
 export const listEventTypes = (): Promise<EventType[]> =>
   ask(api.GET("/developers/webhooks/event-types", { params: { query: { limit: 100 } } })).then((page) => page.data);
 
+// nameOf is what people call the endpoint, of those that there are.
+export function nameOf(endpoints: Endpoint[], id: string): string {
+  const endpoint = endpoints.find((e) => e.id === id);
+  return endpoint ? endpoint.description || endpoint.url : id;
+}
+
 // groupsOf are the resources of types: order.* of order.created.
 export const groupsOf = (types: EventType[]): string[] => [...new Set(types.map((t) => `${t.type.split(".")[0]}.*`))];
 

@@ -7,6 +7,7 @@ import { useAction, useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
 import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Shown, Status, Table, Time, valueOf } from "../ui";
+import { Alerts } from "./alerts";
 import { ApplicationFields } from "./applications";
 
 const path = (id: string) => ({ params: { path: { id } } });
@@ -73,6 +74,7 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
       </Panel>
       <Keys application={id} />
       <TokenScopes application={id} />
+      {can(me, "webhooks:read") && <Alerts application={id} />}
       <Usage application={data} />
       {opened === "edit" && <Edit application={data} close={close} done={reload} />}
       {opened === "suspend" && <Suspend id={id} close={close} done={reload} />}

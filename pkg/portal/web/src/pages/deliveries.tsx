@@ -5,7 +5,7 @@ import { title } from "../format";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { Failed, Input, Loading, Page, Pager, Select, Status, Table, Time } from "../ui";
-import { groupsOf, listEndpoints, listEventTypes } from "../webhooks";
+import { groupsOf, listEndpoints, listEventTypes, nameOf } from "../webhooks";
 
 const live = 2000;
 const states = ["PENDING", "DELIVERED", "FAILED", "HELD", "CANCELLED"] as const;
@@ -57,6 +57,11 @@ export function Deliveries({ query }: Route) {
           options={[["", "every endpoint"], ...endpoints.map((e): [string, string] => [e.id, e.description || e.url])]}
         />
       </form>
+      {given.objectId && (
+        <p class="hint">
+          <a href={link(`deliveries/trace/${given.objectId}`)}>What became of this object</a> tells also who got nothing, and why.
+        </p>
+      )}
       {given.eventId && (
         <p class="hint">
           Only deliveries of the event <code>{given.eventId}</code>. <a href={link("deliveries")}>Show all</a>
@@ -87,11 +92,6 @@ export function Deliveries({ query }: Route) {
     </Page>
   );
 }
-
-const nameOf = (endpoints: { id: string; description: string | null; url: string }[], id: string) => {
-  const endpoint = endpoints.find((e) => e.id === id);
-  return endpoint ? endpoint.description || endpoint.url : "deleted";
-};
 
 // wanted are the filters as the API takes them.
 function wanted(given: Record<string, string>) {

@@ -51,7 +51,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
               object.id ? (
                 <>
                   {kind ? <a href={link(`records/${kind}/${object.id}`)}>{object.id}</a> : object.id}{" "}
-                  <a href={link("deliveries", { objectId: object.id })}>All its deliveries</a>
+                  <a href={link(`deliveries/trace/${object.id}`)}>What became of it</a>
                 </>
               ) : (
                 "–"

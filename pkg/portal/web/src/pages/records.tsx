@@ -176,7 +176,7 @@ function Single({ kind, id }: { kind: Kind; id: string }) {
   if (!data) return <Page title={d.one}>{error ? <Failed error={error} /> : <Loading />}</Page>;
   const row = data as unknown as Row;
   return (
-    <Page title={`${d.one} ${d.name(row)}`} actions={can(me, "webhooks:read") && <a href={link("deliveries", { objectId: id })}>Its deliveries</a>}>
+    <Page title={`${d.one} ${d.name(row)}`} actions={can(me, "webhooks:read") && <a href={link(`deliveries/trace/${id}`)}>What became of it</a>}>
       <Panel title="About it">
         <Facts of={[...d.columns.map((c): [string, ComponentChildren] => [c.label, c.cell(row)]), ["Id", <Id value={id} what="the id" />]]} />
       </Panel>

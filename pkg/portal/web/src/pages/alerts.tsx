@@ -1,0 +1,76 @@
+// Where an application's alerts go: that endpoints fail, recover, are disabled.
+import { useState } from "preact/hooks";
+import { api, ask, Refusal } from "../api";
+import { useLoad } from "../load";
+import { link } from "../route";
+import { can, useMe } from "../session";
+import { Facts, Failed, FormDialog, Input, Panel, Shown, Status, valueOf } from "../ui";
+
+export function Alerts({ application }: { application: string }) {
+  const me = useMe();
+  const [opened, setOpened] = useState<"" | "set" | "remove">("");
+  const [secret, setSecret] = useState("");
+  const path = { params: { path: { id: application } } };
+  const { data, error, reload } = useLoad(
+    () =>
+      ask(api.GET("/developers/applications/{id}/alerts", path)).catch((refusal) => {
+        if (refusal instanceof Refusal && refusal.status === 404) return null; // they go nowhere
+        throw refusal;
+      }),
+    [application],
+  );
+  const close = () => setOpened("");
+  const set = async (fields: FormData) => {
+    const alerts = await ask(api.PUT("/developers/applications/{id}/alerts", { ...path, body: { url: valueOf(fields, "url") } }));
+    if (!data) setSecret(alerts.secret);
+    reload();
+  };
+  const remove = async () => {
+    await ask(api.DELETE("/developers/applications/{id}/alerts", path));
+    reload();
+  };
+  return (
+    <Panel
+      title="Alerts"
+      actions={
+        data !== undefined &&
+        can(me, "webhooks:write") && (
+          <>
+            <button type="button" onClick={() => setOpened("set")}>
+              {data ? "Change the URL" : "Set a URL"}
+            </button>
+            {data && (
+              <button type="button" class="danger" onClick={() => setOpened("remove")}>
+                Send none
+              </button>
+            )}
+          </>
+        )
+      }
+    >
+      <Failed error={error} />
+      {data === null && <p class="empty">They go nowhere. A URL would hear when endpoints fail, recover or are disabled, and of events that failed for good.</p>}
+      {data && (
+        <Facts
+          of={[
+            ["URL", <span class="url">{data.url}</span>],
+            ["State", <Status of={data.status} />],
+            ["Signing secret", <code>{data.secret}</code>],
+            ["History", <a href={link("deliveries", { endpointId: data.endpointId })}>Its alerts</a>],
+          ]}
+        />
+      )}
+      {opened === "set" && (
+        <FormDialog title="Where alerts go" submit="Save" act={set} close={close}>
+          <Input label="URL" name="url" type="url" required maxLength={2048} value={data?.url} />
+        </FormDialog>
+      )}
+      {opened === "remove" && (
+        <FormDialog title="Send no alerts?" submit="Send none" danger act={remove} close={close}>
+          <p>Alerts that wait are cancelled.</p>
+        </FormDialog>
+      )}
+      {secret && <Shown title="The URL is set" secrets={[["Signing secret", secret]]} close={() => setSecret("")} />}
+    </Panel>
+  );
+}

@@ -1,0 +1,66 @@
+// What became of an object's changes: which endpoint got each event, or why not.
+import { api, ask, type Endpoint, type Trace, type TracedEndpoint } from "../api";
+import { title } from "../format";
+import { useLoad } from "../load";
+import { link, type Route } from "../route";
+import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
+import { listEndpoints, nameOf, reasonOf } from "../webhooks";
+
+export function TracePage({ path: [, id = ""] }: Route) {
+  const { data, error } = useLoad(
+    () => Promise.all([ask(api.GET("/developers/webhooks/trace/{objectId}", { params: { path: { objectId: id } } })), listEndpoints()]),
+    [id],
+    5000,
+  );
+  return (
+    <Page title="What became of it" actions={<a href={link("deliveries", { objectId: id })}>Its deliveries</a>}>
+      <p>
+        The object <code>{id}</code>
+      </p>
+      <Failed error={error} />
+      {data ? <Events trace={data[0]} endpoints={data[1]} /> : !error && <Loading />}
+    </Page>
+  );
+}
+
+const silences: Record<string, string> = {
+  SILENT: "Its last change made no event: the sender asked for none.",
+  RECENT: "Its last change was stored less than a minute ago; its events may be on their way.",
+  EXPIRED: "Its last change is older than the history.",
+  NOT_SUBSCRIBED: "No endpoint wanted an event of its last change.",
+};
+
+function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
+  const { record } = trace;
+  return (
+    <>
+      {record && (
+        <Notice>
+          {title(record.kind.toUpperCase())}, {record.deleted ? "deleted" : "changed"} <Time at={record.updatedAt} />. {record.noEvents && (silences[record.noEvents] ?? record.noEvents)}
+        </Notice>
+      )}
+      {trace.events.map((event) => (
+        <Panel key={event.eventId} title={event.type} actions={<Time at={event.createdAt} />}>
+          <Table<TracedEndpoint>
+            label={`Endpoints of ${event.type}, ${event.createdAt}`}
+            rows={event.endpoints}
+            id={(e) => e.endpointId}
+            empty="There is no endpoint."
+            columns={[
+              { label: "Endpoint", cell: (e) => (e.deleted ? "deleted" : <a href={link(`endpoints/${e.endpointId}`)}>{nameOf(endpoints, e.endpointId)}</a>) },
+              { label: "Outcome", cell: (e) => (e.entry ? <a href={link(`deliveries/${e.entry.id}`)}><Status of={e.outcome} /></a> : <Status of={e.outcome} />) },
+              { label: "Why", cell: (e) => (e.entry ? reasonOf(e.entry) : (absences[e.outcome] ?? "–")) },
+            ]}
+          />
+        </Panel>
+      ))}
+      {trace.more && <p class="hint">The history has older events of it, which are left out here.</p>}
+    </>
+  );
+}
+
+const absences: Record<string, string> = {
+  CREATED_LATER: "The endpoint was created after the event.",
+  NOT_SUBSCRIBED: "The endpoint does not subscribe to the type.",
+  CHANGED_SINCE: "The endpoint takes the event now and did not then, or the delivery is too new to be listed.",
+};
