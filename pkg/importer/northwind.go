@@ -85,7 +85,7 @@ func (s *Source) readNorthwind(emit emitter) error {
 		{3, []string{"orderID", "customerID", "orderDate", "shippedDate", "freight"}, db.order},
 	} {
 		if err := s.readFile(s.paths[table.file], func(name string, r io.Reader) (err error) {
-			if db.sheet, err = openSheet(name, r, table.required...); err != nil {
+			if db.sheet, err = openSheet(name, r, ',', table.required...); err != nil {
 				return err
 			}
 			db.null = "NULL"
@@ -181,7 +181,7 @@ func (db *northwindDB) category() {
 		return
 	}
 	db.records = append(db.records, put(commerce.KindCategory, db.place(), object(
-		"id", northwindID("category", id), "name", db.get("categoryName"), "description", db.text("description"),
+		"id", northwindID("category", id), "name", db.get("categoryName"), "description", db.maybe("description"),
 		"isActive", true, "order", position,
 	)))
 }
@@ -216,12 +216,12 @@ func (db *northwindDB) customer() {
 		return
 	}
 	first, last := splitName(db.get("contactName"))
-	company, phone := db.text("companyName"), db.text("phone")
+	company, phone := db.maybe("companyName"), db.maybe("phone")
 	id := northwindID("customer", code)
 	home := value.DeriveID(id, "address")
 	address := object(
-		"id", home, "firstName", first, "lastName", last, "company", company, "line1", db.text("address"),
-		"city", db.text("city"), "state", db.text("region"), "postalCode", db.text("postalCode"), "country", country, "phone", phone,
+		"id", home, "firstName", first, "lastName", last, "company", company, "line1", db.maybe("address"),
+		"city", db.maybe("city"), "state", db.maybe("region"), "postalCode", db.maybe("postalCode"), "country", country, "phone", phone,
 	)
 	db.codes = append(db.codes, code)
 	db.buyers[code] = &buyer{place: db.place(), id: id, company: company, address: address, fields: []any{
@@ -353,8 +353,8 @@ func (db *northwindDB) order() {
 		"status", status, "paymentStatus", payment, "fulfillmentStatus", fulfillment, "currency", "USD",
 		"customerId", customer.id, "customerName", customer.company, "billingAddress", customer.address,
 		"shippingAddress", object(
-			"id", value.DeriveID(id, "shippingAddress"), "company", db.text("shipName"), "line1", db.text("shipAddress"),
-			"city", db.text("shipCity"), "state", db.text("shipRegion"), "postalCode", db.text("shipPostalCode"), "country", country,
+			"id", value.DeriveID(id, "shippingAddress"), "company", db.maybe("shipName"), "line1", db.maybe("shipAddress"),
+			"city", db.maybe("shipCity"), "state", db.maybe("shipRegion"), "postalCode", db.maybe("shipPostalCode"), "country", country,
 		),
 		"items", items, "shipments", shipments, "shippingTotal", freight, "paidTotal", paid, "metadata", metadata,
 		"placedAt", placed, "fulfilledAt", shipped, "completedAt", shipped, "createdAt", placed,

@@ -48,6 +48,7 @@ type Rejection struct {
 	Reason  string // a stable code
 	Field   string // empty when the whole row is meant
 	Message string
+	Row     string // the row as CSV, or the record as JSON; empty when it could not be read
 }
 
 func (r *Rejection) Error() string {

@@ -20,17 +20,28 @@ import (
 // the field out. A cell of an array is JSON or texts separated by semicolons,
 // of an object JSON; numbers and true and false are taken where the shape has
 // them, so that a sku of 00123 stays text.
-func readRows(name string, r io.Reader, kind commerce.Kind, emit emitter) error {
-	sh, err := openSheet(name, r)
+func (s *Source) readRows(name string, r io.Reader, emit emitter) error {
+	mapping := s.Mapping
+	if mapping == nil {
+		mapping = &Mapping{}
+	}
+	sh, err := openSheet(name, r, mapping.separator())
 	if err != nil {
 		return err
 	}
-	columns, err := planColumns(name, sh.header, kind)
-	if err != nil {
+	sh.warn, sh.decimalComma = s.warn, mapping.DecimalComma
+	t := &table{sheet: sh, source: s, emit: emit}
+	if t.constants, err = mapping.constants(); err != nil {
+		return err
+	}
+	if t.columns, err = mapping.plan(name, sh.header, s.Kind); err != nil {
+		return err
+	}
+	if t.idColumn, err = s.idColumn(sh, t.columns); err != nil {
 		return err
 	}
 	return sh.each(emit, func() {
-		record, err := readRow(sh, columns, kind)
+		record, err := t.readRow()
 		if err == nil {
 			err = emit(record, nil)
 		}
@@ -38,8 +49,19 @@ func readRows(name string, r io.Reader, kind commerce.Kind, emit emitter) error 
 	})
 }
 
+// table reads the rows of one CSV file.
+type table struct {
+	*sheet
+	source    *Source
+	emit      emitter
+	columns   []column
+	constants []column
+	idColumn  int // that identifiers are derived from; -1 when a column has them
+}
+
 // column is a header cell understood: where its values go and what they are.
 type column struct {
+	at   int // in the row
 	name string
 	path []string // names of members and positions such as [0]; nil for the envelope
 	form reflect.Type
@@ -49,23 +71,16 @@ type column struct {
 // record has 1,000 entries.
 const maxPosition = 999
 
-func planColumns(name string, header []string, kind commerce.Kind) ([]column, error) {
+// planColumn finds what a field name means.
+func planColumn(shape reflect.Type, field string) (c column, err error) {
 	envelope := map[string]reflect.Type{
 		"op": reflect.TypeFor[string](), "siteIds": reflect.TypeFor[[]string](), "version": reflect.TypeFor[int64](),
 	}
-	columns := make([]column, len(header))
-	shape := reflect.TypeOf(commerce.New(kind)).Elem()
-	for i, text := range header {
-		columns[i] = column{name: text, form: envelope[text]}
-		if columns[i].form != nil {
-			continue
-		}
-		var err error
-		if columns[i].path, columns[i].form, err = resolve(shape, text); err != nil {
-			return nil, fmt.Errorf("read %s: column %q: %w", name, text, err)
-		}
+	c = column{name: field, form: envelope[field]}
+	if c.form == nil {
+		c.path, c.form, err = resolve(shape, field)
 	}
-	return columns, nil
+	return c, err
 }
 
 // resolve walks a header path through the shape.
@@ -154,34 +169,27 @@ func formOf(t reflect.Type) rune {
 	return formText
 }
 
-func readRow(sh *sheet, columns []column, kind commerce.Kind) (Record, error) {
-	record := Record{Kind: kind, Op: commerce.OpPut, Place: sh.place()}
+func (t *table) readRow() (Record, error) {
+	record := Record{Kind: t.source.Kind, Op: commerce.OpPut, Place: t.place()}
 	body := node{}
-	for i, c := range columns {
-		cell := strings.TrimSpace(sh.row[i])
+	for _, c := range t.columns {
+		cell := t.cell(c.at)
 		if cell == "" {
 			continue
 		}
-		v, err := cellValue(c.form, cell)
-		switch {
-		case err != nil:
-		case c.path == nil:
-			err = record.setEnvelope(c.name, v)
-		default:
-			err = body.set(c.path, v)
-		}
-		if err != nil {
-			bad := reject(sh.place(), err)
-			bad.Field = c.name
-			return Record{}, bad
+		if err := t.setCell(&record, &body, c, cell); err != nil {
+			return Record{}, err
 		}
 	}
 	if len(body.names) == 0 {
-		return Record{}, reject(sh.place(), errors.New("the row is empty"))
+		return Record{}, reject(t.place(), errors.New("the row is empty"))
+	}
+	if err := t.complete(&body); err != nil {
+		return Record{}, err
 	}
 	encoded, err := body.appendJSON(nil)
 	if err != nil {
-		return Record{}, reject(sh.place(), err)
+		return Record{}, reject(t.place(), err)
 	}
 	record.Body = encoded
 	return record, nil

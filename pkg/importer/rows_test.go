@@ -58,6 +58,9 @@ func TestCSVCellsBecomeWhatTheShapeHas(t *testing.T) {
 		{"category", "name,order", "Mugs,7", `{"name":"Mugs","order":7}`, ""},
 	} {
 		t.Run(fmt.Sprintf("%v_%v_%v", c.kind, c.header, c.row), func(t *testing.T) {
+			if !strings.HasPrefix(c.header, "id") {
+				c.header, c.row, c.want = "id,"+c.header, "1,"+c.row, strings.Replace(c.want, "{", `{"id":"1",`, 1)
+			}
 			path := writeFile(t, "x.csv", c.header+"\n"+c.row+"\n")
 			records, rejected := readAll(t, importer.CSV, c.kind, path)
 			switch {

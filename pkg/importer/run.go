@@ -37,6 +37,10 @@ type Config struct {
 	// Acknowledged is called after each batch with the number of rows dealt
 	// with so far: what Skip of a later run may be.
 	Acknowledged func(rows int) error
+	// Refused is called with every row that is not sent; nil is not.
+	Refused func(*Rejection) error
+	// Warn is told of records with the id of an earlier one; nil is not.
+	Warn func(Place, string)
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 }
@@ -47,8 +51,11 @@ type Summary struct {
 	Sent        int            // records that the queue has taken
 	AlreadySent int            // records that an earlier run had sent
 	Refused     int            // rows that were not sent
+	Repeated    int            // records with the id of an earlier one, which one of them replaces
 	Rejected    []*Rejection   // the first 20 of them
 	Reasons     map[string]int // all of them by reason
+
+	Kinds map[commerce.Kind]int // good records, sent before or now
 }
 
 // Run checks the records as the service will, and sends the good ones. It
@@ -60,7 +67,10 @@ func Run(ctx context.Context, records iter.Seq2[Record, error], organizationID v
 	}
 	r := &run{
 		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID),
-		summary: Summary{Reasons: map[string]int{}},
+		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{},
+	}
+	if cfg.Warn == nil {
+		r.cfg.Warn = func(Place, string) {}
 	}
 	for record, err := range records {
 		if err := r.next(ctx, record, err); err != nil {
@@ -76,7 +86,17 @@ type run struct {
 	cfg            Config
 	packer         *packer
 	summary        Summary
+	seen           map[recordKey]int // line of the record without a version that came first
 }
+
+type recordKey struct {
+	kind commerce.Kind
+	id   value.ID
+}
+
+// maxSeen bounds the memory for repeated ids, to some 100 MB; they are not looked
+// for among later records.
+const maxSeen = 1 << 20
 
 // next takes one row of the source: a record, or why there is none.
 func (r *run) next(ctx context.Context, record Record, err error) error {
@@ -94,14 +114,15 @@ func (r *run) next(ctx context.Context, record Record, err error) error {
 	var bad *Rejection
 	switch {
 	case errors.As(err, &bad):
-		r.summary.Refused++
-		r.summary.Reasons[bad.Reason]++
-		if len(r.summary.Rejected) < maxKeptRejections {
-			r.summary.Rejected = append(r.summary.Rejected, bad)
+		if bad.Row == "" {
+			bad.Row = string(record.Body)
 		}
-		return nil
+		return r.refuse(bad)
 	case err != nil:
 		return err
+	}
+	r.summary.Kinds[record.Kind]++
+	switch {
 	case r.summary.Rows <= r.cfg.Skip:
 		r.summary.AlreadySent++
 		return nil
@@ -112,6 +133,18 @@ func (r *run) next(ctx context.Context, record Record, err error) error {
 	}
 	r.packer.add(encoded, r.summary.Rows)
 	return nil
+}
+
+func (r *run) refuse(bad *Rejection) error {
+	r.summary.Refused++
+	r.summary.Reasons[bad.Reason]++
+	if len(r.summary.Rejected) < maxKeptRejections {
+		r.summary.Rejected = append(r.summary.Rejected, bad)
+	}
+	if r.cfg.Refused == nil {
+		return nil
+	}
+	return r.cfg.Refused(bad)
 }
 
 func (r *run) flush(ctx context.Context) error {
@@ -169,8 +202,27 @@ func (r *run) check(place Place, message []byte) error {
 			bad.Field = strings.TrimPrefix(bad.Field, "record.")
 			return bad
 		}
+		if change.Version == nil {
+			r.remember(place, change)
+		}
 	}
 	return nil
+}
+
+// remember warns of a record whose id came before. Versions tell such records
+// apart, so only those without are looked at.
+func (r *run) remember(place Place, change commerce.Change) {
+	id, err := commerce.Identify(change)
+	if err != nil {
+		return // Apply has refused it
+	}
+	key := recordKey{change.Kind, id}
+	if line, twice := r.seen[key]; twice {
+		r.summary.Repeated++
+		r.cfg.Warn(place, fmt.Sprintf("the %s %s has the id of line %d; one replaces the other", change.Kind, id, line))
+	} else if len(r.seen) < maxSeen {
+		r.seen[key] = place.Line
+	}
 }
 
 func (r *run) assignSites(record *Record) (err error) {

@@ -1,13 +1,14 @@
 package importer
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json"
@@ -16,11 +17,14 @@ import (
 
 // sheet reads a CSV file (RFC 4180) with a header row, row by row.
 type sheet struct {
-	name    string
-	in      *csv.Reader
-	header  []string
-	columns map[string]int
-	null    string // the cell that means no value, besides the empty one
+	name   string
+	in     *csv.Reader
+	header []string
+	null   string // the cell that means no value, besides the empty one
+	warn   func(Place, string)
+	// decimalComma says that amounts may have a comma for their point.
+	decimalComma bool
+	found        map[string][]int // what positions has answered
 
 	row  []string
 	line int
@@ -28,9 +32,14 @@ type sheet struct {
 }
 
 // openSheet reads the header; it fails when one of the required columns is
-// absent or a column is there twice.
-func openSheet(name string, r io.Reader, required ...string) (*sheet, error) {
-	s := &sheet{name: name, in: csv.NewReader(r), columns: map[string]int{}}
+// absent or a column is there twice. A separator of 0 is told by the header.
+func openSheet(name string, r io.Reader, separator rune, required ...string) (*sheet, error) {
+	const longestHeader = 64 << 10
+	in := bufio.NewReaderSize(r, longestHeader)
+	start, _ := in.Peek(longestHeader) // an error comes again from Read
+	told := tellSeparator(start)
+	s := &sheet{name: name, in: csv.NewReader(in), warn: func(Place, string) {}, found: map[string][]int{}}
+	s.in.Comma = cmp.Or(separator, told)
 	s.in.FieldsPerRecord = -1
 	s.in.ReuseRecord = true
 	header, err := s.in.Read()
@@ -40,21 +49,62 @@ func openSheet(name string, r io.Reader, required ...string) (*sheet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the header of %s: %w", name, err)
 	}
+	if len(header) == 1 && told != s.in.Comma && strings.ContainsRune(header[0], told) {
+		return nil, fmt.Errorf("read %s: the header is one column; its separator seems to be %q, not %q", name, told, s.in.Comma)
+	}
 	s.header = slices.Clone(header)
 	s.header[0] = strings.TrimPrefix(s.header[0], "\ufeff")
 	for i, column := range s.header {
 		s.header[i] = strings.TrimSpace(column)
-		if _, twice := s.columns[s.header[i]]; twice {
+		if s.header[i] != "" && slices.Contains(s.header[:i], s.header[i]) {
 			return nil, fmt.Errorf("read %s: column %q is there twice", name, s.header[i])
 		}
-		s.columns[s.header[i]] = i
 	}
 	for _, column := range required {
-		if _, ok := s.columns[column]; !ok {
+		if len(s.positions(column)) == 0 {
 			return nil, fmt.Errorf("read %s: column %q is missing", name, column)
 		}
 	}
 	return s, nil
+}
+
+// tellSeparator returns the separator that the first line has most of outside
+// quotes: a comma unless it is a semicolon, a tab or a bar.
+func tellSeparator(text []byte) rune {
+	counts, quoted := map[rune]int{}, false
+	for _, c := range string(text) {
+		if c == '\n' && !quoted {
+			break
+		}
+		if c == '"' {
+			quoted = !quoted
+		}
+		if !quoted {
+			counts[c]++
+		}
+	}
+	best := ','
+	for _, c := range ";\t|" {
+		if counts[c] > counts[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// positions returns where the columns are, whose names are separated by bars,
+// in the order in which they are named. Capitals do not count.
+func (s *sheet) positions(columns string) []int {
+	at, known := s.found[columns]
+	if !known {
+		for name := range strings.SplitSeq(columns, "|") {
+			if i := slices.IndexFunc(s.header, func(h string) bool { return strings.EqualFold(h, name) }); i >= 0 {
+				at = append(at, i)
+			}
+		}
+		s.found[columns] = at
+	}
+	return at
 }
 
 // each calls row for every row that can be read. The rows that cannot, or that
@@ -68,6 +118,9 @@ func (s *sheet) each(emit emitter, row func()) error {
 			row()
 		}
 		if s.err != nil {
+			if bad := (*Rejection)(nil); errors.As(s.err, &bad) {
+				bad.Row = s.text()
+			}
 			if err := emit(Record{}, s.err); err != nil {
 				return err
 			}
@@ -93,37 +146,56 @@ func (s *sheet) next() error {
 		message := fmt.Sprintf("the row has %d fields, the header %d", len(row), len(s.header))
 		return &Rejection{Place: s.place(), Reason: "malformed_csv", Message: message}
 	}
-	for i, cell := range row {
-		if !utf8.ValidString(cell) {
-			return rejectField(s.place(), s.header[i], "is not valid UTF-8")
-		}
-	}
 	return nil
+}
+
+// text is the row as CSV with commas.
+func (s *sheet) text() string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(s.row) // a Builder takes everything
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func (s *sheet) place() Place { return Place{File: s.name, Line: s.line} }
 
 // reject rejects the row for one of its fields, unless it is rejected already.
 func (s *sheet) reject(field, format string, args ...any) {
+	if at := s.positions(field); len(at) > 0 {
+		field = s.header[at[0]]
+	}
 	if s.err == nil {
 		s.err = rejectField(s.place(), field, format, args...)
 	}
 }
 
-// get returns the cell, trimmed; empty when there is no such column.
-func (s *sheet) get(column string) string {
-	i, ok := s.columns[column]
-	if !ok {
-		return ""
-	}
-	if cell := strings.TrimSpace(s.row[i]); cell != s.null {
-		return cell
+// get returns the first cell of the columns that is not empty, trimmed.
+func (s *sheet) get(columns string) string {
+	for _, i := range s.positions(columns) {
+		if cell := s.cell(i); cell != "" {
+			return cell
+		}
 	}
 	return ""
 }
 
-// text returns nil for an empty cell.
-func (s *sheet) text(column string) *string { return orNil(s.get(column)) }
+// cell returns a cell, trimmed and with its encoding mended, which is warned of
+// once.
+func (s *sheet) cell(i int) string {
+	mended, changes := mend(s.row[i])
+	if changes != "" {
+		s.row[i] = mended
+		s.warn(s.place(), s.header[i]+": "+changes)
+	}
+	if mended = strings.TrimSpace(mended); mended == s.null {
+		return ""
+	}
+	return mended
+}
+
+// maybe returns nil for an empty cell.
+func (s *sheet) maybe(columns string) *string { return orNil(s.get(columns)) }
 
 // amount returns nil for an empty cell.
 func (s *sheet) amount(column string) *value.Amount {
@@ -131,11 +203,23 @@ func (s *sheet) amount(column string) *value.Amount {
 	if cell == "" {
 		return nil
 	}
+	if s.decimalComma {
+		cell = withPoint(cell)
+	}
 	a, err := value.ParseAmount(cell)
 	if err != nil {
 		s.reject(column, "%s", err)
 	}
 	return &a
+}
+
+// withPoint writes an amount that has a decimal comma, and perhaps points
+// between thousands, as JSON does.
+func withPoint(cell string) string {
+	if whole, fraction, ok := strings.Cut(cell, ","); ok {
+		return strings.ReplaceAll(whole, ".", "") + "." + fraction
+	}
+	return cell
 }
 
 // texts makes a free-form object of the cells that are not empty: columns

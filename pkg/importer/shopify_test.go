@@ -13,26 +13,34 @@ import (
 
 func TestShopifyExportsGiveOneProductPerVariant(t *testing.T) {
 	dir := samples(t, "shopify")
-	ids := map[value.ID]bool{}
+	ids, brands := map[value.ID]bool{}, map[value.ID]bool{}
 	for _, c := range []struct {
-		file   string
-		want   int
-		prices string
-	}{{"apparel.csv", 22, "1295"}, {"home-and-garden.csv", 21, "2345.84"}, {"jewelery.csv", 23, "980.74"}} {
+		file                   string
+		want, inCategory, kept int // products, and those of them with a category; categories
+		prices                 string
+	}{{"apparel.csv", 22, 0, 0, "1295"}, {"home-and-garden.csv", 21, 21, 2, "2345.84"}, {"jewelery.csv", 23, 23, 3, "980.74"}} {
 		records, rejected := readAll(t, importer.Shopify, "", filepath.Join(dir, c.file))
-		products := decode[commerce.Product](t, records, "product")
+		products, categories := decode[commerce.Product](t, records, "product"), decode[commerce.Category](t, records, "category")
 		if len(products) != c.want || len(rejected) != 0 {
 			t.Errorf("%s: got %d products and %v, want %d", c.file, len(products), rejected, c.want)
 		}
 		if got := sum(t, products, func(p commerce.Product) value.Amount { return *p.SellingPrice }); got != c.prices {
 			t.Errorf("%s: the prices sum to %s, want %s", c.file, got, c.prices)
 		}
+		inCategory := 0
 		for _, p := range products {
 			ids[p.ID] = true
+			brands[*p.BrandID] = true
+			if p.CategoryID != nil {
+				inCategory++
+			}
+		}
+		if inCategory != c.inCategory || len(categories) != c.kept {
+			t.Errorf("%s: got %d products in %d categories, want %d in %d", c.file, inCategory, len(categories), c.inCategory, c.kept)
 		}
 	}
-	if len(ids) != 66 {
-		t.Errorf("got %d distinct ids, want 66", len(ids))
+	if len(ids) != 66 || len(brands) != 5 {
+		t.Errorf("got %d distinct ids of %d brands, want 66 of 5", len(ids), len(brands))
 	}
 }
 

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Format is the form of a source's files.
@@ -19,11 +22,19 @@ type Format string
 
 // The formats.
 const (
-	JSONLines Format = "jsonl"
-	CSV       Format = "csv"
-	Northwind Format = "northwind"
-	Shopify   Format = "shopify"
+	JSONLines   Format = "jsonl"
+	CSV         Format = "csv"
+	Northwind   Format = "northwind"
+	Shopify     Format = "shopify"
+	WooCommerce Format = "woocommerce"
+	Medusa      Format = "medusa"
+	Vendure     Format = "vendure"
 )
+
+// Formats lists the formats.
+func Formats() []Format {
+	return []Format{Shopify, WooCommerce, Medusa, Vendure, Northwind, CSV, JSONLines}
+}
 
 // Stdin is the path that means the standard input.
 const Stdin = "-"
@@ -35,6 +46,18 @@ type Source struct {
 	Kind   commerce.Kind // of every record: required by CSV, optional for JSON Lines
 	Input  io.Reader
 
+	// Mapping says which field each column of a CSV file is; without it the
+	// columns are named as the fields.
+	Mapping *Mapping
+	// IDFrom is the column of a CSV file that identifiers are derived from.
+	IDFrom string
+	// Currency is the organization's, for a file with prices in several.
+	Currency string
+	// Warn is told of what the import mended; nil tells nobody.
+	Warn func(Place, string)
+
+	categories map[value.ID]bool // that this pass has emitted
+
 	paths  []string
 	stream bool // can be read only once
 	size   int64
@@ -45,12 +68,23 @@ type Source struct {
 // others take files; input is what the path [Stdin] reads.
 func Open(format Format, kind commerce.Kind, paths []string, input io.Reader) (*Source, error) {
 	s := &Source{Format: format, Kind: kind, Input: input, paths: paths}
-	if err := s.checkArguments(); err != nil {
-		return nil, err
-	}
 	if format == Northwind {
+		if len(paths) != 1 {
+			return nil, fmt.Errorf("format northwind takes one directory, not %d paths", len(paths))
+		}
 		s.paths = northwindFiles(paths[0])
 	}
+	if err := s.stat(); err != nil {
+		return nil, err
+	}
+	if err := s.checkArguments(paths); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// stat finds out how long the files are, and whether they are there at all.
+func (s *Source) stat() error {
 	for _, path := range s.paths {
 		if path == Stdin {
 			s.stream = true
@@ -58,33 +92,72 @@ func Open(format Format, kind commerce.Kind, paths []string, input io.Reader) (*
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("open source: %w", err)
+			return fmt.Errorf("open source: %w", err)
 		}
 		if info.IsDir() {
-			return nil, fmt.Errorf("open source: %s is a directory; name its files", path)
+			return fmt.Errorf("open source: %s is a directory; name its files", path)
 		}
 		s.stream = s.stream || !info.Mode().IsRegular()
 		s.size += info.Size()
 	}
-	return s, nil
+	return nil
 }
 
-func (s *Source) checkArguments() error {
+// ErrNoKind says that a CSV source was opened without a kind.
+var ErrNoKind = errors.New("format csv needs a kind: its rows do not say theirs")
+
+func (s *Source) checkArguments(paths []string) error {
 	switch {
-	case !slices.Contains([]Format{JSONLines, CSV, Northwind, Shopify}, s.Format):
-		return fmt.Errorf("format %q is none of jsonl, csv, northwind, shopify", s.Format)
-	case len(s.paths) == 0:
+	case !slices.Contains(Formats(), s.Format):
+		return fmt.Errorf("format %q is none of %s", s.Format, formatNames())
+	case len(paths) == 0:
 		return fmt.Errorf("format %s needs a path", s.Format)
 	case s.Format == CSV && s.Kind == "":
-		return fmt.Errorf("format csv needs a kind: its rows do not say theirs")
-	case s.Kind != "" && (s.Format == Northwind || s.Format == Shopify):
+		return ErrNoKind
+	case s.Kind != "" && s.Format != CSV && s.Format != JSONLines:
 		return fmt.Errorf("format %s knows the kinds of its records; leave the kind out", s.Format)
-	case s.Format == Northwind && len(s.paths) != 1:
-		return fmt.Errorf("format northwind takes one directory, not %d paths", len(s.paths))
-	case slices.Contains(s.paths, Stdin) && (s.Format == Northwind || len(s.paths) > 1):
+	case slices.Contains(paths, Stdin) && (s.Format == Northwind || len(paths) > 1):
 		return fmt.Errorf("the standard input can only be the one file of a source")
 	}
 	return nil
+}
+
+func formatNames() string {
+	var names []string
+	for _, format := range Formats() {
+		names = append(names, string(format))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Detect tells the format of a source by its first path: a name, a directory,
+// or the header of a CSV file. A file of no known shop system is CSV.
+func Detect(path string) (Format, error) {
+	if IsNorthwind(path) {
+		return Northwind, nil
+	}
+	s := &Source{paths: []string{path}}
+	if err := s.stat(); err != nil {
+		return "", err
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".jsonl", ".ndjson":
+		return JSONLines, nil
+	case ".csv", ".tsv", ".txt":
+		format := CSV
+		if s.stream {
+			return format, nil // a header that is read here would be missing later
+		}
+		return format, s.readFile(path, func(name string, r io.Reader) error {
+			sh, err := openSheet(name, r, 0)
+			if err != nil {
+				return err
+			}
+			format = cmp.Or(shopFormat(sh), CSV)
+			return nil
+		})
+	}
+	return "", fmt.Errorf("cannot tell the format of %s; it is one of %s", path, formatNames())
 }
 
 // Size is the sum of the files' sizes in bytes; 0 when it cannot be known.
@@ -102,7 +175,7 @@ func (s *Source) Fingerprint() (string, error) {
 		return "", nil
 	}
 	total := sha256.New()
-	fmt.Fprintf(total, "%s %s %d\n", s.Format, s.Kind, len(s.paths))
+	fmt.Fprintf(total, "%s %s %q %q %s %d\n", s.Format, s.Kind, s.IDFrom, s.Currency, encode(s.Mapping), len(s.paths))
 	for _, path := range s.paths {
 		file, err := os.Open(path)
 		if err != nil {
@@ -124,7 +197,7 @@ func (s *Source) Fingerprint() (string, error) {
 // sequence.
 func (s *Source) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		s.read = 0
+		s.read, s.categories = 0, map[value.ID]bool{}
 		err := s.readAll(func(r Record, err error) error {
 			if ends(err) {
 				return err
@@ -154,18 +227,24 @@ func (s *Source) readAll(emit emitter) error {
 	for _, path := range s.paths {
 		if err := s.readFile(path, func(name string, r io.Reader) error {
 			switch s.Format {
-			case Shopify:
-				return readShopify(name, r, emit)
 			case CSV:
-				return readRows(name, r, s.Kind, emit)
-			default:
+				return s.readRows(name, r, emit)
+			case JSONLines:
 				return readLines(name, r, s.Kind, emit)
+			default:
+				return s.readShop(name, r, emit)
 			}
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *Source) warn(place Place, message string) {
+	if s.Warn != nil {
+		s.Warn(place, message)
+	}
 }
 
 // ends reports whether err ends a source, as a rejection does not.

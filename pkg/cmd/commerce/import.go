@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -32,6 +33,11 @@ type importCommand struct {
 	sites                   []string
 	events                  bool
 
+	mappingPath, idFrom, currency string
+	refusedPath                   string
+	dryRun, noWait                bool
+	api                           feedReader // the service's, to see what is stored
+
 	organizationID value.ID
 	siteIDs        []value.ID
 }
@@ -43,19 +49,38 @@ func newImportCommand() *cobra.Command {
 		Short: "Send records from files to the records queue",
 		Long: `Import reads records from files and sends them to the records queue.
 
-  jsonl      one ingestion record per line, {"kind","op","record","siteIds","version"};
-             with --kind one plain record per line
-  csv        a header of field names (billingAddress.city, items[0].sku); needs --kind
-  northwind  the directory of the Northwind sample database's CSV files
-  shopify    Shopify's product export, one product per variant
-  export     one file of commerce export; it goes into the table, not the queue
+  shopify      Shopify's exports of products (one product per variant), orders and customers
+  woocommerce  WooCommerce's product export, with variable products and variations
+  medusa       Medusa's product export or import template; --currency where it has several
+  vendure      Vendure's product import file
+  northwind    the directory of the Northwind sample database's CSV files
+  csv          a header of field names (billingAddress.city, items[0].sku) and --kind, or any
+               header and --mapping; --id-from names a column to derive the id from
+  jsonl        one ingestion record per line, {"kind","op","record","siteIds","version"};
+               with --kind one plain record per line
+  export       one file of commerce export; it goes into the table, not the queue
 
-The path - is the standard input (jsonl, csv). Import checks records before it
-sends them. It lists wrong ones by file and line, sends the others, and exits
-with 1. The same command resumes an interrupted import after the last batch that
-the queue accepted. Records are stored without events unless --events is given.
-If a file holds several states of one record, give them versions: the queue does
-not keep their order.
+The format is told by the directory, the file's name or its header. The path - is the
+standard input and needs --format. Import checks records before it sends them. It
+lists wrong ones by file and line, sends the others, and exits with 1; --refused FILE
+has all wrong ones, and --dry-run sends nothing and shows what would be sent. Ids are
+derived, so that the same file again changes nothing. Text in the wrong encoding is
+mended and named. Categories by type or path, and brands by name, come with products.
+
+A mapping is a JSON file. Columns that it does not name are left out:
+
+  {"kind": "product", "idFrom": "Art-Nr", "decimalComma": true,
+   "columns": {"Art-Nr": "sku", "Name": "name", "Preis": "sellingPrice",
+     "Gruppe": "category", "Marke": "brand", "Farbe": "attributes.colour"},
+   "constants": {"taxRate": 19}}
+
+category is a path such as Cups > Mugs. separator is told by the header unless it
+is given: a comma, a semicolon, a tab or a bar.
+
+The same command resumes an interrupted import after the last batch that the queue
+accepted. At the end import waits until the local service has stored and listed the
+records, or for the last of them where --url and --key name another one. Records are stored without events unless --events is given. If a file holds
+several states of one record, give them versions: the queue does not keep their order.
 
 An export is checked as a whole before anything is stored. Its records keep their
 bytes, revisions, versions and sites. They go to the organization of the export,
@@ -71,12 +96,20 @@ stream, as all do.`,
 	c.queueFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.table, "table", "", "name of a table in AWS, instead of the local runner's; for --format export")
-	f.StringVar(&c.format, "format", "", "jsonl, csv, northwind, shopify or export (default: by the paths)")
+	f.StringVar(&c.format, "format", "", "format of the files (default: by the first of them)")
+	f.StringVar(&c.mappingPath, "mapping", "", "JSON file that says which field each column of a CSV file is")
+	f.StringVar(&c.idFrom, "id-from", "", "column of a CSV file to derive the ids from, such as sku")
+	f.StringVar(&c.currency, "currency", "", "the organization's currency, for a file with prices in several, such as EUR")
+	f.BoolVar(&c.dryRun, "dry-run", false, "send nothing; show what would be sent")
+	f.StringVar(&c.refusedPath, "refused", "", "CSV file to write the refused rows to, with the reasons")
+	f.BoolVar(&c.noWait, "no-wait", false, "end when all is sent, not when it is stored and listed")
 	f.StringVar(&c.kind, "kind", "", "kind of every record: product, category, order, customer or invoice")
 	f.StringVar(&c.organization, "organization", "", "organization that owns the records (default: the local runner's, or the export's)")
 	f.StringSliceVar(&c.sites, "site", nil, "site of the records that name none; products may have several")
 	f.StringVar(&c.statePath, "state", "", "file that keeps the position (default: in the data directory)")
 	f.StringVar(&c.senderKeyPath, "sender-key", "", "file with the organization's sender key, to sign the messages with")
+	f.StringVar(&c.api.url, "url", "", "base URL of the service, to see there what is stored (default: the local one)")
+	f.StringVar(&c.api.key, "key", "", "API key of the organization at the URL (default: $"+keyVariable+")")
 	f.BoolVar(&c.events, "events", false, "emit events for the records")
 	return cmd
 }
@@ -92,6 +125,21 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 	if err != nil {
 		return err
 	}
+	warnings := &warnings{out: errOut}
+	source.Warn = warnings.add
+	refused, err := createRefused(c.refusedPath)
+	if err != nil {
+		return err
+	}
+	if c.dryRun {
+		err = c.preview(ctx, source, refused, warnings, out)
+	} else {
+		err = c.send(ctx, source, refused, warnings, out, errOut)
+	}
+	return errors.Join(err, refused.close())
+}
+
+func (c *importCommand) send(ctx context.Context, source *importer.Source, refused *refusedRows, warnings *warnings, out, errOut io.Writer) error {
 	key, err := c.senderKey()
 	if err != nil {
 		return err
@@ -111,18 +159,22 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", state.Rows)
 	}
 	bar := newBar(errOut, "importing", cmp.Or(source.Size(), -1), progressbar.OptionShowBytes(true))
-	batches := &batchSender{sqsqueue.New(client, c.queueURL), c.queueURL, c.organizationID.String(), key}
+	batches := &batchSender{queue: sqsqueue.New(client, c.queueURL), url: c.queueURL, group: c.organizationID.String(), key: key}
+	start := time.Now()
 	summary, err := importer.Run(ctx, source.Records(), c.organizationID, batches, importer.Config{
-		Events: c.events, Sites: c.siteIDs, Skip: state.Rows,
+		Events: c.events, Sites: c.siteIDs, Skip: state.Rows, Refused: refused.add, Warn: warnings.add,
 		Acknowledged: func(rows int) error {
-			bar.Describe(fmt.Sprintf("%d rows", rows))
+			bar.Describe(fmt.Sprintf("%d records, %.0f a second", rows, float64(rows-state.Rows)/time.Since(start).Seconds()))
 			_ = bar.Set64(source.Read())
 			state.Rows = rows
 			return checkpoint.Save(state)
 		},
 	})
 	_ = bar.Finish()
-	printSummary(out, summary)
+	warnings.end()
+	if err == nil || summary.Rows > 0 {
+		printSummary(out, summary)
+	}
 	if err != nil {
 		err = unlessInterrupted(err)
 		if checkpoint == "" || state.Rows == 0 {
@@ -133,40 +185,72 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 	if err := checkpoint.Remove(); err != nil {
 		return err
 	}
-	if summary.Refused > 0 {
-		return fmt.Errorf("%d of %d records were rejected", summary.Refused, summary.Rows)
+	if summary.Sent > 0 && !c.noWait {
+		if err := c.wait(ctx, client, batches.last, errOut); err != nil {
+			return err
+		}
 	}
-	return nil
+	return refusedError(summary)
 }
 
-func (c *importCommand) open(paths []string, in io.Reader) (_ *importer.Source, err error) {
+func refusedError(s importer.Summary) error {
+	if s.Refused == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d records were rejected", s.Refused, s.Rows)
+}
+
+func (c *importCommand) open(paths []string, in io.Reader) (*importer.Source, error) {
 	var kind commerce.Kind
+	format := importer.Format(c.format)
+	var err error
+	if format == "" {
+		if format, err = importer.Detect(paths[0]); err != nil {
+			return nil, err
+		}
+	}
+	mapping, err := c.readMapping()
+	if err != nil {
+		return nil, err
+	}
 	if c.kind != "" {
 		if kind, err = commerce.ParseKind(c.kind); err != nil {
 			return nil, fmt.Errorf("--kind %w", err)
 		}
 	}
-	format := importer.Format(c.format)
-	if format == "" {
-		if format, err = guessFormat(paths); err != nil {
-			return nil, err
-		}
+	switch {
+	case mapping == nil:
+	case kind != "":
+		return nil, errors.New("--mapping names the kind; leave out --kind")
+	default:
+		format, kind = importer.CSV, mapping.Kind
 	}
-	return importer.Open(format, kind, paths, in)
+	source, err := importer.Open(format, kind, paths, in)
+	switch {
+	case errors.Is(err, importer.ErrNoKind):
+		return nil, fmt.Errorf("%s has the header of no known shop system: give --kind if its columns are named as fields, or --mapping", paths[0])
+	case err != nil:
+		return nil, err
+	case c.idFrom != "" && format != importer.CSV:
+		return nil, fmt.Errorf("--id-from is for format csv: format %s derives its ids itself", format)
+	}
+	source.Mapping, source.IDFrom, source.Currency = mapping, c.idFrom, c.currency
+	return source, nil
 }
 
-// guessFormat goes by the first name. It cannot recognize Shopify's export, which
-// is a .csv file like others.
-func guessFormat(paths []string) (importer.Format, error) {
-	switch extension := strings.ToLower(filepath.Ext(paths[0])); {
-	case extension == ".jsonl" || extension == ".ndjson":
-		return importer.JSONLines, nil
-	case extension == ".csv":
-		return importer.CSV, nil
-	case importer.IsNorthwind(paths[0]):
-		return importer.Northwind, nil
+func (c *importCommand) readMapping() (*importer.Mapping, error) {
+	if c.mappingPath == "" {
+		return nil, nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %s; give --format jsonl, csv, northwind, shopify or export", paths[0])
+	text, err := os.ReadFile(c.mappingPath)
+	if err != nil {
+		return nil, fmt.Errorf("--mapping: %w", err)
+	}
+	mapping, err := importer.ParseMapping(text)
+	if err != nil {
+		return nil, fmt.Errorf("--mapping %s: %w", c.mappingPath, err)
+	}
+	return mapping, nil
 }
 
 func (c *importCommand) parseIDs() error {
@@ -234,6 +318,7 @@ type batchSender struct {
 	queue      *sqsqueue.Queue
 	url, group string
 	key        []byte // signs the messages, unless it is nil
+	last       importer.Batch
 }
 
 // Send implements [importer.Sender].
@@ -248,6 +333,7 @@ func (s *batchSender) Send(ctx context.Context, batch importer.Batch) error {
 	if err := s.queue.Send(ctx, messages...); err != nil {
 		return fmt.Errorf("queue %s: %w", s.url, err)
 	}
+	s.last = batch
 	return nil
 }
 
@@ -256,6 +342,10 @@ func printSummary(out io.Writer, s importer.Summary) {
 	if s.AlreadySent > 0 {
 		fmt.Fprintf(out, "before    %d (sent by the interrupted import)\n", s.AlreadySent)
 	}
+	printRejected(out, s)
+}
+
+func printRejected(out io.Writer, s importer.Summary) {
 	fmt.Fprintf(out, "rejected  %d\n", s.Refused)
 	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
 		fmt.Fprintf(out, "  %d %s\n", s.Reasons[reason], reason)

@@ -133,7 +133,7 @@ func TestImportOfTheSamples(t *testing.T) {
 		want int
 	}{
 		{[]string{filepath.Join(samples, "northwind")}, 1006},
-		{append([]string{"--format", "shopify"}, shopify...), 66},
+		{append([]string{"--format", "shopify"}, shopify...), 71},
 	} {
 		q := newQueues(t)
 		stdout, _, err := runCommand(t.Context(), append([]string{"import", "--data", q.data}, c.args...)...)
@@ -214,7 +214,7 @@ func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sender := &batchSender{sqsqueue.New(client, "q"), "q", "g", nil}
+			sender := &batchSender{queue: sqsqueue.New(client, "q"), url: "q", group: "g"}
 			err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
 			if diff := cmp.Diff(c.calls, queue.ids); diff != "" {
 				t.Errorf("entries of each call (-want +got):\n%s", diff)
@@ -226,36 +226,42 @@ func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 	}
 }
 
-func TestImportGuessesTheFormatByTheName(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		path string
-		want importer.Format
-	}{
-		{"records.jsonl", importer.JSONLines}, {"records.NDJSON", importer.JSONLines}, {"x/products.csv", importer.CSV}, {"records.xml", ""}, {"-", ""},
-	} {
-		got, err := guessFormat([]string{c.path})
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%s: got %q and %v, want %q", c.path, got, err, c.want)
-		}
-	}
-}
-
 func TestImportAsksForWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t)
 	path := writeProducts(t, 1)
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plain, mapping := write("x.csv", "art;name\n1;Mug\n"), write("m.json", `{"kind":"product","columns":{"art":"sku"}}`)
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"--data", t.TempDir(), path}, "name a queue with --queue-url"},
+		{[]string{"--data", t.TempDir(), path}, "a queue with --queue-url"},
 		{[]string{"--data", t.TempDir(), "--queue-url", q.file.RecordsQueueURL, path}, "--organization is required"},
 		{[]string{"--data", q.data, "--organization", "acme", path}, "--organization must be a UUID"},
 		{[]string{"--data", q.data, "--site", "north", path}, "--site must be a UUID"},
 		{[]string{"--data", q.data, "--kind", "gadget", path}, "--kind must be one of product"},
 		{[]string{"--data", q.data, "--format", "xml", path}, `format "xml" is none of`},
 		{[]string{"--data", q.data, path + ".gone.jsonl"}, "no such file"},
+		{[]string{"--data", q.data, "gone.csv"}, "no such file"},
+		{[]string{"--data", q.data, "--format", "xml", "gone.csv"}, "no such file"},
+		{[]string{"--data", t.TempDir(), path}, "--data"},
+		{[]string{"--data", q.data, plain}, "the header of no known shop system: give --kind"},
+		{[]string{"--data", q.data, "--kind", "product", plain}, `column "art": there is no field "art"`},
+		{[]string{"--data", q.data, "--mapping", plain, plain}, "--mapping " + plain},
+		{[]string{"--data", q.data, "--mapping", "gone.json", plain}, "no such file"},
+		{[]string{"--data", q.data, "--mapping", mapping, plain}, "no column is the id"},
+		{[]string{"--data", q.data, "--mapping", mapping, "--kind", "order", plain}, "leave out --kind"},
+		{[]string{"--data", q.data, "--id-from", "sku", path}, "--id-from is for format csv"},
+		{[]string{"--data", q.data, "--format", "shopify", plain}, "it is no export of shopify"},
+		{[]string{"--data", q.data, "--refused", q.data + "/no/such", path}, "--refused"},
 	} {
 		_, stderr, err := runCommand(t.Context(), append([]string{"import"}, c.args...)...)
 		if err == nil || !strings.Contains(stderr, c.want) {

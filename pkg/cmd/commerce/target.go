@@ -93,7 +93,7 @@ func (t *target) openOrganization(ctx context.Context) (*dynamo.Table, value.ID,
 // local runner's queue, whose URL it fills in. A URL on another host than the
 // local runner's means AWS.
 func (t *target) openQueue(ctx context.Context, local func(*runner.Info) string) (*sqs.Client, error) {
-	client, info, err := t.openSQS(ctx, "name a queue with --queue-url")
+	client, info, err := t.openSQS(ctx, "name its data folder with --data, or a queue with --queue-url")
 	if err == nil && t.queueURL == "" {
 		t.queueURL = local(info)
 	}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// refusedRows writes what an import refuses to a CSV file; nil writes nothing.
+type refusedRows struct {
+	file *os.File
+	out  *csv.Writer
+}
+
+func createRefused(path string) (*refusedRows, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--refused: %w", err)
+	}
+	r := &refusedRows{file, csv.NewWriter(file)}
+	return r, r.write("file", "line", "reason", "field", "message", "row")
+}
+
+func (r *refusedRows) add(bad *importer.Rejection) error {
+	if r == nil {
+		return nil
+	}
+	return r.write(bad.Place.File, strconv.Itoa(bad.Place.Line), bad.Reason, bad.Field, bad.Message, bad.Row)
+}
+
+func (r *refusedRows) write(cells ...string) error {
+	if err := r.out.Write(cells); err != nil {
+		return fmt.Errorf("--refused: %w", err)
+	}
+	return nil
+}
+
+func (r *refusedRows) close() error {
+	if r == nil {
+		return nil
+	}
+	r.out.Flush()
+	if err := errors.Join(r.out.Error(), r.file.Close()); err != nil {
+		return fmt.Errorf("--refused: %w", err)
+	}
+	return nil
+}
+
+// warnings prints the first warnings of an import and counts the others.
+type warnings struct {
+	out   io.Writer
+	count int
+}
+
+const maxWarnings = 20
+
+func (w *warnings) add(place importer.Place, message string) {
+	if w.count++; w.count <= maxWarnings {
+		fmt.Fprintf(w.out, "warning: %s: %s\n", place, visible(message))
+	}
+}
+
+func (w *warnings) end() {
+	if more := w.count - maxWarnings; more > 0 {
+		fmt.Fprintf(w.out, "and %s more\n", counted(more, "warning"))
+	}
+}
+
+// previewSender keeps the first records of each kind and sends nothing.
+type previewSender map[commerce.Kind][]commerce.Change
+
+const previewed = 3
+
+// Send implements [importer.Sender].
+func (p previewSender) Send(_ context.Context, batch importer.Batch) error {
+	for _, change := range changesOf(batch) {
+		if len(p[change.Kind]) < previewed {
+			p[change.Kind] = append(p[change.Kind], change)
+		}
+	}
+	return nil
+}
+
+// changesOf reads a batch that has been checked.
+func changesOf(batch importer.Batch) (changes []commerce.Change) {
+	for _, message := range batch.Messages {
+		parsed, _ := commerce.ParseMessage(message)
+		changes = append(changes, parsed...)
+	}
+	return changes
+}
+
+// preview checks the whole source and shows what an import would send.
+func (c *importCommand) preview(ctx context.Context, source *importer.Source, refused *refusedRows, warnings *warnings, out io.Writer) error {
+	if err := c.parseIDs(); err != nil && c.organization != "" {
+		return err
+	}
+	if c.organizationID.IsZero() { // no service runs here, and the records need none
+		c.organizationID = value.NewID()
+	}
+	first := previewSender{}
+	summary, err := importer.Run(ctx, source.Records(), c.organizationID, first, importer.Config{
+		Events: c.events, Sites: c.siteIDs, Refused: refused.add, Warn: warnings.add,
+	})
+	warnings.end()
+	if err != nil {
+		return unlessInterrupted(err)
+	}
+	fmt.Fprintf(out, "format    %s\naccepted  %d, of which nothing is sent\n", source.Format, summary.Sent)
+	for _, kind := range commerce.Kinds() {
+		if n := summary.Kinds[kind]; n > 0 {
+			fmt.Fprintf(out, "  %d %s\n", n, kind.Plural())
+		}
+	}
+	if summary.Repeated > 0 {
+		fmt.Fprintf(out, "  of them %d with the id of an earlier one\n", summary.Repeated)
+	}
+	printRejected(out, summary)
+	for _, kind := range commerce.Kinds() {
+		if len(first[kind]) == 0 {
+			continue
+		}
+		fmt.Fprintf(out, "\nfirst %s\n", kind.Plural())
+		for _, change := range first[kind] {
+			if err := printRecord(out, change.Record); err != nil {
+				return err
+			}
+		}
+	}
+	return refusedError(summary)
+}
+
+// printRecord writes the fields of a record that are neither empty nor long, and
+// begins of long ones.
+func printRecord(out io.Writer, record jsontext.Value) error {
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(record, &fields); err != nil {
+		return fmt.Errorf("read a record: %w", err)
+	}
+	mark := "-"
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		const width = 100
+		text := []rune(string(fields[name]))
+		if len(text) > width {
+			text = append(text[:width], '…')
+		}
+		fmt.Fprintf(out, "%s %s: %s\n", mark, name, visible(string(text)))
+		mark = " "
+	}
+	return nil
+}
