@@ -23,8 +23,11 @@ func newApplicationSetCommand() *cobra.Command {
 		Use: "set ID --rate-limit N", Short: "Set an application's rate limit, requests per 60 s", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := value.ParseID(args[0])
-			if err != nil {
-				return fmt.Errorf("ID %w", err)
+			switch {
+			case err != nil:
+				return wrongUsage("ID %s: %w", args[0], err)
+			case rateLimit < 1 || rateLimit > account.MaxRateLimit:
+				return wrongUsage("--rate-limit %d: must be between 1 and %d", rateLimit, account.MaxRateLimit)
 			}
 			table, org, err := t.openOrganization(cmd.Context())
 			if err != nil {

@@ -38,7 +38,7 @@ func newEraseCommand() *cobra.Command { return makeEraseCommand(pause.For) }
 func makeEraseCommand(pause func(context.Context, time.Duration) error) *cobra.Command {
 	c := &eraseCommand{pause: pause}
 	cmd := &cobra.Command{
-		Use: "erase", Short: "Erase an organization or a customer everywhere",
+		Use: "erase", Short: "Erase an organization or a customer everywhere", Args: cobra.NoArgs,
 		Long: `Erase deletes all that the service keeps of an organization, or of one customer of
 it, for good: no tombstone and no event says so. Without --yes it only counts.
 
@@ -64,7 +64,6 @@ for how long.`,
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	exitTroubleOnUsage(cmd)
 	c.tableFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.organization, "organization", "", "the organization, a UUID (required)")

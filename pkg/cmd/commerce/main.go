@@ -28,7 +28,8 @@ func main() {
 	}
 }
 
-// Exit codes of the commands that compare or look, as those of diff.
+// Exit codes of the commands that compare or look, as those of diff. Every
+// command exits with exitTrouble for a wrong command line.
 const (
 	exitFound   = 1
 	exitTrouble = 2
@@ -48,13 +49,6 @@ func trouble(err error) error {
 		return nil
 	}
 	return &exitError{exitTrouble, unlessInterrupted(err)}
-}
-
-// exitTroubleOnUsage makes wrong arguments and flags exit with exitTrouble, of
-// a command without arguments.
-func exitTroubleOnUsage(cmd *cobra.Command) {
-	cmd.Args = func(cmd *cobra.Command, args []string) error { return trouble(cobra.NoArgs(cmd, args)) }
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return trouble(err) })
 }
 
 // unlessInterrupted replaces the error of an interrupt. For a command that ends
@@ -81,10 +75,16 @@ func exitCode(err error) int {
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use: "commerce", Short: "Run and operate the Commerce Integration Service",
-		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Long: `Commerce runs and operates the Commerce Integration Service. A command exits with
+0 when it is done, 1 when it failed, and 2 when the command line is wrong; those
+that compare or look have their own codes, which their help tells.`,
+		SilenceUsage: true, SilenceErrors: true, PersistentPreRunE: checkFlags,
 	}
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
 		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
+	root.InitDefaultCompletionCmd()
+	strict(root)
 	return root
 }

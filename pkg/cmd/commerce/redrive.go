@@ -12,6 +12,9 @@ import (
 	"github.com/commerce-integration/service/pkg/ops"
 )
 
+// maxRedriveRate is SQS's limit.
+const maxRedriveRate = 500
+
 func newRedriveCommand() *cobra.Command {
 	var t target
 	var rate int32
@@ -26,11 +29,14 @@ already moved stay moved.`,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"records", "deliveries", "index-jobs"},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if rate < 0 || rate > maxRedriveRate {
+				return wrongUsage("--rate %d: must be between 1 and %d", rate, maxRedriveRate)
+			}
 			return redrive(cmd.Context(), &t, args[0], rate, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	t.deadLetterFlags(cmd)
-	cmd.Flags().Int32Var(&rate, "rate", 0, "most messages a second, 1 to 500 (default: as fast as SQS goes)")
+	cmd.Flags().Int32Var(&rate, "rate", 0, fmt.Sprintf("most messages a second, 1 to %d (default: as fast as SQS goes)", maxRedriveRate))
 	return cmd
 }
 

@@ -47,7 +47,6 @@ not look. What no key opens is named.`,
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	exitTroubleOnUsage(cmd)
 	c.tableFlags(cmd)
 	cmd.Flags().StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS, the stack's output ServiceKeySecretArn")
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count what is under an older key")

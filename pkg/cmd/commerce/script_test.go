@@ -38,6 +38,9 @@ func scriptCommerce(ts *testscript.TestScript, neg bool, args []string) {
 	stdout, stderr, err := runCommand(context.Background(), args...)
 	fmt.Fprint(ts.Stdout(), stdout)
 	fmt.Fprint(ts.Stderr(), stderr)
+	if err != nil {
+		fmt.Fprintf(ts.Stderr(), "exit %d\n", exitCode(err))
+	}
 	if (err != nil) != neg {
 		ts.Fatalf("commerce %q: %v\n%s%s", args, err, stdout, stderr)
 	}

@@ -25,7 +25,7 @@ type statusCommand struct {
 func newStatusCommand() *cobra.Command {
 	c := &statusCommand{}
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show what waits in the queues, and what to do about it",
+		Use: "status", Short: "Show what waits in the queues, and what to do about it", Args: cobra.NoArgs,
 		Long: `Status shows how many messages of each queue are visible, in flight and delayed,
 and the age of the oldest where it is known. For each dead letter queue and the
 park it names the command to run next. It takes no message out of a queue.
@@ -44,7 +44,6 @@ look.`,
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	exitTroubleOnUsage(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&c.data, "data", defaultData, "data folder of the local runner")
 	flags.StringVar(&c.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")

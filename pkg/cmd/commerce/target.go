@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -107,8 +108,14 @@ func (t *target) openSQS(ctx context.Context, advice string) (*sqs.Client, *runn
 	if err != nil && (t.queueURL == "" || !errors.Is(err, runner.ErrNotRunning)) {
 		return nil, nil, fmt.Errorf("%w, or %s", err, advice)
 	}
-	if info != nil && t.endpoint == "" && (t.queueURL == "" || sameHost(t.queueURL, info.SQSEndpoint)) {
+	switch {
+	case t.endpoint != "":
+	case info != nil && (t.queueURL == "" || sameHost(t.queueURL, info.SQSEndpoint)):
 		t.endpoint = info.SQSEndpoint
+	case isLoopback(t.queueURL):
+		if u, err := url.Parse(t.queueURL); err == nil {
+			t.endpoint = u.Scheme + "://" + u.Host
+		}
 	}
 	client, err := newSQSClient(ctx, t.endpoint)
 	return client, info, err
@@ -150,7 +157,8 @@ func newSQSClient(ctx context.Context, endpoint string) (client *sqs.Client, err
 }
 
 func awsConfig(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
-	cfg, err := config.LoadDefaultConfig(ctx, append(options, config.WithHTTPClient(awshttp.NewBuildableClient()))...)
+	cfg, err := config.LoadDefaultConfig(ctx, append(options,
+		config.WithHTTPClient(awshttp.NewBuildableClient()), config.WithLogger(logging.Nop{}))...)
 	if err != nil {
 		return cfg, fmt.Errorf("load the AWS configuration: %w", err)
 	}

@@ -20,7 +20,7 @@ func newVerifyCommand() *cobra.Command {
 func verifyCommand(verifier ops.Verifier) *cobra.Command {
 	t := &listsTarget{}
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Compare the index of lists with the table",
+		Use: "verify", Short: "Compare the index of lists with the table", Args: cobra.NoArgs,
 		Long: `Verify compares the index of lists with the records in the table, for all
 organizations or one, and all lists or one. It prints a line for each
 difference: organization, list and what differs. It compares a list that differs
@@ -34,7 +34,6 @@ comparison could not be made. commerce reindex repairs differences.`,
 			return verify(cmd.Context(), t, verifier, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	exitTroubleOnUsage(cmd)
 	t.flags(cmd)
 	return cmd
 }
