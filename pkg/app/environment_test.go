@@ -111,6 +111,9 @@ func TestAFunctionGetsTheVariablesThatItsCodeUsesAndNoOthers(t *testing.T) {
 					want["AWS_ENDPOINT_URL_SQS"] = true
 				}
 			}
+			if fields["EndpointAlertTopicARN"] {
+				want["AWS_ENDPOINT_URL_SNS"] = true
+			}
 			if len(want) < 3 {
 				t.Fatalf("found %v only: the code cannot be read", want)
 			}

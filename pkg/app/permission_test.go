@@ -136,7 +136,7 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 		},
 		"webhooks": {
 			{"dynamodb:GetItem", org + "PRODUCT#0"},
-			{"dynamodb:BatchGetItem", org + "CUSTOMER#0"},
+			{"dynamodb:UpdateItem", org + "CUSTOMER#0"},
 			{"dynamodb:PutItem", org + "ORDER#0"},
 			{"dynamodb:GetItem", org + "KEYS#x"},
 			{"dynamodb:PutItem", "KEY#text"},

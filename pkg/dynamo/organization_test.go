@@ -144,7 +144,9 @@ func TestNothingScansTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template = bytes.ReplaceAll(template, []byte("dynamodb:PartiQLInsert"), nil)
+	for _, verb := range []string{"Insert", "Update"} { // they name a whole key, too
+		template = bytes.ReplaceAll(template, []byte("dynamodb:PartiQL"+verb), nil)
+	}
 	for _, action := range []string{"dynamodb:Scan", "dynamodb:PartiQL", "dynamodb:*"} {
 		if bytes.Contains(template, []byte(action)) {
 			t.Errorf("template.yaml allows %s", action)

@@ -31,6 +31,7 @@ func (s *service) belongings(t *testing.T) map[string]string {
 	for _, plural := range []string{"products", "categories", "orders", "customers", "invoices"} {
 		ids["/api/"+plural+"/{id}"] = first("/api/" + plural)
 	}
+	ids["{objectId}"] = ids["/api/orders/{id}"]
 	key := s.create(t, "/developers/applications/"+s.ApplicationID+"/api-keys", `{"name":"theirs"}`)
 	ids["{keyId}"] = key["id"].(string)
 	r := s.subscribe(t, "*")
@@ -62,7 +63,7 @@ func fill(op *httpapi.Operation, ids map[string]string) string {
 			path = strings.Replace(path, "{id}", id, 1)
 		}
 	}
-	return strings.NewReplacer("{keyId}", ids["{keyId}"], "{recoveryId}", ids["{recoveryId}"]).Replace(path)
+	return strings.NewReplacer("{keyId}", ids["{keyId}"], "{recoveryId}", ids["{recoveryId}"], "{objectId}", ids["{objectId}"]).Replace(path)
 }
 
 var unstable = regexp.MustCompile(`"requestId":"[^"]*"`)
@@ -118,6 +119,8 @@ func bodyFor(path string) string {
 	switch {
 	case strings.HasSuffix(path, "/token-scopes"):
 		return `{"scopes":["orders:read"]}`
+	case strings.HasSuffix(path, "/alerts"):
+		return `{"url":"https://example.com/"}`
 	case strings.HasSuffix(path, "/recover"):
 		return `{"since":"2026-01-01"}`
 	case strings.HasSuffix(path, "/test"), strings.Contains(path, "/webhooks/"):
