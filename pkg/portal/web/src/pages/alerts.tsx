@@ -4,7 +4,7 @@ import { api, ask, Refusal } from "../api";
 import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe } from "../session";
-import { Facts, Failed, FormDialog, Input, Panel, Shown, Status, valueOf } from "../ui";
+import { Facts, Failed, FormDialog, Input, Loading, Panel, Shown, Status, valueOf } from "../ui";
 
 export function Alerts({ application }: { application: string }) {
   const me = useMe();
@@ -49,6 +49,7 @@ export function Alerts({ application }: { application: string }) {
       }
     >
       <Failed error={error} />
+      {data === undefined && !error && <Loading />}
       {data === null && <p class="empty">They go nowhere. A URL would hear when endpoints fail, recover or are disabled, and of events that failed for good.</p>}
       {data && (
         <Facts

@@ -107,6 +107,7 @@ function Keys({ application }: { application: string }) {
       }
     >
       <Failed error={error} />
+      {!data && !error && <Loading />}
       {data && (
         <Table<ApiKey>
           label="API keys"
@@ -221,6 +222,7 @@ function TokenScopes({ application }: { application: string }) {
       }
     >
       <Failed error={error} />
+      {!data && !error && <Loading />}
       {data && <p>{data[0].scopes.join(", ")}</p>}
       {edits && data && (
         <FormDialog title="What its tokens may do" submit="Save" act={change} close={() => setEdits(false)}>
@@ -242,6 +244,7 @@ function Usage({ application }: { application: Application }) {
   return (
     <Panel title="Usage">
       <Failed error={error} />
+      {!data && !error && <Loading />}
       {data && today && (
         <>
           <Facts
