@@ -128,7 +128,7 @@ def own_action_names(template):
         "sqs:SendMessage": "sqs:SendMessageBatch", "sqs:ChangeMessageVisibility": "sqs:ChangeMessageVisibilityBatch",
     }
     for properties in of_type(template, "AWS::Serverless::Function"):
-        statements = properties["Policies"][0]["Statement"]
+        statements = properties.get("Policies", [{"Statement": []}])[0]["Statement"]  # the portal has no permission
         for statement in statements:
             actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
             statement["Action"] = actions + [names[action] for action in actions if action in names]
