@@ -40,7 +40,7 @@ var layers = map[string][]string{
 	"pkg/lists":    {"pkg/value", "pkg/fault", "pkg/fold", "pkg/lists/columnar"},
 	"pkg/commerce": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/lists/columnar", "pkg/fold", "pkg/lists"},
 	"pkg/account":  {"pkg/value", "pkg/fault", "pkg/strictjson"},
-	"pkg/webhook":  {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
+	"pkg/webhook":  {"pkg/value", "pkg/fault", "pkg/pattern", "pkg/strictjson", "pkg/sealed", "pkg/commerce", "pkg/account", "pkg/lists", "pkg/lists/columnar"},
 	"pkg/index":    {"pkg/strictbinary", "pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment"},
 	"pkg/apptoken": {"pkg/value", "pkg/fault"},
 	"pkg/auth":     {"pkg/value", "pkg/fault", "pkg/account", "pkg/apptoken"},

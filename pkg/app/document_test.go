@@ -60,7 +60,13 @@ func describe(at node, path string, visit func(path string, thing node)) {
 			switch name {
 			case "example":
 				continue
-			case "properties", "headers", "responses":
+			case "properties": // whose names are no keywords
+				for entry, thing := range child {
+					visit(here+"/"+entry, thing.(node))
+					describe(thing.(node), here+"/"+entry, visit)
+				}
+				continue
+			case "headers", "responses":
 				for entry, thing := range child {
 					visit(here+"/"+entry, thing.(node))
 				}

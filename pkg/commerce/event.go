@@ -149,10 +149,7 @@ func differences(before, after members) (previous jsontext.Value, changed bool) 
 			previous = append(previous, ',')
 		}
 		changed = true
-		previous = append(previous, '"')
-		previous = append(previous, m.name...)
-		previous = append(previous, '"', ':')
-		previous = append(previous, old...)
+		previous = appendMember(previous, member{m.name, old})
 	}
 	return append(previous, '}'), changed
 }

@@ -27,6 +27,12 @@ func (m members) get(name string) (jsontext.Value, bool) {
 	return nil, false
 }
 
+// appendMember appends a member whose name needs no escapes.
+func appendMember(b []byte, m member) []byte {
+	b = append(append(append(b, '"'), m.name...), '"', ':')
+	return append(b, m.value...)
+}
+
 // splitObject divides a JSON object into its members, in order, repeated
 // names included. The values alias the input.
 func splitObject(object []byte) (members, error) { return split(object, '{', errNotObject) }

@@ -39,6 +39,7 @@ type Store interface {
 	Counters(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID]webhook.Counters, error)
 	CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) (existing []*webhook.Delivery, err error)
 	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
+	AddFiltered(ctx context.Context, org, endpoint value.ID, hour value.Time, events int64) error
 }
 
 // Queue sends messages to the worker, in the lane of their endpoints.
@@ -60,11 +61,17 @@ type Dispatcher struct {
 	park   Parker
 	clock  func() time.Time
 	logger *slog.Logger
+
+	filters  webhook.Filters
+	filtered filtered
 }
 
 // New returns a dispatcher.
 func New(store Store, q Queue, park Parker, clock func() time.Time, logger *slog.Logger) *Dispatcher {
-	return &Dispatcher{store: store, queue: q, park: park, clock: clock, logger: logger}
+	return &Dispatcher{
+		store: store, queue: q, park: park, clock: clock, logger: logger,
+		filtered: filtered{pending: map[filteredHour]int64{}, written: map[value.ID]value.Time{}},
+	}
 }
 
 // change is one stream record and its events.
@@ -81,6 +88,7 @@ type addressed struct {
 
 	directory  *webhook.Directory
 	subscribed []*webhook.Endpoint
+	filtered   []*webhook.Endpoint // that subscribe to it, and whose delivery settings keep it from them
 }
 
 // fail notes why the change is not dispatched. A fault that passes replaces one
@@ -112,15 +120,17 @@ func (d *Dispatcher) Handle(ctx context.Context, batch events.DynamoDBEvent) (ev
 	d.address(ctx, changes)
 	d.dispatch(ctx, changes)
 	d.publish(ctx, changes)
-	for _, c := range changes {
+	for i, c := range changes {
 		if c.err == nil || d.parked(ctx, c) {
 			continue
 		}
+		d.writeFiltered(ctx, changes[:i])
 		d.logger.ErrorContext(ctx, "stream batch failed", "records", len(changes), "error", c.err)
 		return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{
 			{ItemIdentifier: c.record.Change.SequenceNumber},
 		}}, nil
 	}
+	d.writeFiltered(ctx, changes)
 	return events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}, nil
 }
 
@@ -196,7 +206,7 @@ func (d *Dispatcher) address(ctx context.Context, changes []*change) {
 				c.fail(read.err)
 				break
 			}
-			c.events[i].address(read.Directory)
+			c.fail(d.addressEvent(&c.events[i], read.Directory))
 		}
 	}
 }
@@ -204,11 +214,24 @@ func (d *Dispatcher) address(ctx context.Context, changes []*change) {
 // maxReads is the organizations whose endpoints are read at a time.
 const maxReads = 8
 
-func (a *addressed) address(directory *webhook.Directory) {
+// addressEvent finds the endpoints that get an event, and those that subscribe
+// to it and filter it.
+func (d *Dispatcher) addressEvent(a *addressed, directory *webhook.Directory) (err error) {
+	defer recovered(&err)
 	a.directory = directory
+	candidate := webhook.Candidate{WebhookPayload: &a.WebhookPayload}
 	for _, e := range directory.Endpoints {
 		if a.concerns(e) && directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && commerce.Matches(e.SubscribedEvents, a.Type) {
-			a.subscribed = append(a.subscribed, e)
+			refusal, err := d.filters.Refusal(e, &candidate)
+			switch {
+			case err != nil:
+				return err
+			case refusal != "":
+				a.filtered = append(a.filtered, e)
+			default:
+				a.subscribed = append(a.subscribed, e)
+			}
 		}
 	}
+	return nil
 }

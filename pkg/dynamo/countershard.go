@@ -158,7 +158,7 @@ func (t *db) putHour(w *webhook.CounterShardWrite) write {
 
 // Stats reads what the endpoint counted in each hour that starts in [from,
 // to), the present one included, in the order of time. Hours without attempts
-// are left out.
+// and filtered events are left out.
 func (t *EndpointStore) Stats(ctx context.Context, org, endpoint value.ID, from, to value.Time) ([]*webhook.HourStats, error) {
 	if from >= to {
 		return nil, nil
@@ -187,6 +187,13 @@ func (t *EndpointStore) Stats(ctx context.Context, org, endpoint value.ID, from,
 	})
 	if err != nil {
 		return nil, err
+	}
+	filtered, err := t.filteredHours(ctx, org, endpoint, from, to)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range filtered {
+		byKey[h.Start.String()] = h
 	}
 	var hours []*webhook.HourStats
 	for _, k := range slices.Sorted(maps.Keys(byKey)) { // times as text are in order

@@ -43,6 +43,7 @@ const (
 	typeCounters     = "ctr"
 	typePermits      = "slt"
 	typeHour         = "hour"
+	typeFiltered     = "flt"
 	typeRate         = "rate"
 	typeRequest      = "req"
 	typeRequestDay   = "reqday"
@@ -201,6 +202,16 @@ func statsPartition(org, endpoint value.ID) string {
 
 func hourKey(org, endpoint value.ID, start value.Time, shard int) key {
 	return key{statsPartition(org, endpoint), start.String() + "#" + shardName(shard)}
+}
+
+// filteredPartition holds the hours in which an endpoint's delivery settings
+// kept events from it, by time.
+func filteredPartition(org, endpoint value.ID) string {
+	return statsPartition(org, endpoint) + "#FILTERED"
+}
+
+func filteredKey(org, endpoint value.ID, start value.Time) key {
+	return key{filteredPartition(org, endpoint), start.String()}
 }
 
 // organizationsPartition is the register of organizations. An operator's

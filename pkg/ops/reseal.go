@@ -32,7 +32,7 @@ type ResealCounts struct {
 }
 
 // Reseal seals what is sealed under an older service key again, under the
-// current one: the secrets of endpoints, the keys of senders and the kept answers
+// current one: the secrets and headers of endpoints, the keys of senders and the kept answers
 // of requests that name an idempotency key.
 type Reseal struct {
 	Table *dynamo.Table

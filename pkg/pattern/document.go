@@ -216,3 +216,12 @@ func unquote(quoted []byte) []byte {
 	text, _ := jsontext.AppendUnquote(nil, quoted) // an error is of a text that was no JSON
 	return text
 }
+
+// Has reports whether the path of names leads to a member, through objects only.
+func (d *Document) Has(path ...string) bool {
+	at := int32(0)
+	for _, name := range path {
+		at = d.member(at, name)
+	}
+	return at != absent
+}

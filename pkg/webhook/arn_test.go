@@ -76,7 +76,7 @@ func TestBodyOfAQueueOrBusIsThePayloadUnlessItIsTooLarge(t *testing.T) {
 	}
 	const thin = `{"id":"018f0000-0000-7000-8000-000000000001","type":"order.created","apiVersion":"2026-11-01","timestamp":"2026-11-21T14:00:21.046Z",` +
 		`"organizationId":"018f0000-0000-7000-8000-000000000002","siteId":null,` +
-		`"data":{"object":{"id":"018f0000-0000-7000-8000-000000000003","updatedAt":"2026-11-21T14:00:21.046Z"},"previousAttributes":null}}`
+		`"data":{"object":{"id":"018f0000-0000-7000-8000-000000000003","updatedAt":"2026-11-21T14:00:21.046Z"},"previousAttributes":{}}}`
 	largest := payload(strings.Repeat("x", webhook.MaxARNBody-len(payload(""))))
 	larger := payload(strings.Repeat("x", webhook.MaxARNBody-len(payload(""))+1))
 	for _, tt := range []struct {

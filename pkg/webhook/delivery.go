@@ -89,6 +89,9 @@ type Delivery struct {
 	// DueAt is when the sweeper looks at a PENDING delivery; nil when a
 	// message takes care of it.
 	DueAt *value.Time `json:"dueAt,omitzero"`
+	// Fields are those of the event's object that are sent, beside its id, as
+	// the endpoint's settings were when the delivery was made; nil: all.
+	Fields []string `json:"fields,omitempty"`
 	// A test gets one attempt whatever the endpoint's status, which
 	// changes neither the endpoint nor its counters.
 	Test bool `json:"test,omitzero"`
@@ -108,11 +111,21 @@ func NewDelivery(ev *commerce.WebhookPayload, e *Endpoint, hold HeldReason, now 
 		ID: DeliveryID(ev.ID, e.ID), EventID: ev.ID, EndpointID: e.ID,
 		ApplicationID: e.ApplicationID, OrganizationID: e.OrganizationID, SiteID: ev.SiteID, ObjectID: ev.ObjectID,
 		Type: ev.Type, Status: DeliveryPending, NextAttemptAt: &now, CreatedAt: now, UpdatedAt: now,
+		Fields: e.Delivery.sent(ev.Type),
 	}
 	if hold != "" {
 		d.Status, d.HeldReason, d.NextAttemptAt = DeliveryHeld, hold, nil
 	}
 	return d
+}
+
+// Body is what is sent of the event's payload: the same bytes with every
+// attempt, whatever the endpoint's settings are by then.
+func (d *Delivery) Body(payload []byte) ([]byte, error) {
+	if d.Fields == nil {
+		return payload, nil
+	}
+	return commerce.SelectFields(payload, d.Fields)
 }
 
 // NewTestDelivery returns the delivery of a test, to be attempted at once

@@ -51,6 +51,8 @@ type Endpoint struct {
 	// HealthSince is when the endpoint was created, activated or got another
 	// url: what was before tells nothing of how it does. 0 means CreatedAt.
 	HealthSince value.Time `json:"healthSince,omitzero"`
+	// Delivery says which of the events it gets, and what of them.
+	Delivery DeliverySettings `json:"delivery,omitzero"`
 
 	// Circuit, Lane and Alert are no part of the doc: deliveries change them
 	// while the owner changes the doc.
@@ -116,8 +118,8 @@ type WebhookEndpoint struct { //nolint:revive // the contract's name
 	Description       *string     `json:"description" doc:"Free text. null when it has none."`
 	Status            Status      `json:"status" doc:"PAUSED is its owner's doing, DISABLED the service's; either way its events are held. An open enumeration."`
 	SubscribedEvents  []string    `json:"subscribedEvents" doc:"The types that it gets: types of the catalogue, <resource>.* or *."`
-	RetryCount        int         `json:"retryCount" doc:"How often a failed event is retried, 0 to 10. Set when it was created; for another number create another endpoint and delete this one."`
-	TimeoutSeconds    int         `json:"timeoutSeconds" doc:"How many seconds an attempt may take, 1 to 30. Set when it was created."`
+	RetryCount        int         `json:"retryCount" doc:"How often a failed event is retried, 0 to 10. Set when it was created, and by its delivery settings."`
+	TimeoutSeconds    int         `json:"timeoutSeconds" doc:"How many seconds an attempt may take, 1 to 30. Set as retryCount."`
 	SuccessCount      int64       `json:"successCount" doc:"Attempts that were answered 2xx, since it was created."`
 	FailureCount      int64       `json:"failureCount" doc:"Attempts that were not, since it was created."`
 	LastSuccessAt     *value.Time `json:"lastSuccessAt" doc:"When an attempt was last answered 2xx. null before the first."`

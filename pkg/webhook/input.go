@@ -30,8 +30,8 @@ type CreateWebhookEndpointDto struct {
 	URL            *string   `json:"url" nullable:"false" format:"uri" maxLength:"2048" doc:"Where events are sent, by https. Refused are ports of other services, such as 25, and hosts that can never be reached: localhost, and addresses that are not public. What a name leads to is checked with every attempt. Where the deployment permits it, also a queue or bus of AWS, whose own name ends with your organizationId: arn:aws:sqs:REGION:ACCOUNT:NAME (a standard queue) or arn:aws:events:REGION:ACCOUNT:event-bus/NAME."`
 	Description    *string   `json:"description" required:"false" maxLength:"2000" doc:"Free text."`
 	Events         *[]string `json:"events" nullable:"false" minItems:"1" maxItems:"50" uniqueItems:"true" doc:"Types of the catalogue, <resource>.* or *, which is all but webhook.test."`
-	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt; fixed from then on: for another number create another endpoint and delete this one."`
-	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The time that an attempt may take; fixed from then on, as retryCount."`
+	RetryCount     *int      `json:"retryCount" required:"false" minimum:"0" maximum:"10" default:"8" doc:"Retries after a failed attempt. The delivery settings can change it."`
+	TimeoutSeconds *int      `json:"timeoutSeconds" required:"false" minimum:"1" maximum:"30" default:"15" doc:"The time that an attempt may take. The delivery settings can change it."`
 }
 
 // UpdateWebhookEndpointDto is the input of a change, as it is documented.
@@ -107,7 +107,7 @@ func (r Rules) ParseUpdate(body []byte, org value.ID) (EndpointChange, error) {
 		return EndpointChange{}, err
 	}
 	dto := in.EndpointChange
-	const fixed = "is set when the endpoint is created and cannot be changed: create another endpoint with it and delete this one"
+	const fixed = "is no part of this change: set it by PUT /developers/webhooks/endpoints/{id}/delivery"
 	c.Refuse(in.RetryCount.Given, "retryCount", fault.DetailNotAllowed, fixed)
 	c.Refuse(in.TimeoutSeconds.Given, "timeoutSeconds", fault.DetailNotAllowed, fixed)
 	const kept = "cannot be cleared: leave it out to keep it"
@@ -162,6 +162,10 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 	}
 	if dto.Events.Given {
 		next.SubscribedEvents = dto.Events.Value
+		if details := e.Delivery.misfits(next.SubscribedEvents); len(details) > 0 {
+			return nil, fault.Field(fault.InBody, "events", fault.DetailNotAllowed,
+				"must include an event that has what the delivery settings name in %s: change those first", details[0].Field)
+		}
 	}
 	if dto.Status.Given && dto.Status.Value != e.Status {
 		if dto.Status.Value == Disabled {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,23 +112,28 @@ func (e *Endpoint) Rotate(seal func(plain []byte, purpose string) string, now va
 	return &rotated, text, nil
 }
 
-// Reseal returns the endpoint with its secrets as again seals them, without
+// Reseal returns the endpoint with its secrets and headers as again seals them, without
 // those that sign no more at the time; the endpoint itself when again changes
 // none. Nobody but who opens secrets can tell it from the one before.
 func (e *Endpoint) Reseal(again func(text, purpose string) (string, error), now value.Time) (*Endpoint, error) {
 	next, changed := *e, false
 	next.PreviousSecrets = e.validPrevious(now)
-	secrets := []*Secret{&next.Secret}
+	next.Delivery.Headers = slices.Clone(e.Delivery.Headers)
+	purposes := map[*string]string{&next.Secret.Sealed: SecretPurpose(e.ID)}
 	for i := range next.PreviousSecrets {
-		secrets = append(secrets, &next.PreviousSecrets[i].Secret)
+		purposes[&next.PreviousSecrets[i].Secret.Sealed] = SecretPurpose(e.ID)
 	}
-	for _, s := range secrets {
-		text, err := again(s.Sealed, SecretPurpose(e.ID))
+	for i := range next.Delivery.Headers {
+		h := &next.Delivery.Headers[i]
+		purposes[&h.Sealed] = HeaderPurpose(e.ID, h.Name)
+	}
+	for sealed, purpose := range purposes {
+		text, err := again(*sealed, purpose)
 		if err != nil {
 			return nil, err
 		}
-		changed = changed || text != s.Sealed
-		s.Sealed = text
+		changed = changed || text != *sealed
+		*sealed = text
 	}
 	if !changed {
 		return e, nil

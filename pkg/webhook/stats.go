@@ -39,11 +39,12 @@ func (i StatsInterval) End(t value.Time) value.Time { return i.Start(t) + i.leng
 
 // StatsPoint is one interval of an endpoint's statistics as the API shows it.
 type StatsPoint struct {
-	At           value.Time `json:"at" doc:"The start of the interval."`
-	SuccessCount int64      `json:"successCount" doc:"Attempts that were answered 2xx."`
-	FailureCount int64      `json:"failureCount" doc:"Attempts that were not."`
-	P50Ms        *int64     `json:"p50Ms" doc:"The time that half of the attempts, successes and failures, took at most: milliseconds, exact to 10%. null when there was none."`
-	P95Ms        *int64     `json:"p95Ms" doc:"The time that 95% of them took at most."`
+	At            value.Time `json:"at" doc:"The start of the interval."`
+	SuccessCount  int64      `json:"successCount" doc:"Attempts that were answered 2xx."`
+	FailureCount  int64      `json:"failureCount" doc:"Attempts that were not."`
+	FilteredCount int64      `json:"filteredCount" doc:"Events that it did not get by the filter or the changed fields of its delivery settings. They show within two minutes as a rule; those of an instance of the service that ended before it wrote them are missing, and an event that was dispatched twice counts twice."`
+	P50Ms         *int64     `json:"p50Ms" doc:"The time that half of the attempts, successes and failures, took at most: milliseconds, exact to 10%. null when there was none."`
+	P95Ms         *int64     `json:"p95Ms" doc:"The time that 95% of them took at most."`
 }
 
 // Stats joins hours, in any order, into one point for every interval that
@@ -64,7 +65,7 @@ func Stats(hours []*HourStats, interval StatsInterval, from, to value.Time) []St
 	for i := range sums {
 		points[i] = StatsPoint{
 			At:           first + value.Time(i)*length,
-			SuccessCount: sums[i].SuccessCount, FailureCount: sums[i].FailureCount,
+			SuccessCount: sums[i].SuccessCount, FailureCount: sums[i].FailureCount, FilteredCount: sums[i].FilteredCount,
 			P50Ms: sums[i].shownPercentile(50), P95Ms: sums[i].shownPercentile(95),
 		}
 	}
@@ -88,6 +89,9 @@ type HourStats struct {
 	Start        value.Time
 	SuccessCount int64
 	FailureCount int64
+	// FilteredCount is how many events the endpoint's delivery settings kept from
+	// it. It is counted apart from the attempts, and is not part of [HourStats.Encode].
+	FilteredCount int64
 
 	latencies histogram
 }
@@ -106,6 +110,7 @@ func (h *HourStats) add(a *Attempt) {
 func (h *HourStats) Merge(o *HourStats) {
 	h.SuccessCount += o.SuccessCount
 	h.FailureCount += o.FailureCount
+	h.FilteredCount += o.FilteredCount
 	h.latencies.merge(&o.latencies)
 }
 

@@ -125,9 +125,10 @@ func (w *Worker) disableGone(ctx context.Context, asked *webhook.Endpoint, statu
 	return err == nil && e != nil && e.Status == webhook.Disabled
 }
 
-// sign is the header of an attempt at the given time, signed with every
-// secret of the endpoint that is valid then.
-func (w *Worker) sign(e *webhook.Endpoint, event value.ID, at time.Time, body []byte) (http.Header, error) {
+// header is the header of an attempt at the given time: the endpoint's own
+// headers and, signed with every secret of the endpoint that is valid then, the
+// service's.
+func (w *Worker) header(e *webhook.Endpoint, event value.ID, at time.Time, body []byte) (http.Header, error) {
 	var keys [][]byte
 	for _, secret := range e.Secrets(value.TimeOf(at)) {
 		text, err := w.secrets.Open(secret.Sealed, webhook.SecretPurpose(e.ID))
@@ -140,5 +141,13 @@ func (w *Worker) sign(e *webhook.Endpoint, event value.ID, at time.Time, body []
 		}
 		keys = append(keys, key)
 	}
-	return webhook.Headers(event, at, body, keys...), nil
+	header := webhook.Headers(event, at, body, keys...)
+	for _, h := range e.Delivery.Headers {
+		text, err := w.secrets.Open(h.Sealed, webhook.HeaderPurpose(e.ID, h.Name))
+		if err != nil {
+			return nil, fmt.Errorf("header %s of endpoint %s: %w", h.Name, e.ID, err)
+		}
+		header[h.Name] = []string{string(text)}
+	}
+	return header, nil
 }

@@ -12,16 +12,19 @@ import (
 // send asks the receiver of a delivery once, by HTTP or through what an ARN
 // names, with what is signed at start. An error is a fault of ours.
 func (w *Worker) send(ctx context.Context, in *webhook.DeliveryInput, start time.Time, timeout time.Duration) (outbound.Outcome, error) {
-	endpoint, d, body := in.Endpoint, in.Delivery, in.Payload
+	endpoint, d := in.Endpoint, in.Delivery
+	body, err := d.Body(in.Payload)
+	if err != nil {
+		return outbound.Outcome{}, err
+	}
 	arn, isARN := webhook.ParseARN(endpoint.URL)
 	isARN = isARN && w.cfg.ARNs != nil
 	if isARN {
-		var err error
 		if body, err = arn.Body(body); err != nil {
 			return outbound.Outcome{}, err
 		}
 	}
-	header, err := w.sign(endpoint, d.EventID, start, body)
+	header, err := w.header(endpoint, d.EventID, start, body)
 	if err != nil {
 		return outbound.Outcome{}, err
 	}

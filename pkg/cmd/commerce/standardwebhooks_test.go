@@ -207,6 +207,29 @@ func TestTheOfficialLibrariesVerifyWhatIsDeliveredAndNothingElse(t *testing.T) {
 	judge(t, cases)
 }
 
+func TestTheOfficialLibrariesVerifyThinPayloadsWithHeadersOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	s := newOrganization(t)
+	tap := newWiretap(t, func(int) int { return http.StatusNoContent })
+	created := s.create(t, "/developers/webhooks/endpoints?applicationId="+s.ApplicationID, fmt.Sprintf(`{"url":%q,"events":["order.created"]}`, tap.url))
+	path := "/developers/webhooks/endpoints/" + created["id"].(string) + "/delivery"
+	if resp, answer := s.user(t, http.MethodPut, path,
+		`{"filter":{"object":{"notes":[{"prefix":"Thé"}]}},"payload":"thin","headers":{"Authorization":"Bearer t=1, v1,x","X-Signature":"v1,eA=="}}`); resp.StatusCode != http.StatusOK {
+		t.Fatalf("PUT %s: got %d %s", path, resp.StatusCode, answer)
+	}
+	s.send(t, s.spicedOrder())
+	r := tap.next(t)
+	if r.header["authorization"] != "Bearer t=1, v1,x" || r.header["x-signature"] != "v1,eA==" || strings.Contains(r.body, "Thé") {
+		t.Errorf("got %v\n%s", r.header, r.body)
+	}
+	secret := created["secret"].(string)
+	judge(t, []specimen{
+		{"as it came", secret, r.raw(), true},
+		{"another body", secret, r.withBody(strings.Replace(r.body, `"id":"`, `"id": "`, 1)).raw(), false},
+		{"another secret", testSecret, r.raw(), false},
+	})
+}
+
 // spicedOrder is a message of a new order with characters that are easily
 // changed on their way.
 func (s *service) spicedOrder() string {

@@ -42,6 +42,7 @@ func Forms() []Form {
 		{"counter shard", "counters", "ctr", "ORG#{org}#COUNTERS#{endpoint}", "{shard}", "", "", false, "one; all of an endpoint"},
 		{"counter shard of an earlier release", "counters", "ctr", "ORG#{org}#COUNTERS", "{endpoint}#{shard}", "", "", false, "all of an endpoint or of several, never written"},
 		{"finished hour", "finished hour", "hour", "ORG#{org}#STATS#{endpoint}", "{time}#{shard}", "", "", true, "those of an endpoint in a span of time"},
+		{"hour of filtered events", "finished hour", "flt", "ORG#{org}#STATS#{endpoint}#FILTERED", "{time}", "", "", true, "those of an endpoint in a span of time"},
 		{"delivery", "delivery", "evt", "ORG#{org}#EVENT#{shard}", "{delivery}", due + "|UNSENT#{endpoint}|HELD#{endpoint}", "{time}#{delivery}", true, "one; all of a shard; due ones; HELD and FAILED ones of an endpoint"},
 		{"request", "request", "req", "ORG#{org}#REQUEST#{hash}", "REQUEST", "", "", true, "one, by its idempotency key"},
 		{"record", "record", "rec", "ORG#{org}#{KIND}#{shard}", "{record}", "", "", true, "one; all of a kind's shard (only tombstones expire)"},

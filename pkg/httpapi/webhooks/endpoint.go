@@ -50,8 +50,7 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			ID: "updateWebhookEndpoint", Method: http.MethodPatch, Path: endpointPath,
 			Summary: "Change a webhook endpoint",
 			Description: "An absent field stays as it is; null clears the description. PAUSED holds its events until they are recovered; " +
-				"ACTIVE also ends a DISABLED that the service has set. retryCount and timeoutSeconds are fixed when an endpoint is created: " +
-				"for others create another endpoint and delete this one.",
+				"ACTIVE also ends a DISABLED that the service has set. retryCount and timeoutSeconds are changed by the endpoint's delivery settings.",
 			Scope: auth.WebhooksWrite, Body: webhook.UpdateWebhookEndpointDto{},
 			Result: webhook.WebhookEndpoint{}, Tagged: true,
 			Errors: conflicts, Audit: audit.EndpointUpdated, Handle: a.updateEndpoint,

@@ -27,7 +27,11 @@ func whole(d *webhook.Delivery, payload []byte) (webhook.WebhookEvent, error) {
 	if payload == nil {
 		return e, nil
 	}
-	if err := json.Unmarshal(payload, &e.Payload); err != nil {
+	body, err := d.Body(payload)
+	if err != nil {
+		return e, fmt.Errorf("event %s: %w", d.EventID, err)
+	}
+	if err := json.Unmarshal(body, &e.Payload); err != nil {
 		return e, fmt.Errorf("payload of event %s: %w", d.EventID, err)
 	}
 	return e, nil

@@ -127,6 +127,7 @@ func (a *area) now() value.Time { return value.TimeOf(a.cfg.Clock()) }
 func Operations(store Store, cfg Config) []httpapi.Operation {
 	a := &area{store: store, cfg: cfg}
 	operations := append(a.endpointOperations(), a.actionOperations()...)
+	operations = append(operations, a.deliveryOperations()...)
 	operations = append(operations, a.eventOperations()...)
 	operations = append(operations, a.alertOperations()...)
 	operations = append(operations, a.statsOperation(), a.traceOperation(), catalogueOperation())

@@ -294,7 +294,7 @@ func unproven() map[string][]string {
 		"authorizer": {"secretsmanager:GetSecretValue"},                                                           // the secret of HS256 tokens, which are not used here
 		"api":        {"dynamodb:PutItem", "sqs:SendMessage"},                                                     // the rebuild of a list
 		"ingest":     {"sqs:ChangeMessageVisibility", "secretsmanager:GetSecretValue"},                            // messages that failed by our own fault; the keys of signed senders
-		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem"},                                               // large batches
+		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},                        // large batches; filtered events
 		"webhooks":   {"dynamodb:DeleteItem"},                                                                     // idempotency keys that are given up
 		"worker":     {"dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:PartiQLUpdate", "sqs:SendMessage"}, // circuits, several outcomes at once, the slow lane
 		"indexer":    {"sqs:SendMessage"},                                                                         // a full tail, the park

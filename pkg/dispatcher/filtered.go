@@ -1,0 +1,100 @@
+package dispatcher
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/commerce-integration/service/pkg/deadline"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// filteredInterval is how often the filtered events of an endpoint are written
+// at most, by each instance.
+const filteredInterval = time.Minute
+
+// filtered counts the events that endpoints did not get by their delivery
+// settings. It adds them up in memory and writes those of an endpoint at most
+// once in an interval, so that a filtered event costs nothing of its own. An
+// instance that ends takes with it what it counted since it last wrote. A
+// batch counts when all of it is dispatched.
+type filtered struct {
+	mu      sync.Mutex
+	pending map[filteredHour]int64
+	written map[value.ID]value.Time // by endpoint: when it was last written
+}
+
+// filteredHour is an hour of UTC of an endpoint.
+type filteredHour struct {
+	organization, endpoint value.ID
+	start                  value.Time
+}
+
+// count adds the endpoints that filtered an event of the changes.
+func (f *filtered) count(changes []*change, now value.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range changes {
+		for i := range c.events {
+			for _, e := range c.events[i].filtered {
+				if c.err == nil {
+					f.pending[filteredHour{e.OrganizationID, e.ID, webhook.StatsHour.Start(now)}]++
+				}
+			}
+		}
+	}
+}
+
+// due takes what is to be written now.
+func (f *filtered) due(now value.Time) map[filteredHour]int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for endpoint, at := range f.written {
+		if at <= now.Add(-filteredInterval) {
+			delete(f.written, endpoint)
+		}
+	}
+	due := map[filteredHour]int64{}
+	for hour, n := range f.pending {
+		if _, recently := f.written[hour.endpoint]; !recently {
+			due[hour] = n
+			delete(f.pending, hour)
+		}
+	}
+	for hour := range due {
+		f.written[hour.endpoint] = now
+	}
+	return due
+}
+
+// putBack keeps what was not written for the next time.
+func (f *filtered) putBack(hour filteredHour, n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending[hour] += n
+}
+
+// writeFiltered counts what the changes filtered, and writes what is due. What
+// cannot be written is written later.
+func (d *Dispatcher) writeFiltered(ctx context.Context, changes []*change) {
+	now := value.TimeOf(d.clock())
+	d.filtered.count(changes, now)
+	if deadline.Left(ctx) < roundTime {
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(maxReads)
+	for hour, n := range d.filtered.due(now) {
+		group.Go(func() error {
+			if err := d.store.AddFiltered(ctx, hour.organization, hour.endpoint, hour.start, n); err != nil {
+				d.filtered.putBack(hour, n)
+				d.logger.WarnContext(ctx, "filtered events are counted later", "endpointId", hour.endpoint, "events", n, "error", err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the function returns none
+}

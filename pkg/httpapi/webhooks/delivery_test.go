@@ -1,0 +1,164 @@
+package webhooks_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const orders = `{"url":"https://example.com/hook","events":["order.*"],"retryCount":2,"timeoutSeconds":3}`
+
+func TestDeliverySettingsAreReadAsTheyWereSet(t *testing.T) {
+	h := newHarness(t)
+	endpoint := h.endpoint(t, orders)
+	path := endpoint + "/delivery"
+	const untouched = `{"filter":null,"changed":null,"fields":null,"payload":"full","headers":{},"retryCount":2,"timeoutSeconds":3}`
+	read := h.must(t, http.StatusOK, "GET", path, "")
+	if read.body != untouched {
+		t.Errorf("of a new endpoint: %s", read.body)
+	}
+	const body = `{"filter": {"object": {"total": [{"numeric": [">", 10.50]}]}}, "changed": ["status"], "fields": ["total", "status"],
+		"headers": {"Authorization": "Bearer topsecret"}, "retryCount": 4, "timeoutSeconds": 9}`
+	const shown = `{"filter":{"object":{"total":[{"numeric":[">",10.50]}]}},"changed":["status"],"fields":["total","status"],"payload":"full",` +
+		`"headers":{"Authorization":"****"},"retryCount":4,"timeoutSeconds":9}`
+	h.Leaks.Made("Bearer topsecret")
+	set := h.must(t, http.StatusOK, "PUT", path, body, "If-Match", read.header.Get("ETag"))
+	again := h.must(t, http.StatusOK, "GET", path, "")
+	if set.body != shown || again.body != shown || set.header.Get("ETag") != again.header.Get("ETag") || set.header.Get("ETag") == read.header.Get("ETag") {
+		t.Errorf("set %s %s, read %s %s, want %s", set.body, set.header, again.body, again.header, shown)
+	}
+	h.must(t, http.StatusNotModified, "GET", path, "", "If-None-Match", set.header.Get("ETag"))
+	h.must(t, http.StatusPreconditionFailed, "PUT", path, body, "If-Match", read.header.Get("ETag"))
+	if e := h.must(t, http.StatusOK, "GET", endpoint, ""); e.field("retryCount") != 4.0 || e.field("timeoutSeconds") != 9.0 {
+		t.Errorf("the endpoint: %s", e.body)
+	}
+	if kept := h.must(t, http.StatusOK, "PUT", path, shown); kept.header.Get("ETag") != set.header.Get("ETag") {
+		t.Errorf("what was shown, sent again: %s", kept.header)
+	}
+	defaults := h.must(t, http.StatusOK, "PUT", path, `{}`)
+	if want := strings.NewReplacer(`"retryCount":2,"timeoutSeconds":3`, `"retryCount":8,"timeoutSeconds":15`).Replace(untouched); defaults.body != want {
+		t.Errorf("an empty body: %s, want %s", defaults.body, want)
+	}
+	h.must(t, http.StatusBadRequest, "PATCH", endpoint, `{"retryCount":3}`)
+}
+
+func TestWrongDeliverySettingsAreABadRequest(t *testing.T) {
+	h := newHarness(t)
+	path := h.endpoint(t, orders) + "/delivery"
+	for _, target := range [][2]string{{"PUT", path}, {"POST", path + "/preview"}} {
+		for body, want := range map[string]string{
+			`{"filter":{"object":{"colour":["x"]}}}`:    `"field":"filter.object.colour[0]","in":"body","code":"unknown"`,
+			`{"filter":{"object":{"total":[{"x":1}]}}}`: `"field":"filter.object.total[0].x","in":"body","code":"invalid_format"`,
+			`{"fields":["colour"]}`:                     `"field":"fields[0]","in":"body","code":"unknown"`,
+			`{"headers":{"Host":"x"}}`:                  `"field":"headers.Host","in":"body","code":"not_allowed"`,
+			`{"colour":1}`:                              `"field":"colour","in":"body","code":"unknown"`,
+			`[]`:                                        `"code":"wrong_type"`,
+			`{"filter":{"object":{"a":["x"],"a":[]}}}`:  `"code":"duplicate"`,
+		} {
+			t.Run(target[0]+body, func(t *testing.T) {
+				if got := h.must(t, http.StatusBadRequest, target[0], target[1], body); !strings.Contains(got.body, want) {
+					t.Errorf("got %s, want %s in it", got.body, want)
+				}
+			})
+		}
+	}
+}
+
+func TestDeliverySettingsOfAnothersEndpointAreAsGoodAsAbsent(t *testing.T) {
+	h := newHarness(t)
+	path := h.endpoint(t, orders) + "/delivery"
+	absent := "/developers/webhooks/endpoints/" + value.NewID().String() + "/delivery"
+	stranger, other := h.Organization(t).Org, h.Application(t)
+	for _, request := range [][3]string{{"GET", "", ""}, {"PUT", "", `{}`}, {"POST", "/preview", `{}`}} {
+		t.Run(request[0], func(t *testing.T) {
+			want := h.must(t, http.StatusNotFound, request[0], absent+request[1], request[2])
+			for who, got := range map[string]answer{
+				"another organization":         h.as(t, stranger, request[0], path+request[1], request[2]),
+				"another application's token":  h.asMachine(t, other, machineScopes(), request[0], path+request[1], request[2]),
+				"another application by query": h.do(t, request[0], path+request[1]+"?applicationId="+other.String(), request[2]),
+			} {
+				if got.status != want.status || got.body != want.body {
+					t.Errorf("%s: %d %s, want %d %s", who, got.status, got.body, want.status, want.body)
+				}
+			}
+			if own := h.asMachine(t, h.App, machineScopes(), request[0], path+request[1], request[2]); own.status != http.StatusOK {
+				t.Errorf("the application's own token: %d %s", own.status, own.body)
+			}
+		})
+	}
+	if got := h.asMachine(t, h.App, auth.Scopes{auth.WebhooksRead}, "PUT", path, `{}`); got.status != http.StatusForbidden {
+		t.Errorf("a token that may only read sets them: %d %s", got.status, got.body)
+	}
+}
+
+// past stores n events of orders with totals from 1, for the endpoint.
+func (h *harness) past(t *testing.T, e *webhook.Endpoint, n int) []*commerce.WebhookPayload {
+	t.Helper()
+	all := make([]*commerce.WebhookPayload, n)
+	for i := range all {
+		all[i] = h.Event(t, fmt.Sprintf(`{"id":%q,"total":%d,"updatedAt":"2026-11-22T00:00:00.000Z"}`, value.NewID(), i+1))
+		d := webhook.NewDelivery(all[i], e, "", h.At(0)+value.Time(i))
+		if _, err := h.Table.CreateDelivery(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func TestAPreviewTellsWhichOfTheLastEventsPass(t *testing.T) {
+	h := newHarness(t)
+	path := h.endpoint(t, orders)
+	id := value.MustID(path[strings.LastIndexByte(path, '/')+1:])
+	other := h.OfApplication(h.Application(t)).Endpoint(t, "*")
+	events := append(h.past(t, h.StoredEndpoint(t, id), 3), h.past(t, other, 102)...)
+	h.must(t, http.StatusAccepted, "POST", path+"/test", `{"type":"order.created"}`)
+	preview := path + "/delivery/preview"
+	const body = `{"filter":{"object":{"total":[{"numeric":[">=",90]}]}},"headers":{"X-A":"b"}}`
+	got := h.must(t, http.StatusOK, "POST", preview, body)
+	data, _ := got.field("data").([]any)
+	if len(data) != 100 || got.field("passedCount") != 13.0 {
+		t.Fatalf("%d events, %v pass: %s", len(data), got.field("passedCount"), got.body)
+	}
+	for i, want := range map[int]string{0: `true <nil>`, 12: `true <nil>`, 13: `false filter: object.total does not match`} {
+		event, _ := data[i].(map[string]any)
+		sent := events[len(events)-1-i]
+		if got := fmt.Sprint(event["passes"], " ", event["reason"]); got != want || event["eventId"] != sent.ID.String() || event["objectId"] != sent.ObjectID.String() {
+			t.Errorf("event %d: %v, want %s of %s", i, event, want, sent.ID)
+		}
+	}
+	own := h.asMachine(t, h.App, machineScopes(), "POST", preview, body)
+	if data, _ := own.field("data").([]any); own.status != http.StatusOK || len(data) != 3 {
+		t.Errorf("a token of the application sees other events: %d %s", own.status, own.body)
+	}
+	if stored := h.must(t, http.StatusOK, "GET", path+"/delivery", ""); !strings.Contains(stored.body, `"filter":null`) {
+		t.Errorf("a preview is stored: %s", stored.body)
+	}
+	h.must(t, http.StatusOK, "PATCH", path, `{"events":["order.deleted"]}`)
+	if none := h.must(t, http.StatusOK, "POST", preview, `{}`); none.body != `{"passedCount":0,"data":[]}` {
+		t.Errorf("of types that the endpoint does not subscribe to: %s", none.body)
+	}
+}
+
+func TestTheHistoryShowsWhatIsSent(t *testing.T) {
+	h := newHarness(t)
+	path := h.endpoint(t, orders)
+	h.must(t, http.StatusOK, "PUT", path+"/delivery", `{"payload":"thin"}`)
+	h.past(t, h.StoredEndpoint(t, value.MustID(path[strings.LastIndexByte(path, '/')+1:])), 1)
+	h.must(t, http.StatusOK, "PUT", path+"/delivery", `{}`)
+	id := h.AllDeliveries(t)[0].ID.String()
+	got := h.must(t, http.StatusOK, "GET", "/developers/webhooks/events/"+id, "")
+	object, _ := got.field("payload.data.object").(map[string]any)
+	if _, total := object["total"]; len(object) != 2 || total {
+		t.Errorf("got %s, want a thin payload", got.body)
+	}
+	test := h.must(t, http.StatusAccepted, "POST", path+"/test", "")
+	if test.field("payload.data.object.message") == nil {
+		t.Errorf("a test is %s", test.body)
+	}
+}

@@ -1,0 +1,93 @@
+package worker_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// setDelivery gives the endpoint the delivery settings of a body.
+func (h *harness) setDelivery(t *testing.T, e *webhook.Endpoint, body string) *webhook.Endpoint {
+	t.Helper()
+	dto, err := webhook.ParseDeliverySettings([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := h.Table.ChangeEndpoint(t.Context(), h.Org, e.ID, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+		return e.SetDelivery(dto, h.Box.Seal, h.Now())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// TestRetriesSendTheSameBodyWithTheHeadersOfTheirTime changes the delivery
+// settings between two attempts.
+func TestRetriesSendTheSameBodyWithTheHeadersOfTheirTime(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, func(n int, w http.ResponseWriter) {
+		if n == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	e, secret := h.endpoint(t, rcv.url, 0)
+	e = h.setDelivery(t, e, `{"payload":"thin","retryCount":1,"timeoutSeconds":5,"headers":{"Authorization":"Bearer one","X-Shop":"a"}}`)
+	delivery := webhook.NewDelivery(h.Event(t, `{"id":"1","total":12.5,"updatedAt":"2026-11-22T00:00:00.000Z"}`), e, "", h.Now())
+	h.store(t, delivery)
+	left := h.handle(t, h.Worker, h.receive(t)...)
+	h.delivery(t, delivery, webhook.DeliveryPending, 1)
+	h.setDelivery(t, e, `{"fields":["total"],"retryCount":3,"headers":{"Authorization":"Bearer two"}}`)
+	h.Pass(time.Minute)
+	h.handle(t, h.Worker, left...)
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 2)
+	verifier, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := rcv.requests(t, 2)
+	for i, authorization := range []string{"Bearer one", "Bearer two"} {
+		r := requests[i]
+		if err := verifier.VerifyIgnoringTimestamp(r.body, r.header); err != nil {
+			t.Errorf("attempt %d: %v", i+1, err)
+		}
+		if got := r.header.Get("Authorization"); got != authorization {
+			t.Errorf("attempt %d: Authorization %q, want %q", i+1, got, authorization)
+		}
+		if got := r.header.Get("User-Agent"); got != webhook.UserAgent {
+			t.Errorf("attempt %d: User-Agent %q", i+1, got)
+		}
+		if string(r.body) != string(requests[0].body) {
+			t.Errorf("attempt %d: got %s, want %s", i+1, r.body, requests[0].body)
+		}
+	}
+	if first, second := requests[0].header.Get("X-Shop"), requests[1].header.Get("X-Shop"); first != "a" || second != "" {
+		t.Errorf("X-Shop %q and then %q, want a and none", first, second)
+	}
+	payload, err := h.Table.Payload(t.Context(), h.Org, delivery.EventID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if thin, err := webhook.Thin(payload); err != nil || string(thin) != string(requests[0].body) {
+		t.Errorf("got %s, want %s, %v", requests[0].body, thin, err)
+	}
+}
+
+func TestADeliveryWhoseHeaderCannotBeOpenedStaysInTheQueue(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 0)
+	h.ChangeEndpoint(t, e.ID, func(e *webhook.Endpoint) {
+		e.Delivery.Headers = []webhook.SealedHeader{{Name: "X-Key", Sealed: h.Box.Seal([]byte("x"), "another purpose")}}
+	})
+	delivery := h.event(t, e)
+	if left := h.handle(t, h.Worker, h.receive(t)...); len(left) != 1 {
+		t.Errorf("%d messages are left, want 1", len(left))
+	}
+	h.delivery(t, delivery, webhook.DeliveryPending, 0)
+	rcv.requests(t, 0)
+}
