@@ -66,7 +66,7 @@ func liveHeap() uint64 {
 }
 
 func TestReadingHoldsNoMoreOfALongerFile(t *testing.T) {
-	const rows, most = 60_000, 4 << 20
+	const rows, most = 20_000, 2 << 20
 	for format, file := range largeFiles(rows) {
 		t.Run(string(format), func(t *testing.T) {
 			source := open(t, format, importer.Stdin)

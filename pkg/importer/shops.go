@@ -279,7 +279,7 @@ func medusaPrice(s *Source, sh *sheet) (string, error) {
 	case s.Currency != "":
 		return "", fmt.Errorf("read %s: it has no prices in %s, only in %s", sh.name, s.Currency, strings.Join(currencies, ", "))
 	case len(currencies) > 1:
-		return "", fmt.Errorf("read %s: it has prices in %s: say which is the organization's currency", sh.name, strings.Join(currencies, ", "))
+		return "", fmt.Errorf("read %s: it has prices in %s: name the organization's with --currency", sh.name, strings.Join(currencies, ", "))
 	case len(currencies) == 1:
 		return prefix + currencies[0], nil
 	}

@@ -78,8 +78,8 @@ category is a path such as Cups > Mugs. separator is told by the header unless i
 is given: a comma, a semicolon, a tab or a bar.
 
 The same command resumes an interrupted import after the last batch that the queue
-accepted. At the end import waits until the local service has stored and listed the
-records, or for the last of them where --url and --key name another one. Records are stored without events unless --events is given. If a file holds
+accepted. At the end import waits until the local service has stored all records and
+lists the last; of another service, that --url and --key name, only for the last. Records are stored without events unless --events is given. If a file holds
 several states of one record, give them versions: the queue does not keep their order.
 
 An export is checked as a whole before anything is stored. Its records keep their

@@ -245,9 +245,9 @@ func TestImportAsksForWhatItNeeds(t *testing.T) {
 	}{
 		{[]string{"--data", t.TempDir(), path}, "a queue with --queue-url"},
 		{[]string{"--data", t.TempDir(), "--queue-url", q.file.RecordsQueueURL, path}, "--organization is required"},
-		{[]string{"--data", q.data, "--organization", "acme", path}, "--organization must be a UUID"},
-		{[]string{"--data", q.data, "--site", "north", path}, "--site must be a UUID"},
-		{[]string{"--data", q.data, "--kind", "gadget", path}, "--kind must be one of product"},
+		{[]string{"--data", q.data, "--organization", "acme", path}, "--organization acme: must be a UUID"},
+		{[]string{"--data", q.data, "--site", "north", path}, "--site north: must be a UUID"},
+		{[]string{"--data", q.data, "--kind", "gadget", path}, "--kind gadget: must be one of product"},
 		{[]string{"--data", q.data, "--format", "xml", path}, `format "xml" is none of`},
 		{[]string{"--data", q.data, path + ".gone.jsonl"}, "no such file"},
 		{[]string{"--data", q.data, "gone.csv"}, "no such file"},

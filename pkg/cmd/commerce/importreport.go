@@ -125,11 +125,11 @@ func (c *importCommand) preview(ctx context.Context, source *importer.Source, re
 	fmt.Fprintf(out, "format    %s\naccepted  %d, of which nothing is sent\n", source.Format, summary.Sent)
 	for _, kind := range commerce.Kinds() {
 		if n := summary.Kinds[kind]; n > 0 {
-			fmt.Fprintf(out, "  %d %s\n", n, kind.Plural())
+			fmt.Fprintf(out, "  %-12s%d\n", kind.Plural(), n)
 		}
 	}
 	if summary.Repeated > 0 {
-		fmt.Fprintf(out, "  of them %d with the id of an earlier one\n", summary.Repeated)
+		fmt.Fprintf(out, "  repeated    %d (with the id of an earlier record)\n", summary.Repeated)
 	}
 	printRejected(out, summary)
 	for _, kind := range commerce.Kinds() {

@@ -23,8 +23,12 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// pollPause is between two looks at the queues or the lists.
-const pollPause = 300 * time.Millisecond
+// The pauses between two looks at the queues, which cost nothing, and at what is
+// stored or listed, which the rate limit of the key counts.
+const (
+	pollPause = 300 * time.Millisecond
+	lookPause = 2 * time.Second
+)
 
 // wait waits until the service has stored and listed what was sent. The local
 // service has stored it when its queues are empty; of a service elsewhere only
@@ -46,10 +50,19 @@ func (c *importCommand) wait(ctx context.Context, client *sqs.Client, last impor
 	if err != nil {
 		return err
 	}
+	var me struct {
+		OrganizationID value.ID `json:"organizationId"`
+	}
+	switch err := api.Get(ctx, "/api/me", &me); {
+	case err != nil:
+		return fmt.Errorf("all was sent; ask %s whether it is stored: %w", c.api.url, err)
+	case me.OrganizationID != c.organizationID:
+		return fmt.Errorf("all was sent; whether it is stored is not known, because the key is of organization %s", me.OrganizationID)
+	}
 	fmt.Fprintln(errOut, "waiting until it is stored and listed (Ctrl-C ends the wait only) …")
 	start, done := time.Now(), "the last records are stored and listed; whether all are is not known here"
 	if local {
-		done = "all is stored and listed, but for what commerce rejects shows"
+		done = "all is stored, but for what commerce rejects shows, and the lists show the last of it"
 		err = c.waitStored(ctx, client, info, errOut)
 	}
 	if err == nil {
@@ -103,40 +116,50 @@ func waitListed(ctx context.Context, api *apiclient.Client, last importer.Batch,
 		}
 	}
 	for kind, ids := range ids {
-		for {
-			stored, err := readStored(ctx, api, kind, ids)
-			if err != nil {
-				return err
-			}
+		stored := map[string]value.Time{}
+		if err := again(ctx, func() (bool, error) {
+			missing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, ok := stored[id]; return ok })
+			err := readStored(ctx, api, kind, missing, stored)
+			return err == nil && (len(stored) == len(ids) || !mustBeStored), err
+		}); err != nil {
+			return err
+		}
+		if err := again(ctx, func() (bool, error) {
 			shown, err := readListed(ctx, api, kind, ids)
-			if err != nil {
-				return err
-			}
-			if showsAll(shown, stored) && (len(stored) == len(ids) || !mustBeStored) {
-				break
-			}
-			if err := pause.For(ctx, pollPause); err != nil {
-				return err
-			}
+			return err == nil && showsAll(shown, stored), err
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// readStored returns when each record was updated that is stored.
-func readStored(ctx context.Context, api *apiclient.Client, kind commerce.Kind, ids []string) (map[string]value.Time, error) {
-	stored := map[string]value.Time{}
+// again calls look until it is done. A rate limit makes it wait, too.
+func again(ctx context.Context, look func() (done bool, err error)) error {
+	for {
+		done, err := look()
+		if done || err != nil && apiclient.Refused(err) != http.StatusTooManyRequests {
+			return err
+		}
+		if err := pause.For(ctx, lookPause); err != nil {
+			return err
+		}
+	}
+}
+
+// readStored finds out when each record was updated that is stored.
+func readStored(ctx context.Context, api *apiclient.Client, kind commerce.Kind, ids []string, stored map[string]value.Time) error {
 	for _, id := range ids {
 		var record listedRecord
 		switch err := api.Get(ctx, "/api/"+kind.Plural()+"/"+id, &record); {
 		case apiclient.Refused(err) == http.StatusNotFound:
 		case err != nil:
-			return nil, fmt.Errorf("see whether all is stored: %w", err)
+			return fmt.Errorf("see whether all is stored: %w", err)
 		default:
 			stored[id] = record.UpdatedAt
 		}
 	}
-	return stored, nil
+	return nil
 }
 
 type listedRecord struct {

@@ -177,10 +177,11 @@ func TestShopifyVariantsBecomeProducts(t *testing.T) {
 	}
 	t.Parallel()
 	s := newOrganization(t)
-	s.commerce(t, append([]string{"import", "--organization", s.OrganizationID, "--format", "shopify"}, files...)...)
+	s.commerce(t, append([]string{"import", "--organization", s.OrganizationID, "--key", s.APIKey}, files...)...)
 	await(t, "66 products", func() bool { return s.total(t, "/api/products") == 66 })
+	await(t, "5 categories", func() bool { return s.total(t, "/api/categories") == 5 })
 	// A second import of the same files changes nothing.
-	s.commerce(t, append([]string{"import", "--organization", s.OrganizationID, "--format", "shopify"}, files...)...)
+	s.commerce(t, append([]string{"import", "--organization", s.OrganizationID, "--key", s.APIKey}, files...)...)
 	var p page
 	s.get(t, "/api/products?orderBy=updatedAt&limit=1", &p)
 	before := p.Data[0]["updatedAt"]
