@@ -19,7 +19,7 @@ func point(at string, numbers ...any) string {
 	if len(numbers) == 0 {
 		numbers = []any{0, 0, "null", "null"}
 	}
-	return fmt.Sprintf(`{"at":%q,"successCount":%v,"failureCount":%v,"p50Ms":%v,"p95Ms":%v}`, append([]any{at}, numbers...)...)
+	return fmt.Sprintf(`{"at":%q,"successCount":%v,"failureCount":%v,"filteredCount":0,"p50Ms":%v,"p95Ms":%v}`, append([]any{at}, numbers...)...)
 }
 
 // count records that attempts ended at the time, one for each duration in
