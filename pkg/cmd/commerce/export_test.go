@@ -216,8 +216,8 @@ func TestExportAndImportAskForWhatTheyNeed(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"export", "--data", s.data}, `required flag(s) "to" not set`},
-		{[]string{"export", "--data", s.data, "--organization", "acme", "--to", "x"}, "--organization must be a UUID"},
+		{[]string{"export", "--data", s.data}, "--to: required"},
+		{[]string{"export", "--data", s.data, "--organization", "acme", "--to", "x"}, "--organization acme: must be a UUID"},
 		{[]string{"export", "--data", t.TempDir(), "--to", "x"}, "name a table with --table"},
 		{[]string{"import", "--data", s.data, "--format", "export", "-"}, "takes one file"},
 		{[]string{"import", "--data", s.data, "--format", "export", "a", "b"}, "takes one file"},

@@ -97,6 +97,8 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		"queue journal's middle":  {spoil: spoil("queues/*.journal", 300, "noise"), want: "--fresh"},
 		"state that is no JSON":   {spoil: spoil("state.json", -1, "{"), want: "state.json is damaged"},
 		"state that lacks a key":  {spoil: spoil("state.json", -1, `{"serviceKey":"AAAA"}`), want: "state.json is damaged"},
+		"state that is gone":      {spoil: func(t *testing.T, data string) { remove(t, data, "state.json") }, want: "state.json is gone"},
+		"table file that is gone": {spoil: func(t *testing.T, data string) { remove(t, data, "table/tables.db") }, want: "table is gone"},
 		"issuer's key":            {spoil: spoil("issuer.pem", -1, "no key"), want: "issuer.pem is damaged"},
 		"no template":             {flags: []string{"--template", "nowhere.yaml"}, want: "start in the folder of the repository"},
 		"template that is none":   {flags: []string{"--template", "../../../go.mod"}, want: "template ../../../go.mod: "},
@@ -105,8 +107,6 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		"address without a port":  {flags: []string{"--addr", "localhost"}, want: "--addr localhost"},
 		"address of another host": {flags: []string{"--addr", "192.0.2.1:3000"}, want: "--addr 192.0.2.1:3000"},
 		"log level":               {flags: []string{"--log-level", "loud"}, want: "must be debug, info, warn or error"},
-		"unknown flag":            {flags: []string{"--port", "3000"}, want: "unknown flag: --port"},
-		"an argument":             {flags: []string{"now"}, want: `unknown command "now"`},
 		"table server elsewhere":  {env: []string{"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"}, want: "table server http://127.0.0.1:1"},
 		"queue server elsewhere":  {env: []string{"AWS_ENDPOINT_URL_SQS=http://127.0.0.1:1"}, want: "queue server http://127.0.0.1:1"},
 	} {
@@ -173,14 +173,17 @@ func TestARunGoesOnWithoutWhatItCanMakeAgain(t *testing.T) {
 		await(t, "a change after "+name, func() bool { return s.total(t, "/api/orders?status="+statuses[0]) == 1 })
 		s.stop(t)
 	}
-	// Without its table the service has neither records nor the application
-	// whose key it printed, and makes that again.
-	remove(t, s.data, "table")
-	s.start(t)
-	if got := s.total(t, "/api/orders"); got != 0 {
-		t.Errorf("without a table: got %d orders, want none", got)
+}
+
+func TestARunThatCannotListenLeavesNoDataFolderBehind(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	if said := refused(t, nil, "run", "--addr", "192.0.2.1:3000", "--data", data, "--template", "../../../template.yaml"); !strings.Contains(said, "--addr") {
+		t.Errorf("got %q, want what is wrong with the address", said)
 	}
-	s.stop(t)
+	if _, err := os.Stat(data); !os.IsNotExist(err) {
+		t.Errorf("the data folder: got %v, want none", err)
+	}
 }
 
 func TestDataPersistsUntilAFreshStart(t *testing.T) {

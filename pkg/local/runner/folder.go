@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +21,13 @@ func kept() []string {
 type folder struct {
 	dir  string
 	lock *os.File
+	made bool // by this run
 }
 
 // openFolder locks the folder and makes it when there is none. The lock ends with the process, however that ends.
 func openFolder(dir string) (*folder, error) {
+	_, err := os.Stat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the data folder %s: %w", dir, err)
 	}
@@ -35,7 +39,7 @@ func openFolder(dir string) (*folder, error) {
 	case err != nil:
 		return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
 	}
-	f := &folder{dir: dir, lock: lock}
+	f := &folder{dir: dir, lock: lock, made: made}
 	if err := f.sign(); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), lock.Close())
 	}
@@ -77,6 +81,20 @@ func (f *folder) remove(names ...string) error {
 }
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
+
+// holds tells whether the folder has a file of the pattern.
+func (f *folder) holds(pattern string) bool {
+	found, err := filepath.Glob(f.path(pattern)) // a wrong pattern is the only error
+	return err == nil && len(found) > 0
+}
+
+// discard removes the folder if this run made it and put nothing but the lock there.
+func (f *folder) discard() {
+	if f.made {
+		_ = os.Remove(f.lock.Name())
+		_ = os.Remove(f.dir)
+	}
+}
 
 // close removes run.json, because no service runs here from now on, and unlocks the folder.
 func (f *folder) close() error { return errors.Join(f.remove(infoName), f.lock.Close()) }

@@ -92,6 +92,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	defer func() { err = errors.Join(err, data.close()) }()
 	listener, err := listen(ctx, cfg.Addr)
 	if err != nil {
+		data.discard()
 		return err
 	}
 	defer listener.Close() // the server closes it first
@@ -106,7 +107,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	r := &run{cfg: cfg, folder: data, state: state, listener: listener, servers: &servers{}}
 	defer func() { err = errors.Join(err, r.servers.close()) }()
-	if err := r.servers.start(ctx, &cfg, data, listener); err != nil {
+	if err := r.start(ctx); err != nil {
 		return err
 	}
 	if err := r.provision(ctx); err != nil {
@@ -148,6 +149,20 @@ type run struct {
 	model     *template.Model
 	queues    map[string]provision.Queue
 	streamARN string
+}
+
+// start starts the servers. It refuses a folder that lost the table that it had.
+func (r *run) start(ctx context.Context) error {
+	own := r.cfg.TableEndpoint == ""
+	if own {
+		if err := r.state.checkTable(r.folder); err != nil {
+			return err
+		}
+	}
+	if err := r.servers.start(ctx, &r.cfg, r.folder, r.listener); err != nil || !own {
+		return err
+	}
+	return r.state.keepTable()
 }
 
 // provision makes the table and the queues, and reads the template again with the values of its references.
