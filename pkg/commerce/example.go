@@ -26,26 +26,51 @@ func examplePayload(name string, object, previous jsontext.Value) WebhookPayload
 	}
 }
 
+// exampleChanges are the changes of the example record that mean the event; the
+// last one brings it about.
+func exampleChanges(d *definition, e recordEvent) []Change {
+	first := Change{Kind: d.kind, Op: OpPut, OrganizationID: exampleOrganization, Record: overlay(jsontext.Value(d.sample), e.before)}
+	last := first
+	switch e.name {
+	case string(d.kind) + ".created":
+		return []Change{first}
+	case string(d.kind) + ".deleted":
+		last.Op = OpDelete
+	default:
+		last.Record = overlay(first.Record, e.example)
+	}
+	return []Change{first, last}
+}
+
+// ExampleChanges returns the changes that mean an event of a record with the id,
+// which must not be stored yet. They have to be made in their order; nil says that
+// no record's change means the event.
+func ExampleChanges(eventType string, id value.ID) []Change {
+	for _, d := range kinds {
+		for _, e := range d.events {
+			if e.name != eventType {
+				continue
+			}
+			changes := exampleChanges(d, e)
+			for i := range changes {
+				changes[i].Record = overlay(changes[i].Record, `{"id": "`+id.String()+`"}`)
+			}
+			return changes
+		}
+	}
+	return nil
+}
+
 // exampleEvent makes the payload of a record's event. It panics when the
 // example data does not mean the event, which the tests exclude.
 func exampleEvent(d *definition, e recordEvent) WebhookPayload {
-	apply := func(old *Stored, op Op, record jsontext.Value, at value.Time) *Stored {
-		next, err := Apply(old, Change{Kind: d.kind, Op: op, OrganizationID: exampleOrganization, Record: record}, at)
-		if err != nil || next == nil {
+	var before, next *Stored
+	for at, change := range exampleChanges(d, e) {
+		stored, err := Apply(next, change, exampleStored+value.Time(at)*(exampleChanged-exampleStored))
+		if err != nil || stored == nil {
 			panic(fmt.Sprintf("commerce: example of %s: nothing to store, %v", e.name, err))
 		}
-		return next
-	}
-	sample := overlay(jsontext.Value(d.sample), e.before)
-	before := apply(nil, OpPut, sample, exampleStored)
-	next := before
-	switch e.name {
-	case string(d.kind) + ".created":
-		before = nil
-	case string(d.kind) + ".deleted":
-		next = apply(before, OpDelete, sample, exampleChanged)
-	default:
-		next = apply(before, OpPut, overlay(sample, e.example), exampleChanged)
+		before, next = next, stored
 	}
 	events, err := Events(before, next)
 	i := slices.IndexFunc(events, func(made WebhookPayload) bool { return made.Type == e.name })

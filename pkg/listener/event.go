@@ -31,6 +31,8 @@ type Event struct {
 	Reason    error // of an invalid one
 	Repeat    bool  // answered with success before
 	Failed    bool  // answered with an error on purpose
+	Answer    int   // the status of the URL that it was forwarded to; 0: none
+	Unreached error // why that URL did not answer
 	Header    http.Header
 	Body      []byte
 }
@@ -51,6 +53,11 @@ func (e *Event) describe() {
 	}
 }
 
+// good tells whether the event is answered with success.
+func (e *Event) good() bool {
+	return e.Reason == nil && !e.Failed && e.Unreached == nil && (e.Answer == 0 || e.Answer/100 == 2)
+}
+
 // String is one line: time, type, id, object, signature and what is unusual.
 // Text from outside is made harmless for a terminal.
 func (e Event) String() string {
@@ -61,8 +68,13 @@ func (e Event) String() string {
 	if e.Repeat {
 		line += "  repeat"
 	}
-	if e.Failed {
+	switch {
+	case e.Failed:
 		line += "  answered 500"
+	case e.Unreached != nil:
+		line += "  not forwarded: " + shown(e.Unreached.Error())
+	case e.Answer != 0:
+		line += fmt.Sprintf("  answered %d", e.Answer)
 	}
 	return line
 }

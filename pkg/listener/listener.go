@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"context"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -26,6 +27,9 @@ type Config struct {
 	Path string
 	// FailRate is the share of good webhooks, 0 to 1, to answer with 500.
 	FailRate float64
+	// ForwardTo is a URL that gets each good webhook with its headers, and whose
+	// answer decides about the listener's; "" forwards nothing.
+	ForwardTo string
 	// OnEvent is called for each webhook, one at a time, before its answer.
 	OnEvent func(Event)
 	// Now is the clock and Chance gives numbers from [0, 1); nil are the
@@ -81,7 +85,8 @@ func (l *Listener) Events() []Event {
 }
 
 // ServeHTTP answers 204 to a good webhook, 401 to a wrong signature or time, and
-// 500 to the share of good ones that it was told to fail.
+// 500 to the share of good ones that it was told to fail. Of a webhook that is
+// forwarded it answers any status but a 2xx as it came, and 502 when none came.
 func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.cfg.Path != "" && r.URL.Path != l.cfg.Path {
 		http.NotFound(w, r)
@@ -97,7 +102,11 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body cannot be read or is larger than 1 MiB", http.StatusRequestEntityTooLarge)
 		return
 	}
-	switch event := l.receive(r.Header, body); {
+	switch event := l.receive(r.Context(), r.Header, body); {
+	case event.Unreached != nil:
+		http.Error(w, "the webhook could not be forwarded", http.StatusBadGateway)
+	case event.Answer != 0 && !event.good():
+		w.WriteHeader(event.Answer)
 	case event.Reason != nil:
 		http.Error(w, event.Reason.Error(), http.StatusUnauthorized)
 	case event.Failed:
@@ -107,9 +116,30 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (l *Listener) receive(header http.Header, body []byte) Event {
+func (l *Listener) receive(ctx context.Context, header http.Header, body []byte) Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	event := l.judge(header, body)
+	if l.cfg.ForwardTo != "" && event.Reason == nil && !event.Failed {
+		l.mu.Unlock() // others come meanwhile
+		event.Answer, event.Unreached = Forward(ctx, l.cfg.ForwardTo, header, body)
+		l.mu.Lock()
+	}
+	if event.good() {
+		l.remember(event.ID)
+	}
+	if len(l.events) == keptEvents {
+		l.events = append(l.events[:0], l.events[keptEvents/10:]...)
+	}
+	l.events = append(l.events, event)
+	if l.cfg.OnEvent != nil {
+		l.cfg.OnEvent(event)
+	}
+	return event
+}
+
+// judge verifies a webhook and decides whether it fails on purpose.
+func (l *Listener) judge(header http.Header, body []byte) Event {
 	event := Event{
 		At: l.cfg.Now(), ID: header.Get(standardwebhooks.HeaderWebhookID), Header: header.Clone(), Body: body,
 	}
@@ -118,16 +148,6 @@ func (l *Listener) receive(header http.Header, body []byte) Event {
 	if event.Reason == nil {
 		event.Repeat = l.seen[event.ID]
 		event.Failed = l.cfg.FailRate > 0 && l.cfg.Chance() < l.cfg.FailRate
-		if !event.Failed {
-			l.remember(event.ID)
-		}
-	}
-	if len(l.events) == keptEvents {
-		l.events = append(l.events[:0], l.events[keptEvents/10:]...)
-	}
-	l.events = append(l.events, event)
-	if l.cfg.OnEvent != nil {
-		l.cfg.OnEvent(event)
 	}
 	return event
 }

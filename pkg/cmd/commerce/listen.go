@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/listener"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/webhook"
 	"github.com/spf13/cobra"
 )
 
@@ -34,7 +36,12 @@ func newListenCommand() *cobra.Command {
 		Long: `Listen receives webhooks, verifies their signatures and answers 204. It prints a
 line for each: time, type, webhook-id, id of the object, and whether it was
 verified, came before, or was failed on purpose. With --subscribe it creates its
-own endpoint at the local service, which it deletes at the end.
+own endpoint at the local service, which it deletes at the end; one that a killed
+listen left at the same URL it deletes first. commerce trigger causes events.
+
+With --forward-to each webhook that is not refused is posted with its headers to a
+URL, whose answer is shown and, unless it is a 2xx, given to the sender, who tries
+again; 502 tells the sender that there was none within 15 seconds.
 
 With --remote it listens on no address: it follows the feed of changes of a service
 that cannot reach this machine, and prints, and with --forward-to posts, an event for
@@ -60,7 +67,7 @@ several times at once is one event, and each is posted once. They are signed by
 	f.StringVar(&c.publicURL, "url", "", "URL by which the service reaches this listener (default: its address)")
 	f.BoolVar(&c.json, "json", false, "print each webhook's payload after its line")
 	f.StringVar(&c.remote.url, "remote", "", "base URL of a service whose feed of changes takes the place of webhooks")
-	f.StringVar(&c.remote.forward, "forward-to", "", "with --remote: URL that gets the events by POST")
+	f.StringVar(&c.remote.forward, "forward-to", "", "URL that gets the webhooks by POST")
 	c.remote.flags(cmd)
 	return cmd
 }
@@ -70,7 +77,7 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	receiver, err := listener.New(c.secrets, listener.Config{
-		Path: c.path, FailRate: c.failRate,
+		Path: c.path, FailRate: c.failRate, ForwardTo: c.remote.forward,
 		OnEvent: func(e listener.Event) { c.print(out, e) },
 	})
 	if err != nil {
@@ -90,7 +97,11 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 		defer unsubscribe()
 	}
-	fmt.Fprintf(errOut, "listening on %s\n", c.url(socket.Addr()))
+	next := "give the URL to a sender, or make an endpoint of the local service by --subscribe 'order.*'"
+	if len(c.events) > 0 {
+		next = "to see an event: commerce trigger " + exampleOf(c.events)
+	}
+	fmt.Fprintf(errOut, "listening on %s\n%s\n", c.url(socket.Addr()), next)
 	return serve(ctx, socket, receiver)
 }
 
@@ -98,9 +109,9 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 func (c *listenCommand) runRemote(ctx context.Context, out, errOut io.Writer) error {
 	switch {
 	case len(c.events) > 0:
-		return fmt.Errorf("--subscribe is for the local service; choose by --kinds what comes from the feed")
+		return wrongUsage("--subscribe is for the local service; choose by --kinds what comes from the feed")
 	case len(c.secrets) > 1:
-		return fmt.Errorf("--remote signs with one --secret")
+		return wrongUsage("--remote signs with one --secret")
 	case len(c.secrets) == 1:
 		c.remote.secret = c.secrets[0]
 	}
@@ -110,14 +121,17 @@ func (c *listenCommand) runRemote(ctx context.Context, out, errOut io.Writer) er
 
 func (c *listenCommand) check() error {
 	switch {
-	case c.remote.forward != "":
-		return fmt.Errorf("--forward-to needs --remote")
 	case c.failRate < 0 || c.failRate > 1:
-		return fmt.Errorf("--fail-rate must lie between 0 and 1")
+		return wrongUsage("--fail-rate must lie between 0 and 1")
 	case !strings.HasPrefix(c.path, "/"):
-		return fmt.Errorf("--path must begin with /")
+		return wrongUsage("--path must begin with /")
 	case len(c.events) > 0 && len(c.secrets) > 0:
-		return fmt.Errorf("--subscribe brings its own secret; leave --secret out")
+		return wrongUsage("--subscribe brings its own secret; leave --secret out")
+	}
+	for _, secret := range c.secrets {
+		if _, err := webhook.SecretKey(secret); err != nil {
+			return wrongUsage("--secret: must be whsec_ and base64, as the endpoint's secret was shown")
+		}
 	}
 	return nil
 }
@@ -162,6 +176,44 @@ func serve(ctx context.Context, socket net.Listener, handler http.Handler) error
 	return nil
 }
 
+// listenDescription marks the endpoints that listen makes.
+const listenDescription = "commerce listen"
+
+// removeLeft deletes the endpoints that a killed listen left at the target, whose
+// address nobody else has now.
+func removeLeft(ctx context.Context, api *apiclient.Client, path func(string) string, target string, errOut io.Writer) error {
+	var endpoints struct {
+		Data []struct {
+			ID          string `json:"id"`
+			URL         string `json:"url"`
+			Description string `json:"description"`
+		} `json:"data"`
+	}
+	if err := api.Get(ctx, path("")+"&limit=100", &endpoints); err != nil {
+		return fmt.Errorf("look for endpoints of %s: %w", target, err)
+	}
+	for _, e := range endpoints.Data {
+		if e.URL != target || e.Description != listenDescription {
+			continue
+		}
+		if err := api.Delete(ctx, path("/"+url.PathEscape(e.ID))); err != nil {
+			return fmt.Errorf("delete the endpoint %s that a killed listen left: %w", e.ID, err)
+		}
+		fmt.Fprintf(errOut, "deleted the endpoint %s that a killed listen left\n", e.ID)
+	}
+	return nil
+}
+
+// exampleOf returns a type that trigger can cause and one of the subscriptions takes.
+func exampleOf(subscriptions []string) string {
+	for _, name := range triggers() {
+		if commerce.Matches(subscriptions, name) {
+			return name
+		}
+	}
+	return subscriptions[0] + " --forward-to URL"
+}
+
 // subscribe creates an endpoint for the listener at the local service and
 // returns a function that deletes it.
 func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listener, target string, errOut io.Writer) (func(), error) {
@@ -177,7 +229,10 @@ func (c *listenCommand) subscribe(ctx context.Context, receiver *listener.Listen
 		ID     string `json:"id"`
 		Secret string `json:"secret"`
 	}
-	body := map[string]any{"url": target, "description": "commerce listen", "events": c.events}
+	if err := removeLeft(ctx, api, path, target, errOut); err != nil {
+		return nil, err
+	}
+	body := map[string]any{"url": target, "description": listenDescription, "events": c.events}
 	if err := api.Create(ctx, path(""), body, &endpoint); err != nil {
 		return nil, fmt.Errorf("create an endpoint for %s: %w", target, err)
 	}

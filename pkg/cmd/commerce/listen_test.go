@@ -90,6 +90,7 @@ type fakeService struct {
 	calls   []string
 	target  string
 	events  []string
+	left    string // the endpoints that are there
 	refuses bool
 }
 
@@ -101,6 +102,8 @@ func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.refuses:
 		w.WriteHeader(http.StatusUnauthorized)
 		io.WriteString(w, `{"statusCode":401,"code":"token_expired","message":"the token has expired"}`)
+	case r.Method == http.MethodGet:
+		io.WriteString(w, `{"data":[`+s.left+`]}`)
 	case r.Method == http.MethodPost:
 		var body struct {
 			URL    string   `json:"url"`
@@ -169,6 +172,7 @@ func TestListenSubscribesShowsEventsAndLeavesNothingBehind(t *testing.T) {
 	defer service.mu.Unlock()
 	query := "?applicationId=0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f41 Bearer token"
 	want := []string{
+		"GET /developers/webhooks/endpoints?applicationId=0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f41&limit=100 Bearer token",
 		"POST /developers/webhooks/endpoints" + query,
 		"DELETE /developers/webhooks/endpoints/0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f42" + query,
 	}
@@ -185,6 +189,7 @@ func TestListenRefusesWhatIsNotSignedByTheSecret(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.run(ctx, out, errOut) }()
 	_, rest, _ := strings.Cut(errOut.await(t, "\n"), "listening on ")
+	rest, _, _ = strings.Cut(rest, "\n")
 	if got := deliver(t, strings.TrimSpace(rest), "a", "{}"); got != http.StatusUnauthorized {
 		t.Errorf("got %d, want 401", got)
 	}
@@ -213,7 +218,9 @@ func TestListenChecksItsFlags(t *testing.T) {
 	}{
 		{[]string{"--fail-rate", "1.5"}, "--fail-rate must lie between 0 and 1"},
 		{[]string{"--path", "hooks"}, "--path must begin with /"},
-		{[]string{"--secret", "whsec_"}, "the secret is empty"},
+		{[]string{"--secret", "whsec_"}, "--secret: must be whsec_ and base64"},
+		{[]string{"--secret", "abc"}, "--secret: must be whsec_ and base64"},
+		{[]string{"--forward-to", "localhost:80"}, "--forward-to localhost:80: must be a URL"},
 		{[]string{"--secret", testSecret, "--subscribe", "*"}, "leave --secret out"},
 		{[]string{"--addr", "nowhere"}, "listen on nowhere"},
 	} {
@@ -221,5 +228,30 @@ func TestListenChecksItsFlags(t *testing.T) {
 		if err == nil || !strings.Contains(stderr, c.want) {
 			t.Errorf("listen %q: got %q, want %q", c.args, stderr, c.want)
 		}
+	}
+}
+
+func TestListenDeletesOnlyWhatAKilledOneLeftAtItsURL(t *testing.T) {
+	t.Parallel()
+	service, data := newService(t)
+	service.left = `{"id":"a","url":"http://shop.test/","description":"commerce listen"},` +
+		`{"id":"b","url":"http://shop.test/","description":"ours"},{"id":"c","url":"http://other.test/","description":"commerce listen"}`
+	_, errOut, end := background(t, "listen", "--addr", "127.0.0.1:0", "--data", data, "--subscribe", "order.*", "--url", "http://shop.test/")
+	if text := errOut.await(t, "commerce trigger order.created"); !strings.Contains(text, "deleted the endpoint a that a killed listen left\n") {
+		t.Errorf("got %q, want that it deleted one", text)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	service.mu.Lock()
+	defer service.mu.Unlock()
+	deleted := 0
+	for _, call := range service.calls {
+		if strings.HasPrefix(call, "DELETE") {
+			deleted++
+		}
+	}
+	if deleted != 2 { // a and, at its end, its own
+		t.Errorf("calls: got %q, want 2 deletions", service.calls)
 	}
 }

@@ -1,5 +1,5 @@
 // Command commerce runs the service locally and operates it: it makes tokens,
-// imports, exports and erases records, receives webhooks, follows the feed of changes, rebuilds and verifies the index of lists,
+// imports, exports and erases records, receives webhooks and causes events, follows the feed of changes, rebuilds and verifies the index of lists,
 // seals secrets again after a rotation, keeps the keys of record senders, and shows, redrives and replays what waits in dead letter queues and the park.
 // The work itself is in package ops and the local packages; this one has the
 // flags, the output and the exit codes.
@@ -82,7 +82,7 @@ that compare or look have their own codes, which their help tells.`,
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
-		newListenCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
+		newListenCommand(), newTriggerCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
 		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
 	root.InitDefaultCompletionCmd()
 	strict(root)

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -60,9 +59,9 @@ The queue keeps a record for 14 days.`,
 func (c *rejectsCommand) run(ctx context.Context, out io.Writer) error {
 	switch {
 	case c.limit < 0 || c.show < 0:
-		return errors.New("--limit and --show: must be positive")
+		return wrongUsage("--limit and --show: must be positive")
 	case c.limit > 0 && !c.replay:
-		return errors.New("--limit goes with --replay")
+		return wrongUsage("--limit goes with --replay")
 	}
 	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {

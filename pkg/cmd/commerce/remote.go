@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/listener"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -102,18 +101,10 @@ func (l *remoteListener) send(ctx context.Context, event *commerce.WebhookPayloa
 	if l.forward == "" {
 		return "from the feed"
 	}
-	const limit = 15 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.forward, bytes.NewReader(body))
+	header := webhook.Headers(event.ID, time.Now(), body, l.signingKey)
+	status, err := listener.Forward(ctx, l.forward, header, body)
 	if err != nil {
-		return err.Error()
+		return "not forwarded: " + err.Error()
 	}
-	request.Header = webhook.Headers(event.ID, time.Now(), body, l.signingKey)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err.Error()
-	}
-	answer.Body.Close()
-	return fmt.Sprintf("answered %d", answer.StatusCode)
+	return fmt.Sprintf("answered %d", status)
 }

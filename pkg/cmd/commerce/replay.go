@@ -67,10 +67,10 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 	switch c.consumer {
 	case "", ops.Dispatcher, ops.Indexer:
 	default:
-		return fmt.Errorf("--consumer %s: must be dispatcher or indexer", c.consumer)
+		return wrongUsage("--consumer %s: must be dispatcher or indexer", c.consumer)
 	}
 	if c.limit < 0 {
-		return fmt.Errorf("--limit %d: must be positive", c.limit)
+		return wrongUsage("--limit %d: must be positive", c.limit)
 	}
 	client, err := c.openQueues(ctx)
 	if err != nil {

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// triggerCommand is one run of commerce trigger.
+type triggerCommand struct {
+	target
+	forward, secret string
+	json            bool
+}
+
+func newTriggerCommand() *cobra.Command {
+	c := &triggerCommand{}
+	cmd := &cobra.Command{
+		Use: "trigger TYPE", Short: "Cause an event of a type, such as order.paid",
+		Long: `Trigger puts a sample record into the local service, changed so that the event
+follows: every endpoint that takes the type gets it, signed and retried as any
+other, and so does whatever else the change means, such as order.created. The
+record is a new one each time, and stays unless the type ends in .deleted.
+--queue-url and --organization name the records queue of another service.
+
+With --forward-to it causes nothing: it posts the example of the catalogue to a URL,
+signed by --secret or by one that is made and printed, and shows the answer. That
+is the way to see the types that no record causes: ` + strings.Join(untriggered(), ", ") + `.`,
+		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: commerce.EventNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.forward != "" {
+				return c.post(cmd.Context(), args[0], cmd.OutOrStdout())
+			}
+			return c.cause(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+	c.queueFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&c.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
+	f.StringVar(&c.forward, "forward-to", "", "URL that gets the catalogue's example by POST, instead of the event")
+	f.StringVar(&c.secret, "secret", "", "with --forward-to: secret to sign with (whsec_...)")
+	f.BoolVar(&c.json, "json", false, "print one object of JSON")
+	return cmd
+}
+
+// triggers are the types that a record's change means, in the catalogue's order.
+func triggers() []string { return slices.DeleteFunc(commerce.EventNames(), unrecorded) }
+
+func untriggered() []string {
+	return slices.DeleteFunc(commerce.EventNames(), func(name string) bool { return !unrecorded(name) })
+}
+
+func unrecorded(name string) bool { return commerce.IsAlert(name) || name == commerce.EventWebhookTest }
+
+// cause sends the changes that mean the event in one message, so that they are
+// made in their order.
+func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Writer) error {
+	id := value.NewID()
+	changes := commerce.ExampleChanges(eventType, id)
+	if changes == nil {
+		return wrongUsage("%s: no record causes it; --forward-to posts its example", eventType)
+	}
+	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
+	if err != nil {
+		return err
+	}
+	org, err := c.organizationID()
+	if err != nil {
+		return err
+	}
+	type change struct {
+		Kind   commerce.Kind `json:"kind"`
+		Op     commerce.Op   `json:"op"`
+		Record any           `json:"record"`
+	}
+	message := struct {
+		OrganizationID value.ID `json:"organizationId"`
+		Records        []change `json:"records"`
+	}{OrganizationID: org}
+	for _, made := range changes {
+		message.Records = append(message.Records, change{made.Kind, made.Op, made.Record})
+	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		return fmt.Errorf("encode the records: %w", err)
+	}
+	if err := sqsqueue.New(client, c.queueURL).Send(ctx, sqsqueue.Message{Body: string(body), Group: org.String()}); err != nil {
+		return fmt.Errorf("queue %s: %w", c.queueURL, err)
+	}
+	kind := changes[0].Kind
+	if c.json {
+		return writeJSON(out, struct {
+			Type string        `json:"type"`
+			Kind commerce.Kind `json:"kind"`
+			ID   value.ID      `json:"id"`
+		}{eventType, kind, id})
+	}
+	_, err = fmt.Fprintf(out, "%s follows from the %s %s\n", eventType, kind, id)
+	return err
+}
+
+// organizationID is the organization that --organization names, or the local
+// runner's.
+func (c *triggerCommand) organizationID() (value.ID, error) {
+	if c.organization == "" {
+		info, err := runner.ReadInfo(c.data)
+		if err != nil {
+			return value.ID{}, fmt.Errorf("--organization is required: %w", err)
+		}
+		c.organization = info.OrganizationID
+	}
+	return value.ParseID(c.organization)
+}
+
+// post sends the catalogue's example of the type to the URL.
+func (c *triggerCommand) post(ctx context.Context, eventType string, out io.Writer) error {
+	made := c.secret == ""
+	if made {
+		c.secret = webhook.NewSecretText()
+	}
+	key, err := webhook.SecretKey(c.secret)
+	if err != nil {
+		return wrongUsage("--secret: must be whsec_ and base64, as the endpoint's secret was shown")
+	}
+	types := commerce.EventTypes(webhook.Samples())
+	event := types[slices.IndexFunc(types, func(t commerce.EventType) bool { return t.Name == eventType })].Example
+	event.ID = value.NewID()
+	body, err := event.Encode()
+	if err != nil {
+		return err
+	}
+	status, err := listener.Forward(ctx, c.forward, webhook.Headers(event.ID, time.Now(), body, key), body)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(out, struct {
+			Type      string   `json:"type"`
+			WebhookID value.ID `json:"webhookId"`
+			Status    int      `json:"status"`
+			Secret    string   `json:"secret"`
+		}{eventType, event.ID, status, c.secret})
+	}
+	if made {
+		fmt.Fprintf(out, "signed with %s\n", c.secret)
+	}
+	_, err = fmt.Fprintf(out, "%s answered %d to %s %s\n", c.forward, status, eventType, event.ID)
+	return err
+}
