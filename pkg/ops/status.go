@@ -17,13 +17,15 @@ import (
 
 // QueueStatus is what waits in a queue.
 type QueueStatus struct {
-	Name                       string
-	Visible, InFlight, Delayed int
-	Oldest                     string // age of the oldest message, "" when it is not known
-	Next                       string // command to run, "" when there is nothing to do
+	Name     string `json:"name"`
+	Visible  int    `json:"visible"`
+	InFlight int    `json:"inFlight"`
+	Delayed  int    `json:"delayed"`
+	Oldest   string `json:"oldest"` // age of the oldest message, "" when it is not known
+	Next     string `json:"next"`   // command to run, "" when there is nothing to do
 	// Stuck says that nothing takes what the queue holds but an operator: it
 	// is a dead letter queue or the park.
-	Stuck bool
+	Stuck bool `json:"stuck"`
 
 	url, arn, deadLetterARN string
 	purpose                 purpose

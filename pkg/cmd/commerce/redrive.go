@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,6 +19,7 @@ const maxRedriveRate = 500
 func newRedriveCommand() *cobra.Command {
 	var t target
 	var rate int32
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "redrive records|deliveries|index-jobs",
 		Short: "Move messages from a dead letter queue back to its queue",
@@ -32,15 +34,16 @@ already moved stay moved.`,
 			if rate < 0 || rate > maxRedriveRate {
 				return wrongUsage("--rate %d: must be between 1 and %d", rate, maxRedriveRate)
 			}
-			return redrive(cmd.Context(), &t, args[0], rate, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return redrive(cmd.Context(), &t, args[0], rate, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	t.deadLetterFlags(cmd)
 	cmd.Flags().Int32Var(&rate, "rate", 0, fmt.Sprintf("most messages a second, 1 to %d (default: as fast as SQS goes)", maxRedriveRate))
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object of JSON")
 	return cmd
 }
 
-func redrive(ctx context.Context, t *target, queue string, rate int32, out, errOut io.Writer) error {
+func redrive(ctx context.Context, t *target, queue string, rate int32, asJSON bool, out, errOut io.Writer) error {
 	client, err := t.openQueue(ctx, func(f *runner.Info) string {
 		switch queue {
 		case "deliveries":
@@ -73,6 +76,13 @@ func redrive(ctx context.Context, t *target, queue string, rate int32, out, errO
 		_ = bar.Set64(moved)
 	})
 	_ = bar.Finish()
+	if asJSON {
+		return errors.Join(err, writeJSON(out, struct {
+			Moved int64  `json:"moved"`
+			From  string `json:"from"`
+			To    string `json:"to"`
+		}{moved, from, to}))
+	}
 	fmt.Fprintf(out, "moved %d messages from %s to %s\n", moved, from, to)
 	return err
 }

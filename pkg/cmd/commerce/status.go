@@ -20,6 +20,7 @@ type statusCommand struct {
 	stack, parkURL string
 	queueURLs      []string
 	secret         string
+	json           bool
 }
 
 func newStatusCommand() *cobra.Command {
@@ -52,6 +53,7 @@ look.`,
 	flags.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
 	flags.StringVar(&c.table, "table", "", "name of the table in AWS, beside --secret")
 	flags.StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS")
+	flags.BoolVar(&c.json, "json", false, "print one object of JSON")
 	cmd.MarkFlagsRequiredTogether("table", "secret")
 	return cmd
 }
@@ -61,31 +63,57 @@ func (c *statusCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return trouble(err)
 	}
-	rows := [][]string{{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "OLDEST", "NEXT"}}
-	var waiting []string
-	for _, q := range queues {
-		rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed), q.Oldest, q.Next})
-		if q.Stuck {
-			waiting = append(waiting, fmt.Sprintf("%s in %s", counted(q.All(), "message"), q.Name))
-		}
-	}
-	if err := writeTable(out, rows); err != nil {
-		return trouble(err)
-	}
+	result := statusResult{Queues: queues}
 	if c.secret != "" {
 		look := resealCommand{target: c.target, secret: c.secret, dryRun: true}
 		counts, _, err := look.reseal(ctx, errOut)
 		if err != nil {
 			return trouble(err)
 		}
-		if n := counts.Left + counts.Unreadable; n > 0 {
-			fmt.Fprintf(out, "\n%s under an older service key; before the next rotation: commerce reseal --table %s --secret %s\n",
-				counted(n, "item"), c.table, c.secret)
-			waiting = append(waiting, counted(n, "item")+" under an older service key")
+		n := counts.Left + counts.Unreadable
+		result.OlderKey = &n
+	}
+	if c.json {
+		err = writeJSON(out, result)
+	} else {
+		err = c.print(out, result)
+	}
+	if err != nil {
+		return trouble(err)
+	}
+	var waiting []string
+	for _, q := range queues {
+		if q.Stuck {
+			waiting = append(waiting, fmt.Sprintf("%s in %s", counted(q.All(), "message"), q.Name))
 		}
+	}
+	if n := result.OlderKey; n != nil && *n > 0 {
+		waiting = append(waiting, counted(*n, "item")+" under an older service key")
 	}
 	if len(waiting) > 0 {
 		return &exitError{exitFound, errors.New(strings.Join(waiting, ", "))}
+	}
+	return nil
+}
+
+// statusResult is what commerce status prints as JSON.
+type statusResult struct {
+	Queues   []*ops.QueueStatus `json:"queues"`
+	OlderKey *int               `json:"itemsUnderOlderKey"` // null when that was not asked for
+}
+
+func (c *statusCommand) print(out io.Writer, result statusResult) error {
+	rows := [][]string{{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "OLDEST", "NEXT"}}
+	for _, q := range result.Queues {
+		rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed), q.Oldest, q.Next})
+	}
+	if err := writeTable(out, rows); err != nil {
+		return err
+	}
+	if n := result.OlderKey; n != nil && *n > 0 {
+		_, err := fmt.Fprintf(out, "\n%s under an older service key; before the next rotation: commerce reseal --table %s --secret %s\n",
+			counted(*n, "item"), c.table, c.secret)
+		return err
 	}
 	return nil
 }
