@@ -16,7 +16,7 @@ const SecretOverlap = 24 * time.Hour
 // TokenScopes are the scopes that an application's tokens can be granted,
 // sorted.
 func TokenScopes() []string {
-	return append(ReadScopes(), "webhooks:read", "webhooks:write")
+	return append(ReadScopes(), "records:write", "webhooks:read", "webhooks:write")
 }
 
 // Client is an application as the client of OAuth 2.0 that asks for tokens.
@@ -55,7 +55,7 @@ func (c *Client) RotateSecret(now value.Time) (secret string) {
 // TokenScopesDto is what an application's tokens may do: the answer, and the
 // input of a change.
 type TokenScopesDto struct {
-	Scopes *[]string `json:"scopes" nullable:"false" minItems:"1" doc:"The most that a token of the application may do: categories:read, customers:read, invoices:read, orders:read, products:read, webhooks:read, webhooks:write."`
+	Scopes *[]string `json:"scopes" nullable:"false" minItems:"1" doc:"The most that a token of the application may do: categories:read, customers:read, invoices:read, orders:read, products:read, records:write, webhooks:read, webhooks:write."`
 }
 
 // ParseTokenScopes reads the body of a change: the scopes, sorted, each once.

@@ -35,7 +35,8 @@ const (
 
 const (
 	readScopes = "products:read categories:read orders:read customers:read invoices:read"
-	allScopes  = readScopes + " developers:read developers:write webhooks:read webhooks:write"
+	ownScopes  = readScopes + " developers:read developers:write webhooks:read webhooks:write" // of a developer
+	allScopes  = ownScopes + " records:write"
 )
 
 // request is a request with what it needs. This table and [credentials] say by
@@ -107,6 +108,9 @@ func requests() []request {
 		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: managers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},
 		{operation: "getWebhookTrace", method: "GET", path: "/developers/webhooks/trace/{order of B}", area: managers, scope: "webhooks:read", status: 200, thing: true},
 		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: managers, scope: "webhooks:read", status: 200},
+
+		{operation: "postRecords", method: "POST", path: "/ingest/records", body: `{"records":[{"kind":"order","op":"delete","record":{"id":"{recovery}"}}]}`, area: managers, scope: "records:write", status: 202},
+		{operation: "getReceipt", method: "GET", path: "/ingest/receipts/{receipt}", area: managers, scope: "records:write", status: 200, thing: true, own: true},
 
 		{operation: "getMe", method: "GET", path: "/api/me", area: readers, status: 200},
 		{operation: "listDeletions", method: "GET", path: "/api/deletions", area: readers, scope: readScopes, status: 200},

@@ -82,7 +82,7 @@ func (w *accessScene) newIssuer() *issuer.Issuer {
 func (w *accessScene) serve() {
 	w.t.Helper()
 	handlers := map[string]any{}
-	for _, name := range []string{"authorizer", "developers", "webhooks", "api"} {
+	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api"} {
 		var err error
 		if handlers[name], err = app.Functions()[name](w.t.Context(), permitted(w.t, w.Service, name, w.base)); err != nil {
 			w.t.Fatal(err)
@@ -212,6 +212,8 @@ func (w *accessScene) furnish() {
 		}
 	}
 	w.records()
+	w.kept["receipt"] = w.do(w.token("application", "records:write"), "POST", "/ingest/records",
+		`{"records":[{"kind":"order","op":"delete","record":{"id":"`+value.NewID().String()+`"}}]}`).ID
 	w.kept["recovery"] = w.do(w.owner, "POST", "/developers/webhooks/endpoints/{endpoint}/recover", "").ID
 }
 
@@ -281,9 +283,9 @@ func (w *accessScene) users() group {
 	return group{"Users by role", "DEVELOPER is the role of a token with neither roles nor scope.", []credential{
 		{name: "OWNER", token: roles(auth.Owner), scopes: allScopes + " developers:admin"},
 		{name: "ADMIN", token: roles(auth.Admin), scopes: allScopes + " developers:admin"},
-		{name: "DEVELOPER", token: roles(auth.DeveloperRole), scopes: allScopes},
+		{name: "DEVELOPER", token: roles(auth.DeveloperRole), scopes: ownScopes},
 		{name: "VIEWER", token: roles(auth.Viewer), scopes: readScopes + " developers:read webhooks:read"},
-		{name: "neither claim", token: roles(), scopes: allScopes},
+		{name: "neither claim", token: roles(), scopes: ownScopes},
 		{name: "no known role", token: roles("COOK")},
 		{name: "OWNER of site A", token: w.user(issuer.Grant{Roles: []auth.Role{auth.Owner}, SiteIDs: sites}), scopes: allScopes + " developers:admin", sites: true},
 		{
@@ -331,7 +333,7 @@ func (w *accessScene) keys() group {
 }
 
 func (w *accessScene) tokens() group {
-	all := readScopes + " webhooks:read webhooks:write"
+	all := readScopes + " records:write webhooks:read webhooks:write"
 	g := group{title: "Tokens of applications", text: "The application has every scope that tokens can be granted.", credentials: []credential{
 		{name: "every scope", token: w.token("application", ""), scopes: all, application: "application"},
 	}}

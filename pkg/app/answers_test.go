@@ -70,7 +70,7 @@ func tourSteps() []step {
 		{operation: "activateApplication", path: application},
 		{operation: "listApplications", query: "status=ACTIVE"},
 		{operation: "rotateApplicationSecret", path: application, keep: "application"},
-		{operation: "setTokenScopes", path: application, body: `{"scopes": ["orders:read", "products:read", "webhooks:read", "webhooks:write"]}`},
+		{operation: "setTokenScopes", path: application, body: `{"scopes": ["orders:read", "products:read", "records:write", "webhooks:read", "webhooks:write"]}`},
 		{operation: "getTokenScopes", path: application},
 		{operation: "createToken", body: `{
 			"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "{applicationSecret}", "scope": "orders:read webhooks:write"}`},
@@ -104,6 +104,10 @@ func tourSteps() []step {
 		{operation: "getWebhookRecovery", path: map[string]string{"id": "endpoint", "recoveryId": "recovery"}},
 		{operation: "getWebhookEndpointStats", path: endpoint, query: "from=2026-11-21T06:00:00Z&interval=hour"},
 		{operation: "rotateWebhookEndpointSecret", path: endpoint},
+		{operation: "postRecords", keep: "receipt", body: `{"records": [
+			{"kind": "product", "op": "put", "version": 7, "record": {"id": "0192f0c2-6f81-7a55-8e8a-95d4e6f7a8b9", "name": "Espresso cup", "sku": "CUP-1", "sellingPrice": 12.5}},
+			{"kind": "order", "op": "put", "record": {"id": "0192f0c2-6f81-7a55-8e8a-95d4e6f7a8c0", "orderNumber": "SO-0041873"}}]}`},
+		{operation: "getReceipt", path: map[string]string{"id": "receipt"}, before: (*tour).ingest},
 		{operation: "getMe"},
 		{operation: "listDeletions", query: "kind=category"},
 		{operation: "listChanges", query: "kinds=category"},
@@ -122,6 +126,7 @@ func tourSteps() []step {
 	return append(all,
 		step{operation: "listProducts", query: "limit=500", status: http.StatusBadRequest},
 		step{operation: "getProduct", path: map[string]string{"id": "category"}, status: http.StatusNotFound},
+		step{operation: "postRecords", body: `{"records": [{"kind": "basket", "op": "put", "record": {"name": "Espresso cup"}}]}`, status: http.StatusBadRequest},
 		step{operation: "createToken", body: `{"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "wrong"}`, status: http.StatusUnauthorized},
 		step{operation: "createWebhookEndpoint", query: "applicationId={category}", body: `{"url": "https://10.0.0.1/", "events": []}`, status: http.StatusBadRequest})
 }
@@ -218,6 +223,19 @@ func (w *tour) records() {
 		w.t.Fatalf("index: %+v, %v", answer, err)
 	}
 	w.Pass(views.Freshness)
+}
+
+// ingest applies the records that were posted.
+func (w *tour) ingest() {
+	w.t.Helper()
+	handle, err := app.Ingest(w.t.Context(), permitted(w.t, w.Service, "ingest", w.base))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	answer, err := handle(w.t.Context(), events.SQSEvent{Records: w.Queues().Receive(w.t, "RecordsQueue")})
+	if err != nil || len(answer.BatchItemFailures) > 0 {
+		w.t.Fatalf("ingest: %+v, %v", answer, err)
+	}
 }
 
 // fail makes the first attempt of each delivery its last, and one that failed.

@@ -95,7 +95,7 @@ func variables() map[string]string {
 func TestAFunctionGetsTheVariablesThatItsCodeUsesAndNoOthers(t *testing.T) {
 	c := readCode(t)
 	constructors := map[string]string{
-		"authorizer": "Authorizer", "developers": "Developers", "webhooks": "Webhooks", "api": "API", "portal": "Portal", "ingest": "Ingest",
+		"authorizer": "Authorizer", "developers": "Developers", "webhooks": "Webhooks", "api": "API", "portal": "Portal", "receipts": "Receipts", "ingest": "Ingest",
 		"dispatcher": "Dispatcher", "indexer": "Indexer", "worker": "Worker", "sweeper": "Sweeper",
 	}
 	for function, declared := range dynamotest.Model(t).Functions {

@@ -46,6 +46,7 @@ func Functions() map[string]NewHandler[any] {
 		"webhooks":   untyped(Webhooks),
 		"api":        untyped(API),
 		"portal":     untyped(Portal),
+		"receipts":   untyped(Receipts),
 		"ingest":     untyped(Ingest),
 		"dispatcher": untyped(Dispatcher),
 		"indexer":    untyped(Indexer),

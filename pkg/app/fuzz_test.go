@@ -170,7 +170,7 @@ func FuzzEvents(f *testing.F) {
 	s.Set(time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC))
 	d := dependencies(s, slog.New(slog.DiscardHandler))
 	d.Config.JWTIssuer, d.Config.JWTAudience, d.Config.HS256Secret = "https://id.example.com", "commerce", strings.Repeat("secret", 6)
-	names := []string{"authorizer", "api", "developers", "webhooks", "ingest"}
+	names := []string{"authorizer", "api", "developers", "webhooks", "receipts", "ingest"}
 	handlers := make([]lambda.Handler, len(names))
 	for i, name := range names {
 		function, err := app.Functions()[name](f.Context(), d)

@@ -11,6 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
 	"github.com/commerce-integration/service/pkg/httpapi/docs"
 	"github.com/commerce-integration/service/pkg/httpapi/oauth"
+	"github.com/commerce-integration/service/pkg/httpapi/receipts"
 	"github.com/commerce-integration/service/pkg/httpapi/records"
 	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
 	"github.com/commerce-integration/service/pkg/idempotency"
@@ -20,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/portal"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -50,6 +52,16 @@ func Webhooks(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 	return d.serve(d.webhookOperations(secrets.Seal), d.keeper(secrets), d.refresh()), nil
 }
 
+// Receipts makes the function that takes records from back offices and answers
+// what became of them.
+func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
+	secrets, err := d.secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.serve(d.receiptOperations(), d.keeper(secrets), d.refresh()), nil
+}
+
 // Portal makes the function of the portal's page. It asks for no credentials and
 // uses nothing of AWS.
 func Portal(_ context.Context, d *Dependencies) (GatewayFunc, error) {
@@ -64,7 +76,7 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]httpapi.Operation{
 		"developers": d.developerOperations(), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
-		"portal": portal.Operations(),
+		"receipts": d.receiptOperations(), "portal": portal.Operations(),
 	}
 }
 
@@ -72,7 +84,7 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 // does, but for the portal's: what its files are depends on whether it was built.
 func Operations() []httpapi.Operation {
 	all := OperationsByFunction()
-	return slices.Concat(all["developers"], all["webhooks"], all["api"])
+	return slices.Concat(all["developers"], all["webhooks"], all["receipts"], all["api"])
 }
 
 // recordsShare is the part of memory, one of so many, that keeps records which
@@ -98,6 +110,10 @@ func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string)
 		History: history{d.views(), d.lists().Deliveries},
 		Rules:   webhook.Rules{AllowPrivateTargets: d.Config.AllowPrivateTargets, Refusal: d.outbound().Refusal, ARNs: d.arnRules()},
 	})
+}
+
+func (d *Dependencies) receiptOperations() []httpapi.Operation {
+	return receipts.Operations(d.Table, sqsqueue.NewPosts(d.queue(d.Config.RecordsQueueURL)), d.Clock)
 }
 
 // history answers queries of the webhook history.

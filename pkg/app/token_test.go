@@ -66,7 +66,7 @@ func deployed(t *testing.T, parameters map[string]string) *gatewayService {
 	environment := model.Functions["api"].Environment
 	base.Config.BasePath, base.Config.AllowedOrigins = environment["BASE_PATH"], environment["ALLOWED_ORIGINS"]
 	handlers := map[string]any{}
-	for _, name := range []string{"authorizer", "developers", "webhooks", "api", "portal"} {
+	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
 		handler, err := app.Functions()[name](t.Context(), permitted(t, s, name, base))
 		if err != nil {
 			t.Fatal(err)

@@ -314,7 +314,7 @@ func TestKeysThatCannotBeReadAreOurFault(t *testing.T) {
 }
 
 func TestTokensHoldTheScopesOfTheirAreas(t *testing.T) {
-	want := NewScopes(append(ReadScopes(), WebhooksRead, WebhooksWrite)...)
+	want := NewScopes(append(ReadScopes(), RecordsWrite, WebhooksRead, WebhooksWrite)...)
 	if diff := cmp.Diff(want.String(), strings.Join(account.TokenScopes(), " ")); diff != "" {
 		t.Errorf("the scopes of tokens (-auth +account):\n%s", diff)
 	}

@@ -20,7 +20,7 @@ func (r Role) Scopes() Scopes {
 	case Owner, Admin:
 		return NewScopes(append(AllScopes(), DevelopersAdmin)...)
 	case DeveloperRole:
-		return AllScopes()
+		return developerScopes()
 	case Viewer:
 		return NewScopes(append(ReadScopes(), DevelopersRead, WebhooksRead)...)
 	}

@@ -14,6 +14,7 @@ const (
 	DevelopersWrite Scope = "developers:write"
 	WebhooksRead    Scope = "webhooks:read"
 	WebhooksWrite   Scope = "webhooks:write"
+	RecordsWrite    Scope = "records:write"
 	ProductsRead    Scope = "products:read"
 	CategoriesRead  Scope = "categories:read"
 	OrdersRead      Scope = "orders:read"
@@ -36,7 +37,10 @@ func ReadScopes() Scopes {
 }
 
 // AllScopes is every scope that a claim can name.
-func AllScopes() Scopes {
+func AllScopes() Scopes { return NewScopes(append(developerScopes(), RecordsWrite)...) }
+
+// developerScopes are all but the one that changes records.
+func developerScopes() Scopes {
 	return NewScopes(append(ReadScopes(), DevelopersRead, DevelopersWrite, WebhooksRead, WebhooksWrite)...)
 }
 

@@ -414,7 +414,7 @@ func TestRolesAndScopeDecideTheScopes(t *testing.T) {
 	v := newTestVerifier(t, func(cfg *VerifierConfig) { cfg.DefaultRole = Viewer })
 	viewer := "categories:read customers:read developers:read invoices:read orders:read products:read webhooks:read"
 	all := "categories:read customers:read developers:read developers:write invoices:read orders:read products:read webhooks:read webhooks:write"
-	admin := strings.Replace(all, "developers:read", "developers:admin developers:read", 1)
+	admin := strings.NewReplacer("developers:read", "developers:admin developers:read", "webhooks:read", "records:write webhooks:read").Replace(all)
 	for _, tc := range []struct {
 		name    string
 		changes claims
@@ -432,6 +432,8 @@ func TestRolesAndScopeDecideTheScopes(t *testing.T) {
 		{"scope narrows a role", claims{"roles": []string{"VIEWER"}, "scope": "orders:read webhooks:write"}, "orders:read"},
 		{"scope alone", claims{"scope": "openid orders:read developers:write"}, "developers:write orders:read"},
 		{"scope alone, nothing known", claims{"scope": "openid profile"}, ""},
+		{"scope alone names it", claims{"scope": "records:write"}, "records:write"},
+		{"only an owner or admin changes records", claims{"roles": []string{"DEVELOPER"}, "scope": "records:write"}, ""},
 		{"empty scope", claims{"roles": []string{"OWNER"}, "scope": ""}, ""},
 		{"scope cannot name what only roles give", claims{"scope": "developers:admin"}, ""},
 		{"nor widen a role", claims{"roles": []string{"DEVELOPER"}, "scope": "developers:admin developers:write"}, "developers:write"},

@@ -23,7 +23,7 @@ const (
 func Identify(c Change) (value.ID, error) {
 	members, err := splitObject(c.Record)
 	if err != nil {
-		return value.ID{}, under("record", explain(c.Record, err))
+		return value.ID{}, under("record", explain("message", c.Record, err))
 	}
 	var id, organization value.ID
 	for _, field := range []struct {

@@ -92,10 +92,11 @@ var (
 	errTrailing  = errors.New("something follows the JSON value")
 )
 
-// explain makes the refusal of a text that cannot be divided.
-func explain(text []byte, err error) error {
+// explain makes the refusal of a text, called by the noun, that cannot be
+// divided.
+func explain(noun string, text []byte, err error) error {
 	if errors.Is(err, errNotObject) || errors.Is(err, errNotArray) {
 		return fault.Field(fault.InBody, "body", fault.DetailType, "%s", err.Error())
 	}
-	return strictjson.Malformed("message", text, err)
+	return strictjson.Malformed(noun, text, err)
 }

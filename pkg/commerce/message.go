@@ -30,6 +30,8 @@ type Change struct {
 	// Arrived is when the message with the change was sent, by the queue's
 	// clock; 0 when that is not known.
 	Arrived value.Time `json:"-"`
+	// Position is the record's in a message of many, from 0.
+	Position int `json:"-"`
 }
 
 // memberChange is a change as a message of many has it: the organization is
@@ -43,6 +45,7 @@ type memberChange struct {
 	Version        *int64         `json:"version,omitzero"`
 	Silent         bool           `json:"silent,omitzero"`
 	Arrived        value.Time     `json:"-"`
+	Position       int            `json:"-"`
 }
 
 // Sites is the siteIds of a message. Given false means that the message has
@@ -84,6 +87,8 @@ type Refusal struct {
 	Field   string // path from the top of the message: record.items[2].quantity; may be empty
 	Message string // how to mend it
 	Body    []byte // a message that holds the refused record alone
+	// Position is the record's in a message of many, from 0.
+	Position int
 	// OrganizationID is set where another message's records were divided.
 	OrganizationID value.ID
 	// Signature is the Body's, by which it may be sent again; "" where it has none.
@@ -96,7 +101,7 @@ type Refusal struct {
 func ParseMessage(body []byte) ([]Change, []Refusal) {
 	members, err := splitObject(body)
 	if err != nil {
-		return nil, []Refusal{refusal(explain(body, err), body)}
+		return nil, []Refusal{refusal(explain("message", body, err), body)}
 	}
 	if _, many := members.get("records"); many {
 		return parseMany(body, members)
@@ -112,7 +117,11 @@ func ParseMessage(body []byte) ([]Change, []Refusal) {
 }
 
 // Refuse makes the refusal of a change that [Apply] returned an error for.
-func Refuse(c Change, err error) Refusal { return refusal(err, c.Message()) }
+func Refuse(c Change, err error) Refusal {
+	r := refusal(err, c.Message())
+	r.Position = c.Position
+	return r
+}
 
 func refusal(err error, body []byte) Refusal {
 	f, ok := fault.As(err)
@@ -172,19 +181,16 @@ func parseMany(body []byte, members members) ([]Change, []Refusal) {
 	}
 	changes := make([]Change, 0, len(records))
 	var refusals []Refusal
-	for _, m := range records {
-		c := memberChange{OrganizationID: organization}
-		err := strictjson.Unmarshal(m.value, &c)
-		if err == nil {
-			err = (*Change)(&c).check()
-		}
+	for i, m := range records {
+		c, err := readMember(organization, m.value)
+		c.Position = i
 		if err != nil {
 			r := refusal(err, single(organization, m.value))
-			r.OrganizationID = organization
+			r.OrganizationID, r.Position = organization, i
 			refusals = append(refusals, r)
 			continue
 		}
-		changes = append(changes, Change(c))
+		changes = append(changes, c)
 	}
 	return changes, refusals
 }
@@ -199,7 +205,7 @@ func openMany(members members) (organization value.ID, records members, err erro
 			err = under(m.name, strictjson.Unmarshal(m.value, &organization))
 		case m.name == "records":
 			if records, err = splitArray(m.value); err != nil {
-				err = under(m.name, explain(m.value, err))
+				err = under(m.name, explain("message", m.value, err))
 			}
 		default:
 			err = fault.Field(fault.InBody, m.name, fault.DetailUnknown, "is not a field of a message with records")

@@ -18,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
@@ -76,6 +77,8 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	must(table.FinishDay(ctx, "application", window.Window{Version: 1, Head: window.At(time.Now())}))
 	_, _, err = table.PutRequest(ctx, &idempotency.Record{Key: idempotency.NewKey(org, "user", "k"), ExpiresAt: now.Add(time.Hour)}, 0)
 	must(err)
+
+	must(table.CreateReceipt(ctx, receipt.New(org, value.ID{}, nil, 1, now)))
 
 	must(table.RegisterOrganization(ctx, org))
 	must(table.Beat(ctx, now))

@@ -46,6 +46,7 @@ const (
 	typeFiltered     = "flt"
 	typeRate         = "rate"
 	typeRequest      = "req"
+	typeReceipt      = "rcp"
 	typeRequestDay   = "reqday"
 	typeEventDay     = "evtday"
 	typeTail         = "tail"
@@ -229,6 +230,10 @@ func countedKey() key { return key{"HEARTBEAT", "COUNTED"} }
 // requestKey gives each request a partition key of its own.
 func requestKey(k idempotency.Key) key {
 	return key{"ORG#" + k.Organization.String() + "#REQUEST#" + k.Hash, "REQUEST"}
+}
+
+func receiptKey(org, id value.ID) key {
+	return key{"ORG#" + org.String() + "#RECEIPT#" + id.String(), "RECEIPT"}
 }
 
 // ratePartition holds a subject's rate window, and behind it the days that it

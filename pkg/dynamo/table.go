@@ -30,6 +30,7 @@ type Table struct {
 	*DeliveryStore
 	*RateStore
 	*IdempotencyStore
+	*ReceiptStore
 	*IndexStore
 }
 
@@ -51,6 +52,8 @@ type (
 	RateStore struct{ *db }
 	// IdempotencyStore keeps requests that name an idempotency key.
 	IdempotencyStore struct{ *db }
+	// ReceiptStore keeps the receipts of records that were posted.
+	ReceiptStore struct{ *db }
 	// IndexStore keeps the tails, manifests, chunks and jobs of lists, and the
 	// register of organizations.
 	IndexStore struct {
@@ -73,7 +76,8 @@ func New(client *dynamodb.Client, name string, now func() time.Time) *Table {
 	return &Table{
 		db: db, RecordStore: &RecordStore{db}, AccountStore: &AccountStore{db}, EndpointStore: &EndpointStore{db},
 		DeliveryStore: &DeliveryStore{db: db, packer: sync.OnceValue(newPacker), seed: maphash.MakeSeed()},
-		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, IndexStore: &IndexStore{db, &activities{until: map[value.ID]value.Time{}}},
+		RateStore:     &RateStore{db}, IdempotencyStore: &IdempotencyStore{db}, ReceiptStore: &ReceiptStore{db},
+		IndexStore: &IndexStore{db, &activities{until: map[value.ID]value.Time{}}},
 	}
 }
 

@@ -8,7 +8,10 @@
 // done, or comes again, on its own. Messages of many records move to a queue
 // of their own, so that an import does not keep single records waiting. Of an
 // organization with sender keys a message is applied only when one of them
-// signed it, and refused whole otherwise.
+// signed it, or when it was posted to the API, where a credential proved the
+// sender, and refused whole otherwise. What became of posted records is in their
+// receipt, which the first message to be done completes: one that comes again,
+// or twice, changes it no more.
 // Package commerce decides what a record must look like and which change wins.
 package ingest
 
@@ -24,6 +27,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -47,6 +51,10 @@ type Store interface {
 	ReadRecords(ctx context.Context, refs []dynamo.RecordRef) []dynamo.Found
 	CreateRecords(ctx context.Context, records []*commerce.Stored) []error
 	PutRecord(ctx context.Context, previous, next *commerce.Stored) error
+	// Receipt returns nil when there is none.
+	Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error)
+	// CompleteReceipt does nothing to one that was completed.
+	CompleteReceipt(ctx context.Context, s *receipt.Stored) error
 }
 
 // Rejects takes refused records.
@@ -94,7 +102,8 @@ type message struct {
 	changes  []commerce.Change
 	refusals []commerce.Refusal
 	proof    sender.Proof
-	err      error // why it must come again
+	receipt  *receipt.Stored // of records that were posted to the API; nil of others
+	err      error           // why it must come again
 }
 
 // Handle applies a batch of messages and reports those that it could not
@@ -116,8 +125,10 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 	defer cancel()
 	var moves sync.WaitGroup
 	moves.Go(func() { g.move(working, moving) })
+	g.findReceipts(working, staying)
 	g.verify(working, staying)
 	g.apply(working, staying)
+	g.completeReceipts(working, staying)
 	g.reject(working, staying)
 	moves.Wait()
 	return g.report(ctx, messages), nil

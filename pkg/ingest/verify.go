@@ -35,6 +35,7 @@ func (g *Ingester) verify(ctx context.Context, messages []*message) {
 
 func (g *Ingester) verifyOne(ctx context.Context, m *message) {
 	proof, err := g.senders.Verify(ctx, m.organization(), m.Body, m.signature())
+	proof.Valid = proof.Valid || m.receipt != nil
 	switch {
 	case err != nil:
 		m.err = fmt.Errorf("verify the sender: %w", err)
@@ -74,7 +75,7 @@ func (m *message) signature() string {
 func (m *message) sign() {
 	for i := range m.refusals {
 		r := &m.refusals[i]
-		if string(r.Body) == m.Body {
+		if string(r.Body) == m.Body && m.receipt == nil {
 			r.Signature = m.signature()
 		} else {
 			r.Signature = m.proof.Sign(string(r.Body))

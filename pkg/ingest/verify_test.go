@@ -37,6 +37,7 @@ type signedHarness struct {
 	*harness
 	box       *sealed.Box
 	queues    *queuetest.Queues
+	senders   *sender.Verifier
 	now       time.Time
 	throttled bool
 }
@@ -48,10 +49,10 @@ func newSignedHarness(t *testing.T) *signedHarness {
 		t.Fatal(err)
 	}
 	f := &signedHarness{harness: newHarness(t), box: box, queues: queuetest.Start(t), now: start}
-	senders := sender.NewVerifier(f, func(_ context.Context, text, purpose string) ([]byte, error) { return box.Open(text, purpose) },
+	f.senders = sender.NewVerifier(f, func(_ context.Context, text, purpose string) ([]byte, error) { return box.Open(text, purpose) },
 		func() time.Time { return f.now })
 	queue := f.queues.Queue
-	f.ingester = ingest.New(f.table, senders, sqsqueue.NewRejects(queue("RecordsDLQ")),
+	f.ingester = ingest.New(f.table, f.senders, sqsqueue.NewRejects(queue("RecordsDLQ")),
 		sqsqueue.NewRecords(queue("RecordsQueue"), queue("ImportsQueue")), func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
 	return f
 }

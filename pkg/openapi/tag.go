@@ -12,6 +12,7 @@ func tags() []*huma.Tag {
 		{Name: "API keys", Description: "Credentials of an application for the read API."},
 		{Name: "Tokens", Description: "OAuth 2.0 for an application's own programs: tokens, and the keys that verify them."},
 		{Name: "Webhooks", Description: "Where events are sent, what became of each, and how to send it again."},
+		{Name: "Ingestion", Description: "Records from back offices that do not send them to the queue."},
 		{Name: "Products", Description: "What is sold."},
 		{Name: "Categories", Description: "The tree that products are sorted into."},
 		{Name: "Orders", Description: "What customers ordered, with payments, shipments and refunds."},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -28,17 +29,18 @@ type Records struct{ records, imports *Queue }
 // NewRecords returns the queues of records.
 func NewRecords(records, imports *Queue) Records { return Records{records, imports} }
 
-// Move sends received messages to the imports, with their signatures. They are then to be deleted as
-// done.
+// Move sends received messages to the imports, with their signatures and the
+// ids of their receipts. They are then to be deleted as done.
 func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error {
 	messages := make([]Message, len(received))
 	for n, m := range received {
 		messages[n] = Message{Body: m.Body, Group: m.Attributes[systemGroup], Attributes: map[string]string{
 			attrArrived: strconv.FormatInt(int64(r.Arrived(m)), 10),
 		}}
-		signature := m.MessageAttributes[sender.Attribute].StringValue
-		if signature != nil && *signature != "" {
-			messages[n].Attributes[sender.Attribute] = *signature
+		for _, name := range []string{sender.Attribute, receipt.Attribute} {
+			if text := m.MessageAttributes[name].StringValue; text != nil && *text != "" {
+				messages[n].Attributes[name] = *text
+			}
 		}
 		// A message of the full size leaves room for what it came with only.
 		if messages[n].size() > MaxMessage {

@@ -24,7 +24,7 @@ type Form struct {
 // Forms lists the items of the table. The stores own them by file: records
 // (with sender keys), accounts (application, API key, credential, client, signing keys), endpoints
 // (with counters), deliveries (with payloads and recoveries), rate windows,
-// requests, and lists.
+// requests, receipts, and lists.
 func Forms() []Form {
 	const dev, list, due = "ORG#{org}#DEV", "IDX#{org}#{list}", "DUE#{shard}"
 	return []Form{
@@ -45,6 +45,7 @@ func Forms() []Form {
 		{"hour of filtered events", "finished hour", "flt", "ORG#{org}#STATS#{endpoint}#FILTERED", "{time}", "", "", true, "those of an endpoint in a span of time"},
 		{"delivery", "delivery", "evt", "ORG#{org}#EVENT#{shard}", "{delivery}", due + "|UNSENT#{endpoint}|HELD#{endpoint}", "{time}#{delivery}", true, "one; all of a shard; due ones; HELD and FAILED ones of an endpoint"},
 		{"request", "request", "req", "ORG#{org}#REQUEST#{hash}", "REQUEST", "", "", true, "one, by its idempotency key"},
+		{"receipt", "request", "rcp", "ORG#{org}#RECEIPT#{receipt}", "RECEIPT", "", "", true, "one"},
 		{"record", "record", "rec", "ORG#{org}#{KIND}#{shard}", "{record}", "", "", true, "one; all of a kind's shard (only tombstones expire)"},
 		{"organization", "other", "org", "ORGANIZATIONS", "{org}", "", "", false, "all"},
 		{"time up to which the stream is counted", "other", "cntd", "HEARTBEAT", "COUNTED", "", "", false, "one"},

@@ -39,7 +39,7 @@ func (c *clients) operations() []httpapi.Operation {
 			ID: "setTokenScopes", Method: http.MethodPut, Path: tokenScopesPath,
 			Summary: "Set what an application's tokens may do",
 			Description: "The most that a token can permit; a new application has the five read scopes. With webhooks:read or webhooks:write its " +
-				"tokens manage the application's own webhook endpoints and no others. A scope that is taken away also leaves the tokens that were " +
+				"tokens manage the application's own webhook endpoints and no others; with records:write they post records. A scope that is taken away also leaves the tokens that were " +
 				"given, within 5 s.",
 			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersAdmin,
 			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Errors: conflict, Audit: audit.ApplicationScopesSet, Handle: c.setTokenScopes,

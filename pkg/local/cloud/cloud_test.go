@@ -21,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/local/template"
+	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -61,6 +62,7 @@ func TestDeployedService(t *testing.T) {
 		{"refused credentials", s.credentials},
 		{"application, made once", s.makeApplication},
 		{"records", s.records},
+		{"records over HTTP", s.postRecords},
 		{"lists", s.lists},
 		{"another organization", s.otherOrganization},
 		{"token of the application", s.applicationToken},
@@ -198,6 +200,21 @@ func (s *scenario) records(t *testing.T) {
 	})
 }
 
+// postRecords posts one good record and one that is refused. Both are silent, and no list counts them.
+func (s *scenario) postRecords(t *testing.T) {
+	body := fmt.Sprintf(`{"records":[{"kind":"invoice","op":"delete","record":{"id":%q}},{"kind":"invoice","op":"put","silent":true,"record":{"id":%q}}]}`,
+		value.NewID(), value.NewID())
+	var made, r receipt.Receipt
+	s.user.with("Idempotency-Key", "post").want(t, http.StatusAccepted, http.MethodPost, "/ingest/records", body, &made)
+	await(t, "the receipt", func() bool {
+		s.user.want(t, http.StatusOK, http.MethodGet, "/ingest/receipts/"+made.ID.String(), "", &r)
+		return r.Status == receipt.Completed
+	})
+	if r.AcceptedCount != 1 || r.RefusedCount != 1 || r.Refusals[0].Field != "records[1].record.currency" {
+		t.Errorf("got %+v, want the second refused for its currency", r)
+	}
+}
+
 // page is an answered page of a list.
 type page struct {
 	Data []struct {
@@ -296,6 +313,7 @@ func unproven() map[string][]string {
 		"ingest":     {"sqs:ChangeMessageVisibility", "secretsmanager:GetSecretValue"},                            // messages that failed by our own fault; the keys of signed senders
 		"dispatcher": {"dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},                        // large batches; filtered events
 		"webhooks":   {"dynamodb:DeleteItem"},                                                                     // idempotency keys that are given up
+		"receipts":   {"dynamodb:DeleteItem"},                                                                     // likewise
 		"worker":     {"dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:PartiQLUpdate", "sqs:SendMessage"}, // circuits, several outcomes at once, the slow lane
 		"indexer":    {"sqs:SendMessage"},                                                                         // a full tail, the park
 		"sweeper": { // what comes due: long retries, probes, index jobs

@@ -46,6 +46,7 @@ func linkedOnly() map[string][]string {
 	return map[string][]string{
 		"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"},
 		"api": {"dynamodb.DeleteItem"}, "indexer": {"dynamodb.DeleteItem"},
+		"receipts":   {"dynamodb.Query"},
 		"portal":     {"dynamodb.DeleteItem", "dynamodb.PutItem", "dynamodb.Query"}, // it has no client
 		"dispatcher": {"sqs.GetQueueAttributes"}, "webhooks": {"sqs.GetQueueAttributes"},
 	}
@@ -114,12 +115,12 @@ func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 }
 
 // sender is the name of a method that sends to a queue. Deliveries have two.
-var sender = regexp.MustCompile(`/pkg/sqsqueue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
+var sender = regexp.MustCompile(`/pkg/sqsqueue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Posts\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
 
 func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
 	deliveries := []string{"DeliveriesQueue", "SlowDeliveriesQueue"}
 	queues := map[string][]string{
-		"Deliveries.Send": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue"},
+		"Deliveries.Send": deliveries, "Deliveries.Move": deliveries, "Records.Move": {"ImportsQueue"}, "Posts.Send": {"RecordsQueue"},
 		"IndexJobs.Send": {"IndexJobsQueue"}, "Park.Park": {"ParkQueue"}, "Rejects.Reject": {"RecordsDLQ"},
 	}
 	model := newHarness(t).model

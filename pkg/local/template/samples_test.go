@@ -64,7 +64,7 @@ func sample[T any](t *testing.T, name string) T {
 func requests() map[string]string {
 	return map[string]string{
 		"developers-create": "developers", "developers-list": "developers",
-		"webhooks-create": "webhooks", "webhooks-event-types": "webhooks", "api": "api",
+		"webhooks-create": "webhooks", "webhooks-event-types": "webhooks", "receipts": "receipts", "api": "api",
 	}
 }
 

@@ -133,6 +133,8 @@ func TestEveryRouteBelongsToItsAreaAndAuthorizer(t *testing.T) {
 			function, authorizer = "developers", "JwtOnly"
 		case strings.HasPrefix(r.Path, "/oauth/"), strings.HasPrefix(r.Path, "/.well-known/"):
 			function = "developers"
+		case strings.HasPrefix(r.Path, "/ingest/"):
+			function, authorizer = "receipts", "JwtOnly"
 		case r.Path == "/", r.Path == "/portal", strings.HasPrefix(r.Path, "/portal/"):
 			function = "portal"
 		case strings.HasPrefix(r.Path, "/api/"):

@@ -206,7 +206,7 @@ func TestOnlyFunctionsOfTheAPIHaveItsSettings(t *testing.T) {
 	m, _ := deployed(t, map[string]string{"BasePath": "v1", "AllowedOrigins": "*"})
 	for name, f := range m.Functions {
 		want := ""
-		if slices.Contains([]string{"developers", "webhooks", "api"}, name) {
+		if slices.Contains([]string{"developers", "webhooks", "receipts", "api"}, name) {
 			want = "v1 *"
 		}
 		if name == "portal" { // no script of another origin needs its files

@@ -1,0 +1,96 @@
+// Package receipts answers the operations by which a back office posts records
+// and learns what became of them. A receipt is answered once the message with
+// the records is in the queue, from which ingest applies them as those of every
+// other sender. A receipt of another organization, and to an application's token
+// that of another sender, is answered exactly as one that does not exist.
+package receipts
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/receipt"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+const (
+	tag         = "Ingestion"
+	receiptPath = "/ingest/receipts/"
+)
+
+// Store keeps receipts.
+type Store interface {
+	CreateReceipt(ctx context.Context, s *receipt.Stored) error
+	// Receipt returns nil when there is none.
+	Receipt(ctx context.Context, organization, id value.ID) (*receipt.Stored, error)
+}
+
+// Queue takes the messages that bring records, for ingest.
+type Queue interface {
+	Send(ctx context.Context, organization, receipt value.ID, message []byte) error
+}
+
+// area holds what the operations share.
+type area struct {
+	store Store
+	queue Queue
+	clock func() time.Time
+}
+
+// Operations returns every operation of this area.
+func Operations(store Store, queue Queue, clock func() time.Time) []httpapi.Operation {
+	a := &area{store, queue, clock}
+	return []httpapi.Operation{
+		{
+			ID: "postRecords", Method: http.MethodPost, Path: "/ingest/records", Tag: tag,
+			Summary: "Store, replace and delete records",
+			Description: "1 to 500 changes, applied in order, as from the queue of records; the body is at most 256 KiB. 202 once they wait to be applied: " +
+				"the receipt at Location tells when that is done, usually within a second, and which records were refused. A refused one does not hold up the " +
+				"others. 400 when one has a wrong kind, op, version, siteIds or id, or belongs to another organization: nothing is applied then, and details names " +
+				"each by its path, such as records[3].kind. After an error or without an answer send the request again, with the same Idempotency-Key. " +
+				"Records may then be applied twice, which changes nothing unless another sender changed them between; a version prevents that, too.",
+			Access: httpapi.Manager, Scope: auth.RecordsWrite, Body: commerce.PostRecordsDto{}, Result: receipt.Receipt{}, Status: http.StatusAccepted,
+			Handle: a.post,
+		},
+		{
+			ID: "getReceipt", Method: http.MethodGet, Path: receiptPath + "{id}", Tag: tag,
+			Summary: "Read what became of posted records",
+			Description: "For 7 days. Users read every receipt of the organization, an application's token those of its own requests. One that stays PENDING " +
+				"for longer than minutes waits for the service's operator, whose retry completes it; to post its records again is safe.",
+			Access: httpapi.Manager, Scope: auth.RecordsWrite, Result: receipt.Receipt{}, Handle: a.receipt,
+		},
+	}
+}
+
+// post stores the receipt before it sends the message, which completes it. Of a
+// receipt whose message was not sent nobody has the id, and it expires.
+func (a *area) post(r *httpapi.Request) (*httpapi.Response, error) {
+	message, count, err := commerce.PostedMessage(r.Organization(), r.Body)
+	if err != nil {
+		return nil, err
+	}
+	s := receipt.New(r.Organization(), r.Principal.ApplicationID, message, count, value.TimeOf(a.clock()))
+	if err := a.store.CreateReceipt(r.Context(), s); err != nil {
+		return nil, err
+	}
+	if err := a.queue.Send(r.Context(), r.Organization(), s.Receipt.ID, message); err != nil {
+		return nil, err
+	}
+	return r.Created(receiptPath+s.Receipt.ID.String(), s.Receipt, "")
+}
+
+func (a *area) receipt(r *httpapi.Request) (*httpapi.Response, error) {
+	s, err := a.store.Receipt(r.Context(), r.Organization(), r.PathID("id"))
+	if err != nil {
+		return nil, err
+	}
+	if s == nil || r.Principal.Kind == auth.KindApplication && s.ApplicationID != r.Principal.ApplicationID {
+		return nil, fault.Missing("receipt")
+	}
+	return httpapi.OK(s.Receipt)
+}

@@ -1,0 +1,234 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/receipt"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// put is a change as a request has it; without a name it is refused.
+func put(id value.ID, name string) string {
+	if name != "" {
+		name = fmt.Sprintf(`,"name":%q`, name)
+	}
+	return fmt.Sprintf(`{"kind":"product","op":"put","version":1,"record":{"id":%q%s}}`, id, name)
+}
+
+// post stores the receipt of records and sends their message as the API does.
+func (f *signedHarness) post(t *testing.T, records ...string) *receipt.Stored {
+	t.Helper()
+	message, count, err := commerce.PostedMessage(f.org, []byte(`{"records":[`+strings.Join(records, ",")+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := receipt.New(f.org, value.ID{}, message, count, value.TimeOf(f.now))
+	if err := f.table.CreateReceipt(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := sqsqueue.NewPosts(f.queues.Queue("RecordsQueue")).Send(t.Context(), f.org, s.Receipt.ID, message); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// receipt reads a receipt.
+func (f *signedHarness) receipt(t *testing.T, s *receipt.Stored) receipt.Receipt {
+	t.Helper()
+	found, err := f.table.Receipt(t.Context(), s.OrganizationID, s.Receipt.ID)
+	if err != nil || found == nil {
+		t.Fatalf("receipt %s: %v, %v", s.Receipt.ID, found, err)
+	}
+	return found.Receipt
+}
+
+// wants says what a receipt must tell: its counts, and the fields of refused
+// records.
+func wants(t *testing.T, r receipt.Receipt, accepted int, refused ...string) {
+	t.Helper()
+	var fields []string
+	for _, one := range r.Refusals {
+		fields = append(fields, one.Field)
+	}
+	if r.Status != receipt.Completed || r.CompletedAt == nil || r.AcceptedCount != accepted || r.RefusedCount != len(refused) || !slices.Equal(fields, refused) {
+		t.Errorf("got %+v, want %d accepted, and refused %v", r, accepted, refused)
+	}
+}
+
+func TestAReceiptTellsWhatBecameOfPostedRecords(t *testing.T) {
+	f, good := newSignedHarness(t), value.NewID()
+	s := f.post(t, put(value.NewID(), ""), put(good, "Tea"), put(value.NewID(), ""), strings.Replace(put(good, "Other"), `"version":1`, `"version":0`, 1))
+	if r := f.receipt(t, s); r.Status != receipt.Pending || r.RecordCount != 4 || r.Refusals == nil {
+		t.Errorf("before: got %+v", r)
+	}
+	f.send(t, nil)
+	r := f.receipt(t, s)
+	wants(t, r, 2, "records[0].record.name", "records[2].record.name") // the older version is accepted, and skipped
+	if one := r.Refusals[1]; one.Position != 2 || one.Code != "validation_failed" || one.Message != "record.name is required" {
+		t.Errorf("got %+v", one)
+	}
+	if p := f.product(t, good); p == nil || p.Name != "Tea" {
+		t.Errorf("stored %+v", p)
+	}
+	if reasons, _ := f.refused(t); len(reasons) != 2 {
+		t.Errorf("%d refused records are in their queue, want 2", len(reasons))
+	}
+}
+
+func TestAReceiptOfALargeMessageGoesWithItToTheImports(t *testing.T) {
+	f := newSignedHarness(t)
+	f.rotate(t, f.org)
+	records := make([]string, 500)
+	for i := range records {
+		records[i] = put(value.NewID(), "Tea "+strings.Repeat("leaf ", 20))
+		if i%4 == 0 {
+			records[i] = put(value.NewID(), "")
+		}
+	}
+	s := f.post(t, records...)
+	f.send(t, nil)
+	r := f.receipt(t, s)
+	if r.AcceptedCount != 375 || r.RefusedCount != 125 || len(r.Refusals) != receipt.MaxRefusals || r.Refusals[99].Position != 396 {
+		t.Errorf("got %d accepted, %d refused, %d of them named, want 375, 125, 100", r.AcceptedCount, r.RefusedCount, len(r.Refusals))
+	}
+}
+
+func TestPostedRecordsOfAnOrganizationWithSenderKeysNeedNoSignature(t *testing.T) {
+	f, id := newSignedHarness(t), value.NewID()
+	key := f.rotate(t, f.org)
+	s := f.post(t, put(id, "Posted"), put(value.NewID(), ""))
+	f.send(t, nil)
+	wants(t, f.receipt(t, s), 1, "records[1].record.name")
+	if p := f.product(t, id); p == nil || p.Name != "Posted" {
+		t.Errorf("stored %+v", p)
+	}
+	// The refused record can be replayed.
+	if _, messages := f.refused(t); len(messages) != 1 || f.send(t, key, messages[0].Body) != 0 {
+		t.Errorf("refused %v", messages)
+	}
+	f.refused(t)
+
+	// Nobody else gets a message in by the id of a receipt.
+	forged := fmt.Sprintf(`{"organizationId":%q,"records":[%s]}`, f.org, put(value.NewID(), "Forged"))
+	other := strings.ReplaceAll(forged, f.org.String(), value.NewID().String())
+	for what, one := range map[string]struct{ id, body string }{
+		"another message":        {s.Receipt.ID.String(), forged},
+		"a receipt of nobody":    {value.NewID().String(), forged},
+		"no id":                  {"x", forged},
+		"another organization's": {s.Receipt.ID.String(), other},
+	} {
+		m := sqsqueue.Message{Body: one.body, Attributes: map[string]string{receipt.Attribute: one.id}}
+		if err := f.queues.Queue("RecordsQueue").Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		f.send(t, nil)
+		reasons, _ := f.refused(t)
+		if free := one.body == other; !free && !slices.Equal(reasons, []string{"signature_invalid"}) || free && reasons != nil {
+			t.Errorf("%s: refused for %v", what, reasons)
+		}
+	}
+	wants(t, f.receipt(t, s), 1, "records[1].record.name")
+}
+
+// unfinished fails writes of receipts, as when ingest is killed before them or
+// after them.
+type unfinished struct {
+	*faulty
+	before, after bool
+	unread        bool
+}
+
+var errKilled = fault.Busy(errors.New("killed"))
+
+func (u *unfinished) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error) {
+	if u.unread {
+		return nil, errKilled
+	}
+	return u.faulty.Receipt(ctx, org, id)
+}
+
+func (u *unfinished) CompleteReceipt(ctx context.Context, s *receipt.Stored) error {
+	if u.before {
+		return errKilled
+	}
+	err := u.faulty.CompleteReceipt(ctx, s)
+	if u.after {
+		return errKilled
+	}
+	return err
+}
+
+func TestAReceiptCountsOnceWhateverComesTwice(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		store  unfinished
+		reject bool
+		done   bool // by the first try
+	}{
+		{"a read that fails", unfinished{unread: true}, false, false},
+		{"killed before the receipt", unfinished{before: true}, false, false},
+		{"killed after the receipt", unfinished{after: true}, false, true},
+		{"the queue of refused records away", unfinished{}, true, true},
+		{"a duplicate", unfinished{}, false, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := newSignedHarness(t)
+			key := f.rotate(t, f.org)
+			row.store.faulty = f.table
+			queue := f.queues.Queue
+			f.ingester = ingest.New(&row.store, f.senders, f.rejects, sqsqueue.NewRecords(queue("RecordsQueue"), queue("ImportsQueue")),
+				func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
+			id := value.NewID()
+			s := f.post(t, put(id, "Tea"), put(value.NewID(), ""))
+			batch := f.queues.Receive(t, "RecordsQueue")
+			f.rejects.fail = row.reject
+			failed := f.invoke(t, batch...)
+			if want := row.name != "a duplicate"; (len(failed) == 1) != want {
+				t.Errorf("comes again: %v, want %t", failed, want)
+			}
+			if r := f.receipt(t, s); (r.Status == receipt.Completed) != row.done {
+				t.Errorf("after the first try: %+v", r)
+			}
+			row.store, f.rejects.fail = unfinished{faulty: f.table}, false
+			// Another sender's newer version comes between.
+			f.send(t, key, f.one(id, "Newer", 2))
+			for range 2 {
+				if failed := f.invoke(t, append(batch, batch...)...); failed != nil {
+					t.Errorf("comes again: %v", failed)
+				}
+			}
+			wants(t, f.receipt(t, s), 1, "records[1].record.name")
+			if p := f.product(t, id); p == nil || p.Name != "Newer" {
+				t.Errorf("stored %+v, want the newer version", p)
+			}
+		})
+	}
+}
+
+// A message with a record that the table did not take is not done.
+func TestAReceiptWaitsForEachRecord(t *testing.T) {
+	f := newSignedHarness(t)
+	f.table.every = 2
+	s := f.post(t, put(value.NewID(), "A"), put(value.NewID(), "B"), put(value.NewID(), ""))
+	batch := f.queues.Receive(t, "RecordsQueue")
+	if failed := f.invoke(t, batch...); len(failed) != 1 {
+		t.Fatalf("comes again: %v", failed)
+	}
+	if r := f.receipt(t, s); r.Status != receipt.Pending {
+		t.Errorf("got %+v, want it to wait", r)
+	}
+	f.table.every = 0
+	f.invoke(t, batch...)
+	wants(t, f.receipt(t, s), 2, "records[2].record.name")
+}
