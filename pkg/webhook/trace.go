@@ -13,24 +13,32 @@ type EventOutcome string
 const (
 	EventBeforeEndpoint EventOutcome = "CREATED_LATER"
 	EventNotSubscribed  EventOutcome = "NOT_SUBSCRIBED"
+	EventFiltered       EventOutcome = "FILTERED"
 	EventBeforeChange   EventOutcome = "CHANGED_SINCE"
 )
 
 // Values lists every outcome.
 func (EventOutcome) Values() []string {
-	return append(DeliveryStatus("").Values(), string(EventBeforeEndpoint), string(EventNotSubscribed), string(EventBeforeChange))
+	return append(DeliveryStatus("").Values(), string(EventBeforeEndpoint), string(EventNotSubscribed), string(EventFiltered), string(EventBeforeChange))
 }
 
-// WhyNotDelivered tells why an event of the type, whose deliveries were created
-// at the time, has none to the endpoint, by the endpoint's configuration as it is.
-func WhyNotDelivered(e *Endpoint, eventType string, created value.Time) EventOutcome {
+// WhyNotDelivered tells why an event, whose deliveries were created at the time,
+// has none to the endpoint, by the endpoint's configuration as it is. Of a
+// filtered one it gives the reason; no filter is asked about an event without
+// its object.
+func (f *Filters) WhyNotDelivered(e *Endpoint, c *Candidate, created value.Time) (outcome EventOutcome, reason string, err error) {
 	switch {
 	case e.CreatedAt > created:
-		return EventBeforeEndpoint
-	case !commerce.Matches(e.SubscribedEvents, eventType):
-		return EventNotSubscribed
+		return EventBeforeEndpoint, "", nil
+	case !commerce.Matches(e.SubscribedEvents, c.Type):
+		return EventNotSubscribed, "", nil
+	case c.Data.Object == nil:
+		return EventBeforeChange, "", nil
 	}
-	return EventBeforeChange
+	if reason, err = f.Refusal(e, c); reason != "" {
+		return EventFiltered, reason, nil
+	}
+	return EventBeforeChange, "", err
 }
 
 // EventlessReason tells why a record's last change has no event in the history.

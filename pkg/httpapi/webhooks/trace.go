@@ -62,7 +62,8 @@ type TracedEndpoint struct {
 	EndpointID    value.ID              `json:"endpointId" doc:"The endpoint."`
 	ApplicationID value.ID              `json:"applicationId" doc:"The application of the endpoint."`
 	Deleted       bool                  `json:"deleted" doc:"Whether the endpoint was deleted since."`
-	Outcome       webhook.EventOutcome  `json:"outcome" doc:"The status of the entry, or why there is none, by the endpoint's configuration as it is now. CREATED_LATER: the endpoint was created after the event. NOT_SUBSCRIBED: it does not subscribe to the type. CHANGED_SINCE: it takes the event now and did not then, or the entry is so new that it is not listed yet. An open enumeration."`
+	Outcome       webhook.EventOutcome  `json:"outcome" doc:"The status of the entry, or why there is none, by the endpoint's configuration as it is now. CREATED_LATER: the endpoint was created after the event. NOT_SUBSCRIBED: it does not subscribe to the type. FILTERED: its delivery settings keep the event out. CHANGED_SINCE: it takes the event now and did not then, or the entry is so new that it is not listed yet. An open enumeration."`
+	Reason        *string               `json:"reason" doc:"What of the delivery settings keeps a FILTERED event out; null for other outcomes."`
 	Entry         *webhook.WebhookEvent `json:"entry" doc:"The entry of the history with its attempts, as lists show it. null when there is none."`
 }
 
@@ -117,9 +118,10 @@ func (a *area) trace(r *httpapi.Request, object value.ID, limit int) (*WebhookTr
 	if record == nil && len(groups) == 0 && !slices.ContainsFunc(endpoints, func(e *webhook.Endpoint) bool { return e.ID == object }) {
 		return nil, fault.Missing("object")
 	}
+	filters := &webhook.Filters{}
 	t := &WebhookTrace{ObjectID: object, Events: make([]TracedEvent, len(groups)), More: more}
 	for i, deliveries := range groups {
-		if t.Events[i], err = tracedEvent(deliveries, payloads[events[i]], endpoints); err != nil {
+		if t.Events[i], err = tracedEvent(deliveries, payloads[events[i]], endpoints, filters); err != nil {
 			return nil, err
 		}
 	}
@@ -194,26 +196,26 @@ func kindOf(eventType string) (commerce.Kind, bool) {
 
 // tracedEvent shows an event with its deliveries, and the endpoints that have
 // none.
-func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*webhook.Endpoint) (TracedEvent, error) {
+func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*webhook.Endpoint, filters *webhook.Filters) (TracedEvent, error) {
 	first := deliveries[0]
 	ev := TracedEvent{EventID: first.EventID, Type: first.Type, CreatedAt: first.CreatedAt, Endpoints: []TracedEndpoint{}}
 	about := first.ObjectID // of an alert: the endpoint, or an entry of the endpoint
+	c := webhook.Candidate{WebhookPayload: &commerce.WebhookPayload{}}
 	if payload != nil {
-		var body struct {
-			Timestamp value.Time `json:"timestamp"`
-			Data      struct {
-				Object struct {
-					EndpointID value.ID `json:"endpointId"`
-				} `json:"object"`
-			} `json:"data"`
-		}
-		if err := json.Unmarshal(payload, &body); err != nil {
+		if err := json.Unmarshal(payload, c.WebhookPayload); err != nil {
 			return ev, fmt.Errorf("payload of event %s: %w", first.EventID, err)
 		}
-		ev.StoredAt = &body.Timestamp
-		if first.Type == commerce.EventEventFailed {
-			about = body.Data.Object.EndpointID
+		ev.StoredAt = &c.Timestamp
+	}
+	c.Type = first.Type
+	if payload != nil && first.Type == commerce.EventEventFailed {
+		var entry struct {
+			EndpointID value.ID `json:"endpointId"`
 		}
+		if err := json.Unmarshal(c.Data.Object, &entry); err != nil {
+			return ev, fmt.Errorf("object of event %s: %w", first.EventID, err)
+		}
+		about = entry.EndpointID
 	}
 	missing, applications := map[value.ID]*webhook.Endpoint{}, map[value.ID]bool{}
 	for _, e := range endpoints {
@@ -233,9 +235,19 @@ func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*we
 		if commerce.IsAlert(first.Type) && (!applications[e.ApplicationID] || e.ID == about) {
 			continue // an alert goes to the other endpoints of the application
 		}
-		ev.Endpoints = append(ev.Endpoints, TracedEndpoint{
-			EndpointID: e.ID, ApplicationID: e.ApplicationID, Outcome: webhook.WhyNotDelivered(e, first.Type, ev.CreatedAt),
-		})
+		if e.Alerts && !commerce.IsAlert(first.Type) {
+			continue
+		}
+		traced := TracedEndpoint{EndpointID: e.ID, ApplicationID: e.ApplicationID}
+		var reason string
+		var err error
+		if traced.Outcome, reason, err = filters.WhyNotDelivered(e, &c, ev.CreatedAt); err != nil {
+			return ev, err
+		}
+		if reason != "" {
+			traced.Reason = &reason
+		}
+		ev.Endpoints = append(ev.Endpoints, traced)
 	}
 	return ev, nil
 }

@@ -89,6 +89,8 @@ func TestATraceTellsWhatBecameOfAnEventAtEachEndpoint(t *testing.T) {
 	delivered, failed, pending := made("delivered", "order.*"), made("failed", "*"), made("pending", "order.created")
 	held, gone, changed := made("held", "*"), made("gone", "*"), made("changed", "product.*")
 	made("other", "product.*")
+	filtered := made("filtered", "*")
+	h.ChangeEndpoint(t, filtered.ID, func(e *webhook.Endpoint) { e.Delivery.Filter = []byte(`{"object":{"orderNumber":["none"]}}`) })
 	h.SetStatus(t, held.ID, webhook.Paused)
 	held = h.StoredEndpoint(t, held.ID)
 	order := h.order(t, nil, "")
@@ -122,7 +124,7 @@ func TestATraceTellsWhatBecameOfAnEventAtEachEndpoint(t *testing.T) {
 	}
 	want := map[string]webhook.EventOutcome{
 		"delivered": "DELIVERED", "failed": "FAILED", "pending": "PENDING", "held": "HELD", "gone": "PENDING",
-		"other": "NOT_SUBSCRIBED", "changed": "CHANGED_SINCE", "later": "CREATED_LATER",
+		"other": "NOT_SUBSCRIBED", "filtered": "FILTERED", "changed": "CHANGED_SINCE", "later": "CREATED_LATER",
 	}
 	if outcome := outcomes(ev, names); fmt.Sprint(outcome) != fmt.Sprint(want) {
 		t.Errorf("outcomes: %v, want %v", outcome, want)
@@ -141,9 +143,9 @@ func TestATraceTellsWhatBecameOfAnEventAtEachEndpoint(t *testing.T) {
 			if e.Entry == nil || e.Entry.HeldReason == nil || *e.Entry.HeldReason != webhook.HeldPaused || e.Entry.Attempts == nil {
 				t.Errorf("the entry of what is held: %+v", e.Entry)
 			}
-		case "other", "changed", "later":
-			if e.Entry != nil {
-				t.Errorf("%s has an entry: %+v", name, e.Entry)
+		case "other", "filtered", "changed", "later":
+			if e.Entry != nil || (e.Reason != nil) != (name == "filtered") {
+				t.Errorf("%s: %+v", name, e)
 			}
 		}
 	}

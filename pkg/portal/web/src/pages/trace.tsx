@@ -49,7 +49,7 @@ function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
             columns={[
               { label: "Endpoint", cell: (e) => (e.deleted ? "deleted" : <a href={link(`endpoints/${e.endpointId}`)}>{nameOf(endpoints, e.endpointId)}</a>) },
               { label: "Outcome", cell: (e) => (e.entry ? <a href={link(`deliveries/${e.entry.id}`)}><Status of={e.outcome} /></a> : <Status of={e.outcome} />) },
-              { label: "Why", cell: (e) => (e.entry ? reasonOf(e.entry) : (absences[e.outcome] ?? "–")) },
+              { label: "Why", cell: (e) => (e.entry ? reasonOf(e.entry) : (e.reason ?? absences[e.outcome] ?? "–")) },
             ]}
           />
         </Panel>
