@@ -100,6 +100,9 @@ func (c *compiler) object(at string, level int) (o object, err error) {
 		if err != nil {
 			return err
 		}
+		if name == "" {
+			return refuse(at, "must name its fields")
+		}
 		if name == orName {
 			group, err := c.group(join(at, name), level)
 			o.groups = append(o.groups, group)

@@ -114,6 +114,7 @@ func TestBadPatternsAreRefusedWhereTheyAreWrong(t *testing.T) {
 		{`[]`, "", "must be an object"},
 		{`{}`, "", "must not be empty"},
 		{`{"a":["x"]}{}`, "", "must be one JSON object"},
+		{`{"":["x"]}`, "", "must name its fields"},
 		{`{"a":"x"}`, "a", "must be an array of conditions, or an object of fields"},
 		{`{"a":[]}`, "a", "must have a condition"},
 		{`{"a":{}}`, "a", "must not be empty"},
