@@ -55,6 +55,7 @@ func fillTable(t *testing.T, table *dynamo.Table) {
 	must(err)
 	s.Count(t, e.ID, now, webhook.Attempt{})
 	s.Count(t, e.ID, now.Add(26*time.Hour), webhook.Attempt{})
+	must(table.AddFiltered(ctx, org, e.ID, now, 1))
 	_, err = table.TakePermit(ctx, org, e.ID, "worker", now, now.Add(time.Minute))
 	must(err)
 	for _, d := range []webhook.Delivery{

@@ -40,6 +40,8 @@ func (s *service) belongings(t *testing.T) map[string]string {
 	ids["{recoveryId}"] = recovery["id"].(string)
 	event := s.create(t, "/developers/webhooks/endpoints/"+r.endpoint+"/test", `{}`)
 	ids["/developers/webhooks/events/{id}"] = event["id"].(string)
+	receipt := s.create(t, "/ingest/records", fmt.Sprintf(`{"records":[{"kind":"customer","op":"put","record":{"id":%q}}]}`, value.NewID()))
+	ids["/ingest/receipts/{id}"] = receipt["id"].(string)
 	return ids
 }
 
