@@ -57,6 +57,7 @@ class Credential:
 VALUES = {
     "events": ["order.*", "product.created", "customer.updated"],
     "scopes": ["orders:read", "products:read", "invoices:read"],
+    "payload": ["full", "thin"],
     "status": ["ACTIVE", "PAUSED"],
     "type": ["webhook.test", "order.created"],
 }
