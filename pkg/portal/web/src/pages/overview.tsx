@@ -128,6 +128,7 @@ function sum(stats: StatsPoint[][]): StatsPoint[] {
       at: p.at, p50Ms: null, p95Ms: null,
       successCount: (before?.successCount ?? 0) + p.successCount,
       failureCount: (before?.failureCount ?? 0) + p.failureCount,
+      filteredCount: (before?.filteredCount ?? 0) + p.filteredCount,
     });
   }
   return [...hours.values()].sort((a, b) => a.at.localeCompare(b.at));
