@@ -222,14 +222,14 @@ func (d *Dispatcher) addressEvent(a *addressed, directory *webhook.Directory) (e
 	candidate := webhook.Candidate{WebhookPayload: &a.WebhookPayload}
 	for _, e := range directory.Endpoints {
 		if a.concerns(e) && directory.Applications[e.ApplicationID] != webhook.ApplicationAbsent && commerce.Matches(e.SubscribedEvents, a.Type) {
-			refusal, err := d.filters.Refusal(e, &candidate)
+			passes, err := d.filters.Passes(e, &candidate)
 			switch {
 			case err != nil:
 				return err
-			case refusal != "":
-				a.filtered = append(a.filtered, e)
-			default:
+			case passes:
 				a.subscribed = append(a.subscribed, e)
+			default:
+				a.filtered = append(a.filtered, e)
 			}
 		}
 	}
