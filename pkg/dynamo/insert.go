@@ -135,15 +135,13 @@ func (t *db) tryInsert(ctx context.Context, items []insertion, batch []int, take
 	for i, at := range batch {
 		statements[i] = types.BatchStatementRequest{Statement: &items[at].statement, Parameters: items[at].values}
 	}
-	out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: statements})
+	const tried = "create items"
+	answers, err := t.execute(ctx, tried, statements)
 	if err != nil {
-		return nil, wrap("create items", err)
-	}
-	if len(out.Responses) != len(batch) {
-		return nil, fault.Busy(fmt.Errorf("create items: %d answers to %d statements", len(out.Responses), len(batch)))
+		return nil, err
 	}
 	for i, at := range batch {
-		refusal := out.Responses[i].Error
+		refusal := answers[i].Error
 		if refusal == nil {
 			continue
 		}
@@ -151,12 +149,25 @@ func (t *db) tryInsert(ctx context.Context, items []insertion, batch []int, take
 		case refusal.Code == types.BatchStatementErrorCodeEnumDuplicateItem:
 			taken[at] = true
 		case passes(refusal.Code):
-			again, err = append(again, at), statementError(refusal)
+			again, err = append(again, at), statementError(tried, refusal)
 		default:
-			return nil, statementError(refusal)
+			return nil, statementError(tried, refusal)
 		}
 	}
 	return again, err
+}
+
+// execute executes statements together, each on its own, and returns an answer
+// for each.
+func (t *db) execute(ctx context.Context, tried string, statements []types.BatchStatementRequest) ([]types.BatchStatementResponse, error) {
+	out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: statements})
+	if err != nil {
+		return nil, wrap(tried, err)
+	}
+	if len(out.Responses) != len(statements) {
+		return nil, fault.Busy(fmt.Errorf("%s: %d answers to %d statements", tried, len(out.Responses), len(statements)))
+	}
+	return out.Responses, nil
 }
 
 // passes reports whether a statement that failed so is worth another try.
@@ -173,6 +184,6 @@ func passes(code types.BatchStatementErrorCodeEnum) bool {
 	}
 }
 
-func statementError(e *types.BatchStatementError) error {
-	return errors.New("create an item: " + string(e.Code) + ": " + aws.ToString(e.Message))
+func statementError(tried string, e *types.BatchStatementError) error {
+	return errors.New(tried + ": " + string(e.Code) + ": " + aws.ToString(e.Message))
 }

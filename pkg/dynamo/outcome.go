@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/fault"
@@ -139,6 +138,7 @@ func (t *DeliveryStore) RecordEach(ctx context.Context, outcomes []webhook.Deliv
 // updateTogether makes puts of deliveries by PartiQL's UPDATE in batches, each
 // statement on its own, and adds to refused those whose condition does not hold.
 func (t *DeliveryStore) updateTogether(ctx context.Context, writes []write, which []int, refused refusals) error {
+	const tried = "record outcomes"
 	statement := `UPDATE "` + t.name + `" SET doc=?, rev=?, w=?, uncounted=? WHERE PK=? AND SK=? AND rev=?`
 	for some := range slices.Chunk(which, maxInsertItems) {
 		statements := make([]types.BatchStatementRequest, len(some))
@@ -148,25 +148,22 @@ func (t *DeliveryStore) updateTogether(ctx context.Context, writes []write, whic
 				it[attrDoc], it[attrRevision], it[attrWrite], it[attrUncounted], it[attrPK], it[attrSK], writes[at].Put.ExpressionAttributeValues[":rev"],
 			}}
 		}
-		out, err := t.client.BatchExecuteStatement(ctx, &dynamodb.BatchExecuteStatementInput{Statements: statements})
+		answers, err := t.execute(ctx, tried, statements)
 		if err != nil {
-			return wrap("record outcomes", err)
-		}
-		if len(out.Responses) != len(some) {
-			return fault.Busy(fmt.Errorf("record outcomes: %d answers to %d statements", len(out.Responses), len(some)))
+			return err
 		}
 		var keys []key
 		for i, at := range some {
-			refusal := out.Responses[i].Error
+			refusal := answers[i].Error
 			switch {
 			case refusal == nil:
 			case refusal.Code == types.BatchStatementErrorCodeEnumConditionalCheckFailed:
 				refused[at] = nil
 				keys = append(keys, keyOf(writes[at].Put.Item))
 			case passes(refusal.Code):
-				return fault.Busy(statementError(refusal))
+				return fault.Busy(statementError(tried, refusal))
 			default:
-				return statementError(refusal)
+				return statementError(tried, refusal)
 			}
 		}
 		found, err := t.batchGetLive(ctx, keys)
