@@ -1,20 +1,14 @@
 package app_test
 
 import (
-	"encoding/base64"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/arntarget"
-	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -93,7 +87,6 @@ func TestQueueEndpointFailsAndRecoversAsOthersDo(t *testing.T) {
 }
 
 func TestARNsAreTakenAsTheDeploymentPermits(t *testing.T) {
-	client, name := dynamotest.Client(t)
 	const own, foreign = "111111111111", "222222222222"
 	for _, tt := range []struct {
 		permitted  string
@@ -109,20 +102,7 @@ func TestARNsAreTakenAsTheDeploymentPermits(t *testing.T) {
 		{"all-accounts", foreign, true, http.StatusBadRequest},
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
-			environment := map[string]string{
-				"TABLE_NAME": name, "ARN_ENDPOINTS": tt.permitted, "ACCOUNT_ID": own,
-				"SERVICE_KEY": base64.StdEncoding.EncodeToString(make([]byte, app.ServiceKeySize)),
-			}
-			cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
-			if err != nil {
-				t.Fatal(err)
-			}
-			base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
-			base.Table = dynamo.New(client, name, time.Now)
-			handler, err := app.Webhooks(t.Context(), base)
-			if err != nil {
-				t.Fatal(err)
-			}
+			handler := webhooksFunction(t, map[string]string{"ARN_ENDPOINTS": tt.permitted, "ACCOUNT_ID": own})
 			request := createEndpoint("")
 			org := fmt.Sprint(request.RequestContext.Authorizer["organizationId"])
 			if tt.ofOther {

@@ -121,8 +121,27 @@ func TestEveryFunctionOfTheTemplateExists(t *testing.T) {
 	}
 }
 
-func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
+// webhooksFunction is the function of that name on a table of its own, with an
+// environment beside the table's name and the service key.
+func webhooksFunction(t *testing.T, environment map[string]string) app.GatewayFunc {
+	t.Helper()
 	client, name := dynamotest.Client(t)
+	environment["TABLE_NAME"] = name
+	environment["SERVICE_KEY"] = base64.StdEncoding.EncodeToString(make([]byte, app.ServiceKeySize))
+	cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
+	base.Table = dynamo.New(client, name, time.Now)
+	handler, err := app.Webhooks(t.Context(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
+
+func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
 	for _, test := range []struct {
 		private, ports string
 		status         map[string]int // by url
@@ -140,20 +159,7 @@ func TestURLsAreRefusedThatTheWorkerWouldRefuse(t *testing.T) {
 		}},
 	} {
 		t.Run(test.private, func(t *testing.T) {
-			environment := map[string]string{
-				"TABLE_NAME": name, "ALLOW_PRIVATE_TARGETS": test.private, "REFUSED_PORTS": test.ports,
-				"SERVICE_KEY": base64.StdEncoding.EncodeToString(make([]byte, app.ServiceKeySize)),
-			}
-			cfg, err := app.ConfigFrom(func(name string) string { return environment[name] })
-			if err != nil {
-				t.Fatal(err)
-			}
-			base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
-			base.Table = dynamo.New(client, name, time.Now)
-			handler, err := app.Webhooks(t.Context(), base)
-			if err != nil {
-				t.Fatal(err)
-			}
+			handler := webhooksFunction(t, map[string]string{"ALLOW_PRIVATE_TARGETS": test.private, "REFUSED_PORTS": test.ports})
 			for url, want := range test.status {
 				got, err := handler(t.Context(), createEndpoint(url))
 				if err != nil || got.StatusCode != want {

@@ -84,8 +84,10 @@ func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
 	return d.measuredStream(both(indexer.New(tails, tails.decode(decode), d.park(), d.indexJobs(), d.Logger).Handle, count)), nil
 }
 
-// both gives batches of the stream to two consumers, which both know what they
-// have processed already: a stream has few readers.
+// both gives batches of the stream to two consumers, since a stream has few
+// readers. When the first fails, the whole batch comes again, and the second gets
+// it then: the first must fail a batch from its first record on, and the second
+// know what it has processed.
 func both(first, second StreamFunc) StreamFunc {
 	return func(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 		response, err := first(ctx, batch)

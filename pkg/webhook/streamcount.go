@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"cmp"
+	"maps"
 	"strings"
 	"time"
 
@@ -69,10 +70,7 @@ func compareSequences(a, b string) int {
 // recorded. Attempts of an hour other than the first's are left out: the
 // position stays before them, and the next call counts them.
 func (c *StreamCount) Count(attempts []StreamAttempt) (w *CounterShardWrite, after StreamPosition) {
-	after = StreamPosition{Stream: c.Position.Stream, Last: map[int]string{}}
-	for partition, last := range c.Position.Last {
-		after.Last[partition] = last
-	}
+	after = StreamPosition{Stream: c.Position.Stream, Last: maps.Clone(c.Position.Last)}
 	var counted []Attempt
 	var events EventDay
 	var now value.Time

@@ -1,7 +1,6 @@
 package developers_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +23,6 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
 	"github.com/commerce-integration/service/pkg/idempotency"
-	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/servicetest/leaks"
@@ -32,15 +30,6 @@ import (
 )
 
 const base = "https://api.example.com/prod"
-
-// unlimited admits everything.
-type unlimited struct{}
-
-func (unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
-	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit, Reset: time.Unix(0, 0)}, nil
-}
-
-func (unlimited) ClientError(string) {}
 
 // service is the area on a real table, as one principal at a time sees it.
 type service struct {
@@ -76,7 +65,7 @@ func (s *service) serve(store developers.Store) {
 		Caller: func(*http.Request) httpapi.Caller {
 			return httpapi.Caller{Principal: s.as, RequestID: "r", BaseURL: base}
 		},
-		Limiter: unlimited{}, Idempotency: s.keeper, Clock: s.now, Logger: s.leaks.Logger(),
+		Limiter: servicetest.Unlimited{}, Idempotency: s.keeper, Clock: s.now, Logger: s.leaks.Logger(),
 	})
 }
 

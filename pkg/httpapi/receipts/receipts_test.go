@@ -17,7 +17,6 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/receipts"
 	"github.com/commerce-integration/service/pkg/idempotency"
-	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
@@ -49,14 +48,6 @@ func (q *faultyQueue) Send(ctx context.Context, org, id value.ID, message []byte
 	return err
 }
 
-type open struct{}
-
-func (open) Admit(context.Context, string, int) (ratelimit.Decision, error) {
-	return ratelimit.Decision{Allowed: true}, nil
-}
-
-func (open) ClientError(string) {}
-
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	s := servicetest.New(t)
@@ -66,7 +57,7 @@ func newHarness(t *testing.T) *harness {
 		Caller: func(*http.Request) httpapi.Caller {
 			return httpapi.Caller{BaseURL: "https://x.test/prod", Principal: h.caller}
 		},
-		Limiter: open{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time), Clock: s.Time, Logger: s.Leaks.Logger(),
+		Limiter: servicetest.Unlimited{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time), Clock: s.Time, Logger: s.Leaks.Logger(),
 	})
 	return h
 }

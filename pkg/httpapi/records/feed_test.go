@@ -24,6 +24,7 @@ import (
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ratelimit"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -461,12 +462,12 @@ func TestAnEmptyAnswerOfAQuietOrganizationReadsNoList(t *testing.T) {
 
 // limited admits so many requests.
 type limited struct {
-	unlimited
+	servicetest.Unlimited
 	left int
 }
 
 func (l *limited) Admit(ctx context.Context, subject string, limit int) (ratelimit.Decision, error) {
-	d, err := l.unlimited.Admit(ctx, subject, limit)
+	d, err := l.Unlimited.Admit(ctx, subject, limit)
 	l.left--
 	d.Allowed = l.left >= 0
 	return d, err

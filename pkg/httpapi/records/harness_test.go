@@ -26,7 +26,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/index/views"
-	"github.com/commerce-integration/service/pkg/ratelimit"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -280,18 +280,9 @@ func server(operations []httpapi.Operation, clock func() time.Time) http.Handler
 			p := r.Context().Value(principalKey{}).(*auth.Principal)
 			return httpapi.Caller{Principal: *p, RequestID: "request-1", BaseURL: "https://host/prod"}
 		},
-		Limiter: unlimited{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),
+		Limiter: servicetest.Unlimited{}, Clock: clock, Logger: slog.New(slog.DiscardHandler),
 	})
 }
-
-// unlimited admits every request.
-type unlimited struct{}
-
-func (unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
-	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit - 1, Reset: present}, nil
-}
-
-func (unlimited) ClientError(string) {}
 
 // user is a user of ours with every scope.
 func user() *auth.Principal {

@@ -1,10 +1,7 @@
 package webhooks
 
 import (
-	"fmt"
 	"net/http"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
@@ -159,11 +156,12 @@ func (a *area) pastEvents(r *httpapi.Request, e *webhook.Endpoint) ([]commerce.W
 		if body == nil {
 			continue // expired
 		}
-		p := commerce.WebhookPayload{ObjectID: d.ObjectID}
-		if err := json.Unmarshal(body, &p); err != nil {
-			return nil, fmt.Errorf("payload of event %s: %w", d.EventID, err)
+		p, err := payloadOf(d.EventID, body)
+		if err != nil {
+			return nil, err
 		}
-		payloads = append(payloads, p)
+		p.ObjectID = d.ObjectID
+		payloads = append(payloads, *p)
 	}
 	return payloads, nil
 }

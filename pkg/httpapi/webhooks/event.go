@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -31,10 +32,17 @@ func whole(d *webhook.Delivery, payload []byte) (webhook.WebhookEvent, error) {
 	if err != nil {
 		return e, fmt.Errorf("event %s: %w", d.EventID, err)
 	}
-	if err := json.Unmarshal(body, &e.Payload); err != nil {
-		return e, fmt.Errorf("payload of event %s: %w", d.EventID, err)
+	e.Payload, err = payloadOf(d.EventID, body)
+	return e, err
+}
+
+// payloadOf reads the stored payload of an event.
+func payloadOf(event value.ID, body []byte) (*commerce.WebhookPayload, error) {
+	p := &commerce.WebhookPayload{}
+	if err := json.Unmarshal(body, p); err != nil {
+		return nil, fmt.Errorf("payload of event %s: %w", event, err)
 	}
-	return e, nil
+	return p, nil
 }
 
 func (a *area) eventOperations() []httpapi.Operation {

@@ -19,7 +19,6 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/outbound"
-	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/value"
@@ -50,14 +49,6 @@ func (h history) Query(ctx context.Context, org value.ID, q columnar.Query, _ bo
 	return lists.Answer{Result: v.Query(q)}, err
 }
 
-type open struct{}
-
-func (open) Admit(context.Context, string, int) (ratelimit.Decision, error) {
-	return ratelimit.Decision{Allowed: true}, nil
-}
-
-func (open) ClientError(string) {}
-
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	s := servicetest.New(t)
@@ -67,7 +58,7 @@ func newHarness(t *testing.T) *harness {
 		Backlog: sweeper.NewBacklog(s.Table, deliveries, s.Time), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal},
 	})
 	return &harness{s, httpapi.NewServer(operations, httpapi.Config{
-		Caller: caller, Limiter: open{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
+		Caller: caller, Limiter: servicetest.Unlimited{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
 		Clock: s.Time, Logger: s.Leaks.Logger(),
 	}), operations}
 }

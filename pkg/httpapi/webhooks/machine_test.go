@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -24,7 +25,7 @@ func (h *harness) asMachine(t *testing.T, app value.ID, scopes auth.Scopes, meth
 				Kind: auth.KindApplication, OrganizationID: h.Org, ApplicationID: app, Scopes: scopes, RateLimit: 600,
 			}}
 		},
-		Limiter: open{}, Clock: h.Time, Logger: h.Leaks.Logger(),
+		Limiter: servicetest.Unlimited{}, Clock: h.Time, Logger: h.Leaks.Logger(),
 	})
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 	if body != "" {
@@ -156,7 +157,7 @@ func TestAMachinesSuspensionActsWithinFiveSeconds(t *testing.T) {
 				Kind: auth.KindApplication, OrganizationID: h.Org, ApplicationID: h.App, Scopes: append(machineScopes(), auth.OrdersRead), RateLimit: 1,
 			}}
 		},
-		Limiter: open{}, Refresh: auth.NewApplications(h.Table, h.Time).Refresh, Clock: h.Time, Logger: h.Leaks.Logger(),
+		Limiter: servicetest.Unlimited{}, Refresh: auth.NewApplications(h.Table, h.Time).Refresh, Clock: h.Time, Logger: h.Leaks.Logger(),
 	})
 	status := func() (int, string) {
 		w := httptest.NewRecorder()

@@ -202,8 +202,9 @@ func tracedEvent(deliveries []*webhook.Delivery, payload []byte, endpoints []*we
 	about := first.ObjectID // of an alert: the endpoint, or an entry of the endpoint
 	c := webhook.Candidate{WebhookPayload: &commerce.WebhookPayload{}}
 	if payload != nil {
-		if err := json.Unmarshal(payload, c.WebhookPayload); err != nil {
-			return ev, fmt.Errorf("payload of event %s: %w", first.EventID, err)
+		var err error
+		if c.WebhookPayload, err = payloadOf(first.EventID, payload); err != nil {
+			return ev, err
 		}
 		ev.StoredAt = &c.Timestamp
 	}

@@ -1,0 +1,17 @@
+package servicetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/ratelimit"
+)
+
+// Unlimited is a rate limiter that admits every request.
+type Unlimited struct{}
+
+func (Unlimited) Admit(_ context.Context, _ string, limit int) (ratelimit.Decision, error) {
+	return ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit, Reset: time.Unix(0, 0)}, nil
+}
+
+func (Unlimited) ClientError(string) {}
