@@ -61,7 +61,12 @@ func (e *Event) good() bool {
 // String is one line: time, type, id, object, signature and what is unusual.
 // Text from outside is made harmless for a terminal.
 func (e Event) String() string {
-	line := fmt.Sprintf("%s  %-20s  %-36s  %-36s  %s", value.TimeOf(e.At), shown(e.Type), shown(e.ID), shown(e.ObjectID), e.Signature)
+	return fmt.Sprintf("%s  %-20s  %-36s  %-36s  %s", value.TimeOf(e.At), shown(e.Type), shown(e.ID), shown(e.ObjectID), e.Outcome())
+}
+
+// Outcome is what the line of an event ends with.
+func (e *Event) Outcome() string {
+	line := string(e.Signature)
 	if e.Reason != nil {
 		line += ": " + e.Reason.Error()
 	}

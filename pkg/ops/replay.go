@@ -30,7 +30,10 @@ const (
 )
 
 // ParkedGroup is what CountParked counts by.
-type ParkedGroup struct{ Consumer, Reason string }
+type ParkedGroup struct {
+	Consumer string `json:"consumer"`
+	Reason   string `json:"reason"`
+}
 
 // CountParked counts the parked records of a consumer, "" for all, by reason.
 // IDs in a reason do not count.

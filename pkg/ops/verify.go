@@ -18,13 +18,13 @@ import (
 // Difference is a document on which an index and the table disagree, or a
 // wrong summary of a partition.
 type Difference struct {
-	ID    value.ID
-	Sub   uint8
-	Index int64 // revision there, 0 for none
-	Table int64 // likewise; with equal revisions the values differ
+	ID    value.ID `json:"id,omitzero"`
+	Sub   uint8    `json:"-"`
+	Index int64    `json:"index"` // revision there, 0 for none
+	Table int64    `json:"table"` // likewise; with equal revisions the values differ
 	// Partition is the number of the partition whose summary is wrong, with all
 	// other fields zero.
-	Partition int32
+	Partition int32 `json:"partition,omitzero"`
 }
 
 // String says what differs.

@@ -19,6 +19,7 @@ func newApplicationCommand() *cobra.Command {
 func newApplicationSetCommand() *cobra.Command {
 	var t target
 	var rateLimit int
+	var asJSON jsonFlag
 	cmd := &cobra.Command{
 		Use: "set ID --rate-limit N", Short: "Set an application's rate limit, requests per 60 s", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,15 +43,21 @@ func newApplicationSetCommand() *cobra.Command {
 			if changed == nil {
 				return fmt.Errorf("the organization %s has no application %s", org, id)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d requests per 60 s\n", changed.ID, changed.RateLimit)
-			return nil
+			result := struct {
+				ID        value.ID `json:"id"`
+				Name      string   `json:"name"`
+				RateLimit int      `json:"rateLimit"` // requests per 60 s
+			}{changed.ID, changed.Name, changed.RateLimit}
+			return asJSON.print(cmd.OutOrStdout(), result, func() error {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %d requests per 60 s\n", changed.ID, changed.RateLimit)
+				return err
+			})
 		},
 	}
 	t.tableFlags(cmd)
-	cmd.Flags().StringVar(&t.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
+	t.organizationFlag(cmd)
+	asJSON.flag(cmd)
 	cmd.Flags().IntVar(&rateLimit, "rate-limit", 0, fmt.Sprintf("1 to %d (required)", account.MaxRateLimit))
-	if err := cmd.MarkFlagRequired("rate-limit"); err != nil {
-		panic(err) // the flag is declared above
-	}
+	_ = cmd.MarkFlagRequired("rate-limit")
 	return cmd
 }

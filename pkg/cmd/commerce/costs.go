@@ -15,7 +15,7 @@ import (
 type costsCommand struct {
 	target
 	month string
-	json  bool
+	json  jsonFlag
 }
 
 func newCostsCommand() *cobra.Command {
@@ -40,9 +40,9 @@ metrics, secrets). AWS's bill says what everything together did cost.`,
 	}
 	c.tableFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&c.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
+	c.organizationFlag(cmd)
 	flags.StringVar(&c.month, "month", time.Now().UTC().Format("2006-01"), "the month, of UTC")
-	flags.BoolVar(&c.json, "json", false, "print JSON")
+	c.json.flag(cmd)
 	return cmd
 }
 
@@ -55,9 +55,10 @@ func (c *costsCommand) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return writeJSON(out, costs)
-	}
+	return c.json.print(out, costs, func() error { return printCosts(out, costs) })
+}
+
+func printCosts(out io.Writer, costs *ops.Costs) error {
 	rows := [][]string{{"SERVICE", "FOR", "UNITS", "OF", "DOLLARS"}}
 	for _, line := range costs.Lines {
 		rows = append(rows, []string{line.Service, line.For, fmt.Sprintf("%.2f", line.Units), line.Unit, fmt.Sprintf("%.4f", line.Dollars)})
@@ -66,7 +67,7 @@ func (c *costsCommand) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	u := &costs.Usage
-	_, err = fmt.Fprintf(out, "%s to %s: %d requests, %d events (%d delivered, %d failed) of %s\nabout $%.4f at the prices of %s, an estimate: commerce costs --help\n",
+	_, err := fmt.Fprintf(out, "%s to %s: %d requests, %d events (%d delivered, %d failed) of %s\nabout $%.4f at the prices of %s, an estimate: commerce costs --help\n",
 		costs.From, costs.To, u.Requests, u.Events, u.Delivered, u.Failed, counted(costs.Applications, "application"), costs.Dollars, costs.Prices)
 	return err
 }

@@ -28,9 +28,9 @@ import (
 // commerce status.
 type eraseCommand struct {
 	statusCommand
-	customer  string
-	yes, json bool
-	pause     func(context.Context, time.Duration) error
+	customer string
+	yes      bool
+	pause    func(context.Context, time.Duration) error
 }
 
 func newEraseCommand() *cobra.Command { return makeEraseCommand(pause.For) }
@@ -69,7 +69,7 @@ for how long.`,
 	f.StringVar(&c.organization, "organization", "", "the organization, a UUID (required)")
 	f.StringVar(&c.customer, "customer", "", "a customer of the organization, a UUID (default: the whole organization)")
 	f.BoolVar(&c.yes, "yes", false, "erase; without it only count")
-	f.BoolVar(&c.json, "json", false, "print the counts as JSON")
+	c.json.flag(cmd)
 	f.StringVar(&c.endpoint, "endpoint", "", "SQS endpoint (default: the local runner's, or AWS)")
 	f.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS, for its queues")
 	f.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated, instead of --stack")
@@ -97,12 +97,7 @@ func (c *eraseCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return trouble(fmt.Errorf("%w; give the same command again to go on", unlessInterrupted(err)))
 	}
-	if c.json {
-		err = writeJSON(out, result)
-	} else {
-		err = result.print(out)
-	}
-	switch {
+	switch err := c.json.print(out, result, func() error { return result.print(out) }); {
 	case err != nil:
 		return trouble(err)
 	case len(result.Left) > 0:

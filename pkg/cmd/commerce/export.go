@@ -19,7 +19,7 @@ import (
 )
 
 func newExportCommand() *cobra.Command {
-	t, to := &target{}, ""
+	t, to, asJSON := &target{}, "", jsonFlag(false)
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write the records of an organization to a file", Args: cobra.NoArgs,
 		Long: `Export writes all records of an organization to a file: products, categories,
@@ -35,38 +35,48 @@ have all as of one time. The file appears when it is whole; repeat an interrupte
 export from the start. It holds personal data, so only its owner may read it.
 commerce import --format export reads it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return export(cmd.Context(), t, to, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if to == importer.Stdin && bool(asJSON) {
+				return wrongUsage("--json goes with --to FILE: the standard output gets the records")
+			}
+			return export(cmd.Context(), t, to, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	t.tableFlags(cmd)
 	t.organizationFlag(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "file to write, or - for the standard output (required)")
+	asJSON.flag(cmd)
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
 
-func (t *target) organizationFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.organization, "organization", "", "organization, a UUID (default: the local runner's)")
-}
-
-func export(ctx context.Context, t *target, to string, out, errOut io.Writer) (err error) {
+func export(ctx context.Context, t *target, to string, asJSON jsonFlag, out, errOut io.Writer) (err error) {
 	table, org, err := t.openOrganization(ctx)
 	if err != nil {
 		return err
 	}
+	result := struct {
+		OrganizationID value.ID `json:"organizationId"`
+		Records        int      `json:"records"`
+		Tombstones     int      `json:"tombstones"`
+	}{OrganizationID: org}
 	write := func(out io.Writer) (err error) {
 		bar := newBar(errOut, "exporting", -1)
-		records, tombstones, err := ops.Export(ctx, table, org, out, func(written int) { _ = bar.Set(written) })
-		_ = bar.Finish()
-		if err == nil {
-			fmt.Fprintf(errOut, "exported %s and %s of organization %s\n", counted(records, "record"), counted(tombstones, "tombstone"), org)
-		}
+		defer func() { _ = bar.Finish() }()
+		result.Records, result.Tombstones, err = ops.Export(ctx, table, org, out, func(written int) { _ = bar.Set(written) })
 		return unlessInterrupted(err)
 	}
 	if to == importer.Stdin {
-		return write(out)
+		err = write(out)
+	} else {
+		err = writeWhole(to, write)
 	}
-	return writeWhole(to, write)
+	if err != nil {
+		return err
+	}
+	return asJSON.print(out, result, func() error {
+		_, err := fmt.Fprintf(errOut, "exported %s and %s of organization %s\n", counted(result.Records, "record"), counted(result.Tombstones, "tombstone"), org)
+		return err
+	})
 }
 
 // writeWhole writes a file that only its owner may read, and that appears under
@@ -137,7 +147,10 @@ func (c *importCommand) importExport(ctx context.Context, paths []string, out, e
 	run := &ops.Import{Table: table, Organization: into, Events: c.events, Progress: func(read int) { _ = bar.Set(read) }, Now: time.Now}
 	summary, err := run.Run(ctx, f)
 	_ = bar.Finish()
-	fmt.Fprintf(out, "stored   %d\nsame     %d\nnewer    %d\nexpired  %d\n", summary.Stored, summary.Same, summary.Newer, summary.Expired)
+	err = errors.Join(err, c.json.print(out, summary, func() error {
+		_, err := fmt.Fprintf(out, "stored   %d\nsame     %d\nnewer    %d\nexpired  %d\n", summary.Stored, summary.Same, summary.Newer, summary.Expired)
+		return err
+	}))
 	if err != nil {
 		return fmt.Errorf("%w; give the same command again to go on", unlessInterrupted(err))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -60,13 +61,21 @@ func (f *feedReader) open() (*apiclient.Client, error) {
 		}
 		return apiclient.NewWithKey(info.BaseURL, info.APIKey), nil
 	}
-	if f.key == "" {
-		f.key = os.Getenv(keyVariable)
-	}
-	if f.key == "" {
+	if f.key = cmp.Or(f.key, os.Getenv(keyVariable)); f.key == "" {
 		return nil, fmt.Errorf("--key or $%s must be an API key of %s", keyVariable, f.url)
 	}
 	return apiclient.NewWithKey(f.url, f.key), nil
+}
+
+// organizationOf asks the service whose the client's credential is.
+func organizationOf(ctx context.Context, api *apiclient.Client) (value.ID, error) {
+	var me struct {
+		OrganizationID value.ID `json:"organizationId"`
+	}
+	if err := api.Get(ctx, "/api/me", &me); err != nil {
+		return value.ID{}, fmt.Errorf("ask the service whose the credential is: %w", err)
+	}
+	return me.OrganizationID, nil
 }
 
 // follow hands each change to each until the context is done, and then says

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -20,7 +19,6 @@ import (
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -29,9 +27,10 @@ import (
 type importCommand struct {
 	target
 	format, kind, statePath string
-	senderKeyPath           string
+	signer                  signer
 	sites                   []string
 	events                  bool
+	json                    jsonFlag
 
 	mappingPath, idFrom, currency string
 	refusedPath                   string
@@ -107,10 +106,11 @@ stream, as all do.`,
 	f.StringVar(&c.organization, "organization", "", "organization that owns the records (default: the local runner's, or the export's)")
 	f.StringSliceVar(&c.sites, "site", nil, "site of the records that name none; products may have several")
 	f.StringVar(&c.statePath, "state", "", "file that keeps the position (default: in the data directory)")
-	f.StringVar(&c.senderKeyPath, "sender-key", "", "file with the organization's sender key, to sign the messages with")
+	c.signer.flag(cmd)
 	f.StringVar(&c.api.url, "url", "", "base URL of the service, to see there what is stored (default: the local one)")
 	f.StringVar(&c.api.key, "key", "", "API key of the organization at the URL (default: $"+keyVariable+")")
 	f.BoolVar(&c.events, "events", false, "emit events for the records")
+	c.json.flag(cmd)
 	return cmd
 }
 
@@ -140,8 +140,7 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 }
 
 func (c *importCommand) send(ctx context.Context, source *importer.Source, refused *refusedRows, warnings *warnings, out, errOut io.Writer) error {
-	key, err := c.senderKey()
-	if err != nil {
+	if err := c.signer.read(); err != nil {
 		return err
 	}
 	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
@@ -159,7 +158,7 @@ func (c *importCommand) send(ctx context.Context, source *importer.Source, refus
 		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", state.Rows)
 	}
 	bar := newBar(errOut, "importing", cmp.Or(source.Size(), -1), progressbar.OptionShowBytes(true))
-	batches := &batchSender{queue: sqsqueue.New(client, c.queueURL), url: c.queueURL, group: c.organizationID.String(), key: key}
+	batches := &batchSender{queue: sqsqueue.New(client, c.queueURL), url: c.queueURL, organization: c.organizationID, signer: &c.signer}
 	start := time.Now()
 	summary, err := importer.Run(ctx, source.Records(), c.organizationID, batches, importer.Config{
 		Events: c.events, Sites: c.siteIDs, Skip: state.Rows, Refused: refused.add, Warn: warnings.add,
@@ -173,7 +172,10 @@ func (c *importCommand) send(ctx context.Context, source *importer.Source, refus
 	_ = bar.Finish()
 	warnings.end()
 	if err == nil || summary.Rows > 0 {
-		printSummary(out, summary)
+		err = errors.Join(err, c.json.print(out, c.result(source, summary), func() error {
+			printSummary(out, summary)
+			return nil
+		}))
 	}
 	if err != nil {
 		err = unlessInterrupted(err)
@@ -296,39 +298,20 @@ func (c *importCommand) resume(source *importer.Source) (checkpoint ops.Checkpoi
 	return checkpoint, state, nil
 }
 
-// senderKey reads the key to sign with, nil without --sender-key.
-func (c *importCommand) senderKey() ([]byte, error) {
-	if c.senderKeyPath == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(c.senderKeyPath)
-	if err != nil {
-		return nil, fmt.Errorf("--sender-key: %w", err)
-	}
-	key, err := sender.ParseKey(strings.TrimSpace(string(text)))
-	if err != nil {
-		return nil, fmt.Errorf("--sender-key: %w", err)
-	}
-	return key, nil
-}
-
-// batchSender sends batches to one queue, in message groups by organization, so
-// that one tenant's import does not delay another's changes.
+// batchSender sends batches to one queue.
 type batchSender struct {
-	queue      *sqsqueue.Queue
-	url, group string
-	key        []byte // signs the messages, unless it is nil
-	last       importer.Batch
+	queue        *sqsqueue.Queue
+	url          string
+	organization value.ID
+	signer       *signer
+	last         importer.Batch
 }
 
 // Send implements [importer.Sender].
 func (s *batchSender) Send(ctx context.Context, batch importer.Batch) error {
 	messages := make([]sqsqueue.Message, len(batch.Messages))
 	for i, body := range batch.Messages {
-		messages[i] = sqsqueue.Message{Body: string(body), Group: s.group}
-		if s.key != nil {
-			messages[i].Attributes = map[string]string{sender.Attribute: sender.Sign(s.key, messages[i].Body)}
-		}
+		messages[i] = s.signer.message(body, s.organization)
 	}
 	if err := s.queue.Send(ctx, messages...); err != nil {
 		return fmt.Errorf("queue %s: %w", s.url, err)

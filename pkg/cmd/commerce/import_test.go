@@ -214,7 +214,7 @@ func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sender := &batchSender{queue: sqsqueue.New(client, "q"), url: "q", group: "g"}
+			sender := &batchSender{queue: sqsqueue.New(client, "q"), url: "q", signer: &signer{}}
 			err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
 			if diff := cmp.Diff(c.calls, queue.ids); diff != "" {
 				t.Errorf("entries of each call (-want +got):\n%s", diff)

@@ -122,6 +122,36 @@ func (c *importCommand) preview(ctx context.Context, source *importer.Source, re
 	if err != nil {
 		return unlessInterrupted(err)
 	}
+	return errors.Join(c.json.print(out, c.result(source, summary), func() error {
+		return printPreview(out, source, summary, first)
+	}), refusedError(summary))
+}
+
+// importResult is what an import prints as JSON.
+type importResult struct {
+	Format     importer.Format       `json:"format"`
+	DryRun     bool                  `json:"dryRun"`   // nothing was sent
+	Accepted   int                   `json:"accepted"` // by this run
+	Before     int                   `json:"before"`   // sent by the interrupted import
+	Kinds      map[commerce.Kind]int `json:"kinds"`    // all of these
+	Repeated   int                   `json:"repeated"` // with the id of an earlier record
+	Rejected   int                   `json:"rejected"`
+	Reasons    map[string]int        `json:"reasons"`    // of the rejected
+	Rejections []string              `json:"rejections"` // the first of them
+}
+
+func (c *importCommand) result(source *importer.Source, s importer.Summary) importResult {
+	r := importResult{
+		Format: source.Format, DryRun: c.dryRun, Accepted: s.Sent, Before: s.AlreadySent, Kinds: s.Kinds,
+		Repeated: s.Repeated, Rejected: s.Refused, Reasons: s.Reasons,
+	}
+	for _, bad := range s.Rejected {
+		r.Rejections = append(r.Rejections, bad.Error())
+	}
+	return r
+}
+
+func printPreview(out io.Writer, source *importer.Source, summary importer.Summary, first previewSender) error {
 	fmt.Fprintf(out, "format    %s\naccepted  %d, of which nothing is sent\n", source.Format, summary.Sent)
 	for _, kind := range commerce.Kinds() {
 		if n := summary.Kinds[kind]; n > 0 {
@@ -143,7 +173,7 @@ func (c *importCommand) preview(ctx context.Context, source *importer.Source, re
 			}
 		}
 	}
-	return refusedError(summary)
+	return nil
 }
 
 // printRecord writes the fields of a record that are neither empty nor long, and

@@ -50,14 +50,11 @@ func (c *importCommand) wait(ctx context.Context, client *sqs.Client, last impor
 	if err != nil {
 		return err
 	}
-	var me struct {
-		OrganizationID value.ID `json:"organizationId"`
-	}
-	switch err := api.Get(ctx, "/api/me", &me); {
+	switch owner, err := organizationOf(ctx, api); {
 	case err != nil:
-		return fmt.Errorf("all was sent; ask %s whether it is stored: %w", c.api.url, err)
-	case me.OrganizationID != c.organizationID:
-		return fmt.Errorf("all was sent; whether it is stored is not known, because the key is of organization %s", me.OrganizationID)
+		return fmt.Errorf("all was sent; whether it is stored is not known: %w", err)
+	case owner != c.organizationID:
+		return fmt.Errorf("all was sent; whether it is stored is not known, because the key is of organization %s", owner)
 	}
 	fmt.Fprintln(errOut, "waiting until it is stored and listed (Ctrl-C ends the wait only) …")
 	start, done := time.Now(), "the last records are stored and listed; whether all are is not known here"

@@ -15,7 +15,10 @@ import (
 	"github.com/commerce-integration/service/pkg/listener"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 )
 
@@ -24,7 +27,7 @@ type listenCommand struct {
 	addr, path, data, publicURL string
 	secrets, events             []string
 	failRate                    float64
-	json                        bool
+	json                        jsonFlag
 	remote                      remoteListener
 }
 
@@ -65,7 +68,7 @@ several times at once is one event, and each is posted once. They are signed by
 	f.StringVar(&c.data, "data", defaultData, "data directory of the local runner")
 	f.StringSliceVar(&c.events, "subscribe", nil, "event types to subscribe to at the local service, such as 'order.*'")
 	f.StringVar(&c.publicURL, "url", "", "URL by which the service reaches this listener (default: its address)")
-	f.BoolVar(&c.json, "json", false, "print each webhook's payload after its line")
+	f.BoolVar((*bool)(&c.json), "json", false, "print each webhook with its payload, as JSON in a line")
 	f.StringVar(&c.remote.url, "remote", "", "base URL of a service whose feed of changes takes the place of webhooks")
 	f.StringVar(&c.remote.forward, "forward-to", "", "URL that gets the webhooks by POST")
 	c.remote.flags(cmd)
@@ -78,7 +81,7 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	receiver, err := listener.New(c.secrets, listener.Config{
 		Path: c.path, FailRate: c.failRate, ForwardTo: c.remote.forward,
-		OnEvent: func(e listener.Event) { c.print(out, e) },
+		OnEvent: func(e listener.Event) { printEvent(out, c.json, &e) },
 	})
 	if err != nil {
 		return err
@@ -152,11 +155,22 @@ func (c *listenCommand) url(addr net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port) + c.path
 }
 
-func (c *listenCommand) print(out io.Writer, e listener.Event) {
-	fmt.Fprintln(out, e)
-	if c.json {
-		fmt.Fprintf(out, "%s\n", e.Body)
+func printEvent(out io.Writer, asJSON jsonFlag, e *listener.Event) {
+	result := struct {
+		At        value.Time     `json:"at"`
+		Type      string         `json:"type"`
+		WebhookID string         `json:"webhookId"`
+		ObjectID  string         `json:"objectId"`
+		Outcome   string         `json:"outcome"`
+		Payload   jsontext.Value `json:"payload"` // null when it is no JSON
+	}{value.TimeOf(e.At), e.Type, e.ID, e.ObjectID, e.Outcome(), e.Body}
+	if !result.Payload.IsValid(ops.LenientJSON()...) {
+		result.Payload = nil
 	}
+	_ = asJSON.print(out, result, func() error {
+		_, err := fmt.Fprintln(out, e)
+		return err
+	})
 }
 
 func serve(ctx context.Context, socket net.Listener, handler http.Handler) error {

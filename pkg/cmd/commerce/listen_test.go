@@ -158,7 +158,10 @@ func TestListenSubscribesShowsEventsAndLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	text := out.await(t, "repeat")
-	for _, want := range []string{"  order.created ", "0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f01  verified\n", "verified  repeat\n", body + "\n"} {
+	for _, want := range []string{
+		`,"type":"order.created","webhookId":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f02","objectId":"0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f01",`,
+		`"outcome":"verified","payload":` + body + "}\n", `"outcome":"verified  repeat",`,
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("output: got %q, want it to hold %q", text, want)
 		}

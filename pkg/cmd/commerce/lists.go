@@ -19,12 +19,14 @@ import (
 type listsTarget struct {
 	target
 	list string
+	json jsonFlag
 }
 
 func (t *listsTarget) flags(cmd *cobra.Command) {
 	t.tableFlags(cmd)
 	cmd.Flags().StringVar(&t.organization, "organization", "", "one organization, a UUID (default: every one of which anything ever reached the indexer)")
 	cmd.Flags().StringVar(&t.list, "list", "", "one list, such as products (default: all)")
+	t.json.flag(cmd)
 }
 
 // scope holds the lists and organizations of a [listsTarget].
@@ -55,11 +57,7 @@ func (t *listsTarget) open(ctx context.Context) (*scope, error) {
 	if s.lists = s.all.All(); t.list != "" {
 		list := s.all.Named(t.list)
 		if list == nil {
-			var names []string
-			for _, known := range s.lists {
-				names = append(names, known.Name)
-			}
-			return nil, fmt.Errorf("--list %s: must be one of %s", t.list, strings.Join(names, ", "))
+			return nil, wrongUsage("--list %s: must be one of %s", t.list, strings.Join(s.result().Lists, ", "))
 		}
 		s.lists = []*index.List{list}
 	}
@@ -67,6 +65,20 @@ func (t *listsTarget) open(ctx context.Context) (*scope, error) {
 		s.organizations, err = table.Organizations(ctx)
 	}
 	return s, err
+}
+
+// scopeResult is a scope as commands print it as JSON.
+type scopeResult struct {
+	Organizations []value.ID `json:"organizations"`
+	Lists         []string   `json:"lists"`
+}
+
+func (s *scope) result() scopeResult {
+	r := scopeResult{Organizations: s.organizations}
+	for _, list := range s.lists {
+		r.Lists = append(r.Lists, list.Name)
+	}
+	return r
 }
 
 // String counts lists and organizations.

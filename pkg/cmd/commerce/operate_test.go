@@ -20,7 +20,7 @@ func TestListenShowsWhatTheServiceDeliversAndGoesWithoutTrace(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
 	s.start(t)
-	p := launch(t, nil, "listen", "--addr", "127.0.0.1:0", "--data", s.data, "--subscribe", "order.*,payment.completed", "--json")
+	p := launch(t, nil, "listen", "--addr", "127.0.0.1:0", "--data", s.data, "--subscribe", "order.*,payment.completed")
 	await(t, "the listener", func() bool { return strings.Contains(p.output.String(), "listening on ") })
 	var endpoints page
 	s.history(t, "/developers/webhooks/endpoints", &endpoints)
@@ -32,9 +32,6 @@ func TestListenShowsWhatTheServiceDeliversAndGoesWithoutTrace(t *testing.T) {
 	for _, event := range []string{"order.created", "order.confirmed"} {
 		line := regexp.MustCompile(`(?m)^\S+Z  ` + regexp.QuoteMeta(event) + ` +\S+  ` + id.String() + `  verified$`)
 		await(t, event, func() bool { return line.MatchString(p.output.String()) })
-	}
-	if !strings.Contains(p.output.String(), `"type":"order.created"`) {
-		t.Errorf("no payload in %s", &p.output)
 	}
 	p.interrupt(t)
 	if code := p.exit(t); code != 0 {

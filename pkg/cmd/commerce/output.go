@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/commerce-integration/service/pkg/ops"
@@ -80,6 +81,46 @@ func printIncomplete(out io.Writer, scan *ops.QueueScan) {
 	if seen, complete := scan.Seen(); !complete {
 		fmt.Fprintf(out, "this is of the first %d messages; there may be more\n", seen)
 	}
+}
+
+// jsonFlag is the flag --json of a command, which prints its result for programs.
+type jsonFlag bool
+
+func (j *jsonFlag) flag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar((*bool)(j), "json", false, "print one object of JSON")
+}
+
+// print writes the result as JSON, or has text print it for people.
+func (j jsonFlag) print(out io.Writer, result any, text func() error) error {
+	if j {
+		return writeJSON(out, result)
+	}
+	return text()
+}
+
+// printCounts prints messages of a scan that were counted by group: as JSON, or as
+// a table, whose first row is the header, and a total.
+func printCounts[G any](out io.Writer, asJSON jsonFlag, scan *ops.QueueScan, groups []ops.GroupCount[G], table [][]string, noun string) error {
+	var result struct {
+		Messages int                 `json:"messages"`
+		Complete bool                `json:"complete"` // false when there may be more
+		Groups   []ops.GroupCount[G] `json:"groups"`
+	}
+	result.Groups = groups
+	_, result.Complete = scan.Seen()
+	for _, g := range groups {
+		result.Messages += g.Messages
+	}
+	return asJSON.print(out, result, func() error {
+		if len(groups) > 0 {
+			if err := writeTable(out, table); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(out, counted(result.Messages, noun))
+		printIncomplete(out, scan)
+		return nil
+	})
 }
 
 func writeJSON(out io.Writer, v any) error {

@@ -19,7 +19,7 @@ const maxRedriveRate = 500
 func newRedriveCommand() *cobra.Command {
 	var t target
 	var rate int32
-	var asJSON bool
+	var asJSON jsonFlag
 	cmd := &cobra.Command{
 		Use:   "redrive records|deliveries|index-jobs",
 		Short: "Move messages from a dead letter queue back to its queue",
@@ -39,11 +39,11 @@ already moved stay moved.`,
 	}
 	t.deadLetterFlags(cmd)
 	cmd.Flags().Int32Var(&rate, "rate", 0, fmt.Sprintf("most messages a second, 1 to %d (default: as fast as SQS goes)", maxRedriveRate))
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object of JSON")
+	asJSON.flag(cmd)
 	return cmd
 }
 
-func redrive(ctx context.Context, t *target, queue string, rate int32, asJSON bool, out, errOut io.Writer) error {
+func redrive(ctx context.Context, t *target, queue string, rate int32, asJSON jsonFlag, out, errOut io.Writer) error {
 	client, err := t.openQueue(ctx, func(f *runner.Info) string {
 		switch queue {
 		case "deliveries":
@@ -76,13 +76,13 @@ func redrive(ctx context.Context, t *target, queue string, rate int32, asJSON bo
 		_ = bar.Set64(moved)
 	})
 	_ = bar.Finish()
-	if asJSON {
-		return errors.Join(err, writeJSON(out, struct {
-			Moved int64  `json:"moved"`
-			From  string `json:"from"`
-			To    string `json:"to"`
-		}{moved, from, to}))
-	}
-	fmt.Fprintf(out, "moved %d messages from %s to %s\n", moved, from, to)
-	return err
+	result := struct {
+		Moved int64  `json:"moved"`
+		From  string `json:"from"`
+		To    string `json:"to"`
+	}{moved, from, to}
+	return errors.Join(err, asJSON.print(out, result, func() error {
+		_, err := fmt.Fprintf(out, "moved %d messages from %s to %s\n", moved, from, to)
+		return err
+	}))
 }

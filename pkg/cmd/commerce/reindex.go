@@ -62,8 +62,10 @@ func reindex(ctx context.Context, t *listsTarget, out, errOut io.Writer) error {
 	if err := position.Remove(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "reindexed %s\n", s)
-	return nil
+	return t.json.print(out, s.result(), func() error {
+		_, err := fmt.Fprintf(out, "reindexed %s\n", s)
+		return err
+	})
 }
 
 // position returns the position of an interrupted run of the same command.

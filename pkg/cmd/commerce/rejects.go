@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -15,9 +16,10 @@ import (
 // rejectsCommand is one run of commerce rejects.
 type rejectsCommand struct {
 	target
-	filter       ops.RejectFilter
-	show, limit  int
-	replay, json bool
+	filter      ops.RejectFilter
+	show, limit int
+	replay      bool
+	json        jsonFlag
 }
 
 func newRejectsCommand() *cobra.Command {
@@ -50,9 +52,8 @@ The queue keeps a record for 14 days.`,
 	flags.IntVar(&c.show, "show", 0, "print so many records")
 	flags.BoolVar(&c.replay, "replay", false, "send the records to the records queue again")
 	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to send (default: all, of %d messages at most)", ops.MaxScan))
-	flags.BoolVar(&c.json, "json", false, "print JSON: one object of counts, or one of each record a line")
+	flags.BoolVar((*bool)(&c.json), "json", false, "print one object of JSON; with --show one of each record, a line each")
 	cmd.MarkFlagsMutuallyExclusive("show", "replay")
-	cmd.MarkFlagsMutuallyExclusive("json", "replay")
 	return cmd
 }
 
@@ -92,14 +93,6 @@ func (c *rejectsCommand) count(ctx context.Context, scan *ops.QueueScan, out io.
 		return err
 	}
 	groups := counts.Sorted(ops.RejectGroup.Compare)
-	if c.json {
-		_, complete := scan.Seen()
-		return writeJSON(out, struct {
-			Messages int                               `json:"messages"`
-			Complete bool                              `json:"complete"` // false when there may be more
-			Groups   []ops.GroupCount[ops.RejectGroup] `json:"groups"`
-		}{counts.Messages, complete, groups})
-	}
 	rows := [][]string{{"ORGANIZATION", "KIND", "REASON", "FIELD", "MESSAGES", "OLDEST"}}
 	for _, g := range groups {
 		kind := g.Group.Kind
@@ -108,14 +101,7 @@ func (c *rejectsCommand) count(ctx context.Context, scan *ops.QueueScan, out io.
 		}
 		rows = append(rows, []string{g.Group.OrganizationID, kind, g.Group.Reason, g.Group.Field, fmt.Sprint(g.Messages), timeCell(g.Oldest)})
 	}
-	if len(rows) > 1 {
-		if err := writeTable(out, rows); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(out, counted(counts.Messages, "message"))
-	printIncomplete(out, scan)
-	return nil
+	return printCounts(out, c.json, scan, groups, rows, "message")
 }
 
 func (c *rejectsCommand) print(out io.Writer, r *ops.Reject) error {
@@ -145,13 +131,23 @@ func (c *rejectsCommand) send(ctx context.Context, scan *ops.QueueScan, s *ops.R
 		return fmt.Errorf("queue %s cannot be both where refused records are and where they are sent", c.dlqURL)
 	}
 	err := s.Run(ctx, scan)
-	fmt.Fprintf(out, "sent %s to %s\n", counted(s.Sent, "record"), s.QueueURL)
-	if s.RefusedAgain > 0 {
-		fmt.Fprintf(out, "%s came back refused\n", counted(s.RefusedAgain, "record"))
-	}
-	if s.WithoutRecord > 0 {
-		fmt.Fprintf(out, "left %s without a single record\n", counted(s.WithoutRecord, "message"))
-	}
-	printIncomplete(out, scan)
-	return err
+	_, complete := scan.Seen()
+	result := struct {
+		Sent          int    `json:"sent"`
+		To            string `json:"to"`
+		RefusedAgain  int    `json:"refusedAgain"`
+		WithoutRecord int    `json:"withoutRecord"` // messages that stay
+		Complete      bool   `json:"complete"`      // false when there may be more
+	}{s.Sent, s.QueueURL, s.RefusedAgain, s.WithoutRecord, complete}
+	return errors.Join(err, c.json.print(out, result, func() error {
+		fmt.Fprintf(out, "sent %s to %s\n", counted(s.Sent, "record"), s.QueueURL)
+		if s.RefusedAgain > 0 {
+			fmt.Fprintf(out, "%s came back refused\n", counted(s.RefusedAgain, "record"))
+		}
+		if s.WithoutRecord > 0 {
+			fmt.Fprintf(out, "left %s without a single record\n", counted(s.WithoutRecord, "message"))
+		}
+		printIncomplete(out, scan)
+		return nil
+	}))
 }

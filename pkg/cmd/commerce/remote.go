@@ -22,11 +22,14 @@ type remoteListener struct {
 	feedReader
 	forward string // URL that gets them; "": they are only shown
 	secret  string
-	json    bool
+	json    jsonFlag
 
 	organization value.ID
 	signingKey   []byte
 }
+
+// fromFeed takes the place of a signature that came with a webhook.
+const fromFeed listener.Signature = "from the feed"
 
 func (l *remoteListener) run(ctx context.Context, out, errOut io.Writer) error {
 	api, err := l.open()
@@ -45,23 +48,22 @@ func (l *remoteListener) run(ctx context.Context, out, errOut io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s  %-20s  %s  %s  %s\n", event.Timestamp, event.Type, event.ID, event.ObjectID, l.send(ctx, event, body))
-		if l.json {
-			fmt.Fprintf(out, "%s\n", body)
+		shown := &listener.Event{
+			At: event.Timestamp.Std(), ID: event.ID.String(), Type: event.Type, ObjectID: event.ObjectID.String(), Signature: fromFeed, Body: body,
 		}
+		if l.forward != "" {
+			shown.Answer, shown.Unreached = listener.Forward(ctx, l.forward, webhook.Headers(event.ID, time.Now(), body, l.signingKey), body)
+		}
+		printEvent(out, l.json, shown)
 		return nil
 	})
 }
 
 // prepare finds out whose changes they are, and takes or makes the secret.
 func (l *remoteListener) prepare(ctx context.Context, api *apiclient.Client, errOut io.Writer) (err error) {
-	var me struct {
-		OrganizationID value.ID `json:"organizationId"`
+	if l.organization, err = organizationOf(ctx, api); err != nil {
+		return err
 	}
-	if err := api.Get(ctx, "/api/me", &me); err != nil {
-		return fmt.Errorf("ask %s who the key is: %w", l.url, err)
-	}
-	l.organization = me.OrganizationID
 	if l.secret == "" {
 		l.secret = webhook.NewSecretText()
 		fmt.Fprintf(errOut, "signing with %s\n", l.secret)
@@ -94,17 +96,4 @@ func (l *remoteListener) event(c feedChange) (*commerce.WebhookPayload, error) {
 		OrganizationID: l.organization, SiteID: object.SiteID, ObjectID: c.ID,
 		Data: commerce.WebhookData{Object: c.Object, PreviousAttributes: jsontext.Value("null")},
 	}, nil
-}
-
-// send posts an event once, if that was asked for, and says what became of it.
-func (l *remoteListener) send(ctx context.Context, event *commerce.WebhookPayload, body []byte) string {
-	if l.forward == "" {
-		return "from the feed"
-	}
-	header := webhook.Headers(event.ID, time.Now(), body, l.signingKey)
-	status, err := listener.Forward(ctx, l.forward, header, body)
-	if err != nil {
-		return "not forwarded: " + err.Error()
-	}
-	return fmt.Sprintf("answered %d", status)
 }

@@ -25,6 +25,7 @@ type replayCommand struct {
 	consumer   string
 	dryRun     bool
 	limit      int
+	json       jsonFlag
 }
 
 func newReplayCommand() *cobra.Command {
@@ -59,6 +60,7 @@ days.`,
 	flags.StringVar(&c.consumer, "consumer", "", "dispatcher or indexer (default: both)")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "count what is parked by consumer and reason")
 	flags.IntVar(&c.limit, "limit", 0, fmt.Sprintf("most records to replay (default: all, of %d messages at most)", ops.MaxScan))
+	c.json.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "limit")
 	return cmd
 }
@@ -84,13 +86,18 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	var result replayResult
 	queue := func(url string) *sqsqueue.Queue { return sqsqueue.New(client, url) }
 	r := &ops.Replay{
 		Table: table, Consumer: c.consumer,
 		Deliveries: sqsqueue.NewDeliveries(queue(c.deliveriesURL), queue(c.slowDeliveriesURL)),
 		IndexJobs:  sqsqueue.NewIndexJobs(queue(c.indexJobsURL)),
 		Failed: func(record string, err error) {
-			fmt.Fprintln(out, visible(record)+": "+visible(ops.FirstLine(err.Error())))
+			f := replayFailure{record, ops.FirstLine(err.Error())}
+			result.Failed = append(result.Failed, f)
+			if !c.json {
+				fmt.Fprintln(out, visible(f.Record)+": "+visible(f.Message))
+			}
 		},
 	}
 	if c.alertTopic != "" {
@@ -101,8 +108,13 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 		r.Topic = snstopic.New(sns.NewFromConfig(cfg), c.alertTopic)
 	}
 	replayed, failed, err := r.Run(ctx, scan)
-	fmt.Fprintf(out, "replayed %s\n", counted(replayed, "record"))
-	printIncomplete(out, scan)
+	result.Replayed = replayed
+	_, result.Complete = scan.Seen()
+	err = errors.Join(err, c.json.print(out, result, func() error {
+		fmt.Fprintf(out, "replayed %s\n", counted(replayed, "record"))
+		printIncomplete(out, scan)
+		return nil
+	}))
 	switch {
 	case failed == 1:
 		err = errors.Join(err, errors.New("1 record failed again and stays parked"))
@@ -110,6 +122,18 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 		err = errors.Join(err, fmt.Errorf("%d records failed again and stay parked", failed))
 	}
 	return err
+}
+
+// replayResult is what commerce replay prints as JSON.
+type replayResult struct {
+	Replayed int             `json:"replayed"`
+	Failed   []replayFailure `json:"failed"`
+	Complete bool            `json:"complete"` // false when there may be more
+}
+
+type replayFailure struct {
+	Record  string `json:"record"`
+	Message string `json:"message"`
 }
 
 // openQueues returns a client for the queues: all of the local runner, or all
@@ -154,16 +178,10 @@ func (c *replayCommand) count(ctx context.Context, scan *ops.QueueScan, out io.W
 	if err != nil {
 		return err
 	}
+	groups := counts.Sorted(func(a, b ops.ParkedGroup) int { return strings.Compare(a.Consumer+a.Reason, b.Consumer+b.Reason) })
 	rows := [][]string{{"CONSUMER", "RECORDS", "OLDEST", "REASON"}}
-	for _, g := range counts.Sorted(func(a, b ops.ParkedGroup) int { return strings.Compare(a.Consumer+a.Reason, b.Consumer+b.Reason) }) {
+	for _, g := range groups {
 		rows = append(rows, []string{g.Group.Consumer, fmt.Sprint(g.Messages), timeCell(g.Oldest), g.Group.Reason})
 	}
-	if len(rows) > 1 {
-		if err := writeTable(out, rows); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(out, "%s parked\n", counted(counts.Messages, "record"))
-	printIncomplete(out, scan)
-	return nil
+	return printCounts(out, c.json, scan, groups, rows, "parked record")
 }

@@ -266,7 +266,7 @@ func TestReplayKnowsWhatTheFunctionsPark(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, code := y.replay(t.Context(), "--dry-run")
-	for _, want := range []string{"dispatcher  1        ", "indexer     1        ", "2 records parked\n"} {
+	for _, want := range []string{"dispatcher  1        ", "indexer     1        ", "2 parked records\n"} {
 		if code != 0 || !strings.Contains(got, want) {
 			t.Errorf("--dry-run: got %d, %q; want %q", code, got, want)
 		}
@@ -464,7 +464,7 @@ func TestReplayInAWSIsToldEverythingByFlags(t *testing.T) {
 		return stdout
 	}
 	park, table := "--queue-url "+y.parkURL, " --table "+y.info.TableName
-	if got := replay(park + " --dry-run"); !strings.HasSuffix(got, "\n2 records parked\n") {
+	if got := replay(park + " --dry-run"); !strings.HasSuffix(got, "\n2 parked records\n") {
 		t.Errorf("--dry-run: got %q", got)
 	}
 	for consumer, queue := range map[string]string{

@@ -19,8 +19,9 @@ import (
 // resealCommand is one run of commerce reseal.
 type resealCommand struct {
 	target
-	secret       string
-	dryRun, json bool
+	secret string
+	dryRun bool
+	json   jsonFlag
 }
 
 func newResealCommand() *cobra.Command {
@@ -50,7 +51,7 @@ not look. What no key opens is named.`,
 	c.tableFlags(cmd)
 	cmd.Flags().StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS, the stack's output ServiceKeySecretArn")
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "count what is under an older key")
-	cmd.Flags().BoolVar(&c.json, "json", false, "print the counts as one object of JSON")
+	c.json.flag(cmd)
 	cmd.MarkFlagsRequiredTogether("table", "secret")
 	return cmd
 }
@@ -117,13 +118,12 @@ func (t *target) serviceKeys(ctx context.Context, secret string) (keys [][]byte,
 }
 
 func (c *resealCommand) report(out io.Writer, counts ops.ResealCounts, created time.Time) error {
-	if c.json {
-		if err := writeJSON(out, counts); err != nil {
-			return trouble(err)
-		}
-	} else {
-		fmt.Fprintf(out, "sealed items  %d\nresealed      %d\nleft          %d\nunreadable    %d\n",
+	if err := c.json.print(out, counts, func() error {
+		_, err := fmt.Fprintf(out, "sealed items  %d\nresealed      %d\nleft          %d\nunreadable    %d\n",
 			counts.Items, counts.Resealed, counts.Left, counts.Unreadable)
+		return err
+	}); err != nil {
+		return trouble(err)
 	}
 	settled := created.Add(sealed.KeysMaxAge)
 	switch {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/sender"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -18,7 +21,7 @@ import (
 type sendersCommand struct {
 	target
 	secret string
-	json   bool
+	json   jsonFlag
 }
 
 func newSendersCommand() *cobra.Command {
@@ -50,8 +53,8 @@ func (c *sendersCommand) command(use, short string, run func(context.Context, io
 		},
 	}
 	c.tableFlags(cmd)
-	cmd.Flags().StringVar(&c.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
-	cmd.Flags().BoolVar(&c.json, "json", false, "print one object of JSON")
+	c.organizationFlag(cmd)
+	c.json.flag(cmd)
 	return cmd
 }
 
@@ -110,20 +113,56 @@ func (c *sendersCommand) print(out io.Writer, org value.ID, keys *sender.Keys, t
 			result.Keys = append(result.Keys, senderCell{k.ID, k.CreatedAt})
 		}
 	}
-	if c.json {
-		return writeJSON(out, result)
-	}
-	if len(result.Keys) == 0 {
-		_, err := fmt.Fprintf(out, "%s has no sender keys: messages need no signature\n", org)
+	return c.json.print(out, result, func() error { return result.print(out) })
+}
+
+func (r *sendersResult) print(out io.Writer) error {
+	if len(r.Keys) == 0 {
+		_, err := fmt.Fprintf(out, "%s has no sender keys: messages need no signature\n", r.OrganizationID)
 		return err
 	}
 	rows := [][]string{{"KEY", "CREATED"}}
-	for _, k := range result.Keys {
+	for _, k := range r.Keys {
 		rows = append(rows, []string{k.ID, timeCell(k.CreatedAt.Std())})
 	}
-	if err := writeTable(out, rows); err != nil || text == "" {
+	if err := writeTable(out, rows); err != nil || r.Key == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "new key, shown once: %s\nsign with it after %s\n", text, sender.KeysMaxAge)
+	_, err := fmt.Fprintf(out, "new key, shown once: %s\nsign with it after %s\n", r.Key, sender.KeysMaxAge)
 	return err
+}
+
+// signer makes messages of records, signed when --sender-key names the key.
+type signer struct {
+	path string
+	key  []byte
+}
+
+func (s *signer) flag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.path, "sender-key", "", "file with the organization's sender key, to sign the messages with")
+}
+
+// read reads the key that --sender-key names.
+func (s *signer) read() error {
+	if s.path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(s.path)
+	if err == nil {
+		s.key, err = sender.ParseKey(strings.TrimSpace(string(text)))
+	}
+	if err != nil {
+		return fmt.Errorf("--sender-key: %w", err)
+	}
+	return nil
+}
+
+// message is in the group of the organization, so that one tenant's records do
+// not delay another's changes.
+func (s *signer) message(body []byte, organization value.ID) sqsqueue.Message {
+	m := sqsqueue.Message{Body: string(body), Group: organization.String()}
+	if s.key != nil {
+		m.Attributes = map[string]string{sender.Attribute: sender.Sign(s.key, m.Body)}
+	}
+	return m
 }

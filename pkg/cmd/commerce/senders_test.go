@@ -125,7 +125,7 @@ func TestRefusedRecordsAreSentBackWithTheirSignatures(t *testing.T) {
 	}
 }
 
-func TestImportSignsItsMessages(t *testing.T) {
+func TestImportAndTriggerSignTheirMessages(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t)
 	key := strings.Repeat("0f", 32)
@@ -137,8 +137,10 @@ func TestImportSignsItsMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, errOut, err := runCommand(t.Context(), "import", "--data", q.data, "--organization", testOrganization, "--sender-key", keyFile, file); err != nil {
-		t.Fatalf("%v, %s", err, errOut)
+	for _, args := range [][]string{{"import", file}, {"trigger", "order.paid"}} {
+		if _, errOut, err := runCommand(t.Context(), append(args, "--data", q.data, "--organization", testOrganization, "--sender-key", keyFile)...); err != nil {
+			t.Fatalf("%q: %v, %s", args, err, errOut)
+		}
 	}
 	raw, err := sender.ParseKey(key)
 	if err != nil {
@@ -150,8 +152,8 @@ func TestImportSignsItsMessages(t *testing.T) {
 			t.Errorf("%s has the signature %q", body, signature)
 		}
 	}
-	if len(got) != 1 {
-		t.Errorf("%d messages, want 1", len(got))
+	if len(got) != 2 {
+		t.Errorf("%d messages, want 2", len(got))
 	}
 	if _, errOut, err := runCommand(t.Context(), "import", "--data", q.data, "--sender-key", file, file); err == nil || strings.Contains(errOut, "Tea") {
 		t.Errorf("with a file that is no key: %v, %s", err, errOut)

@@ -20,7 +20,7 @@ type statusCommand struct {
 	stack, parkURL string
 	queueURLs      []string
 	secret         string
-	json           bool
+	json           jsonFlag
 }
 
 func newStatusCommand() *cobra.Command {
@@ -53,7 +53,7 @@ look.`,
 	flags.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
 	flags.StringVar(&c.table, "table", "", "name of the table in AWS, beside --secret")
 	flags.StringVar(&c.secret, "secret", "", "ARN or name of the service key's secret in AWS")
-	flags.BoolVar(&c.json, "json", false, "print one object of JSON")
+	c.json.flag(cmd)
 	cmd.MarkFlagsRequiredTogether("table", "secret")
 	return cmd
 }
@@ -73,12 +73,7 @@ func (c *statusCommand) run(ctx context.Context, out, errOut io.Writer) error {
 		n := counts.Left + counts.Unreadable
 		result.OlderKey = &n
 	}
-	if c.json {
-		err = writeJSON(out, result)
-	} else {
-		err = c.print(out, result)
-	}
-	if err != nil {
+	if err := c.json.print(out, result, func() error { return c.print(out, result) }); err != nil {
 		return trouble(err)
 	}
 	var waiting []string

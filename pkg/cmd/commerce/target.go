@@ -53,6 +53,10 @@ func (t *target) deadLetterFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.dlqURL, "dlq-url", "", "URL of the dead letter queue (default: by the redrive policy)")
 }
 
+func (t *target) organizationFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
+}
+
 // openTable returns the table, and the local runner's description of itself
 // unless the table is in AWS. There a busy table gets more retries than within
 // a request.

@@ -20,6 +20,7 @@ func newTokenCommand() *cobra.Command {
 	var grant issuer.Grant
 	var organization, data string
 	var roles, sites []string
+	var asJSON jsonFlag
 	cmd := &cobra.Command{
 		Use: "token --organization UUID", Short: "Make a user's token for the local service", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,24 +38,39 @@ func newTokenCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), token)
-			return nil
+			result := struct {
+				Token          string      `json:"token"`
+				OrganizationID value.ID    `json:"organizationId"`
+				UserID         string      `json:"userId"`
+				Roles          []auth.Role `json:"roles"`
+				ExpiresIn      int64       `json:"expiresIn"` // seconds
+			}{token, grant.OrganizationID, grant.Subject, grant.Roles, int64(grant.Lifetime.Seconds())}
+			return asJSON.print(cmd.OutOrStdout(), result, func() error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), token)
+				return err
+			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&organization, "organization", "", "the user's organization, a UUID (required)")
 	flags.StringVar(&grant.Subject, "user", "", "the user's id (default: a new UUID)")
-	flags.StringSliceVar(&roles, "roles", []string{string(auth.Owner)}, "OWNER, ADMIN, DEVELOPER, VIEWER")
+	flags.StringSliceVar(&roles, "roles", []string{string(auth.Owner)}, strings.Join(roleNames(), ", "))
 	flags.StringSliceVar(&sites, "sites", nil, "limit the user to these sites, UUIDs")
 	flags.DurationVar(&grant.Lifetime, "ttl", time.Hour, "how long the token is good for")
 	flags.StringVar(&data, "data", defaultData, "data folder of the local runner")
+	asJSON.flag(cmd)
+	_ = cmd.MarkFlagRequired("organization")
 	return cmd
 }
 
-func fillGrant(grant *issuer.Grant, organization string, roles, sites []string) (err error) {
-	if organization == "" {
-		return errors.New("--organization is required")
+func roleNames() (names []string) {
+	for _, role := range auth.Roles() {
+		names = append(names, string(role))
 	}
+	return names
+}
+
+func fillGrant(grant *issuer.Grant, organization string, roles, sites []string) (err error) {
 	if grant.OrganizationID, err = value.ParseID(organization); err != nil {
 		return fmt.Errorf("--organization %w", err)
 	}
@@ -62,12 +78,12 @@ func fillGrant(grant *issuer.Grant, organization string, roles, sites []string) 
 		grant.Subject = value.NewID().String()
 	}
 	if grant.Lifetime <= 0 {
-		return errors.New("--ttl must be positive")
+		return wrongUsage("--ttl %s: must be positive", grant.Lifetime)
 	}
 	for _, text := range roles {
 		role := auth.Role(strings.ToUpper(strings.TrimSpace(text)))
-		if !slices.Contains([]auth.Role{auth.Owner, auth.Admin, auth.DeveloperRole, auth.Viewer}, role) {
-			return fmt.Errorf("--roles %s: must be OWNER, ADMIN, DEVELOPER or VIEWER", text)
+		if !slices.Contains(auth.Roles(), role) {
+			return wrongUsage("--roles %s: must be one of %s", text, strings.Join(roleNames(), ", "))
 		}
 		grant.Roles = append(grant.Roles, role)
 	}

@@ -23,7 +23,8 @@ import (
 type triggerCommand struct {
 	target
 	forward, secret string
-	json            bool
+	signer          signer
+	json            jsonFlag
 }
 
 func newTriggerCommand() *cobra.Command {
@@ -34,25 +35,32 @@ func newTriggerCommand() *cobra.Command {
 follows: every endpoint that takes the type gets it, signed and retried as any
 other, and so does whatever else the change means, such as order.created. The
 record is a new one each time, and stays unless the type ends in .deleted.
---queue-url and --organization name the records queue of another service.
+--queue-url and --organization name the records queue of another service, and
+--sender-key signs for an organization with signed senders.
 
 With --forward-to it causes nothing: it posts the example of the catalogue to a URL,
 signed by --secret or by one that is made and printed, and shows the answer. That
 is the way to see the types that no record causes: ` + strings.Join(untriggered(), ", ") + `.`,
 		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: commerce.EventNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.forward != "" {
+			switch {
+			case c.forward != "":
 				return c.post(cmd.Context(), args[0], cmd.OutOrStdout())
+			case c.secret != "":
+				return wrongUsage("--secret goes with --forward-to")
 			}
 			return c.cause(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}
 	c.queueFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.organization, "organization", "", "the organization, a UUID (default: the local runner's)")
+	c.organizationFlag(cmd)
 	f.StringVar(&c.forward, "forward-to", "", "URL that gets the catalogue's example by POST, instead of the event")
 	f.StringVar(&c.secret, "secret", "", "with --forward-to: secret to sign with (whsec_...)")
-	f.BoolVar(&c.json, "json", false, "print one object of JSON")
+	c.signer.flag(cmd)
+	c.json.flag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("forward-to", "sender-key")
+	cmd.MarkFlagsMutuallyExclusive("forward-to", "queue-url")
 	return cmd
 }
 
@@ -72,6 +80,9 @@ func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Wri
 	changes := commerce.ExampleChanges(eventType, id)
 	if changes == nil {
 		return wrongUsage("%s: no record causes it; --forward-to posts its example", eventType)
+	}
+	if err := c.signer.read(); err != nil {
+		return err
 	}
 	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
 	if err != nil {
@@ -97,19 +108,19 @@ func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Wri
 	if err != nil {
 		return fmt.Errorf("encode the records: %w", err)
 	}
-	if err := sqsqueue.New(client, c.queueURL).Send(ctx, sqsqueue.Message{Body: string(body), Group: org.String()}); err != nil {
+	if err := sqsqueue.New(client, c.queueURL).Send(ctx, c.signer.message(body, org)); err != nil {
 		return fmt.Errorf("queue %s: %w", c.queueURL, err)
 	}
 	kind := changes[0].Kind
-	if c.json {
-		return writeJSON(out, struct {
-			Type string        `json:"type"`
-			Kind commerce.Kind `json:"kind"`
-			ID   value.ID      `json:"id"`
-		}{eventType, kind, id})
-	}
-	_, err = fmt.Fprintf(out, "%s follows from the %s %s\n", eventType, kind, id)
-	return err
+	result := struct {
+		Type string        `json:"type"`
+		Kind commerce.Kind `json:"kind"`
+		ID   value.ID      `json:"id"`
+	}{eventType, kind, id}
+	return c.json.print(out, result, func() error {
+		_, err := fmt.Fprintf(out, "%s follows from the %s %s\n", eventType, kind, id)
+		return err
+	})
 }
 
 // organizationID is the organization that --organization names, or the local
@@ -146,17 +157,17 @@ func (c *triggerCommand) post(ctx context.Context, eventType string, out io.Writ
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return writeJSON(out, struct {
-			Type      string   `json:"type"`
-			WebhookID value.ID `json:"webhookId"`
-			Status    int      `json:"status"`
-			Secret    string   `json:"secret"`
-		}{eventType, event.ID, status, c.secret})
-	}
-	if made {
-		fmt.Fprintf(out, "signed with %s\n", c.secret)
-	}
-	_, err = fmt.Fprintf(out, "%s answered %d to %s %s\n", c.forward, status, eventType, event.ID)
-	return err
+	result := struct {
+		Type      string   `json:"type"`
+		WebhookID value.ID `json:"webhookId"`
+		Status    int      `json:"status"`
+		Secret    string   `json:"secret"`
+	}{eventType, event.ID, status, c.secret}
+	return c.json.print(out, result, func() error {
+		if made {
+			fmt.Fprintf(out, "signed with %s\n", c.secret)
+		}
+		_, err := fmt.Fprintf(out, "%s answered %d to %s %s\n", c.forward, status, eventType, event.ID)
+		return err
+	})
 }

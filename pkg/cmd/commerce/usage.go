@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -157,7 +159,9 @@ func flagValues(name string) (values []string) {
 			values = append(values, list.Name)
 		}
 	case "format":
-		values = []string{"jsonl", "csv", "northwind", "shopify", "export"}
+		for _, format := range append(importer.Formats(), exportFormat) {
+			values = append(values, string(format))
+		}
 	case "subscribe":
 		for set := range commerce.EventSets() {
 			values = append(values, set)
@@ -167,11 +171,11 @@ func flagValues(name string) (values []string) {
 	case "consumer":
 		values = []string{ops.Dispatcher, ops.Indexer}
 	case "roles":
-		values = []string{"OWNER", "ADMIN", "DEVELOPER", "VIEWER"}
+		values = roleNames()
 	case "log-level":
 		values = []string{"debug", "info", "warn", "error"}
 	case "table-server":
-		values = []string{"dynoxide", "dynamodb-local"}
+		values = []string{string(tableserver.Dynoxide), string(tableserver.DynamoDBLocal)}
 	}
 	return values
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 func newVerifyCommand() *cobra.Command {
@@ -45,7 +46,13 @@ func verify(ctx context.Context, t *listsTarget, verifier ops.Verifier, out, err
 	}
 	bar := s.bar(errOut, "verifying")
 	defer func() { _ = bar.Finish() }()
-	found := 0
+	result := verifyResult{scopeResult: s.result(), Differences: []listDifference{}}
+	found := func(org value.ID, list *index.List, d *ops.Difference, message string) {
+		result.Differences = append(result.Differences, listDifference{org, list.Name, d, message})
+		if !t.json {
+			fmt.Fprintf(out, "%s %s %s\n", org, list.Name, message)
+		}
+	}
 	for _, org := range s.organizations {
 		for _, list := range s.lists {
 			differences, err := verifier.Verify(ctx, s.table, org, list)
@@ -53,20 +60,38 @@ func verify(ctx context.Context, t *listsTarget, verifier ops.Verifier, out, err
 			case err != nil && !index.Damaged(err):
 				return trouble(fmt.Errorf("verify %s of organization %s: %w", list.Name, org, err))
 			case err != nil:
-				fmt.Fprintf(out, "%s %s cannot be read: %v\n", org, list.Name, err)
-				found++
+				found(org, list, nil, fmt.Sprintf("cannot be read: %v", err))
 				continue
 			}
 			for _, d := range differences {
-				fmt.Fprintf(out, "%s %s %s\n", org, list.Name, d)
+				found(org, list, &d, d.String())
 			}
-			found += len(differences)
 			_ = bar.Add(listSteps)
 		}
 	}
-	if found > 0 {
-		return &exitError{exitFound, fmt.Errorf("%s in %s", counted(found, "difference"), s)}
+	if t.json {
+		if err := writeJSON(out, result); err != nil {
+			return trouble(err)
+		}
 	}
-	fmt.Fprintf(out, "no differences in %s\n", s)
+	if n := len(result.Differences); n > 0 {
+		return &exitError{exitFound, fmt.Errorf("%s in %s", counted(n, "difference"), s)}
+	}
+	if !t.json {
+		fmt.Fprintf(out, "no differences in %s\n", s)
+	}
 	return nil
+}
+
+// verifyResult is what commerce verify prints as JSON.
+type verifyResult struct {
+	scopeResult `json:",embed"`
+	Differences []listDifference `json:"differences"`
+}
+
+type listDifference struct {
+	OrganizationID value.ID        `json:"organizationId"`
+	List           string          `json:"list"`
+	Difference     *ops.Difference `json:",embed"` // nil of a list that cannot be read
+	Message        string          `json:"message"`
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
@@ -67,6 +68,26 @@ func TestVerifyListsWhatIndexAndTableDoNotAgreeOn(t *testing.T) {
 	}
 	if code != 1 || !slices.EqualFunc(lines, want, strings.HasPrefix) {
 		t.Errorf("code %d, want 1; lines (-want +got):\n%s", code, cmp.Diff(want, lines))
+	}
+	got, code = s.verify(t, nothing, "--json")
+	object, _, _ := strings.Cut(got, "\n")
+	var result struct {
+		Organizations []value.ID
+		Lists         []string
+		Differences   []struct {
+			OrganizationID, ID value.ID
+			List, Message      string
+			Index, Table       int64
+		}
+	}
+	if err := json.Unmarshal([]byte(object), &result, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatalf("--json printed %s: %v", got, err)
+	}
+	if n := len(result.Differences); code != 1 || len(result.Organizations) != 2 || len(result.Lists) != 7 || n != 3 {
+		t.Fatalf("--json: code %d, %s", code, got)
+	}
+	if d := result.Differences[2]; d.OrganizationID != b || d.ID != gone || d.List != "products" || d.Table != 0 || d.Index == 0 || !strings.HasPrefix(lines[2], fmt.Sprint(b, " products ", d.Message)) {
+		t.Errorf("the last difference as JSON: %+v; as text: %s", d, lines[2])
 	}
 	if got, code := s.verify(t, nothing, "--organization", b.String(), "--list", "orders"); code != 0 {
 		t.Errorf("another list: code %d, %q", code, got)
