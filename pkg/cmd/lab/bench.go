@@ -95,6 +95,7 @@ func newBenchWebhooksCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.quick {
 				o.Events, o.Rounds, o.Duration, o.Waiting, o.Imported = 500, 1, 2*time.Second, 500, 2_000
+				o.Stored = []int{0}
 			}
 			var remove func()
 			if o.Program, remove, err = buildCommerce(cmd); err != nil {
@@ -113,6 +114,7 @@ func newBenchWebhooksCommand() *cobra.Command {
 	flags.BoolVar(&isolation, "isolation", false, "all sections, the last too")
 	flags.IntVar(&o.Events, "events", 10_000, "events of each round")
 	flags.IntVar(&o.Rate, "rate", 100, "events a second while latency is measured")
+	flags.IntSliceVar(&o.Stored, "stored", []int{0, 10_000}, "events that are stored before, for each row of latencies")
 	flags.IntVar(&o.Others, "others", 20, "events a second of another organization, in the section of isolation")
 	flags.IntVar(&o.Waiting, "waiting", 10_000, "events that wait for an endpoint that hangs")
 	flags.IntVar(&o.Imported, "imported", 100_000, "records of an import")

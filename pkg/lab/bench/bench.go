@@ -46,6 +46,7 @@ type Config struct {
 	Program  string // path of the commerce command
 	Events   int    // of a round of deliveries
 	Rate     int    // events a second whose latency is measured
+	Stored   []int  // events that are stored before, for each row of latencies
 	Others   int    // events a second of another organization
 	Waiting  int    // events that wait for an endpoint that hangs
 	Imported int    // records of an import
@@ -77,6 +78,7 @@ func WebhookSections() []Section {
 	return []Section{
 		{"end-to-end", "deliveries as fast as they go, from a record's message to its receipt", (*bench).endToEnd},
 		{"table", "what a delivery uses of the table", (*bench).tablePerEvent},
+		{"filtered", "what events use of the table of which a filter keeps out most", (*bench).filtered},
 		{"alone", "what an event takes that comes alone: calls, units, invocations, processor time", (*bench).alone},
 		{"latency", "from a record's message to its receipt at a moderate rate", (*bench).latency},
 		{"isolation", "what others feel of an endpoint that hangs, and of an import", (*bench).isolation},

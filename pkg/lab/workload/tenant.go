@@ -26,9 +26,10 @@ type Tenant struct {
 	ID, Application value.ID
 	Inbox           *Inbox // of the endpoint that Subscribe made
 
-	service *Service
-	api     *apiclient.Client
-	next    int // the first product that has not been sent
+	endpoint Endpoint // that Subscribe made
+	service  *Service
+	api      *apiclient.Client
+	next     int // the first product that has not been sent
 }
 
 // NewTenant makes an organization and its application as a user would.
@@ -67,10 +68,35 @@ func (t *Tenant) CreateEndpoint(ctx context.Context, members map[string]any) (e 
 }
 
 // Subscribe makes an endpoint for new products at the receiver.
-func (t *Tenant) Subscribe(ctx context.Context, r *Receiver) error {
+func (t *Tenant) Subscribe(ctx context.Context, r *Receiver) (err error) {
 	t.Inbox = r.inbox("/" + t.ID.String())
-	_, err := t.CreateEndpoint(ctx, map[string]any{"url": t.Inbox.url, "events": []string{"product.created"}})
+	t.endpoint, err = t.CreateEndpoint(ctx, map[string]any{"url": t.Inbox.url, "events": []string{"product.created"}})
 	return err
+}
+
+// OneIn is how many products there are to one whose event passes the filter.
+const OneIn = 100
+
+// Filter sets a filter of the endpoint that Subscribe made, which only the events
+// of every hundredth product pass.
+func (t *Tenant) Filter(ctx context.Context) error {
+	filter := map[string]any{"object": map[string]any{"sku": []any{map[string]string{"suffix": "00"}}}}
+	return t.api.Put(ctx, "/developers/webhooks/endpoints/"+t.endpoint.ID.String()+"/delivery", map[string]any{"filter": filter})
+}
+
+// FlowFiltered sends so many products as Flow does, and waits for the events
+// that the filter lets through.
+func (t *Tenant) FlowFiltered(ctx context.Context, events int) error {
+	t.Inbox.clear()
+	before := func(n int) int { return (n + OneIn - 1) / OneIn } // multiples of OneIn
+	passing := before(t.next+events) - before(t.next)
+	if passing == 0 {
+		return fmt.Errorf("of %d events none passes the filter", events)
+	}
+	if _, err := t.Send(ctx, events); err != nil {
+		return err
+	}
+	return t.Inbox.Await(ctx, passing)
 }
 
 // Read reads a path of the API into answer, and returns the answer's header.
