@@ -85,6 +85,7 @@ lint: ## format check, static analysis, known vulnerabilities
 	@unformatted=$$($(TOOL) gofumpt -l $(GO_DIRS)); \
 		if [ -n "$$unformatted" ]; then echo "not formatted, run make format:"; echo "$$unformatted"; exit 1; fi
 	$(TOOL) golangci-lint run
+	cd pkg/client/go && go tool -modfile=../../../.tools/go.mod golangci-lint run -c ../../../.golangci.yml
 	@if curl -fsS -m 10 -o /dev/null https://vuln.go.dev/index/db.json 2>/dev/null; \
 		then $(TOOL) govulncheck ./...; \
 		else echo "govulncheck was skipped: https://vuln.go.dev cannot be reached"; fi
@@ -129,7 +130,8 @@ test-official: ## run the tests of table and queues on DynamoDB Local and Elasti
 	@.tools/official.sh
 
 .PHONY: clients
-clients: ## lint the OpenAPI document, refuse breaking changes of it, generate clients and compile them (Maven, Java, Python)
+clients: ## lint the OpenAPI document, refuse breaking changes of it, generate clients and compile them, test those of pkg/client (Maven, Java, Python)
+	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@.tools/clients.sh
 
 .PHONY: released

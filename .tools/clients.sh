@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the OpenAPI document as its readers use it: a linter finds nothing, no
 # change breaks a client of the released document, and three generators make
-# clients from it without a warning, which compile. Everything lies in
+# clients from it without a warning, which compile. Then it runs the tests of the
+# packages in pkg/client against a service of their own. Everything lies in
 # .build/clients.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -72,3 +73,20 @@ if grep WARN "$out/log" | grep -vE '3\.1 support is still in beta|Failed to get 
 "$out/venv/bin/pip" install -q --disable-pip-version-check "$out/python"
 (cd "$out" && venv/bin/python -W error -c 'import openapi_client
 print(len(openapi_client.__all__), "names")')
+
+echo "pkg/client: a service with demo data"
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+export COMMERCE_RUN=$out/run/run.json
+rm -f "$COMMERCE_RUN"
+.build/commerce run --data "$out/run" --fresh --addr "127.0.0.1:$port" >"$out/run.log" 2>&1 &
+service=$!
+trap 'kill -INT $service 2>/dev/null; wait $service || true' EXIT
+until [ -f "$COMMERCE_RUN" ]; do
+	kill -0 $service 2>/dev/null || { cat "$out/run.log"; exit 1; }
+	sleep 0.5
+done
+
+echo "pkg/client/go"
+(cd pkg/client/go/generate && quiet . tool oapi-codegen -config config.yaml -o "$out/client.gen.go" "$document")
+cmp "$out/client.gen.go" pkg/client/go/client.gen.go || { echo "clients: run go generate in pkg/client/go" >&2; exit 1; }
+(cd pkg/client/go && go test -race -shuffle=on -count=1 ./...)
