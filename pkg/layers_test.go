@@ -279,16 +279,34 @@ func TestTheGlossaryNamesPackagesThatExist(t *testing.T) {
 	}
 }
 
-// TestTheReadmeNamesTestsThatExist holds every PKG and RUN of the README to
-// the tree: go test passes when no test matches.
-func TestTheReadmeNamesTestsThatExist(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+// manuals are the Markdown documents of the project by their path from the root.
+func manuals(t *testing.T) map[string]string {
+	t.Helper()
+	tracked, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "--cached", "--others", "--exclude-standard", "*.md").Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Skip("not a git checkout")
 	}
-	commands := regexp.MustCompile(`PKG=\./(\S+?)(?: RUN=(\w+))?[\s`+"`]").FindAllStringSubmatch(string(text), -1)
+	texts := map[string]string{}
+	for _, name := range strings.Fields(string(tracked)) {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err == nil {
+			texts[name] = string(text)
+		} else if !os.IsNotExist(err) { // deleted and not yet committed
+			t.Fatal(err)
+		}
+	}
+	return texts
+}
+
+// TestManualsNameTestsThatExist holds every PKG and RUN of the manuals to the
+// tree: go test passes when no test matches.
+func TestManualsNameTestsThatExist(t *testing.T) {
+	var commands [][]string
+	for _, text := range manuals(t) {
+		commands = append(commands, regexp.MustCompile(`PKG=\./(\S+?)(?: RUN=(\w+))?[\s`+"`]").FindAllStringSubmatch(text, -1)...)
+	}
 	if len(commands) < 5 {
-		t.Fatalf("found %d commands, want those of the section Developing", len(commands))
+		t.Fatalf("found %d commands, want those that developers run", len(commands))
 	}
 	for _, c := range commands {
 		dir, run := strings.TrimSuffix(c[1], "/..."), c[2]
@@ -303,6 +321,38 @@ func TestTheReadmeNamesTestsThatExist(t *testing.T) {
 		})
 		if !found {
 			t.Errorf("PKG=./%s RUN=%s: there is no such test", c[1], run)
+		}
+	}
+}
+
+// TestLinksOfManualsLeadSomewhere holds links between the manuals, and into the
+// tree, to files and headings that exist.
+func TestLinksOfManualsLeadSomewhere(t *testing.T) {
+	texts := manuals(t)
+	heading, notOfAnchors := regexp.MustCompile(`(?m)^#+ (.+)$`), regexp.MustCompile(`[^\w\- ]`)
+	anchors := map[string]bool{}
+	for name, text := range texts {
+		for _, h := range heading.FindAllStringSubmatch(text, -1) {
+			anchor := notOfAnchors.ReplaceAllString(strings.ToLower(h[1]), "")
+			anchors[name+"#"+strings.ReplaceAll(anchor, " ", "-")] = true
+		}
+	}
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for name, text := range texts {
+		for _, l := range link.FindAllStringSubmatch(text, -1) {
+			path, anchor, _ := strings.Cut(l[1], "#")
+			if strings.Contains(path, "://") || strings.HasPrefix(path, "/") {
+				continue
+			}
+			target := name
+			if path != "" {
+				target = filepath.Join(filepath.Dir(name), path)
+			}
+			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, l[1])
+			} else if anchor != "" && !anchors[target+"#"+anchor] {
+				t.Errorf("%s links to %s, which has no such heading", name, l[1])
+			}
 		}
 	}
 }

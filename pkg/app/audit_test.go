@@ -252,7 +252,7 @@ func TestDenialsOfTheAuthorizerAreInTheAuditTrail(t *testing.T) {
 // TestTheAuditTrailsActionsAreDocumented also holds every operation that changes
 // an application, a key or an endpoint to the trail.
 func TestTheAuditTrailsActionsAreDocumented(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	manual, err := os.ReadFile(filepath.Join("..", "ops", "OPERATING.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +269,8 @@ func TestTheAuditTrailsActionsAreDocumented(t *testing.T) {
 		}
 	}
 	for _, action := range actions {
-		if !bytes.Contains(readme, []byte("`"+string(action)+"`")) {
-			t.Errorf("README.md does not name the action %s", action)
+		if !bytes.Contains(manual, []byte("`"+string(action)+"`")) {
+			t.Errorf("OPERATING.md does not name the action %s", action)
 		}
 	}
 }

@@ -175,7 +175,7 @@ func TestABusyCallerKeepsTheLimitWhateverInstancesHeldBack(t *testing.T) {
 }
 
 // TestASparseCallerPaysForFewWrites is the traffic of one of many tenants that
-// share a fleet: README, Operating.
+// share a fleet.
 func TestASparseCallerPaysForFewWrites(t *testing.T) {
 	const limit, instances = 600, 50
 	f := newFleet(make([]time.Duration, instances)...)

@@ -58,8 +58,8 @@ an hour before its id is used again: functions keep lists in memory.
 At its end erase looks for everything again. The exit code is 0 when nothing is
 left, 1 when something is, 2 when it could not tell. It may be interrupted and
 repeated. It reads the whole table some times, and waits a minute and a quarter
-before it deletes parts of the index. README lists what backups and logs keep, and
-for how long.`,
+before it deletes parts of the index. pkg/ops/OPERATING.md lists what backups
+and logs keep, and for how long.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -46,7 +46,7 @@ func restore(t *testing.T, client *dynamodb.Client, from, to string) {
 	}
 }
 
-// enable gives a restored table what README's Restore says that it lacks, as far as the local server has it.
+// enable gives a restored table what OPERATING's Restore says that it lacks, as far as the local server has it.
 func enable(t *testing.T, client *dynamodb.Client, table string) {
 	t.Helper()
 	_, err := client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
@@ -65,7 +65,7 @@ func enable(t *testing.T, client *dynamodb.Client, table string) {
 	}
 }
 
-// TestTheServiceGoesOnWithARestoredTable walks through README's Restore.
+// TestTheServiceGoesOnWithARestoredTable walks through OPERATING's Restore.
 func TestTheServiceGoesOnWithARestoredTable(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)

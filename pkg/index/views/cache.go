@@ -17,8 +17,8 @@
 // whose partitions do not fit together is answered from one partition after the
 // other: each gives its count and its first hits, and leaves. Such scans are kept
 // without the partitions, for other pages and for the next request when one had
-// no time for all. What does not fit even so is refused: README, Size, has the
-// figures. TestMemoryStaysWithinItsBudget asks anything, and
+// no time for all. What does not fit even so is refused: pkg/ops/OPERATING.md,
+// Size, has the figures. TestMemoryStaysWithinItsBudget asks anything, and
 // TestAFunctionAnswersOrRefusesWithinItsMemory asks a process whose memory the
 // kernel bounds.
 //

@@ -196,15 +196,15 @@ func TestNothingIsWithoutItsAlarm(t *testing.T) {
 	}
 }
 
-// TestTheRunbookHasEveryAlarm holds README's section Alarms to the template,
+// TestTheRunbookHasEveryAlarm holds the section Alarms of OPERATING to the template,
 // and its figures of what alarms cost.
 func TestTheRunbookHasEveryAlarm(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, "pkg", "ops", "OPERATING.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "### Alarms\n")
-	section, _, _ = strings.Cut(section, "\n### ")
+	_, section, _ := strings.Cut(string(text), "## Alarms\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	m, found := load(t), map[string]int{}
 	for line := range strings.Lines(section) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
@@ -234,7 +234,7 @@ func TestTheRunbookHasEveryAlarm(t *testing.T) {
 	}
 }
 
-// costs is README's sentence.
+// costs is the section's sentence.
 func costs(alarms, metrics int) string {
 	return fmt.Sprintf("%d alarms over %d metrics cost $%.2f a month", alarms, metrics, float64(metrics)*price.AlarmMetrics)
 }
