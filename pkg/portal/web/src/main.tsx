@@ -6,8 +6,10 @@ import { Meter } from "./chart";
 import { count } from "./format";
 import { ApplicationPage } from "./pages/application";
 import { Applications } from "./pages/applications";
+import { Changes } from "./pages/changes";
 import { Deliveries } from "./pages/deliveries";
 import { DeliveryPage } from "./pages/delivery";
+import { DeliverySettingsPage } from "./pages/deliverysettings";
 import { EndpointPage } from "./pages/endpoint";
 import { Endpoints } from "./pages/endpoints";
 import { Overview } from "./pages/overview";
@@ -29,9 +31,10 @@ interface Area {
 const areas: Area[] = [
   { name: "Overview", path: "", pages: [Overview] },
   { name: "Deliveries", path: "deliveries", scope: "webhooks:read", pages: [Deliveries, DeliveryPage, TracePage] },
-  { name: "Endpoints", path: "endpoints", scope: "webhooks:read", pages: [Endpoints, EndpointPage] },
+  { name: "Endpoints", path: "endpoints", scope: "webhooks:read", pages: [Endpoints, EndpointPage, DeliverySettingsPage] },
   { name: "Applications", path: "applications", scope: "developers:read", pages: [Applications, ApplicationPage] },
   { name: "Records", path: "records", pages: [Records] },
+  { name: "Changes", path: "changes", pages: [Changes] },
 ];
 
 function App() {

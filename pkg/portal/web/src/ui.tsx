@@ -153,16 +153,29 @@ export function Pager({ meta, go }: { meta: Meta; go: (page: number) => void }) 
   );
 }
 
-// Field is a control with its label, and what is to be known about it.
-export function Field(props: { label: string; hint?: string; children: (id: string, hintId: string | undefined) => JSX.Element }) {
+// Attributes tie a control to its label, and to what is to be known about it.
+interface Attributes {
+  id: string;
+  "aria-describedby"?: string;
+  "aria-invalid"?: true;
+}
+
+// Field is a control with its label, what is to be known about it, and what is
+// wrong in it.
+export function Field(props: { label: string; hint?: string; wrong?: string; children: (attributes: Attributes) => JSX.Element }) {
   const id = useId();
-  const hintId = props.hint ? `${id}-hint` : undefined;
+  const notes = [props.wrong && `${id}-wrong`, props.hint && `${id}-hint`].filter(Boolean).join(" ");
   return (
     <div class="field">
       <label for={id}>{props.label}</label>
-      {props.children(id, hintId)}
+      {props.children({ id, ...(notes && { "aria-describedby": notes }), ...(props.wrong && { "aria-invalid": true }) })}
+      {props.wrong && (
+        <p class="wrong" id={`${id}-wrong`} role="alert">
+          {props.wrong}
+        </p>
+      )}
       {props.hint && (
-        <p class="hint" id={hintId}>
+        <p class="hint" id={`${id}-hint`}>
           {props.hint}
         </p>
       )}
@@ -170,9 +183,23 @@ export function Field(props: { label: string; hint?: string; children: (id: stri
   );
 }
 
+// wrongIn is what an error says of a field, and of what is in it.
+export function wrongIn(error: Error | undefined, field: string): string {
+  const details = error instanceof Refusal ? (error.problem.details ?? []) : [];
+  return details
+    .filter((d) => d.field === field || d.field.startsWith(`${field}.`) || d.field.startsWith(`${field}[`))
+    .map((d) => `${d.field} ${d.message}`)
+    .join("; ");
+}
+
+// wrongJson is the error of a text that is no JSON.
+export const wrongJson = (field: string, why: unknown) =>
+  new Refusal(400, { message: `${field} is no JSON`, details: [{ field, in: "body", code: "invalid_format", message: `is no JSON: ${(why as Error).message}` }] });
+
 interface InputProps {
   label: string;
   hint?: string;
+  wrong?: string;
   name: string;
   type?: "text" | "password" | "url" | "number" | "datetime-local" | "search";
   value?: string;
@@ -187,19 +214,24 @@ interface InputProps {
 
 // Input begins with the value; what is typed then stays whatever else changes.
 // The attributes are cast: each type of input has a declaration of its own.
-export const Input = ({ label, hint, value, onChange, ...rest }: InputProps) => (
-  <Field label={label} hint={hint}>
-    {(id, hintId) => (
-      <input id={id} aria-describedby={hintId} {...(rest as { type: "text" })} defaultValue={value} onChange={(e) => onChange?.(e.currentTarget.value)} />
-    )}
+export const Input = ({ label, hint, wrong, value, onChange, ...rest }: InputProps) => (
+  <Field label={label} hint={hint} wrong={wrong}>
+    {(attributes) => <input {...attributes} {...(rest as { type: "text" })} defaultValue={value} onChange={(e) => onChange?.(e.currentTarget.value)} />}
+  </Field>
+);
+
+// TextArea is an Input of several lines.
+export const TextArea = ({ label, hint, wrong, value, ...rest }: { label: string; hint?: string; wrong?: string; name: string; value?: string; rows: number; placeholder?: string; required?: boolean }) => (
+  <Field label={label} hint={hint} wrong={wrong}>
+    {(attributes) => <textarea {...attributes} {...rest} spellcheck={false} autoComplete="off" defaultValue={value} />}
   </Field>
 );
 
 export function Select(props: { label: string; value: string; options: [value: string, text: string][]; onChange: (value: string) => void }) {
   return (
     <Field label={props.label}>
-      {(id) => (
-        <select id={id} value={props.value} onChange={(e) => props.onChange(e.currentTarget.value)}>
+      {(attributes) => (
+        <select {...attributes} value={props.value} onChange={(e) => props.onChange(e.currentTarget.value)}>
           {props.options.map(([value, text]) => (
             <option key={value} value={value}>
               {text}

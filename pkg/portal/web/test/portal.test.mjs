@@ -367,6 +367,74 @@ test("an event shows its payload, its attempts and why it failed, and is redeliv
   await remove(endpoint);
 });
 
+test("delivery settings are tried on past events, refused at their field, saved, and keep what they filter", async () => {
+  const endpoint = await endpointAt("Large orders", ["order.created"]);
+  const [small, large] = [randomUUID(), randomUUID()];
+  await service.put(order(small, "F-SMALL"), order(large, "F-LARGE"));
+  await until(async () => (await service.ask(`/developers/webhooks/events?endpointId=${endpoint.id}`)).meta.total === 2);
+  await signedIn(`endpoints/${endpoint.id}`, async (page) => {
+    await link(page, "Delivery settings");
+    await heading(page, "Delivery settings");
+    await page.getByLabel("Filter").fill('{"object": {');
+    await click(page, "Save");
+    await page.getByText(/^filter is no JSON: /).waitFor();
+    await page.getByLabel("Filter").fill('{"object": {"orderNumbr": [{"suffix": "LARGE"}]}}');
+    await click(page, "Save");
+    await page.getByText(/^filter\.object\.orderNumbr\[0\] /).waitFor();
+    assert.equal(await page.getByLabel("Filter").getAttribute("aria-invalid"), "true");
+
+    await page.getByLabel("Filter").fill('{"object": {"orderNumber": [{"suffix": "LARGE"}]}}');
+    await page.getByLabel("Headers").fill("X-Shop: secret");
+    await page.getByLabel("Retries").fill("3");
+    await click(page, "Try on the last 100 events");
+    await page.getByText(/^1 of \d+ pass$/).waitFor();
+    await page.getByRole("row", { name: /order.created .* Filtered filter: object.orderNumber does not match/ }).first().waitFor();
+    await page.getByRole("row", { name: /order.created .* Passes –/ }).waitFor();
+    assert.equal((await service.ask(`/developers/webhooks/endpoints/${endpoint.id}/delivery`)).filter, null);
+
+    await click(page, "Save");
+    await page.getByText(/^Saved/).waitFor();
+    assert.equal(await page.getByLabel("Headers").inputValue(), "X-Shop: ****");
+    await service.put(order(randomUUID(), "F-TINY"));
+    await page.getByRole("link", { name: "Large orders" }).click();
+    await page.getByText("1 events filtered").waitFor();
+  });
+  await remove(endpoint);
+});
+
+test("a viewer tries delivery settings, and cannot save them", async () => {
+  const endpoint = await endpointAt("Looked at");
+  await signedIn(
+    `endpoints/${endpoint.id}/delivery`,
+    async (page) => {
+      await page.getByLabel("Only if changed").fill("status");
+      await click(page, "Try on the last 100 events");
+      await page.getByText(/ of \d+ pass$/).waitFor();
+      assert.equal(await page.getByRole("button", { name: "Save" }).count(), 0);
+    },
+    { token: await service.token("VIEWER") },
+  );
+  await remove(endpoint);
+});
+
+test("changes show as they come, of one kind where that is chosen", async () => {
+  const id = randomUUID();
+  await signedIn("changes", async (page) => {
+    await page.getByText(/Nothing has changed since/).waitFor();
+    await service.put(order(id, "C-1"));
+    await page.getByRole("row", { name: /Order Stored C-1/ }).waitFor();
+    await page.getByLabel("Kind").selectOption("product");
+    await page.getByText(/Nothing has changed since/).waitFor();
+    await service.put(order(randomUUID(), "C-2"), { kind: "product", record: { id: randomUUID(), name: "Changed tea" } });
+    await link(page, "Changed tea");
+    await heading(page, "Product Changed tea");
+    await visit(page, "changes?kind=order");
+    await page.getByText(/Nothing has changed since/).waitFor();
+    await service.put({ kind: "order", op: "delete", record: { id } });
+    await page.getByRole("row", { name: new RegExp(`Order Deleted ${id}`) }).waitFor();
+  });
+});
+
 test("the trace of an object tells who got its events, and who did not and why", async () => {
   const endpoint = await endpointAt("Order desk", ["order.created"]);
   const other = await endpointAt("Product desk", ["product.*"]);
@@ -439,7 +507,7 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
   await until(async () => (deliveries = await service.ask(`/developers/webhooks/events?type=order.created&endpointId=${endpoint.id}`)).data[0]?.attemptCount > 0);
   const pages = {
     overview: "", deliveries: "deliveries", delivery: `deliveries/${deliveries.data[0].id}`,
-    endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`,
+    endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes",
     applications: "applications", application: `applications/${service.info.applicationId}`,
     products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
     order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, missing: "nowhere",
@@ -461,7 +529,22 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
             await visit(page, path);
             await page.reload({ waitUntil: "networkidle" });
             await until(async () => (await page.getByText("Loading …").count()) === 0);
+            if (name === "changes") {
+              await page.getByText(/Nothing has changed since/).waitFor();
+              await service.put(order(randomUUID(), `${theme}-${width}`));
+              await page.getByRole("row", { name: `${theme}-${width}` }).waitFor();
+            }
             await check(name);
+            if (name === "settings") {
+              await page.getByLabel("Filter").fill('{"object": {"orderNumber": [{"suffix": "of another shop"}], "colour": ["red"]}}');
+              await click(page, "Try on the last 100 events");
+              await page.getByText(/^filter\.object\.colour\[0\] /).waitFor();
+              await check("settings refused");
+              await page.getByLabel("Filter").fill('{"object": {"orderNumber": [{"suffix": "of another shop"}]}}');
+              await click(page, "Try on the last 100 events");
+              await page.getByText(/ of \d+ pass$/).waitFor();
+              await check("settings tried");
+            }
             if (!forms[name]) continue;
             await click(page, forms[name]);
             await dialog(page).waitFor();

@@ -1,6 +1,6 @@
 // One endpoint: how it does, and everything that can be done with it.
 import { useState } from "preact/hooks";
-import { api, ask, type Endpoint, type Recovery, type Once } from "../api";
+import { api, ask, type Endpoint, type Recovery, type Once, type StatsPoint } from "../api";
 import { Bars, Latencies, outcomes, successRate } from "../chart";
 import { count, fullTime } from "../format";
 import { useAction, useLoad } from "../load";
@@ -95,7 +95,15 @@ export function EndpointPage({ path: [id = ""] }: Route) {
 
 function About({ endpoint: e }: { endpoint: Endpoint }) {
   return (
-    <Panel title="About it" actions={<a href={link("deliveries", { endpointId: e.id })}>Its deliveries</a>}>
+    <Panel
+      title="About it"
+      actions={
+        <>
+          <a href={link(`endpoints/${e.id}/delivery`)}>Delivery settings</a>
+          <a href={link("deliveries", { endpointId: e.id })}>Its deliveries</a>
+        </>
+      }
+    >
       <Facts
         of={[
           ["State", <Status of={e.status} />],
@@ -131,7 +139,7 @@ function Statistics({ id }: { id: string }) {
     <>
       <Select label="Charts of" value={interval} onChange={setInterval} options={spans} />
       <div class="columns">
-        <Panel title="Attempts" actions={<span>{successRate(data.data)} answered 2xx</span>}>
+        <Panel title="Attempts" actions={<span>{rates(data.data)}</span>}>
           <Bars label="Attempts" good="answered 2xx" bad="failed" bars={outcomes(data.data)} />
         </Panel>
         <Panel title="Latency">
@@ -140,6 +148,12 @@ function Statistics({ id }: { id: string }) {
       </div>
     </>
   );
+}
+
+// rates tell how attempts went, and how many events got none.
+function rates(points: StatsPoint[]) {
+  const filtered = points.reduce((sum, p) => sum + p.filteredCount, 0);
+  return `${successRate(points)} answered 2xx${filtered ? `, ${count(filtered)} events filtered` : ""}`;
 }
 
 function Edit({ endpoint, close, done }: { endpoint: Endpoint; close: () => void; done: () => void }) {

@@ -88,8 +88,8 @@ function Create(props: { application: string; close: () => void; done: (created:
       <Failed error={choices.error} />
       {!me.applicationId && (
         <Field label="Application">
-          {(id) => (
-            <select id={id} name="applicationId" required>
+          {(attributes) => (
+            <select {...attributes} name="applicationId" required>
               {applications.map((a) => (
                 <option key={a.id} value={a.id} selected={a.id === props.application}>
                   {a.name}
@@ -103,8 +103,8 @@ function Create(props: { application: string; close: () => void; done: (created:
       <Input label="Description" name="description" maxLength={2000} />
       <Subscriptions types={types} selected={["*"]} />
       <div class="filters">
-        <Input label="Retries" name="retryCount" type="number" min={0} max={10} value="8" hint="0 to 10; fixed from then on." />
-        <Input label="Seconds an attempt may take" name="timeoutSeconds" type="number" min={1} max={30} value="15" hint="1 to 30; fixed from then on." />
+        <Input label="Retries" name="retryCount" type="number" min={0} max={10} value="8" hint="0 to 10." />
+        <Input label="Seconds an attempt may take" name="timeoutSeconds" type="number" min={1} max={30} value="15" hint="1 to 30." />
       </div>
     </FormDialog>
   );

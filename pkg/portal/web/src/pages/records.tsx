@@ -97,6 +97,9 @@ const definitions: Record<Kind, Definition> = {
 
 const kinds = Object.keys(definitions) as Kind[];
 
+// nameOfRecord is what people call a record of a list.
+export const nameOfRecord = (kind: string, row: Row) => definitions[kind as Kind]?.name(row) || row.id;
+
 export function Records({ path: [kind = "products", id], query }: Route) {
   const me = useMe();
   const definition = definitions[kind as Kind];

@@ -1,0 +1,155 @@
+// Which events an endpoint gets, and how. Settings are tried on past events
+// before they are saved.
+import { Fragment } from "preact";
+import { useState } from "preact/hooks";
+import { api, ask, Refusal, type DeliveryPreview, type DeliverySettings, type PreviewedEvent } from "../api";
+import { count } from "../format";
+import { useAction, useLoad } from "../load";
+import { link, type Route } from "../route";
+import { can, useMe } from "../session";
+import { Failed, Field, Input, Loading, Page, Panel, Status, Table, TextArea, Time, valueOf, wrongIn, wrongJson } from "../ui";
+
+const path = (id: string) => ({ params: { path: { id } } });
+
+export function DeliverySettingsPage({ path: [id = ""] }: Route) {
+  const me = useMe();
+  const [preview, setPreview] = useState<DeliveryPreview>();
+  const [saved, setSaved] = useState<{ times: number; settings: DeliverySettings }>();
+  const action = useAction();
+  const { data, error } = useLoad(
+    () => Promise.all([ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), ask(api.GET("/developers/webhooks/endpoints/{id}/delivery", path(id)))]),
+    [id],
+  );
+  const title = "Delivery settings";
+  if (!data) return <Page title={title}>{error ? <Failed error={error} /> : <Loading />}</Page>;
+
+  const send = (fields: FormData, saves: boolean) =>
+    action.run(async () => {
+      const body = settingsOf(fields);
+      if (!saves) return setPreview(await ask(api.POST("/developers/webhooks/endpoints/{id}/delivery/preview", { ...path(id), body })));
+      const settings = await ask(api.PUT("/developers/webhooks/endpoints/{id}/delivery", { ...path(id), body }));
+      setSaved((before) => ({ times: (before?.times ?? 0) + 1, settings }));
+    });
+  return (
+    <Page title={title} actions={<a href={link(`endpoints/${id}`)}>{data[0].description || data[0].url}</a>}>
+      <form
+        class="settings"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send(new FormData(event.currentTarget), (event.submitter as HTMLButtonElement).value === "save");
+        }}
+      >
+        <Fields key={saved?.times} of={saved?.settings ?? data[1]} error={action.error} />
+        {!named.some((name) => wrongIn(action.error, name)) && <Failed error={action.error} />}
+        <div class="actions">
+          <button type="submit" value="try" disabled={action.busy}>
+            Try on the last 100 events
+          </button>
+          {can(me, "webhooks:write") && (
+            <button type="submit" value="save" class="primary" disabled={action.busy}>
+              Save
+            </button>
+          )}
+          <span role="status">{saved && !action.error && !action.busy && "Saved: they hold for the events that are stored from now on."}</span>
+        </div>
+      </form>
+      {preview && <Preview of={preview} />}
+    </Page>
+  );
+}
+
+// named are the fields that say themselves what is wrong in them.
+const named = ["filter", "changed", "fields", "payload", "headers", "retryCount", "timeoutSeconds"];
+
+function Fields({ of: s, error }: { of: DeliverySettings; error?: Error }) {
+  const names = { type: "text", autoComplete: "off" } as const;
+  const input = (name: string) => ({ name, wrong: wrongIn(error, name) });
+  return (
+    <Fragment>
+      <TextArea
+        label="Filter"
+        {...input("filter")}
+        rows={8}
+        value={s.filter ? JSON.stringify(s.filter, null, 2) : ""}
+        placeholder='{"object": {"total": [{"numeric": [">", 100]}]}}'
+        hint="A pattern in EventBridge's language over object, previousAttributes and siteId. Empty: every event."
+      />
+      <div class="filters">
+        <Input {...names} label="Only if changed" {...input("changed")} value={s.changed?.join(", ")} placeholder="status, total" hint="Fields, comma-separated, of which one must have changed. Creations and deletions pass." />
+        <Input {...names} label="Only these fields" {...input("fields")} value={s.fields?.join(", ")} placeholder="orderNumber, status" hint="Comma-separated; the object is sent with these. Empty: with all." />
+        <Field label="Payload" wrong={wrongIn(error, "payload")} hint="thin: only id and updatedAt.">
+          {(attributes) => (
+            <select {...attributes} name="payload">
+              {["full", "thin"].map((form) => (
+                <option key={form} selected={form === s.payload}>
+                  {form}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Input label="Retries" {...input("retryCount")} type="number" min={0} max={10} required value={String(s.retryCount)} hint="0 to 10." />
+        <Input label="Timeout in seconds" {...input("timeoutSeconds")} type="number" min={1} max={30} required value={String(s.timeoutSeconds)} hint="1 to 30." />
+      </div>
+      <TextArea
+        label="Headers"
+        {...input("headers")}
+        rows={3}
+        value={Object.entries(s.headers).map(([name, value]) => `${name}: ${value}`).join("\n")}
+        placeholder="Authorization: Bearer …"
+        hint="One a line, sent with every attempt. Values are not shown again; **** keeps the one that is stored."
+      />
+    </Fragment>
+  );
+}
+
+// settingsOf are the settings that the form has. What is empty is absent.
+function settingsOf(fields: FormData) {
+  const names = (name: string) => {
+    const all = valueOf(fields, name).split(",").map((text) => text.trim()).filter(Boolean);
+    return all.length > 0 ? { [name]: all } : {};
+  };
+  const lines = valueOf(fields, "headers").split("\n").filter((line) => line.trim() !== "");
+  const headers = Object.fromEntries(lines.map((line) => [line.split(":")[0]!.trim(), line.slice(line.indexOf(":") + 1 || line.length).trim()]));
+  if (Object.keys(headers).length < lines.length) {
+    throw new Refusal(400, { message: "headers must have each name once", details: [{ field: "headers", in: "body", code: "duplicate", message: "must have each name once" }] });
+  }
+  return {
+    ...filterOf(valueOf(fields, "filter")),
+    ...names("changed"),
+    ...names("fields"),
+    payload: valueOf(fields, "payload") as "full" | "thin",
+    headers,
+    retryCount: Number(valueOf(fields, "retryCount")),
+    timeoutSeconds: Number(valueOf(fields, "timeoutSeconds")),
+  };
+}
+
+function filterOf(text: string) {
+  if (text === "") return {};
+  try {
+    return { filter: JSON.parse(text) as NonNullable<DeliverySettings["filter"]> };
+  } catch (why) {
+    throw wrongJson("filter", why);
+  }
+}
+
+function Preview({ of }: { of: DeliveryPreview }) {
+  return (
+    <Panel title="The last events" actions={<span role="status">{`${count(of.passedCount)} of ${count(of.data.length)} pass`}</span>}>
+      <Table<PreviewedEvent>
+        label="The last events"
+        rows={of.data}
+        id={(e) => e.eventId}
+        empty="The history has no event of the types that the endpoint subscribes to."
+        columns={[
+          { label: "Stored", cell: (e) => <Time at={e.timestamp} /> },
+          { label: "Type", cell: (e) => <a href={link("deliveries", { eventId: e.eventId })}>{e.type}</a> },
+          { label: "Object", cell: (e) => (e.objectId ? <a href={link(`deliveries/trace/${e.objectId}`)}>{e.objectId}</a> : "–") },
+          { label: "Outcome", cell: (e) => <Status of={e.passes ? "PASSES" : "FILTERED"} /> },
+          { label: "Why", cell: (e) => e.reason ?? "–" },
+        ]}
+      />
+    </Panel>
+  );
+}
