@@ -110,6 +110,7 @@ func requests() []request {
 		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: managers, scope: "webhooks:read", status: 200},
 
 		{operation: "postRecords", method: "POST", path: "/ingest/records", body: `{"records":[{"kind":"order","op":"delete","record":{"id":"{recovery}"}}]}`, area: managers, scope: "records:write", status: 202},
+		{operation: "listReceipts", method: "GET", path: "/ingest/receipts?limit=100", area: managers, scope: "records:write", status: 200, shows: "receipt"},
 		{operation: "getReceipt", method: "GET", path: "/ingest/receipts/{receipt}", area: managers, scope: "records:write", status: 200, thing: true, own: true},
 
 		{operation: "getMe", method: "GET", path: "/api/me", area: readers, status: 200},

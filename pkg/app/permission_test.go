@@ -134,6 +134,14 @@ func TestTheAuthorizerAndTheAPIReachNoOtherItems(t *testing.T) {
 			{"dynamodb:GetItem", "IDX#x#orders"},
 			{"dynamodb:PutItem", "ORGANIZATIONS"},
 		},
+		"receipts": {
+			{"dynamodb:GetItem", org + "PRODUCT#0"},
+			{"dynamodb:Query", org + "DEV"},
+			{"dynamodb:Query", org + "EVENT#0"},
+			{"dynamodb:Query", org + "REQUEST#x"},
+			{"dynamodb:PutItem", org + "PRODUCT#0"},
+			{"dynamodb:GetItem", org + "SENDERS"},
+		},
 		"webhooks": {
 			{"dynamodb:GetItem", org + "PRODUCT#0"},
 			{"dynamodb:UpdateItem", org + "CUSTOMER#0"},

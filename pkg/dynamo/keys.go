@@ -232,9 +232,11 @@ func requestKey(k idempotency.Key) key {
 	return key{"ORG#" + k.Organization.String() + "#REQUEST#" + k.Hash, "REQUEST"}
 }
 
-func receiptKey(org, id value.ID) key {
-	return key{"ORG#" + org.String() + "#RECEIPT#" + id.String(), "RECEIPT"}
-}
+// receiptKind takes the place of a record's kind in the keys of receipts, whose
+// order is that of their time.
+const receiptKind = "RECEIPT"
+
+func receiptKey(org, id value.ID) key { return recordKey(org, receiptKind, id) }
 
 // ratePartition holds a subject's rate window, and behind it the days that it
 // has counted.

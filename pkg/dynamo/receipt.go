@@ -2,6 +2,10 @@ package dynamo
 
 import (
 	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/value"
@@ -21,6 +25,65 @@ func (t *ReceiptStore) CreateReceipt(ctx context.Context, s *receipt.Stored) err
 // none with the id.
 func (t *ReceiptStore) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error) {
 	return read(ctx, t.db, receiptKey(org, id), decodeDoc[receipt.Stored])
+}
+
+// Receipts reads an organization's receipts, the latest first, eventually
+// consistent: at most limit of those before an id, or of all when that is zero.
+// next is the id before which the following ones are; zero at the end. A page may
+// hold fewer than limit, even none, before the end.
+func (t *ReceiptStore) Receipts(ctx context.Context, org, before value.ID, limit int) (found []*receipt.Stored, next value.ID, err error) {
+	pages, ends := make([][]*receipt.Stored, shards), make([]value.ID, shards)
+	group, ctx := errgroup.WithContext(ctx)
+	for shard := range shards {
+		group.Go(func() (err error) {
+			pages[shard], ends[shard], err = t.latestReceipts(ctx, org, shard, before, limit)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, next, err
+	}
+	// Each shard was read down to its end: what is older than the latest of these
+	// ends may be missing.
+	next = slices.MaxFunc(ends, value.ID.Compare)
+	for _, r := range slices.Concat(pages...) {
+		if r.Receipt.ID.Compare(next) >= 0 {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b *receipt.Stored) int { return b.Receipt.ID.Compare(a.Receipt.ID) })
+	if len(found) > limit {
+		found, next = found[:limit], found[limit-1].Receipt.ID
+	}
+	return found, next, nil
+}
+
+// latestReceipts reads one page of a shard. It is larger than the shard's part of
+// the limit, so that it rarely ends before those of the other shards. end is the
+// id down to which it was read, zero when it was read to its end.
+func (t *ReceiptStore) latestReceipts(ctx context.Context, org value.ID, shard int, before value.ID, limit int) (found []*receipt.Stored, end value.ID, err error) {
+	in := partition(recordPartition(org, receiptKind, shard), "")
+	in.TableName, in.ScanIndexForward, in.ConsistentRead = &t.name, aws.Bool(false), nil
+	in.Limit = aws.Int32(int32(8 + limit/8)) //nolint:gosec // bounded
+	if !before.IsZero() {
+		in.KeyConditionExpression = aws.String("PK = :pk AND SK < :before")
+		in.ExpressionAttributeValues[":before"] = str(before.String())
+	}
+	out, err := t.client.Query(ctx, in)
+	if err != nil {
+		return nil, end, wrap("query receipts", err)
+	}
+	for _, it := range t.live(out.Items) {
+		r, err := decodeDoc[receipt.Stored](it)
+		if err != nil {
+			return nil, end, err
+		}
+		found = append(found, r)
+	}
+	if last := getString(out.LastEvaluatedKey, attrSK); last != "" {
+		end, err = value.ParseID(last)
+	}
+	return found, end, err
 }
 
 // CompleteReceipt stores a completed receipt, unless it was completed before or

@@ -47,7 +47,7 @@ type Receipt struct {
 	RecordCount   int         `json:"recordCount" doc:"The records of the request."`
 	AcceptedCount int         `json:"acceptedCount" doc:"Those that were applied, or changed nothing: what is stored is the same or newer. 0 while it is PENDING."`
 	RefusedCount  int         `json:"refusedCount" doc:"Those that were refused. 0 while it is PENDING."`
-	Refusals      []Refusal   `json:"refusals" nullable:"false" doc:"Why records were refused, in the order of the request; of the first 100 of them."`
+	Refusals      []Refusal   `json:"refusals" nullable:"false" doc:"Why records were refused, in the order of the request; of the first 100 of them; in the list of receipts of the first only."`
 	CreatedAt     value.Time  `json:"createdAt"`
 	CompletedAt   *value.Time `json:"completedAt" doc:"When it was completed. null while it is PENDING."`
 	ExpiresAt     value.Time  `json:"expiresAt" doc:"Until when it can be read: 7 days."`

@@ -45,7 +45,7 @@ func Forms() []Form {
 		{"hour of filtered events", "finished hour", "flt", "ORG#{org}#STATS#{endpoint}#FILTERED", "{time}", "", "", true, "those of an endpoint in a span of time"},
 		{"delivery", "delivery", "evt", "ORG#{org}#EVENT#{shard}", "{delivery}", due + "|UNSENT#{endpoint}|HELD#{endpoint}", "{time}#{delivery}", true, "one; all of a shard; due ones; HELD and FAILED ones of an endpoint"},
 		{"request", "request", "req", "ORG#{org}#REQUEST#{hash}", "REQUEST", "", "", true, "one, by its idempotency key"},
-		{"receipt", "request", "rcp", "ORG#{org}#RECEIPT#{receipt}", "RECEIPT", "", "", true, "one"},
+		{"receipt", "request", "rcp", "ORG#{org}#RECEIPT#{shard}", "{receipt}", "", "", true, "one; the latest of every shard"},
 		{"record", "record", "rec", "ORG#{org}#{KIND}#{shard}", "{record}", "", "", true, "one; all of a kind's shard (only tombstones expire)"},
 		{"organization", "other", "org", "ORGANIZATIONS", "{org}", "", "", false, "all"},
 		{"time up to which the stream is counted", "other", "cntd", "HEARTBEAT", "COUNTED", "", "", false, "one"},

@@ -8,6 +8,7 @@ package receipts
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
@@ -19,15 +20,39 @@ import (
 )
 
 const (
-	tag         = "Ingestion"
-	receiptPath = "/ingest/receipts/"
+	tag          = "Ingestion"
+	receiptsPath = "/ingest/receipts"
+	receiptPath  = receiptsPath + "/"
+
+	beforeParam = "before"
+	limitParam  = "limit"
+
+	defaultListed = 20
+	maxListed     = 100
+	// listedRefusals is how many refusals a list shows of each receipt: all of
+	// them would pass what an answer can hold.
+	listedRefusals = 1
 )
+
+// Receipts are the latest receipts.
+type Receipts struct {
+	Data []receipt.Receipt `json:"data" doc:"The receipts, the latest first, each with the first of its refusals only."`
+	Meta ReceiptsMeta      `json:"meta" doc:"How to go on."`
+}
+
+// ReceiptsMeta says how to go on.
+type ReceiptsMeta struct {
+	Next *value.ID `json:"next" doc:"The id to send as before for older ones; also where data holds fewer than limit. null at the end."`
+}
 
 // Store keeps receipts.
 type Store interface {
 	CreateReceipt(ctx context.Context, s *receipt.Stored) error
 	// Receipt returns nil when there is none.
 	Receipt(ctx context.Context, organization, id value.ID) (*receipt.Stored, error)
+	// Receipts returns the latest before an id, or of all when that is zero, and
+	// the id before which to go on, zero at the end.
+	Receipts(ctx context.Context, organization, before value.ID, limit int) (found []*receipt.Stored, next value.ID, err error)
 }
 
 // Queue takes the messages that bring records, for ingest.
@@ -64,6 +89,7 @@ func Operations(store Store, queue Queue, clock func() time.Time) []httpapi.Oper
 				"for longer than minutes waits for the service's operator, whose retry completes it; to post its records again is safe.",
 			Access: httpapi.Manager, Scope: auth.RecordsWrite, Result: receipt.Receipt{}, Handle: a.receipt,
 		},
+		a.list(),
 	}
 }
 
@@ -84,12 +110,73 @@ func (a *area) post(r *httpapi.Request) (*httpapi.Response, error) {
 	return r.Created(receiptPath+s.Receipt.ID.String(), s.Receipt, "")
 }
 
+func (a *area) list() httpapi.Operation {
+	number := func(n int64) *int64 { return &n }
+	limit := httpapi.Param{
+		Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultListed), Min: number(1), Max: number(maxListed),
+		Description: "How many receipts an answer has at most.",
+	}
+	before := httpapi.Param{
+		Name: beforeParam, In: fault.InQuery, Type: "string", Format: "uuid",
+		Description: "Only older ones: meta.next of the answer before. Absent: from the latest on.",
+	}
+	return httpapi.Operation{
+		ID: "listReceipts", Method: http.MethodGet, Path: receiptsPath, Tag: tag,
+		Summary: "List what became of posted records",
+		Description: "The receipts of the last 7 days, the latest first; a receipt is listed within about a second. Users see every receipt of the organization, " +
+			"an application's token those of its own requests: an answer to it may hold fewer than limit, even none, before meta.next is null. " +
+			"A receipt that stays PENDING may be of a request that was answered with an error.",
+		Access: httpapi.Manager, Scope: auth.RecordsWrite, Params: []httpapi.Param{limit, before}, Result: Receipts{},
+		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
+			var details fault.Details
+			most, from := defaultListed, value.ID{}
+			if r.Query.Has(limitParam) {
+				most = limit.Integer(r.Query.Get(limitParam), &details)
+			}
+			if r.Query.Has(beforeParam) {
+				var err error
+				if from, err = value.ParseID(r.Query.Get(beforeParam)); err != nil {
+					details.Add(fault.InQuery, beforeParam, fault.DetailFormat, "%s", err.Error())
+				}
+			}
+			if err := details.Err(); err != nil {
+				return nil, err
+			}
+			return httpapi.Answer(a.latest(r, from, most))
+		},
+	}
+}
+
+func (a *area) latest(r *httpapi.Request, before value.ID, limit int) (*Receipts, error) {
+	found, next, err := a.store.Receipts(r.Context(), r.Organization(), before, limit)
+	if err != nil {
+		return nil, err
+	}
+	answer := &Receipts{Data: []receipt.Receipt{}}
+	if !next.IsZero() {
+		answer.Meta.Next = &next
+	}
+	for _, s := range found {
+		if sees(r, s) {
+			shown := s.Receipt
+			shown.Refusals = shown.Refusals[:min(len(shown.Refusals), listedRefusals)]
+			answer.Data = append(answer.Data, shown)
+		}
+	}
+	return answer, nil
+}
+
+// sees reports whether the caller may see a receipt of the organization.
+func sees(r *httpapi.Request, s *receipt.Stored) bool {
+	return r.Principal.Kind != auth.KindApplication || s.ApplicationID == r.Principal.ApplicationID
+}
+
 func (a *area) receipt(r *httpapi.Request) (*httpapi.Response, error) {
 	s, err := a.store.Receipt(r.Context(), r.Organization(), r.PathID("id"))
 	if err != nil {
 		return nil, err
 	}
-	if s == nil || r.Principal.Kind == auth.KindApplication && s.ApplicationID != r.Principal.ApplicationID {
+	if s == nil || !sees(r, s) {
 		return nil, fault.Missing("receipt")
 	}
 	return httpapi.OK(s.Receipt)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -238,6 +239,107 @@ func TestAReceiptIsOfItsOrganizationAndItsApplication(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// listed walks through the list, and tells the ids and how many refusals each shows.
+func (h *harness) listed(t *testing.T, query string) (ids []value.ID, refusals []int) {
+	t.Helper()
+	for before := ""; ; {
+		var page receipts.Receipts
+		if answer := h.ask(t, http.MethodGet, "/ingest/receipts?"+query+before, "", "", &page); answer.StatusCode != http.StatusOK {
+			t.Fatalf("got %d", answer.StatusCode)
+		}
+		for _, r := range page.Data {
+			ids, refusals = append(ids, r.ID), append(refusals, len(r.Refusals))
+		}
+		if page.Meta.Next == nil {
+			return ids, refusals
+		}
+		before = "&before=" + page.Meta.Next.String()
+	}
+}
+
+func TestAListHasTheReceiptsThatTheCallerMaySee(t *testing.T) {
+	h := newHarness(t)
+	user := h.caller
+	application := auth.Principal{Kind: auth.KindApplication, OrganizationID: h.Org, ApplicationID: value.NewID(), Scopes: auth.Scopes{auth.RecordsWrite}}
+	var all, own []value.ID
+	for i := range 30 {
+		h.caller = user
+		if i%10 == 0 {
+			h.caller = application
+		}
+		_, made := h.post(t, bodyOf(1, 0), "")
+		all = append(all, made.ID)
+		if i%10 == 0 {
+			own = append(own, made.ID)
+		}
+	}
+	newestFirst := func(a, b value.ID) int { return b.Compare(a) }
+	slices.SortFunc(all, newestFirst)
+	slices.SortFunc(own, newestFirst)
+	neighbour, stranger, viewer := application, user, user
+	neighbour.ApplicationID, stranger.OrganizationID, viewer.Scopes = value.NewID(), value.NewID(), auth.Viewer.Scopes()
+	for name, row := range map[string]struct {
+		caller auth.Principal
+		want   []value.ID
+	}{
+		"the user":                       {user, all},
+		"the application":                {application, own},
+		"another application":            {neighbour, nil},
+		"a user of another organization": {stranger, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.caller = row.caller
+			if got, _ := h.listed(t, "limit=4"); !slices.Equal(got, row.want) {
+				t.Errorf("got %v, want %v", got, row.want)
+			}
+		})
+	}
+	h.caller = viewer
+	if answer := h.ask(t, http.MethodGet, "/ingest/receipts", "", "", nil); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a viewer: got %d", answer.StatusCode)
+	}
+}
+
+func TestAListShowsTheFirstRefusalOfEachReceipt(t *testing.T) {
+	h := newHarness(t)
+	refused := receipt.New(h.Org, value.ID{}, nil, 3, value.TimeOf(h.Time()))
+	if err := h.Table.CreateReceipt(t.Context(), refused); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Table.CompleteReceipt(t.Context(), refused.Complete(make([]receipt.Refusal, 2), value.TimeOf(h.Time()))); err != nil {
+		t.Fatal(err)
+	}
+	_, whole := h.post(t, bodyOf(1, 0), "")
+	ids, refusals := h.listed(t, "limit=100")
+	if i := slices.Index(ids, refused.Receipt.ID); len(ids) != 2 || !slices.Contains(ids, whole.ID) || refusals[i] != 1 || refusals[1-i] != 0 {
+		t.Errorf("got %v with %v refusals", ids, refusals)
+	}
+}
+
+func TestAListRefusesWrongParametersByName(t *testing.T) {
+	h := newHarness(t)
+	for query, want := range map[string]string{
+		"limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "before=7": "before", "limit=0&before=7": "limit before", "page=2": "page", "before=": "before",
+	} {
+		t.Run(query, func(t *testing.T) {
+			var p httpapi.Problem
+			answer := h.ask(t, http.MethodGet, "/ingest/receipts?"+query, "", "", &p)
+			fields := make([]string, len(p.Details))
+			for i, d := range p.Details {
+				fields[i] = d.Field
+			}
+			if got := strings.Join(fields, " "); answer.StatusCode != http.StatusBadRequest || got != want {
+				t.Errorf("got %d %q, want 400 %q", answer.StatusCode, got, want)
+			}
+		})
+	}
+	for _, query := range []string{"limit=1", "limit=100", "before=" + value.NewID().String()} {
+		if answer := h.ask(t, http.MethodGet, "/ingest/receipts?"+query, "", "", nil); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: got %d", query, answer.StatusCode)
+		}
 	}
 }
 

@@ -213,6 +213,11 @@ func (s *scenario) postRecords(t *testing.T) {
 	if r.AcceptedCount != 1 || r.RefusedCount != 1 || r.Refusals[0].Field != "records[1].record.currency" {
 		t.Errorf("got %+v, want the second refused for its currency", r)
 	}
+	var all page
+	await(t, "the receipt in the list", func() bool {
+		s.user.want(t, http.StatusOK, http.MethodGet, "/ingest/receipts", "", &all)
+		return len(all.Data) == 1 && all.Data[0].ID == made.ID.String()
+	})
 }
 
 // page is an answered page of a list.
