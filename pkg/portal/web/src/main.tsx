@@ -13,6 +13,7 @@ import { DeliverySettingsPage } from "./pages/deliverysettings";
 import { EndpointPage } from "./pages/endpoint";
 import { Endpoints } from "./pages/endpoints";
 import { Overview } from "./pages/overview";
+import { ReceiptPage, Receipts } from "./pages/receipts";
 import { Records } from "./pages/records";
 import { SignIn } from "./pages/signin";
 import { TracePage } from "./pages/trace";
@@ -35,6 +36,7 @@ const areas: Area[] = [
   { name: "Applications", path: "applications", scope: "developers:read", pages: [Applications, ApplicationPage] },
   { name: "Records", path: "records", pages: [Records] },
   { name: "Changes", path: "changes", pages: [Changes] },
+  { name: "Posted records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
 ];
 
 function App() {

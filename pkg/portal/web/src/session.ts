@@ -19,7 +19,7 @@ export function why(me: Me, scope: string): string {
   if (area === "developers" && kind !== "user") return `Applications take a user's token; you are signed in with an ${kind === "application" ? "application's token" : kind}.`;
   if (area === "webhooks" && kind === "API key") return "Webhooks take a user's or an application's token; you are signed in with an API key, which reads records.";
   if (!me.scopes.includes(scope)) return `Your credential lacks the scope ${scope}.`;
-  if (me.siteIds && (area === "developers" || area === "webhooks")) return "Your credential is limited to sites; applications and webhooks concern every site.";
+  if (me.siteIds && (area === "developers" || area === "webhooks" || area === "records")) return "Your credential is limited to sites; applications, webhooks and posted records concern every site.";
   return "";
 }
 

@@ -70,9 +70,9 @@ export function Failed({ error }: { error?: Error }) {
 export const Notice = ({ children }: { children: ComponentChildren }) => <p class="notice">{children}</p>;
 
 const tones: Record<string, string> = {
-  DELIVERED: "good", ACTIVE: "good", COMPLETED: "good", PAID: "good", FULFILLED: "good", SHIPPED: "good", CONFIRMED: "good",
+  DELIVERED: "good", PASSES: "good", ACTIVE: "good", COMPLETED: "good", PAID: "good", FULFILLED: "good", SHIPPED: "good", CONFIRMED: "good",
   PENDING: "busy", RUNNING: "busy", PROCESSING: "busy", AUTHORIZED: "busy", PARTIALLY_PAID: "busy", PARTIALLY_FULFILLED: "busy",
-  FAILED: "bad", DISABLED: "bad", REVOKED: "bad", SUSPENDED: "bad", EXPIRED: "bad",
+  FAILED: "bad", DISABLED: "bad", REFUSED: "bad", REVOKED: "bad", SUSPENDED: "bad", EXPIRED: "bad",
   HELD: "warn", PAUSED: "warn",
 };
 
@@ -191,10 +191,6 @@ export function wrongIn(error: Error | undefined, field: string): string {
     .map((d) => `${d.field} ${d.message}`)
     .join("; ");
 }
-
-// wrongJson is the error of a text that is no JSON.
-export const wrongJson = (field: string, why: unknown) =>
-  new Refusal(400, { message: `${field} is no JSON`, details: [{ field, in: "body", code: "invalid_format", message: `is no JSON: ${(why as Error).message}` }] });
 
 interface InputProps {
   label: string;

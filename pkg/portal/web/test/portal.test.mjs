@@ -435,6 +435,35 @@ test("changes show as they come, of one kind where that is chosen", async () => 
   });
 });
 
+test("records are posted, and a receipt tells which were refused and why", async () => {
+  const [good, bad] = [randomUUID(), randomUUID()];
+  await signedIn("posted", async (page) => {
+    await click(page, "Post records");
+    await dialog(page).getByLabel("The body of").fill('{"records": [');
+    await submit(page, "Post");
+    await dialog(page).getByRole("alert").waitFor();
+    await dialog(page).getByLabel("The body of").fill(JSON.stringify({
+      records: [
+        { kind: "product", op: "put", record: { id: good, name: "Posted tea" } },
+        { kind: "order", op: "put", record: { id: bad, orderNumber: "P-1" } },
+      ],
+    }));
+    await submit(page, "Post");
+    await heading(page, "Receipt");
+    await page.getByText("2: 1 accepted, 1 refused").waitFor();
+    await page.getByRole("row", { name: /1 records\[1\]\.record\.currency/ }).waitFor();
+    await link(page, "All receipts");
+    await page.getByRole("row", { name: /Refused 2 1 records\[1\]\.record\.currency/ }).waitFor();
+  });
+  await signedIn(
+    "posted",
+    async (page) => {
+      await page.getByText("Your credential lacks the scope records:write.").waitFor();
+    },
+    { token: await service.token("DEVELOPER") },
+  );
+});
+
 test("the trace of an object tells who got its events, and who did not and why", async () => {
   const endpoint = await endpointAt("Order desk", ["order.created"]);
   const other = await endpointAt("Product desk", ["product.*"]);
@@ -505,14 +534,16 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
   await service.put(order(traced, "X-1"));
   let deliveries;
   await until(async () => (deliveries = await service.ask(`/developers/webhooks/events?type=order.created&endpointId=${endpoint.id}`)).data[0]?.attemptCount > 0);
+  const bad = { kind: "order", op: "put", record: { id: randomUUID(), orderNumber: "X-2" } };
+  const posted = await service.ask("/ingest/records", "POST", { records: [bad, bad] });
   const pages = {
     overview: "", deliveries: "deliveries", delivery: `deliveries/${deliveries.data[0].id}`,
     endpoints: "endpoints", endpoint: `endpoints/${endpoint.id}`, settings: `endpoints/${endpoint.id}/delivery`, changes: "changes",
     applications: "applications", application: `applications/${service.info.applicationId}`,
     products: "records/products", categories: "records/categories", orders: "records/orders", customers: "records/customers", invoices: "records/invoices",
-    order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, missing: "nowhere",
+    order: `records/orders/${traced}`, trace: `deliveries/trace/${traced}`, posted: "posted", receipt: `posted/${posted.id}`, missing: "nowhere",
   };
-  const forms = { endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover" };
+  const forms = { endpoints: "Create an endpoint", applications: "Create an application", application: "Create a key", endpoint: "Recover", posted: "Post records" };
   for (const theme of ["light", "dark"]) {
     for (const width of [1280, 380]) {
       await signedIn(

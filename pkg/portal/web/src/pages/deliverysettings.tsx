@@ -7,7 +7,7 @@ import { count } from "../format";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
 import { can, useMe } from "../session";
-import { Failed, Field, Input, Loading, Page, Panel, Status, Table, TextArea, Time, valueOf, wrongIn, wrongJson } from "../ui";
+import { Failed, Field, Input, Loading, Page, Panel, Status, Table, TextArea, Time, valueOf, wrongIn } from "../ui";
 
 const path = (id: string) => ({ params: { path: { id } } });
 
@@ -112,7 +112,7 @@ function settingsOf(fields: FormData) {
   const lines = valueOf(fields, "headers").split("\n").filter((line) => line.trim() !== "");
   const headers = Object.fromEntries(lines.map((line) => [line.split(":")[0]!.trim(), line.slice(line.indexOf(":") + 1 || line.length).trim()]));
   if (Object.keys(headers).length < lines.length) {
-    throw new Refusal(400, { message: "headers must have each name once", details: [{ field: "headers", in: "body", code: "duplicate", message: "must have each name once" }] });
+    throw wrong("headers", "must have each name once");
   }
   return {
     ...filterOf(valueOf(fields, "filter")),
@@ -130,9 +130,11 @@ function filterOf(text: string) {
   try {
     return { filter: JSON.parse(text) as NonNullable<DeliverySettings["filter"]> };
   } catch (why) {
-    throw wrongJson("filter", why);
+    throw wrong("filter", `is no JSON: ${(why as Error).message}`);
   }
 }
+
+const wrong = (field: string, message: string) => new Refusal(400, { message: `${field} ${message}`, details: [{ field, in: "body", code: "invalid", message }] });
 
 function Preview({ of }: { of: DeliveryPreview }) {
   return (

@@ -1,0 +1,130 @@
+// What became of records that were posted: the receipts, each with what was
+// refused and why.
+import { useState } from "preact/hooks";
+import { api, ask, type Once, type Receipt, type Refused } from "../api";
+import { count } from "../format";
+import { useLoad } from "../load";
+import { go, link, type Route } from "../route";
+import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Status, Table, TextArea, Time, valueOf } from "../ui";
+
+const refresh = 5000;
+
+export function Receipts({ query }: Route) {
+  const [posts, setPosts] = useState(false);
+  const before = query.get("before") || undefined;
+  const { data, error } = useLoad(() => ask(api.GET("/ingest/receipts", { params: { query: { before } } })), [before], before ? 0 : refresh);
+  return (
+    <Page
+      title="Posted records"
+      actions={
+        <button type="button" class="primary" onClick={() => setPosts(true)}>
+          Post records
+        </button>
+      }
+    >
+      <p class="hint">
+        What came by POST /ingest/records within 7 days. What was refused of the queue's messages <code>commerce rejects</code> shows.
+      </p>
+      <Input label="Receipt" name="id" placeholder="the id of a receipt" onChange={(id) => id.trim() && go(link(`posted/${id.trim()}`))} />
+      <Failed error={error} />
+      {data ? (
+        <>
+          <Table<Receipt>
+            label="Receipts"
+            rows={data.data}
+            id={(r) => r.id}
+            empty={before || data.meta.next ? "None here." : "No records were posted within 7 days."}
+            columns={[
+              { label: "Posted", cell: (r) => <a href={link(`posted/${r.id}`)}><Time at={r.createdAt} /></a> },
+              { label: "State", cell: (r) => <Status of={r.refusedCount > 0 ? "REFUSED" : r.status} /> },
+              { label: "Records", number: true, cell: (r) => count(r.recordCount) },
+              { label: "Refused", number: true, cell: (r) => count(r.refusedCount) },
+              { label: "The first reason", cell: (r) => (r.refusals[0] ? `${r.refusals[0].field} ${r.refusals[0].message}` : "–") },
+            ]}
+          />
+          <nav class="pager" aria-label="Pages">
+            {before && <a href={link("posted")}>The latest</a>}
+            {data.meta.next && <a href={link("posted", { before: data.meta.next })}>Older ones</a>}
+          </nav>
+        </>
+      ) : (
+        !error && <Loading />
+      )}
+      {posts && <Post close={() => setPosts(false)} />}
+    </Page>
+  );
+}
+
+const example = `{"records": [
+  {"kind": "product", "op": "put",
+   "record": {"id": "0192f0c2-6f81-7a55-8e8a-95d4e6f7a8b9", "name": "Sencha 100 g"}}
+]}`;
+
+function Post({ close }: { close: () => void }) {
+  const post = async (fields: FormData, header: Once) => {
+    // The text goes out as it is: its numbers may be such as JavaScript cannot hold.
+    const receipt = await ask(api.POST("/ingest/records", { params: { header }, body: { records: [] }, bodySerializer: () => valueOf(fields, "body") }));
+    go(link(`posted/${receipt.id}`));
+  };
+  return (
+    <FormDialog title="Post records" submit="Post" act={post} close={close}>
+      <TextArea label="The body of POST /ingest/records" name="body" rows={12} required value={example} hint="JSON: 1 to 500 changes. They take effect at once." />
+    </FormDialog>
+  );
+}
+
+export function ReceiptPage({ path: [id = ""] }: Route) {
+  const [pending, setPending] = useState(true);
+  const { data, error } = useLoad(
+    async () => {
+      const now: Receipt = await ask(api.GET("/ingest/receipts/{id}", { params: { path: { id } } }));
+      setPending(now.status === "PENDING");
+      return now;
+    },
+    [id],
+    pending ? 1000 : 0,
+  );
+  return (
+    <Page title="Receipt" actions={<a href={link("posted")}>All receipts</a>}>
+      <Failed error={error} />
+      {data ? <Of receipt={data} /> : !error && <Loading />}
+    </Page>
+  );
+}
+
+function Of({ receipt: r }: { receipt: Receipt }) {
+  return (
+    <>
+      {r.status === "PENDING" && <Notice>The records wait, for seconds as a rule. What waits for minutes needs the service's operator.</Notice>}
+      <Panel title="About it">
+        <Facts
+          of={[
+            ["State", <Status of={r.status} />],
+            ["Records", `${count(r.recordCount)}: ${count(r.acceptedCount)} accepted, ${count(r.refusedCount)} refused`],
+            ["Posted", <Time at={r.createdAt} />],
+            ["Completed", <Time at={r.completedAt} />],
+            ["Can be read until", <Time at={r.expiresAt} />],
+            ["Receipt", <Id value={r.id} what="the receipt's id" />],
+          ]}
+        />
+      </Panel>
+      {r.refusedCount > 0 && (
+        <Panel title="Refused records">
+          <Table<Refused>
+            label="Refused records"
+            rows={r.refusals}
+            id={(refused) => `${refused.position} ${refused.field}`}
+            empty=""
+            columns={[
+              { label: "Position", number: true, cell: (refused) => refused.position },
+              { label: "Field", cell: (refused) => <code>{refused.field}</code> },
+              { label: "Why", cell: (refused) => refused.message },
+              { label: "Code", cell: (refused) => <code>{refused.code}</code> },
+            ]}
+          />
+          {r.refusedCount > r.refusals.length && <p class="hint">The first {r.refusals.length} are shown.</p>}
+        </Panel>
+      )}
+    </>
+  );
+}
