@@ -44,7 +44,8 @@ const (
 func ParseMapping(text []byte) (*Mapping, error) {
 	m := &Mapping{}
 	if err := strictjson.Unmarshal(text, m); err != nil {
-		return nil, err
+		bad := reject(Place{}, err)
+		return nil, errors.New(strings.TrimPrefix(bad.Field+" "+bad.Message, " "))
 	}
 	if m.Kind == "" {
 		return nil, errors.New("kind is required")

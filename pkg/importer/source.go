@@ -103,13 +103,17 @@ func (s *Source) stat() error {
 	return nil
 }
 
+// ErrUnknownFormat says that a format is none of [Formats], or that a source does
+// not tell its own.
+var ErrUnknownFormat = errors.New("unknown format")
+
 // ErrNoKind says that a CSV source was opened without a kind.
 var ErrNoKind = errors.New("format csv needs a kind: its rows do not say theirs")
 
 func (s *Source) checkArguments(paths []string) error {
 	switch {
 	case !slices.Contains(Formats(), s.Format):
-		return fmt.Errorf("format %q is none of %s", s.Format, formatNames())
+		return fmt.Errorf("%w %q", ErrUnknownFormat, s.Format)
 	case len(paths) == 0:
 		return fmt.Errorf("format %s needs a path", s.Format)
 	case s.Format == CSV && s.Kind == "":
@@ -120,14 +124,6 @@ func (s *Source) checkArguments(paths []string) error {
 		return fmt.Errorf("the standard input can only be the one file of a source")
 	}
 	return nil
-}
-
-func formatNames() string {
-	var names []string
-	for _, format := range Formats() {
-		names = append(names, string(format))
-	}
-	return strings.Join(names, ", ")
 }
 
 // Detect tells the format of a source by its first path: a name, a directory,
@@ -157,7 +153,7 @@ func Detect(path string) (Format, error) {
 			return nil
 		})
 	}
-	return "", fmt.Errorf("cannot tell the format of %s; it is one of %s", path, formatNames())
+	return "", fmt.Errorf("%w of %s", ErrUnknownFormat, path)
 }
 
 // Size is the sum of the files' sizes in bytes; 0 when it cannot be known.

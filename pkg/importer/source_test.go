@@ -20,7 +20,7 @@ func TestSourceSaysWhatItCannotOpen(t *testing.T) {
 		paths  []string
 		want   string
 	}{
-		{"xml", "", []string{file}, "is none of shopify, woocommerce"},
+		{"xml", "", []string{file}, "unknown format \"xml\""},
 		{importer.JSONLines, "", nil, "needs a path"},
 		{importer.CSV, "", []string{file}, "needs a kind"},
 		{importer.Shopify, "product", []string{file}, "leave the kind out"},

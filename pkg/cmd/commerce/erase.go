@@ -74,6 +74,7 @@ and logs keep, and for how long.`,
 	f.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS, for its queues")
 	f.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated, instead of --stack")
 	f.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
+	_ = cmd.MarkFlagRequired("organization")
 	return cmd
 }
 
@@ -124,7 +125,7 @@ func (c *eraseCommand) open(ctx context.Context, errOut io.Writer) (*ops.Erasure
 		return nil, err
 	}
 	if info == nil && c.stack == "" && len(c.queueURLs) == 0 {
-		return nil, errors.New("beside --table, name the queues with --stack or --queue-url")
+		return nil, wrongUsage("beside --table, name the queues with --stack or --queue-url")
 	}
 	e.Table, e.Lists = table, index.NewLists(table, dynamo.Shards)
 	e.Compactor = compactor.New(table, e.Lists.All(), time.Now, newLogger(errOut, slog.LevelError))

@@ -35,8 +35,11 @@ have all as of one time. The file appears when it is whole; repeat an interrupte
 export from the start. It holds personal data, so only its owner may read it.
 commerce import --format export reads it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if to == importer.Stdin && bool(asJSON) {
+			switch info, err := os.Stat(to); {
+			case to == importer.Stdin && bool(asJSON):
 				return wrongUsage("--json goes with --to FILE: the standard output gets the records")
+			case err == nil && info.IsDir():
+				return wrongUsage("--to %s: it is a directory; name a file", to)
 			}
 			return export(cmd.Context(), t, to, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -113,9 +116,9 @@ const exportFormat importer.Format = "export"
 func (c *importCommand) importExport(ctx context.Context, paths []string, out, errOut io.Writer) error {
 	switch {
 	case len(paths) != 1 || paths[0] == importer.Stdin:
-		return errors.New("--format export takes one file, which it reads twice")
+		return wrongUsage("--format export takes one file, which it reads twice")
 	case c.kind != "" || len(c.sites) > 0 || c.queueURL != "" || c.endpoint != "" || c.statePath != "":
-		return errors.New("--format export takes none of --kind, --site, --queue-url, --endpoint and --state: the file says the kinds and sites, and goes into the table")
+		return wrongUsage("--format export takes none of --kind, --site, --queue-url, --endpoint and --state: the file says the kinds and sites, and goes into the table")
 	}
 	f, err := os.Open(paths[0])
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,12 +58,12 @@ func (f *feedReader) open() (*apiclient.Client, error) {
 	if f.url == "" {
 		info, err := runner.ReadInfo(f.data)
 		if err != nil {
-			return nil, fmt.Errorf("%w, or name a service by its URL", err)
+			return nil, fmt.Errorf("%w, or name a service by its URL with --url", err)
 		}
 		return apiclient.NewWithKey(info.BaseURL, info.APIKey), nil
 	}
 	if f.key = cmp.Or(f.key, os.Getenv(keyVariable)); f.key == "" {
-		return nil, fmt.Errorf("--key or $%s must be an API key of %s", keyVariable, f.url)
+		return nil, wrongUsage("--key or $%s must be an API key of %s", keyVariable, f.url)
 	}
 	return apiclient.NewWithKey(f.url, f.key), nil
 }
@@ -72,16 +73,18 @@ func organizationOf(ctx context.Context, api *apiclient.Client) (value.ID, error
 	var me struct {
 		OrganizationID value.ID `json:"organizationId"`
 	}
-	if err := api.Get(ctx, "/api/me", &me); err != nil {
-		return value.ID{}, fmt.Errorf("ask the service whose the credential is: %w", err)
-	}
-	return me.OrganizationID, nil
+	err := api.Get(ctx, "/api/me", &me)
+	return me.OrganizationID, err
 }
 
 // follow hands each change to each until the context is done, and then says
 // from where to go on. It asks again when the service is away.
 func (f *feedReader) follow(ctx context.Context, api *apiclient.Client, errOut io.Writer, each func(feedChange) error) error {
-	defer func() { fmt.Fprintf(errOut, "to go on from here: --after %s\n", f.after) }()
+	defer func(before string) {
+		if f.after != before {
+			fmt.Fprintf(errOut, "to go on from here: --after %s\n", f.after)
+		}
+	}(f.after)
 	for {
 		changes, err := f.read(ctx, api)
 		switch status := apiclient.Refused(err); {
@@ -89,8 +92,10 @@ func (f *feedReader) follow(ctx context.Context, api *apiclient.Client, errOut i
 			return nil
 		case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
 			return err
+		case errors.Is(err, http.ErrSchemeMismatch):
+			return err
 		case err != nil:
-			fmt.Fprintf(errOut, "%v; asking again\n", err)
+			fmt.Fprintf(errOut, "%v; asking again\n", plainly(err))
 			if pause.For(ctx, f.again) != nil {
 				return nil
 			}

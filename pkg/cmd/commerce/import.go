@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -119,7 +120,7 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 		return c.importExport(ctx, paths, out, errOut)
 	}
 	if c.table != "" {
-		return errors.New("--table is for --format export: records of other formats go to a queue")
+		return wrongUsage("--table is for --format export: records of other formats go to a queue")
 	}
 	source, err := c.open(paths, in)
 	if err != nil {
@@ -171,7 +172,7 @@ func (c *importCommand) send(ctx context.Context, source *importer.Source, refus
 	})
 	_ = bar.Finish()
 	warnings.end()
-	if err == nil || summary.Rows > 0 {
+	if err == nil || summary.Sent+summary.AlreadySent+summary.Refused > 0 {
 		err = errors.Join(err, c.json.print(out, c.result(source, summary), func() error {
 			printSummary(out, summary)
 			return nil
@@ -203,38 +204,41 @@ func refusedError(s importer.Summary) error {
 }
 
 func (c *importCommand) open(paths []string, in io.Reader) (*importer.Source, error) {
-	var kind commerce.Kind
-	format := importer.Format(c.format)
-	var err error
-	if format == "" {
-		if format, err = importer.Detect(paths[0]); err != nil {
-			return nil, err
-		}
-	}
 	mapping, err := c.readMapping()
 	if err != nil {
 		return nil, err
 	}
+	var kind commerce.Kind
 	if c.kind != "" {
 		if kind, err = commerce.ParseKind(c.kind); err != nil {
 			return nil, fmt.Errorf("--kind %w", err)
 		}
 	}
+	format := importer.Format(c.format)
 	switch {
-	case mapping == nil:
-	case kind != "":
-		return nil, errors.New("--mapping names the kind; leave out --kind")
-	default:
+	case mapping != nil && kind != "":
+		return nil, wrongUsage("--mapping names the kind; leave out --kind")
+	case mapping != nil:
 		format, kind = importer.CSV, mapping.Kind
+	case format == "":
+		format, err = importer.Detect(paths[0])
+	}
+	if errors.Is(err, importer.ErrUnknownFormat) {
+		return nil, wrongUsage("the format of %s is not known: give --format, one of %s", paths[0], strings.Join(flagValues("format"), ", "))
+	}
+	if err != nil {
+		return nil, err
 	}
 	source, err := importer.Open(format, kind, paths, in)
 	switch {
+	case errors.Is(err, importer.ErrUnknownFormat):
+		return nil, wrongUsage("--format %s: must be one of %s", c.format, strings.Join(flagValues("format"), ", "))
 	case errors.Is(err, importer.ErrNoKind):
-		return nil, fmt.Errorf("%s has the header of no known shop system: give --kind if its columns are named as fields, or --mapping", paths[0])
+		return nil, wrongUsage("%s has the header of no known shop system: give --kind if its columns are named as fields, or --mapping", paths[0])
 	case err != nil:
 		return nil, err
 	case c.idFrom != "" && format != importer.CSV:
-		return nil, fmt.Errorf("--id-from is for format csv: format %s derives its ids itself", format)
+		return nil, wrongUsage("--id-from is for format csv: format %s derives its ids itself", format)
 	}
 	source.Mapping, source.IDFrom, source.Currency = mapping, c.idFrom, c.currency
 	return source, nil

@@ -248,7 +248,7 @@ func TestImportAsksForWhatItNeeds(t *testing.T) {
 		{[]string{"--data", q.data, "--organization", "acme", path}, "--organization acme: must be a UUID"},
 		{[]string{"--data", q.data, "--site", "north", path}, "--site north: must be a UUID"},
 		{[]string{"--data", q.data, "--kind", "gadget", path}, "--kind gadget: must be one of product"},
-		{[]string{"--data", q.data, "--format", "xml", path}, `format "xml" is none of`},
+		{[]string{"--data", q.data, "--format", "xml", path}, "--format xml: must be one of shopify, "},
 		{[]string{"--data", q.data, path + ".gone.jsonl"}, "no such file"},
 		{[]string{"--data", q.data, "gone.csv"}, "no such file"},
 		{[]string{"--data", q.data, "--format", "xml", "gone.csv"}, "no such file"},

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -54,6 +55,9 @@ several times at once is one event, and each is posted once. They are signed by
 --secret, or by one that is made and printed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.check(cmd); err != nil {
+				return err
+			}
 			if c.remote.url != "" {
 				return c.runRemote(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
@@ -72,13 +76,13 @@ several times at once is one event, and each is posted once. They are signed by
 	f.StringVar(&c.remote.url, "remote", "", "base URL of a service whose feed of changes takes the place of webhooks")
 	f.StringVar(&c.remote.forward, "forward-to", "", "URL that gets the webhooks by POST")
 	c.remote.flags(cmd)
+	for _, local := range []string{"addr", "path", "fail-rate", "url"} {
+		cmd.MarkFlagsMutuallyExclusive("remote", local)
+	}
 	return cmd
 }
 
 func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	receiver, err := listener.New(c.secrets, listener.Config{
 		Path: c.path, FailRate: c.failRate, ForwardTo: c.remote.forward,
 		OnEvent: func(e listener.Event) { printEvent(out, c.json, &e) },
@@ -89,6 +93,9 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	// The socket opens before the endpoint exists and is served once its secret
 	// is known, so that the first event is neither refused nor unverified.
 	socket, err := net.Listen("tcp", c.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use by another program: stop it, or choose another address with --addr", c.addr)
+	}
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.addr, err)
 	}
@@ -110,24 +117,28 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 
 // runRemote follows the feed of a service instead of receiving webhooks.
 func (c *listenCommand) runRemote(ctx context.Context, out, errOut io.Writer) error {
-	switch {
-	case len(c.events) > 0:
-		return wrongUsage("--subscribe is for the local service; choose by --kinds what comes from the feed")
-	case len(c.secrets) > 1:
-		return wrongUsage("--remote signs with one --secret")
-	case len(c.secrets) == 1:
+	if len(c.secrets) == 1 {
 		c.remote.secret = c.secrets[0]
 	}
 	c.remote.json = c.json
 	return c.remote.run(ctx, out, errOut)
 }
 
-func (c *listenCommand) check() error {
+func (c *listenCommand) check(cmd *cobra.Command) error {
+	for _, name := range []string{"key", "kinds", "after"} {
+		if cmd.Flags().Changed(name) && c.remote.url == "" {
+			return wrongUsage("--%s goes with --remote", name)
+		}
+	}
 	switch {
+	case c.remote.url != "" && len(c.events) > 0:
+		return wrongUsage("--subscribe is for the local service; choose by --kinds what comes from the feed")
+	case c.remote.url != "" && len(c.secrets) > 1:
+		return wrongUsage("--remote signs with one --secret")
 	case c.failRate < 0 || c.failRate > 1:
-		return wrongUsage("--fail-rate must lie between 0 and 1")
+		return wrongUsage("--fail-rate %g: must be between 0 and 1", c.failRate)
 	case !strings.HasPrefix(c.path, "/"):
-		return wrongUsage("--path must begin with /")
+		return wrongUsage("--path %s: must begin with /", c.path)
 	case len(c.events) > 0 && len(c.secrets) > 0:
 		return wrongUsage("--subscribe brings its own secret; leave --secret out")
 	}

@@ -219,13 +219,13 @@ func TestListenChecksItsFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--fail-rate", "1.5"}, "--fail-rate must lie between 0 and 1"},
-		{[]string{"--path", "hooks"}, "--path must begin with /"},
+		{[]string{"--fail-rate", "1.5"}, "--fail-rate 1.5: must be between 0 and 1"},
+		{[]string{"--path", "hooks"}, "--path hooks: must begin with /"},
 		{[]string{"--secret", "whsec_"}, "--secret: must be whsec_ and base64"},
 		{[]string{"--secret", "abc"}, "--secret: must be whsec_ and base64"},
 		{[]string{"--forward-to", "localhost:80"}, "--forward-to localhost:80: must be a URL"},
 		{[]string{"--secret", testSecret, "--subscribe", "*"}, "leave --secret out"},
-		{[]string{"--addr", "nowhere"}, "listen on nowhere"},
+		{[]string{"--addr", "nowhere"}, "--addr nowhere: must be host:port"},
 	} {
 		_, stderr, err := runCommand(t.Context(), append([]string{"listen"}, c.args...)...)
 		if err == nil || !strings.Contains(stderr, c.want) {

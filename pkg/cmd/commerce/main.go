@@ -85,6 +85,7 @@ that compare or look have their own codes, which their help tells.`,
 		newListenCommand(), newTriggerCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
 		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
 	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(helpOf(root))
 	strict(root)
 	return root
 }

@@ -66,11 +66,6 @@ days.`,
 }
 
 func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
-	switch c.consumer {
-	case "", ops.Dispatcher, ops.Indexer:
-	default:
-		return wrongUsage("--consumer %s: must be dispatcher or indexer", c.consumer)
-	}
 	if c.limit < 0 {
 		return wrongUsage("--limit %d: must be positive", c.limit)
 	}
@@ -141,7 +136,7 @@ type replayFailure struct {
 func (c *replayCommand) openQueues(ctx context.Context) (*sqs.Client, error) {
 	if c.table+c.queueURL+c.deliveriesURL+c.slowDeliveriesURL+c.indexJobsURL != "" {
 		if missing := c.missing(); len(missing) > 0 {
-			return nil, fmt.Errorf("the park in AWS needs %s, too", strings.Join(missing, ", "))
+			return nil, wrongUsage("the park in AWS needs %s, too", strings.Join(missing, ", "))
 		}
 		return newSQSClient(ctx, c.endpoint)
 	}

@@ -82,7 +82,7 @@ func parseFaults(text string) (faults.Rates, error) {
 		kind, number, _ := strings.Cut(strings.TrimSpace(part), "=")
 		percent, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(percent >= 0 && percent <= 100) {
-			return nil, fmt.Errorf("--faults %s: want kinds with their percentages, such as throttle=5,timeout=1", text)
+			return nil, wrongUsage("--faults %s: want kinds with their percentages, such as throttle=5,timeout=1", text)
 		}
 		switch {
 		case kind == "all":
@@ -90,7 +90,7 @@ func parseFaults(text string) (faults.Rates, error) {
 		case slices.Contains(faults.All(), faults.Fault(kind)):
 			rates[faults.Fault(kind)] = percent / 100
 		default:
-			return nil, fmt.Errorf("--faults %s: there is no %q; there are %s", text, kind, faultKinds())
+			return nil, wrongUsage("--faults %s: there is no %q; there are %s", text, kind, faultKinds())
 		}
 	}
 	return rates, nil
@@ -99,7 +99,7 @@ func parseFaults(text string) (faults.Rates, error) {
 func (o *runOptions) run(cmd *cobra.Command) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return fmt.Errorf("--log-level %s: must be debug, info, warn or error", o.logLevel)
+		return wrongUsage("--log-level %s: %w", o.logLevel, err)
 	}
 	out := cmd.OutOrStdout()
 	o.PrivateTargets = !o.noPrivateTargets
@@ -128,10 +128,8 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 // tableServerKind returns the table server to start, "" for none.
 func (o *runOptions) tableServerKind() (tableserver.Kind, error) {
 	switch kind := tableserver.Kind(o.tableServer); {
-	case kind == tableserver.Dynoxide || kind == tableserver.DynamoDBLocal:
-		return kind, nil
 	case kind != "":
-		return "", fmt.Errorf("--table-server %s: must be %s or %s", kind, tableserver.Dynoxide, tableserver.DynamoDBLocal)
+		return kind, nil
 	case o.TableEndpoint != "":
 		return "", nil
 	}

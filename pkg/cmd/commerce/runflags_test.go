@@ -48,7 +48,7 @@ func TestFaultsThatDoNotExistAreRefused(t *testing.T) {
 
 func TestATableServerThatDoesNotExistIsRefused(t *testing.T) {
 	got := refused(t, nil, "run", "--table-server", "oracle")
-	if want := "--table-server oracle: must be dynoxide or dynamodb-local"; !strings.Contains(got, want) {
+	if want := "--table-server oracle: must be one of dynoxide, dynamodb-local"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

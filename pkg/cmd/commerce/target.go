@@ -87,18 +87,18 @@ func (t *target) openOrganization(ctx context.Context) (*dynamo.Table, value.ID,
 	if t.organization == "" && info != nil {
 		t.organization = info.OrganizationID
 	}
-	org, err := value.ParseID(t.organization)
-	if err != nil {
-		return nil, value.ID{}, fmt.Errorf("--organization %w", err)
+	if t.organization == "" {
+		return nil, value.ID{}, wrongUsage("--organization: required beside --table")
 	}
-	return table, org, nil
+	org, err := value.ParseID(t.organization)
+	return table, org, err
 }
 
 // openQueue returns a client for the queue that --queue-url names, or for the
 // local runner's queue, whose URL it fills in. A URL on another host than the
 // local runner's means AWS.
 func (t *target) openQueue(ctx context.Context, local func(*runner.Info) string) (*sqs.Client, error) {
-	client, info, err := t.openSQS(ctx, "name its data folder with --data, or a queue with --queue-url")
+	client, info, err := t.openSQS(ctx, "name a queue with --queue-url")
 	if err == nil && t.queueURL == "" {
 		t.queueURL = local(info)
 	}

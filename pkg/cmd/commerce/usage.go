@@ -3,10 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -51,6 +54,23 @@ func strict(cmd *cobra.Command) {
 	})
 	for _, below := range cmd.Commands() {
 		strict(below)
+	}
+}
+
+// helpOf is the help of the command that the arguments name.
+func helpOf(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show the help of a command", Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil {
+				rest = args
+			}
+			if len(rest) > 0 {
+				return onlySubcommands(found, rest)
+			}
+			return found.Help()
+		},
 	}
 }
 
@@ -123,9 +143,11 @@ func flagGroups(text string) string {
 	return flags + ": give all of them or none"
 }
 
+var tableName = regexp.MustCompile(`^(arn:.+|[a-zA-Z0-9_.-]{3,255})$`)
+
 func checkFlag(name, text string) error {
 	switch {
-	case name == "organization" || name == "customer" || name == "site":
+	case name == "organization" || name == "customer" || name == "site" || name == "sites":
 		_, err := value.ParseID(text)
 		return err
 	case name == "kind" || name == "kinds":
@@ -135,6 +157,31 @@ func checkFlag(name, text string) error {
 		return errors.New("must be an event type such as order.created, a resource's such as order.*, or *")
 	case name == "url" || strings.HasSuffix(name, "-url") || name == "endpoint" || name == "remote" || name == "forward-to":
 		return checkURL(text)
+	case name == "table" && !tableName.MatchString(text):
+		return errors.New("must be the name or the ARN of a table: letters, digits, _, . and -, 3 to 255 of them")
+	case name == "addr":
+		return checkAddress(text)
+	case name == "month":
+		if _, err := time.Parse("2006-01", text); err != nil {
+			return errors.New("must be a year and a month such as 2026-11")
+		}
+	case name == "alert-topic" && !strings.HasPrefix(text, "arn:"):
+		return errors.New("must be the ARN of a topic")
+	case name == "log-level" || name == "table-server" || name == "consumer":
+		if known := flagValues(name); !slices.Contains(known, text) {
+			return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func checkAddress(text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return errors.New("must be host:port such as 127.0.0.1:4000")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string {
 	if r.Message == "" {
-		return fmt.Sprintf("the service answered %d", r.Status)
+		return fmt.Sprintf("the server answered %d, but not as the service does: is the URL right?", r.Status)
 	}
 	return fmt.Sprintf("the service answered %d %s: %s", r.Status, r.Code, r.Message)
 }
@@ -120,7 +120,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("reach the service: %w", err)
+		return nil, err // it names the URL
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -141,5 +141,8 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 	if answer == nil {
 		return response.Header, nil
 	}
-	return response.Header, json.Unmarshal(text, answer)
+	if json.Unmarshal(text, answer) != nil {
+		return nil, fmt.Errorf("%s answered, but not as the service does: is the URL right?", c.base)
+	}
+	return response.Header, nil
 }
