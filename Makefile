@@ -61,6 +61,10 @@ run: $(PAGE) ## run the whole service locally (RUN_FLAGS="--fresh ...")
 	@$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@exec .build/commerce run $(RUN_FLAGS)
 
+.PHONY: first-hour
+first-hour: ## time what the README tells a new user, from a fresh clone to a verified webhook (needs curl and jq)
+	python3 .tools/first_hour.py
+
 .PHONY: smoke
 smoke: ## run the service on each table server and ask what README's tour asks (Maven and Java for one of them)
 	go test -tags emulate -count=1 -timeout 5m -run Smoke ./pkg/cmd/commerce
