@@ -1,11 +1,17 @@
 package sdkhttp_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -55,6 +61,60 @@ func TestARequestThatIsClosedEarlyKeepsItsConnection(t *testing.T) {
 	}
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// counted counts what is written to a connection.
+type counted struct {
+	net.Conn
+	writes *atomic.Int32
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+func TestARequestIsOneWrite(t *testing.T) {
+	const body = `{"QueueUrl":"q"}`
+	var got []byte
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, _ = io.ReadAll(r.Body) }))
+	defer server.Close()
+	for what, of := range map[string]struct {
+		client func(*http.Client) sdkhttp.Doer
+		writes int32
+	}{
+		"the client":                        {func(inner *http.Client) sdkhttp.Doer { return sdkhttp.New(inner) }, 1},
+		"none, else nobody needs it longer": {func(inner *http.Client) sdkhttp.Doer { return inner }, 2},
+	} {
+		var writes atomic.Int32
+		var dialer net.Dialer
+		transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			return counted{conn, &writes}, err
+		}}
+		defer transport.CloseIdleConnections()
+		r := request(t, body)
+		r.URL, _ = url.Parse(server.URL)
+		response, err := of.client(&http.Client{Transport: transport}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if string(got) != body || writes.Load() != of.writes {
+			t.Errorf("%s: %q came in %d writes, want %q in %d", what, got, writes.Load(), body, of.writes)
+		}
+	}
+}
+
+func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
+	r := request(t, "{}")
+	r.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
+	_, err := sdkhttp.New(doer(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, nil })).Do(r)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 }
 
