@@ -2,6 +2,7 @@ package eventsource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -127,7 +128,7 @@ func TestAParentShardIsReadToItsEndBeforeItsChildren(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"c2:17"}}, again.seen()); diff != "" {
 		t.Errorf("after a restart (-want +got):\n%s", diff)
 	}
-	if kept, err := os.ReadFile(file); err != nil || string(kept) != `{"streamArn":"arn","shards":{"c1":"16","c2":"17"}}` {
+	if kept, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(kept), `{"streamArn":"arn","shards":{"c1":"16","c2":"17"}}`+"\n") {
 		t.Errorf("checkpoints %s, %v; want those of c1 and c2", kept, err)
 	}
 }
@@ -147,7 +148,7 @@ func TestATrimmedCheckpointGoesOnAtTheHorizon(t *testing.T) {
 }
 
 func TestACheckpointFileOfAnotherStreamOrNoneCounts(t *testing.T) {
-	for _, content := range []string{"", "{", `{"streamArn":"another","shards":{"s":"9"}}`, `{"streamArn":"arn","shards":null}`} {
+	for _, content := range []string{"", "{", `{"streamArn":"another","shards":{"s":"9"}}`, `{"streamArn":"arn","shards":null}`, `{"streamArn":"arn","shards":{"s":"9"}}` + "\n00000000\n"} {
 		file := filepath.Join(t.TempDir(), "checkpoints")
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -162,6 +163,72 @@ func TestACheckpointFileOfAnotherStreamOrNoneCounts(t *testing.T) {
 		}
 		if err := opened.set("s", "1"); err != nil {
 			t.Errorf("file %q: %v", content, err)
+		}
+		if reopened := reopen(t, opened, file); reopened.at("s") != "1" {
+			t.Errorf("file %q: checkpoint %q after it was overwritten, want 1", content, reopened.at("s"))
+		}
+	}
+}
+
+func reopen(t *testing.T, c *checkpoints, file string) *checkpoints {
+	t.Helper()
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	reopened, err := openCheckpoints(file, "arn", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reopened
+}
+
+func TestAShorterCheckpointFileIsWhole(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "checkpoints")
+	c, err := openCheckpoints(file, "arn", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range []string{"a", "b"} {
+		if err := c.set(shard, "123456"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, round := range []string{"by the writer", "after a restart"} {
+		if err := c.retain(map[string]bool{"b": true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.set("b", "7"); err != nil {
+			t.Fatal(err)
+		}
+		if c = reopen(t, c, file); c.at("a") != "" || c.at("b") != "7" {
+			t.Errorf("%s: checkpoints %q and %q, want none and 7", round, c.at("a"), c.at("b"))
+		}
+	}
+}
+
+func TestADamagedCheckpointFileCountsAsNone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "checkpoints")
+	c, err := openCheckpoints(file, "arn", time.Now)
+	if err == nil {
+		err = errors.Join(c.set("s", "1999"), c.close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, damaged := range map[string]string{
+		"mixed with another": strings.Replace(string(whole), "1999", "2999", 1),
+		"cut in the sum":     string(whole[:len(whole)-4]),
+		"cut in the JSON":    string(whole[:20]),
+	} {
+		if err := os.WriteFile(file, []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := openCheckpoints(file, "arn", time.Now); err != nil || c.at("s") != "" {
+			t.Errorf("%s: checkpoint %q, %v; want none", what, c.at("s"), err)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (s *Stream) Run(ctx context.Context) error {
 		timer.Stop()
 		if ctx.Err() != nil {
 			reading.Wait()
-			return errors.Join(err, s.progress.flush())
+			return errors.Join(err, s.progress.close())
 		}
 	}
 }
