@@ -122,7 +122,7 @@ var layers = map[string][]string{
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/sqsqueue", "pkg/snstopic", "pkg/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
+	"pkg/dynamo", "pkg/sqsqueue", "pkg/sdkhttp", "pkg/snstopic", "pkg/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
 	"pkg/ingest", "pkg/index/indexer", "pkg/counter", "pkg/dispatcher", "pkg/worker", "pkg/sweeper",
 }

@@ -81,6 +81,7 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 		return nil, err
 	}
 	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = responseTimeout }))
+	aws.APIOptions = append(aws.APIOptions, sdkhttp.GrowGoroutine)
 	metrics := newRecorder(cfg, os.Stdout)
 	if metrics != nil {
 		aws.APIOptions = append(aws.APIOptions, countUnits(metrics))

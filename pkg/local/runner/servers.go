@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/issuer"
@@ -187,5 +188,6 @@ func AWSConfig() aws.Config {
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		HTTPClient: sdkhttp.New(&http.Client{Transport: transport}),
+		APIOptions: []func(*middleware.Stack) error{sdkhttp.GrowGoroutine},
 	}
 }
