@@ -44,11 +44,7 @@ func (i *invocations) take() map[string]int {
 // alone is the section of events that come one at a time, at the rate and at a
 // fifth of it.
 func (b *bench) alone(ctx context.Context) error {
-	s, err := b.embed(ctx)
-	if err != nil {
-		return err
-	}
-	tenant, err := b.tenant(ctx, s.Service)
+	s, tenant, err := b.embeddedTenant(ctx)
 	if err != nil {
 		return err
 	}

@@ -65,11 +65,7 @@ func (b *bench) bill(ctx context.Context) error {
 // deliveryBills are those of events that come together and of such that come
 // alone.
 func (b *bench) deliveryBills(ctx context.Context) ([]bill, error) {
-	s, err := b.embed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tenant, err := b.tenant(ctx, s.Service)
+	s, tenant, err := b.embeddedTenant(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,17 @@ func (b *bench) tenant(ctx context.Context, s *workload.Service) (*workload.Tena
 	return t, s.Quiet(ctx)
 }
 
+// embeddedTenant is one of the service in this process, where its calls can be
+// metered.
+func (b *bench) embeddedTenant(ctx context.Context) (*shop, *workload.Tenant, error) {
+	s, err := b.embed(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := b.tenant(ctx, s.Service)
+	return s, t, err
+}
+
 // endToEnd is the section of deliveries as fast as they go.
 func (b *bench) endToEnd(ctx context.Context) error {
 	t := b.table(fmt.Sprintf("End to end: %s events, one endpoint, each record in a message of its own", thousands(b.Events)),
@@ -76,14 +87,9 @@ func (b *bench) endToEnd(ctx context.Context) error {
 	})
 }
 
-// tablePerEvent is the section of what a delivery uses of the table. The
-// service runs in this process, where its calls can be metered.
+// tablePerEvent is the section of what a delivery uses of the table.
 func (b *bench) tablePerEvent(ctx context.Context) error {
-	s, err := b.embed(ctx)
-	if err != nil {
-		return err
-	}
-	tenant, err := b.tenant(ctx, s.Service)
+	s, tenant, err := b.embeddedTenant(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,11 +116,7 @@ func (b *bench) tablePerEvent(ctx context.Context) error {
 
 // filtered is the section of events of which a filter keeps out most.
 func (b *bench) filtered(ctx context.Context) error {
-	s, err := b.embed(ctx)
-	if err != nil {
-		return err
-	}
-	tenant, err := b.tenant(ctx, s.Service)
+	s, tenant, err := b.embeddedTenant(ctx)
 	if err != nil {
 		return err
 	}
