@@ -37,7 +37,7 @@ $(PORTAL)/node_modules/.package-lock.json: $(PORTAL)/package-lock.json
 $(PORTAL)/src/schema.d.ts: pkg/httpapi/docs/openapi.json $(PORTAL)/node_modules/.package-lock.json
 	cd $(PORTAL) && npx openapi-typescript ../../httpapi/docs/openapi.json --output src/schema.d.ts >/dev/null
 
-$(PAGE): $(PORTAL)/node_modules/.package-lock.json $(PORTAL)/build.mjs $(wildcard $(PORTAL)/src/* $(PORTAL)/src/pages/*)
+$(PAGE): $(PORTAL)/node_modules/.package-lock.json $(PORTAL)/build.mjs $(wildcard $(PORTAL)/src/* $(PORTAL)/src/pages/* pkg/httpapi/docs/web/*)
 	cd $(PORTAL) && node build.mjs
 
 .PHONY: portal
@@ -47,7 +47,7 @@ portal: $(PAGE) ## build the portal's page, which is embedded in its function
 portal-test: $(PAGE) $(PORTAL)/src/schema.d.ts ## check the types of the portal's page, and use it in Chromium (which CHROMIUM may name)
 	cd $(PORTAL) && npx tsc
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
-	cd $(PORTAL) && node --test test/portal.test.mjs
+	cd $(PORTAL) && node --test --test-concurrency=1 test/*.test.mjs
 
 .PHONY: build
 build: $(PAGE) ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)

@@ -143,6 +143,7 @@ func requests() []request {
 		request{operation: "getOpenAPI", method: "GET", path: "/openapi.json", status: 200},
 		request{operation: "getDocs", method: "GET", path: "/docs", status: 200},
 		request{operation: "getDocsAsset", method: "GET", path: "/docs/swagger-ui.css", status: 200},
+		request{operation: "getLlmsTxt", method: "GET", path: "/llms.txt", status: 200},
 		request{operation: "getHealth", method: "GET", path: "/health", status: 200},
 	)
 }

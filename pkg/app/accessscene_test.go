@@ -82,7 +82,7 @@ func (w *accessScene) newIssuer() *issuer.Issuer {
 func (w *accessScene) serve() {
 	w.t.Helper()
 	handlers := map[string]any{}
-	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api"} {
+	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
 		var err error
 		if handlers[name], err = app.Functions()[name](w.t.Context(), permitted(w.t, w.Service, name, w.base)); err != nil {
 			w.t.Fatal(err)

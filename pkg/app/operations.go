@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -62,11 +63,11 @@ func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 	return d.serve(d.receiptOperations(), d.keeper(secrets), d.refresh()), nil
 }
 
-// Portal makes the function of the portal's page. It asks for no credentials and
-// uses nothing of AWS.
+// Portal makes the function of the portal's page and of the documentation. It
+// asks for no credentials and uses nothing of AWS.
 func Portal(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-	server := httpapi.NewServer(portal.Operations(), httpapi.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
-	return d.measuredRequests(gatewayFunc(server, d.Config.BasePath)), nil
+	server := httpapi.NewServer(portalOperations(), httpapi.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
+	return d.behindGateway(server), nil
 }
 
 // OperationsByFunction returns the operations of each function that the API
@@ -76,7 +77,7 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]httpapi.Operation{
 		"developers": d.developerOperations(), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
-		"receipts": d.receiptOperations(), "portal": portal.Operations(),
+		"receipts": d.receiptOperations(), "portal": portalOperations(),
 	}
 }
 
@@ -84,7 +85,7 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 // does, but for the portal's: what its files are depends on whether it was built.
 func Operations() []httpapi.Operation {
 	all := OperationsByFunction()
-	return slices.Concat(all["developers"], all["webhooks"], all["receipts"], all["api"])
+	return slices.Concat(all["developers"], all["webhooks"], all["receipts"], all["api"], docs.Operations())
 }
 
 // recordsShare is the part of memory, one of so many, that keeps records which
@@ -93,8 +94,10 @@ const recordsShare = 16
 
 func (d *Dependencies) apiOperations() []httpapi.Operation {
 	cfg := records.Config{Clock: d.Clock, Lists: d.lists(), CacheBytes: int(d.memory() / recordsShare)}
-	return append(records.Operations(d.Table, d.views(), cfg), docs.Operations()...)
+	return append(records.Operations(d.Table, d.views(), cfg), docs.HealthCheck())
 }
+
+func portalOperations() []httpapi.Operation { return append(portal.Operations(), docs.Operations()...) }
 
 func (d *Dependencies) developerOperations() []httpapi.Operation {
 	tokens := oauth.Config{
@@ -143,5 +146,9 @@ func (d *Dependencies) serve(operations []httpapi.Operation, keeper *idempotency
 	server := httpapi.NewServer(operations, httpapi.Config{
 		Caller: callerOf, Limiter: ratelimit.New(d.Table, d.Clock), Refresh: refresh, Idempotency: keeper, Clock: d.Clock, Logger: d.Logger,
 	})
+	return d.behindGateway(server)
+}
+
+func (d *Dependencies) behindGateway(server http.Handler) GatewayFunc {
 	return d.measuredRequests(gatewayFunc(allowOrigins(d.Config.AllowedOrigins, server), d.Config.BasePath))
 }

@@ -31,10 +31,6 @@ const (
 	// revalidated has browsers ask each time whether a file has changed: files
 	// keep their names over releases, and have to fit together.
 	revalidated = "no-cache"
-	// policy permits the page its own files and the API beside them, and nothing
-	// else: no other host, no inline script or style, no frame around it.
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-		"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 // Operations returns the operations of the portal: its page, the files of the
@@ -89,23 +85,14 @@ func page(files fs.FS, r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, fmt.Errorf("the base URL: %w", err)
 	}
 	body = bytes.ReplaceAll(body, []byte("{{base}}"), []byte(html.EscapeString(base.EscapedPath())))
-	return &httpapi.Response{Raw: body, Header: headers()}, nil
+	return &httpapi.Response{Raw: body, Header: httpapi.PageHeader(revalidated)}, nil
 }
 
 func file(files fs.FS, r *httpapi.Request) (*httpapi.Response, error) {
 	if _, err := fs.Stat(files, "index.html"); err != nil {
 		return nil, notBuilt()
 	}
-	return httpapi.File(files, r.PathText("file"), headers())
-}
-
-func headers() http.Header {
-	return http.Header{
-		"Cache-Control":           {revalidated},
-		"Content-Security-Policy": {policy},
-		"Referrer-Policy":         {"no-referrer"},
-		"X-Content-Type-Options":  {"nosniff"},
-	}
+	return httpapi.File(files, r.PathText("file"), httpapi.PageHeader(revalidated))
 }
 
 // notBuilt is the fault of a program without the page.

@@ -1,12 +1,18 @@
-// Package docs describes the service itself, without credentials: the OpenAPI
-// document, a page that shows it and works offline, and a health check. All of it
-// is fixed when the program is built; package openapi makes the document from
-// the operations.
+// Package docs describes the service itself, without credentials: guides for
+// integrators, the OpenAPI document with a page to read and try it, a search over
+// both, /llms.txt, and a health check. The guides are the Markdown files of the
+// folder guides, which can be read as they are, too; their pages are rendered on
+// each request. Package openapi makes the document from the operations.
 package docs
 
 import (
-	_ "embed"
+	"embed"
+	"html"
+	"mime"
 	"net/http"
+	"net/url"
+	"path"
+	"strings"
 	"sync"
 
 	"github.com/swaggest/swgui/v5/static"
@@ -20,53 +26,112 @@ import (
 //go:embed openapi.json
 var OpenAPI []byte
 
-//go:embed docs.html
-var page []byte
+// web holds the layout of the pages, and their styles and scripts.
+//
+//go:embed web
+var web embed.FS
 
 const (
 	cacheable = "public, max-age=300"
 	tag       = "About"
+	markdown  = "text/markdown; charset=utf-8"
 )
+
+// Operations returns the operations of this package, but for [HealthCheck].
+func Operations() []httpapi.Operation {
+	return []httpapi.Operation{
+		{
+			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag,
+			Summary: "Read this document", Result: map[string]any{}, Handle: document(),
+		},
+		{
+			ID: "getDocs", Method: http.MethodGet, Path: "/docs", Tag: tag,
+			Summary: "Read the guides", MediaType: "text/html; charset=utf-8",
+			Handle: func(r *httpapi.Request) (*httpapi.Response, error) { return page(r, start) },
+		},
+		{
+			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag,
+			Summary: "Read a guide, the reference, or a part of their pages", MediaType: "*/*", Handle: file,
+			Description: "A guide's name gives its page, with `.md` its Markdown; `reference` and `reference.md` show this document.",
+			Params:      []httpapi.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
+		},
+		{
+			ID: "getLlmsTxt", Method: http.MethodGet, Path: "/llms.txt", Tag: tag,
+			Summary: "List the guides for language models", MediaType: markdown,
+			Description: "Links to the Markdown of each page, in the format of llmstxt.org.",
+			Handle:      func(r *httpapi.Request) (*httpapi.Response, error) { return source(r, start) },
+		},
+	}
+}
 
 // Health is the answer of the health check.
 type Health struct {
 	Status string `json:"status" doc:"ok, always: a service that is not answers an error or nothing."`
 }
 
-// Operations returns the operations of this package.
-func Operations() []httpapi.Operation {
-	return []httpapi.Operation{
-		{
-			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag,
-			Summary: "Read this document", Result: map[string]any{}, Handle: fixed(OpenAPI, cacheable),
-		},
-		{
-			ID: "getDocs", Method: http.MethodGet, Path: "/docs", Tag: tag,
-			Summary: "Read this document as a page", MediaType: "text/html; charset=utf-8", Handle: fixed(page, cacheable),
-		},
-		{
-			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag,
-			Summary: "Read a part of the page", MediaType: "*/*", Handle: asset,
-			Params: []httpapi.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
-		},
-		{
-			ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: tag,
-			Summary: "Check that the service answers", Result: Health{},
-			Handle: func(*httpapi.Request) (*httpapi.Response, error) {
-				return &httpapi.Response{JSON: Health{Status: "ok"}, Header: http.Header{"Cache-Control": {"no-store"}}}, nil
-			},
+// HealthCheck returns the operation that checks whether the service answers.
+func HealthCheck() httpapi.Operation {
+	return httpapi.Operation{
+		ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: tag,
+		Summary: "Check that the service answers", Result: Health{},
+		Handle: func(*httpapi.Request) (*httpapi.Response, error) {
+			return &httpapi.Response{JSON: Health{Status: "ok"}, Header: http.Header{"Cache-Control": {"no-store"}}}, nil
 		},
 	}
 }
 
-func fixed(body []byte, caching string) func(*httpapi.Request) (*httpapi.Response, error) {
-	etag := sync.OnceValue(func() string { return httpapi.ETagOf(body) }) // no function reads the body before it is asked for
+func document() func(*httpapi.Request) (*httpapi.Response, error) {
+	etag := sync.OnceValue(func() string { return httpapi.ETagOf(OpenAPI) }) // no function reads the document before it is asked for
 	return func(*httpapi.Request) (*httpapi.Response, error) {
-		return &httpapi.Response{Raw: body, ETag: etag(), Header: http.Header{"Cache-Control": {caching}}}, nil
+		return &httpapi.Response{Raw: OpenAPI, ETag: etag(), Header: http.Header{"Cache-Control": {cacheable}}}, nil
 	}
 }
 
-// asset serves a file of the viewer.
-func asset(r *httpapi.Request) (*httpapi.Response, error) {
-	return httpapi.File(static.FS, r.PathText("file"), http.Header{"Cache-Control": {cacheable}})
+// file answers what lies below /docs.
+func file(r *httpapi.Request) (*httpapi.Response, error) {
+	name := r.PathText("file")
+	switch {
+	case path.Ext(name) == "":
+		return page(r, name)
+	case path.Ext(name) == ".md":
+		return source(r, strings.TrimSuffix(name, ".md"))
+	case name == "search.json":
+		return &httpapi.Response{JSON: searched(), Header: headers("application/json")}, nil
+	}
+	if body, err := web.ReadFile("web/" + name); err == nil && path.Ext(name) != ".html" {
+		return &httpapi.Response{Raw: body, Header: headers(mime.TypeByExtension(path.Ext(name)))}, nil
+	}
+	return httpapi.File(static.FS, name, headers(""))
+}
+
+// page answers the page of a guide, or the reference's.
+func page(r *httpapi.Request, name string) (*httpapi.Response, error) {
+	body, err := rendered(name)
+	if err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(r.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	body = strings.ReplaceAll(body, basePath, html.EscapeString(base.EscapedPath()))
+	return &httpapi.Response{Raw: []byte(body), Header: headers("text/html; charset=utf-8")}, nil
+}
+
+// source answers the Markdown of a page, with links that work where it is read.
+func source(r *httpapi.Request, name string) (*httpapi.Response, error) {
+	text, err := textOf(name)
+	if err != nil {
+		return nil, err
+	}
+	text = linked(text, func(name string) string { return r.BaseURL + "/docs/" + name + ".md" })
+	return &httpapi.Response{Raw: []byte(text), Header: headers(markdown)}, nil
+}
+
+func headers(mediaType string) http.Header {
+	h := httpapi.PageHeader(cacheable)
+	if mediaType != "" {
+		h.Set("Content-Type", mediaType)
+	}
+	return h
 }

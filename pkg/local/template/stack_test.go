@@ -135,7 +135,7 @@ func TestEveryRouteBelongsToItsAreaAndAuthorizer(t *testing.T) {
 			function = "developers"
 		case strings.HasPrefix(r.Path, "/ingest/"):
 			function, authorizer = "receipts", "JwtOnly"
-		case r.Path == "/", r.Path == "/portal", strings.HasPrefix(r.Path, "/portal/"):
+		case slices.Contains([]string{"/", "/portal", "/portal/{proxy+}", "/docs", "/docs/{proxy+}", "/llms.txt", "/openapi.json"}, r.Path):
 			function = "portal"
 		case strings.HasPrefix(r.Path, "/api/"):
 			authorizer = "Any"

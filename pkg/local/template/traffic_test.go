@@ -206,11 +206,8 @@ func TestOnlyFunctionsOfTheAPIHaveItsSettings(t *testing.T) {
 	m, _ := deployed(t, map[string]string{"BasePath": "v1", "AllowedOrigins": "*"})
 	for name, f := range m.Functions {
 		want := ""
-		if slices.Contains([]string{"developers", "webhooks", "receipts", "api"}, name) {
+		if slices.Contains([]string{"developers", "webhooks", "receipts", "api", "portal"}, name) {
 			want = "v1 *"
-		}
-		if name == "portal" { // no script of another origin needs its files
-			want = "v1"
 		}
 		if got := strings.TrimSpace(f.Environment["BASE_PATH"] + " " + f.Environment["ALLOWED_ORIGINS"]); got != want {
 			t.Errorf("%s has %q, want %q", name, got, want)

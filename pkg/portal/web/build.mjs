@@ -17,7 +17,7 @@ const { outputFiles } = await build({
   write: false,
 });
 for (const { path, contents } of outputFiles) await write(path.split("/").at(-1), contents);
-await write("icon.svg", await readFile("src/icon.svg"));
+await write("icon.svg", await readFile("../../httpapi/docs/web/icon.svg"));
 await writeFile(new URL("index.html", dist), await readFile("src/index.html"));
 
 async function write(name, contents) {

@@ -92,7 +92,7 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
               {a.name}
             </a>
           ))}
-          <a href={`${base}/docs`}>API reference</a>
+          <a href={`${base}/docs`}>Documentation</a>
         </nav>
         <div class="side-foot">
           {rate && (

@@ -39,7 +39,7 @@ export function SignIn({ said, signIn }: { said: string; signIn: (credential: st
         </button>
       </form>
       <p class="hint">
-        On your own machine <code>make run</code> prints a link that signs you in. <a href={`${base}/docs`}>API reference</a>
+        On your own machine <code>make run</code> prints a link that signs you in. <a href={`${base}/docs`}>Documentation</a>
       </p>
       <ThemeSwitch />
     </main>

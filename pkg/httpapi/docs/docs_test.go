@@ -1,0 +1,66 @@
+package docs
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/httpapi"
+)
+
+// get asks for a path of a service below the base URL.
+func get(t *testing.T, baseURL, path string) (*http.Response, string) {
+	t.Helper()
+	server := httpapi.NewServer(Operations(), httpapi.Config{
+		Caller: func(*http.Request) httpapi.Caller { return httpapi.Caller{BaseURL: baseURL} },
+		Clock:  time.Now, Logger: slog.New(slog.DiscardHandler),
+	})
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Result(), string(body)
+}
+
+func TestPagesLinkBelowTheBasePath(t *testing.T) {
+	for path, wants := range map[string][]string{
+		"/docs":                {`href="/prod/docs/first-integration"`, `href="/prod/docs/reference"`, `src="/prod/docs/docs.js"`},
+		"/docs/":               {`href="/prod/docs/first-integration"`},
+		"/docs/deliveries":     {`<h2 id="alerts">Alerts</h2>`, `href="/prod/docs/deliveries" aria-current="page"`},
+		"/docs/webhooks":       {`<p><code>receiver.py</code></p>`, `<pre tabindex="0"><code class="language-python">`},
+		"/docs/reference":      {`data-document="/prod/openapi.json"`},
+		"/docs/index.md":       {"](https://a.example/prod/docs/webhooks.md)", "](https://a.example/prod/docs/reference.md)"},
+		"/docs/webhooks.md":    {"](https://a.example/prod/docs/deliveries.md#rotating-a-secret)"},
+		"/docs/reference.md":   {"### List products\n\n`GET /api/products`\n", "- `search` (query): "},
+		"/docs/search.json":    {`"path":"deliveries#alerts"`, `"path":"reference#/Products/listProducts"`},
+		"/docs/swagger-ui.css": {".swagger-ui"},
+		"/llms.txt":            {"# Commerce Integration Service\n\n> ", "](https://a.example/prod/docs/webhooks.md)"},
+	} {
+		r, body := get(t, "https://a.example/prod", path)
+		if r.StatusCode != http.StatusOK || r.Header.Get("Cache-Control") != cacheable || !strings.HasPrefix(r.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
+			t.Errorf("%s: got %d %v", path, r.StatusCode, r.Header)
+		}
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s has no %s", path, want)
+			}
+		}
+		if strings.Contains(body, basePath) || strings.Contains(body, "{{") {
+			t.Errorf("%s has a placeholder", path)
+		}
+	}
+}
+
+func TestWhatIsNoPageIs404(t *testing.T) {
+	for _, path := range []string{"/docs/nothing", "/docs/nothing.md", "/docs/page.html.md", "/docs/nothing.css", "/docs/page.html", "/docs/..%2fdocs.go", "/docs/a/b"} {
+		if r, body := get(t, "https://a.example", path); r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: got %d %s, want 404", path, r.StatusCode, body)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package docs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+)
+
+// found is what the search knows of a section of a guide, or of an operation.
+type found struct {
+	Title string `json:"title"`
+	Page  string `json:"page"` // the guide's title, or the operation's method and path
+	Path  string `json:"path"` // below /docs
+	Text  string `json:"text"`
+}
+
+// searched returns everything that can be found. The browser searches it.
+var searched = sync.OnceValue(func() []found {
+	var all []found
+	files, _ := guides.ReadDir("guides")
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".md")
+		text, _ := textOf(name)
+		markup, _ := htmlOf(text)
+		heads := heading.FindAllStringSubmatchIndex(markup, -1)
+		page := plain(markup[heads[0][6]:heads[0][7]])
+		for i, h := range heads {
+			end := len(markup)
+			if i+1 < len(heads) {
+				end = heads[i+1][0]
+			}
+			all = append(all, found{plain(markup[h[6]:h[7]]), page, name + "#" + markup[h[4]:h[5]], plain(markup[h[1]:end])})
+		}
+	}
+	for _, group := range described().groups() {
+		for _, op := range group.operations {
+			all = append(all, found{op.Summary, op.route, reference + "#/" + op.Tags[0] + "/" + op.OperationID, plain(op.Description)})
+		}
+	}
+	return all
+})
+
+// described reads the OpenAPI document.
+var described = sync.OnceValue(func() *description {
+	var d description
+	if err := json.Unmarshal(OpenAPI, &d); err != nil {
+		panic(fmt.Errorf("the embedded OpenAPI document: %w", err))
+	}
+	return &d
+})
+
+// description is what the search and the reference's Markdown take of the
+// OpenAPI document.
+type description struct {
+	Info struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	} `json:"info"`
+	Tags []struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	} `json:"tags"`
+	Paths    map[string]map[string]*operation `json:"paths"`
+	Webhooks map[string]map[string]*operation `json:"webhooks"`
+}
+
+type operation struct {
+	OperationID string   `json:"operationId"`
+	Summary     string   `json:"summary"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Parameters  []struct {
+		Name        string `json:"name"`
+		In          string `json:"in"`
+		Description string `json:"description"`
+		Required    bool   `json:"required"`
+	} `json:"parameters"`
+
+	route string // method and path, or an event's name
+}
+
+// group is a tag with its operations, by their routes.
+type group struct {
+	name, description string
+	operations        []*operation
+}
+
+func (d *description) groups() []group {
+	byTag := map[string][]*operation{}
+	collect := func(path, method string, op *operation) {
+		op.route = strings.TrimSpace(method + " " + path)
+		byTag[op.Tags[0]] = append(byTag[op.Tags[0]], op)
+	}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			collect(path, strings.ToUpper(method), op)
+		}
+	}
+	for event, methods := range d.Webhooks {
+		for _, op := range methods {
+			collect(event, "", op)
+		}
+	}
+	var all []group
+	for _, t := range d.Tags {
+		operations := byTag[t.Name]
+		slices.SortFunc(operations, func(a, b *operation) int { return cmp.Compare(a.OperationID, b.OperationID) })
+		all = append(all, group{t.Name, t.Description, operations})
+	}
+	return all
+}
+
+// markdown is the reference in short, for readers without the page; the whole is
+// the document.
+func (d *description) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: API reference\n\nThe OpenAPI document has all schemas and examples: /openapi.json.\n\n%s\n", d.Info.Title, d.Info.Description)
+	for _, g := range d.groups() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", g.name, g.description)
+		for _, op := range g.operations {
+			fmt.Fprintf(&b, "\n### %s\n\n`%s`\n", op.Summary, op.route)
+			if op.Description != "" {
+				fmt.Fprintf(&b, "\n%s\n", op.Description)
+			}
+			for i, p := range op.Parameters {
+				if i == 0 {
+					b.WriteString("\n")
+				}
+				fmt.Fprintf(&b, "- `%s` (%s%s): %s\n", p.Name, p.In, map[bool]string{true: ", required"}[p.Required], p.Description)
+			}
+		}
+	}
+	return b.String()
+}

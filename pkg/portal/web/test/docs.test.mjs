@@ -1,0 +1,135 @@
+// Reads the documentation as people do, against a service of its own.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { findings, openPage, startBrowser } from "./browser.mjs";
+import { startService } from "./service.mjs";
+
+let service, browser;
+
+before(async () => {
+  service = await startService();
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function reading(path, use, options) {
+  const { page, close } = await openPage(browser, service.url, options);
+  await page.goto(`${service.url}/docs${path}`);
+  await use(page);
+  await close();
+}
+
+const operations = (page) => page.locator(".opblock-summary-path").first().waitFor();
+const open = (page, title) => page.getByRole("link", { name: title, exact: true }).first().click();
+
+test("every page is there in both themes and widths, leads nowhere that is none, and axe finds nothing", async (t) => {
+  const pages = ["", "/reference"];
+  await reading("", async (page) => {
+    const links = await page.locator("nav a").evaluateAll((all) => all.map((a) => new URL(a.href).pathname.replace("/docs", "")));
+    pages.push(...links.filter((path) => !pages.includes(path)));
+  });
+  assert.ok(pages.length > 10, pages);
+  for (const theme of ["light", "dark"]) {
+    for (const width of [1280, 380]) {
+      for (const path of pages) {
+        await t.test(`/docs${path}, ${theme}, ${width} px`, () =>
+          reading(
+            path,
+            async (page) => {
+              if (path === "/reference") await operations(page);
+              if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/docs${path.replace("/", "-")}-${theme}-${width}.png`, fullPage: path !== "/reference" });
+              assert.deepEqual(await findings(page, ["#swagger-ui"]), []);
+              assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "scrolls sideways");
+              assert.equal(await page.locator("nav a[aria-current]").count(), path === "" ? 0 : 1);
+              if (theme === "light" && width === 1280) await follow(page);
+            },
+            { theme, width },
+          ),
+        );
+      }
+    }
+  }
+});
+
+// follow asks for everything of the service that a page links to, and looks for
+// the heading that the link names.
+async function follow(page) {
+  const links = await page.locator("main a, .side-foot a").evaluateAll((all) => all.map((a) => a.href));
+  for (const link of links.filter((l) => l.startsWith(service.url) && !l.includes("/docs/reference#"))) {
+    const { pathname, hash } = new URL(link);
+    const answer = await fetch(service.url + pathname);
+    assert.equal(answer.status, 200, link);
+    if (hash) assert.ok((await answer.text()).includes(`id="${hash.slice(1)}"`), link);
+  }
+}
+
+test("the search finds sections of guides and operations", async () => {
+  await reading("", async (page) => {
+    const search = page.getByRole("searchbox", { name: "Search the documentation" });
+    await search.fill("rotating secret");
+    await open(page, "Rotating a secret");
+    await page.waitForURL(`${service.url}/docs/deliveries#rotating-a-secret`);
+    await search.fill("/api/deletions");
+    await page.locator("#found a").first().click();
+    await operations(page);
+    assert.ok(page.url().includes("/docs/reference#/Deletions/"), page.url());
+    await search.fill("no such words");
+    await page.getByText("Nothing found.").waitFor();
+    await search.fill("webhooks");
+    await page.locator("#found a").first().waitFor();
+    assert.deepEqual(await findings(page, ["#swagger-ui"]), []);
+  });
+});
+
+test("the reference asks the service with the key, which the tab keeps", async () => {
+  await reading("/reference#/Products/listProducts", async (page) => {
+    await page.getByRole("button", { name: "Authorize", exact: true }).click();
+    await page.locator("#api_key_value").fill(service.info.apiKey);
+    await page.locator(".auth-container", { has: page.locator("#api_key_value") }).getByRole("button", { name: "Apply credentials" }).click();
+    await page.reload();
+    const operation = page.locator("#operations-Products-listProducts");
+    await operation.getByRole("button", { name: "Try it out" }).click();
+    await operation.getByRole("button", { name: "Execute" }).click();
+    await operation.locator(".live-responses-table").getByText("Assam 250 g").first().waitFor();
+    assert.equal(await page.evaluate(() => localStorage.length), 0);
+  });
+});
+
+test("the portal's credential and colours hold in the documentation", async () => {
+  const { page, close } = await openPage(browser, service.url);
+  await page.goto(service.link);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await page.getByLabel("Colours").selectOption("dark");
+  const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await open(page, "Documentation");
+  await page.getByRole("heading", { level: 1, name: "Commerce Integration Service" }).waitFor();
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), ground);
+  await open(page, "API reference");
+  await operations(page);
+  assert.ok((await page.evaluate(() => sessionStorage.getItem("authorized")))?.includes(service.info.jwt));
+  await close();
+});
+
+test("a sample is copied by its button, as it stands", async () => {
+  await reading("/webhooks", async (page) => {
+    await page.locator(".sample", { hasText: "class Receiver" }).getByRole("button").click();
+    await page.getByText("Copied").waitFor();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^import base64, .*\n/);
+  });
+});
+
+test("/llms.txt lists the Markdown of each page", async () => {
+  const text = await (await fetch(`${service.url}/llms.txt`)).text();
+  assert.match(text, /^# Commerce Integration Service\n\n> /);
+  const links = [...text.matchAll(/\]\((.+?)\)/g)].map((found) => found[1]);
+  assert.ok(links.length > 10, text);
+  for (const link of links) {
+    const answer = await fetch(link);
+    assert.equal(answer.headers.get("Content-Type"), "text/markdown; charset=utf-8", link);
+    assert.match(await answer.text(), /^# /, link);
+  }
+});
