@@ -1,9 +1,12 @@
 package importer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/value"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The bounds of a batch. SQS takes a mebibyte in a message and in a batch of at
@@ -20,7 +23,21 @@ type Batch struct {
 	Messages [][]byte // envelopes, each one message's body
 	Records  int      // in all messages
 
-	end int // source rows up to and with the batch's last record
+	places [][]Place // of the records, by message
+	end    int       // source rows up to and with the batch's last record
+}
+
+// record is what was sent of a refused record.
+func (b *Batch) record(bad Refused) string {
+	var sent struct {
+		Records []struct {
+			Body jsontext.Value `json:"record"`
+		} `json:"records"`
+	}
+	if json.Unmarshal(b.Messages[bad.Message], &sent) != nil {
+		return ""
+	}
+	return string(sent.Records[bad.Position].Body)
 }
 
 // packer fills batches.
@@ -29,23 +46,27 @@ type packer struct {
 	batch   Batch
 	bytes   int
 	records int // in the last message
+	most    int // bytes in a message
 }
 
 const envelopeTail = `]}`
 
-func newPacker(organizationID value.ID) *packer {
-	return &packer{head: []byte(`{"organizationId":"` + organizationID.String() + `","records":[`)}
+func newPacker(organizationID value.ID, maxMessage int) *packer {
+	return &packer{
+		head: []byte(`{"organizationId":"` + organizationID.String() + `","records":[`),
+		most: min(cmp.Or(maxMessage, maxBatchBytes), maxBatchBytes),
+	}
 }
 
 // takes reports whether a record of the size can be sent at all.
 func (p *packer) takes(size int) bool {
-	return len(p.head)+size+len(",")+len(envelopeTail) <= maxBatchBytes
+	return len(p.head)+size+len(",")+len(envelopeTail) <= p.most
 }
 
 // fits reports whether one more record of the size can join the batch.
 func (p *packer) fits(size int) bool {
 	grown := p.bytes + size + len(",")
-	if p.needsMessage() {
+	if p.needsMessage(size) {
 		if len(p.batch.Messages) == maxBatchMessages {
 			return false
 		}
@@ -54,18 +75,23 @@ func (p *packer) fits(size int) bool {
 	return grown <= maxBatchBytes
 }
 
-func (p *packer) needsMessage() bool {
-	return len(p.batch.Messages) == 0 || p.records == maxEnvelopeRecords
+// needsMessage reports whether a record of the size needs a further message.
+func (p *packer) needsMessage(size int) bool {
+	n := len(p.batch.Messages)
+	return n == 0 || p.records == maxEnvelopeRecords || len(p.batch.Messages[n-1])+size+len(",")+len(envelopeTail) > p.most
 }
 
 // add puts a record, row number end of the source, into the batch; it must fit.
-func (p *packer) add(record []byte, end int) {
-	if p.needsMessage() {
+func (p *packer) add(record []byte, place Place, end int) {
+	if p.needsMessage(len(record)) {
 		p.batch.Messages = append(p.batch.Messages, append([]byte(nil), p.head...))
+		p.batch.places = append(p.batch.places, nil)
 		p.bytes += len(p.head) + len(envelopeTail)
 		p.records = 0
 	}
-	last := &p.batch.Messages[len(p.batch.Messages)-1]
+	n := len(p.batch.Messages) - 1
+	last := &p.batch.Messages[n]
+	p.batch.places[n] = append(p.batch.places[n], place)
 	if p.records > 0 {
 		*last = append(*last, ',')
 	}

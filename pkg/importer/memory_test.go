@@ -53,9 +53,9 @@ func largeFiles(rows int) map[importer.Format]*generated {
 // senderFunc is called with every batch, which it forgets.
 type senderFunc func()
 
-func (f senderFunc) Send(context.Context, importer.Batch) error {
+func (f senderFunc) Send(context.Context, importer.Batch) ([]importer.Refused, error) {
 	f()
-	return nil
+	return nil, nil
 }
 
 func liveHeap() uint64 {

@@ -17,10 +17,16 @@ import (
 // maxKeptRejections bounds [Summary.Rejected]; all are counted.
 const maxKeptRejections = 20
 
-// Sender hands a batch to the queue. A nil error means that the queue has
-// every message of it.
+// Sender hands a batch to the queue, or to the service. A nil error means that it
+// has every message of it, but for the records that are refused at once.
 type Sender interface {
-	Send(ctx context.Context, batch Batch) error
+	Send(ctx context.Context, batch Batch) ([]Refused, error)
+}
+
+// Refused is a record of a batch that the service refused.
+type Refused struct {
+	Message, Position   int // of the record: in the batch and in the message, from 0
+	Reason, Field, Text string
 }
 
 // Config is what a run may be told; the zero value sends everything, silently.
@@ -34,6 +40,8 @@ type Config struct {
 	// Skip is how many rows of the source an earlier run has dealt with.
 	// They are checked again and counted, but not sent.
 	Skip int
+	// MaxMessage bounds the bytes of a message; 0 is a mebibyte.
+	MaxMessage int
 	// Acknowledged is called after each batch with the number of rows dealt
 	// with so far: what Skip of a later run may be.
 	Acknowledged func(rows int) error
@@ -66,7 +74,7 @@ func Run(ctx context.Context, records iter.Seq2[Record, error], organizationID v
 		cfg.Now = time.Now
 	}
 	r := &run{
-		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID),
+		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID, cfg.MaxMessage),
 		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{},
 	}
 	if cfg.Warn == nil {
@@ -131,7 +139,7 @@ func (r *run) next(ctx context.Context, record Record, err error) error {
 			return err
 		}
 	}
-	r.packer.add(encoded, r.summary.Rows)
+	r.packer.add(encoded, record.Place, r.summary.Rows)
 	return nil
 }
 
@@ -152,10 +160,19 @@ func (r *run) flush(ctx context.Context) error {
 	if batch.Records == 0 {
 		return nil
 	}
-	if err := r.to.Send(ctx, batch); err != nil {
-		return fmt.Errorf("send %d records up to row %d: %w", batch.Records, batch.end, err)
+	refused, err := r.to.Send(ctx, batch)
+	if err != nil {
+		return fmt.Errorf("send the records up to row %d: %w", batch.end, err)
 	}
-	r.summary.Sent += batch.Records
+	r.summary.Sent += batch.Records - len(refused)
+	for _, bad := range refused {
+		if err := r.refuse(&Rejection{
+			Place: batch.places[bad.Message][bad.Position], Reason: bad.Reason, Field: bad.Field, Message: bad.Text,
+			Row: batch.record(bad),
+		}); err != nil {
+			return err
+		}
+	}
 	if r.cfg.Acknowledged == nil {
 		return nil
 	}

@@ -20,16 +20,17 @@ var organization = value.MustID("0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00")
 type outbox struct {
 	batches []importer.Batch
 	fails   int
+	refused []importer.Refused // of each batch
 }
 
 var errQueue = errors.New("the queue is gone")
 
-func (o *outbox) Send(_ context.Context, batch importer.Batch) error {
+func (o *outbox) Send(_ context.Context, batch importer.Batch) ([]importer.Refused, error) {
 	if o.fails > 0 && len(o.batches)+1 >= o.fails {
-		return errQueue
+		return nil, errQueue
 	}
 	o.batches = append(o.batches, batch)
-	return nil
+	return o.refused, nil
 }
 
 // ids returns the ids of all records sent.

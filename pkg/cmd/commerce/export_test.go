@@ -223,7 +223,7 @@ func TestExportAndImportAskForWhatTheyNeed(t *testing.T) {
 		{[]string{"import", "--data", s.data, "--format", "export", "a", "b"}, "takes one file"},
 		{[]string{"import", "--data", s.data, "--format", "export", "--kind", "order", "a"}, "takes none of --kind"},
 		{[]string{"import", "--data", s.data, "--format", "export", s.data + "/gone"}, "no such file"},
-		{[]string{"import", "--data", s.data, "--format", "csv", "--table", "x", "a"}, "--table is for --format export"},
+		{[]string{"import", "--data", s.data, "--format", "csv", "--table", "shop", "a"}, "--table is for --format export"},
 	} {
 		_, stderr, err := runCommand(t.Context(), c.args...)
 		if err == nil || !strings.Contains(stderr, c.want) {

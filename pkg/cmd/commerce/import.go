@@ -37,6 +37,7 @@ type importCommand struct {
 	refusedPath                   string
 	dryRun, noWait                bool
 	api                           feedReader // the service's, to see what is stored
+	token                         string     // by which the service takes the records, instead of a queue
 
 	organizationID value.ID
 	siteIDs        []value.ID
@@ -79,7 +80,14 @@ is given: a comma, a semicolon, a tab or a bar.
 
 The same command resumes an interrupted import after the last batch that the queue
 accepted. At the end import waits until the local service has stored all records and
-lists the last; of another service, that --url and --key name, only for the last. Records are stored without events unless --events is given. If a file holds
+lists the last; of another service, that --url and --key name, only for the last.
+
+With --url and --token the records go to the service over HTTP, in requests that may
+be repeated, as fast as its rate limit allows. Import waits for the receipts of each,
+and lists what the service itself refused with the others. A token may end before the
+import does: the same command with a new one goes on.
+
+Records are stored without events unless --events is given. If a file holds
 several states of one record, give them versions: the queue does not keep their order.
 
 An export is checked as a whole before anything is stored. Its records keep their
@@ -108,8 +116,10 @@ stream, as all do.`,
 	f.StringSliceVar(&c.sites, "site", nil, "site of the records that name none; products may have several")
 	f.StringVar(&c.statePath, "state", "", "file that keeps the position (default: in the data directory)")
 	c.signer.flag(cmd)
-	f.StringVar(&c.api.url, "url", "", "base URL of the service, to see there what is stored (default: the local one)")
+	f.StringVar(&c.api.url, "url", "", "base URL of the service, to see there what is stored (default: the local one), or to send to with --token")
 	f.StringVar(&c.api.key, "key", "", "API key of the organization at the URL (default: $"+keyVariable+")")
+	f.StringVar(&c.token, "token", "", "token with the scope records:write: the service at --url gets the records over HTTP, no queue (default: $"+tokenVariable+")")
+	cmd.MarkFlagsMutuallyExclusive("token", "queue-url")
 	f.BoolVar(&c.events, "events", false, "emit events for the records")
 	c.json.flag(cmd)
 	return cmd
@@ -141,17 +151,18 @@ func (c *importCommand) run(ctx context.Context, paths []string, in io.Reader, o
 }
 
 func (c *importCommand) send(ctx context.Context, source *importer.Source, refused *refusedRows, warnings *warnings, out, errOut io.Writer) error {
-	if err := c.signer.read(); err != nil {
-		return err
+	open := c.queue
+	if c.overHTTP() {
+		open = c.service
 	}
-	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
+	to, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	if err := c.parseIDs(); err != nil {
 		return err
 	}
-	checkpoint, state, err := c.resume(source)
+	checkpoint, state, err := c.resume(source, to.name)
 	if err != nil {
 		return err
 	}
@@ -159,10 +170,10 @@ func (c *importCommand) send(ctx context.Context, source *importer.Source, refus
 		fmt.Fprintf(errOut, "going on after row %d of an interrupted import\n", state.Rows)
 	}
 	bar := newBar(errOut, "importing", cmp.Or(source.Size(), -1), progressbar.OptionShowBytes(true))
-	batches := &batchSender{queue: sqsqueue.New(client, c.queueURL), url: c.queueURL, organization: c.organizationID, signer: &c.signer}
+	batches := &lastSent{Sender: to.sender(state.Run)}
 	start := time.Now()
 	summary, err := importer.Run(ctx, source.Records(), c.organizationID, batches, importer.Config{
-		Events: c.events, Sites: c.siteIDs, Skip: state.Rows, Refused: refused.add, Warn: warnings.add,
+		Events: c.events, Sites: c.siteIDs, Skip: state.Rows, MaxMessage: to.maxMessage, Refused: refused.add, Warn: warnings.add,
 		Acknowledged: func(rows int) error {
 			bar.Describe(fmt.Sprintf("%d records, %.0f a second", rows, float64(rows-state.Rows)/time.Since(start).Seconds()))
 			_ = bar.Set64(source.Read())
@@ -189,11 +200,51 @@ func (c *importCommand) send(ctx context.Context, source *importer.Source, refus
 		return err
 	}
 	if summary.Sent > 0 && !c.noWait {
-		if err := c.wait(ctx, client, batches.last, errOut); err != nil {
+		if err := to.wait(ctx, batches.batch, errOut); err != nil {
 			return err
 		}
 	}
 	return refusedError(summary)
+}
+
+// destination is where an import sends records.
+type destination struct {
+	name       string // its URL
+	maxMessage int    // bytes; 0: what a queue takes
+	sender     func(run value.ID) importer.Sender
+	wait       func(ctx context.Context, last importer.Batch, errOut io.Writer) error // until the records are stored
+}
+
+// queue is the destination of an import by SQS.
+func (c *importCommand) queue(ctx context.Context) (*destination, error) {
+	if err := c.signer.read(); err != nil {
+		return nil, err
+	}
+	client, err := c.openQueue(ctx, func(f *runner.Info) string { return f.RecordsQueueURL })
+	if err != nil {
+		return nil, err
+	}
+	return &destination{
+		name: c.queueURL,
+		sender: func(value.ID) importer.Sender {
+			return &batchSender{queue: sqsqueue.New(client, c.queueURL), url: c.queueURL, organization: c.organizationID, signer: &c.signer}
+		},
+		wait: func(ctx context.Context, last importer.Batch, errOut io.Writer) error {
+			return c.wait(ctx, client, last, errOut)
+		},
+	}, nil
+}
+
+// lastSent remembers the last batch.
+type lastSent struct {
+	importer.Sender
+	batch importer.Batch
+}
+
+// Send implements [importer.Sender].
+func (l *lastSent) Send(ctx context.Context, batch importer.Batch) ([]importer.Refused, error) {
+	l.batch = batch
+	return l.Sender.Send(ctx, batch)
 }
 
 func refusedError(s importer.Summary) error {
@@ -278,19 +329,21 @@ func (c *importCommand) parseIDs() error {
 
 // importState is the checkpoint of an import.
 type importState struct {
-	Fingerprint string `json:"fingerprint"`
-	Rows        int    `json:"rows"` // of the source that are done
+	Fingerprint string   `json:"fingerprint"`
+	Rows        int      `json:"rows"` // of the source that are done
+	Run         value.ID `json:"run"`
 }
 
 // resume returns the checkpoint of an interrupted run of the same import: of the
 // same files, for the same owner, into the same queue, in the same way. The
 // standard input has none.
-func (c *importCommand) resume(source *importer.Source) (checkpoint ops.Checkpoint, state importState, err error) {
+func (c *importCommand) resume(source *importer.Source, destination string) (checkpoint ops.Checkpoint, state importState, err error) {
+	fresh := importState{Run: value.NewID()}
 	content, err := source.Fingerprint()
 	if err != nil || content == "" {
-		return "", state, err
+		return "", fresh, err
 	}
-	fresh := importState{Fingerprint: ops.Fingerprint(content, c.organizationID, c.siteIDs, c.events, c.queueURL)}
+	fresh.Fingerprint = ops.Fingerprint(content, c.organizationID, c.siteIDs, c.events, destination)
 	path := c.statePath
 	if path == "" {
 		path = filepath.Join(c.data, "import-"+fresh.Fingerprint[:16]+".json")
@@ -308,20 +361,18 @@ type batchSender struct {
 	url          string
 	organization value.ID
 	signer       *signer
-	last         importer.Batch
 }
 
 // Send implements [importer.Sender].
-func (s *batchSender) Send(ctx context.Context, batch importer.Batch) error {
+func (s *batchSender) Send(ctx context.Context, batch importer.Batch) ([]importer.Refused, error) {
 	messages := make([]sqsqueue.Message, len(batch.Messages))
 	for i, body := range batch.Messages {
 		messages[i] = s.signer.message(body, s.organization)
 	}
 	if err := s.queue.Send(ctx, messages...); err != nil {
-		return fmt.Errorf("queue %s: %w", s.url, err)
+		return nil, fmt.Errorf("queue %s: %w", s.url, err)
 	}
-	s.last = batch
-	return nil
+	return nil, nil
 }
 
 func printSummary(out io.Writer, s importer.Summary) {

@@ -215,7 +215,7 @@ func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			sender := &batchSender{queue: sqsqueue.New(client, "q"), url: "q", signer: &signer{}}
-			err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
+			_, err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
 			if diff := cmp.Diff(c.calls, queue.ids); diff != "" {
 				t.Errorf("entries of each call (-want +got):\n%s", diff)
 			}

@@ -88,13 +88,13 @@ type previewSender map[commerce.Kind][]commerce.Change
 const previewed = 3
 
 // Send implements [importer.Sender].
-func (p previewSender) Send(_ context.Context, batch importer.Batch) error {
+func (p previewSender) Send(_ context.Context, batch importer.Batch) ([]importer.Refused, error) {
 	for _, change := range changesOf(batch) {
 		if len(p[change.Kind]) < previewed {
 			p[change.Kind] = append(p[change.Kind], change)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // changesOf reads a batch that has been checked.

@@ -104,9 +104,7 @@ func TestWhatKeepsARunFromStartingIsSaidAndNothingStaysBehind(t *testing.T) {
 		"template that is none":   {flags: []string{"--template", "../../../go.mod"}, want: "template ../../../go.mod: "},
 		"no npm":                  {spoil: func(t *testing.T, data string) { remove(t, data, "bin") }, env: []string{"PATH=/nowhere"}, want: "npm is needed once"},
 		"data folder is a file":   {flags: []string{"--data", template}, want: "make the data folder"},
-		"address without a port":  {flags: []string{"--addr", "localhost"}, want: "--addr localhost"},
 		"address of another host": {flags: []string{"--addr", "192.0.2.1:3000"}, want: "--addr 192.0.2.1:3000"},
-		"log level":               {flags: []string{"--log-level", "loud"}, want: "must be debug, info, warn or error"},
 		"table server elsewhere":  {env: []string{"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1"}, want: "table server http://127.0.0.1:1"},
 		"queue server elsewhere":  {env: []string{"AWS_ENDPOINT_URL_SQS=http://127.0.0.1:1"}, want: "queue server http://127.0.0.1:1"},
 	} {

@@ -40,16 +40,16 @@ func TestFaultsThatDoNotExistAreRefused(t *testing.T) {
 		"throttle=101": "want kinds with their percentages", "throttle": "want kinds with their percentages", "=1": `there is no ""`,
 		"hunger=1": `there is no "hunger"; there are delay, `,
 	} {
-		if got := refused(t, nil, "run", "--faults", flag); !strings.Contains(got, want) {
-			t.Errorf("--faults %s: got %q, want %q", flag, got, want)
+		if _, _, err := runCommand(t.Context(), "run", "--faults", flag); exitCode(err) != exitTrouble || !strings.Contains(err.Error(), want) {
+			t.Errorf("--faults %s: got %v, want %q", flag, err, want)
 		}
 	}
 }
 
 func TestATableServerThatDoesNotExistIsRefused(t *testing.T) {
-	got := refused(t, nil, "run", "--table-server", "oracle")
-	if want := "--table-server oracle: must be one of dynoxide, dynamodb-local"; !strings.Contains(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	_, _, err := runCommand(t.Context(), "run", "--table-server", "oracle")
+	if want := "--table-server oracle: must be one of dynoxide, dynamodb-local"; exitCode(err) != exitTrouble || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ func newClient(base string, header http.Header) *Client {
 type Refusal struct {
 	Status        int
 	Code, Message string
+	RetryAfter    time.Duration // what Retry-After asks to wait; 0 without one
 }
 
 func (r *Refusal) Error() string {
@@ -83,6 +85,16 @@ func (c *Client) Create(ctx context.Context, path string, body, answer any) erro
 		return err
 	}
 	_, err = c.call(ctx, http.MethodPost, path, text, http.StatusCreated, answer)
+	return err
+}
+
+// Submit posts a body under an idempotency key, so that it may be repeated, and
+// reads the answer. Any status but 202 is a [Refusal].
+func (c *Client) Submit(ctx context.Context, path, idempotencyKey string, body []byte, answer any) error {
+	named := *c
+	named.header = c.header.Clone()
+	named.header.Set("Idempotency-Key", idempotencyKey)
+	_, err := named.call(ctx, http.MethodPost, path, body, http.StatusAccepted, answer)
 	return err
 }
 
@@ -129,6 +141,9 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, wan
 	}
 	if response.StatusCode != want {
 		refusal := &Refusal{Status: response.StatusCode}
+		if seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16); err == nil {
+			refusal.RetryAfter = time.Duration(seconds) * time.Second
+		}
 		var problem struct {
 			Code    string `json:"code"`
 			Message string `json:"message"`
