@@ -2,7 +2,10 @@ module github.com/commerce-integration/service
 
 go 1.26.0
 
-ignore ./pkg/portal/web/node_modules
+ignore (
+	./pkg/client/typescript/node_modules
+	./pkg/portal/web/node_modules
+)
 
 require (
 	github.com/aws/aws-lambda-go v1.55.1
