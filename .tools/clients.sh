@@ -53,7 +53,7 @@ cp "$settings"/go.* "$out/go/"
 (cd "$out/go" && quiet . tool oapi-codegen -config "$settings/oapi-codegen.yaml" "$document" && go build ./...)
 
 echo "TypeScript: openapi-typescript"
-(cd pkg/client/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error &&
+(cd pkg/client/typescript && npm ci --ignore-scripts --no-audit --no-fund --silent &&
 	quiet '[Ww]arn|⚠' npm run build --silent)
 
 echo "Python: openapi-generator"

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-var update = flag.Bool("update", false, "rewrite the OpenAPI document")
+var update = flag.Bool("update", false, "rewrite the OpenAPI document, and the Go client that is made of it")
 
 func TestTheOpenAPIDocumentIsWhatTheOperationsDeclare(t *testing.T) {
 	got, err := openapi.Build(app.Operations(), openapi.Config{Events: commerce.EventTypes(webhook.Samples()), Examples: examples(t)})
@@ -38,6 +39,13 @@ func TestTheOpenAPIDocumentIsWhatTheOperationsDeclare(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkGolden(t, goldenDocument, got)
+	if *update {
+		client := exec.CommandContext(t.Context(), "go", "generate")
+		client.Dir = filepath.Join("..", "client", "go") // a module of its own
+		if out, err := client.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
 }
 
 // examples reads those that the service answered.

@@ -1245,7 +1245,7 @@ type Receipt struct {
 	// RecordCount The records of the request.
 	RecordCount int64 `json:"recordCount"`
 
-	// Refusals Why records were refused, in the order of the request; of the first 100 of them.
+	// Refusals Why records were refused, in the order of the request; of the first 100 of them; in the list of receipts of the first only.
 	Refusals []Refusal `json:"refusals"`
 
 	// RefusedCount Those that were refused. 0 while it is PENDING.
@@ -1253,6 +1253,19 @@ type Receipt struct {
 
 	// Status PENDING: the records wait, for seconds as a rule. COMPLETED: each was applied or refused.
 	Status string `json:"status"`
+}
+
+// Receipts defines model for Receipts.
+type Receipts struct {
+	// Data The receipts, the latest first, each with the first of its refusals only.
+	Data []Receipt    `json:"data"`
+	Meta ReceiptsMeta `json:"meta"`
+}
+
+// ReceiptsMeta defines model for ReceiptsMeta.
+type ReceiptsMeta struct {
+	// Next The id to send as before for older ones; also where data holds fewer than limit. null at the end.
+	Next *string `json:"next"`
 }
 
 // RecoverDto defines model for RecoverDto.
@@ -2496,6 +2509,15 @@ type GetWebhookTraceParams struct {
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListReceiptsParams are the parameters of ListReceipts.
+type ListReceiptsParams struct {
+	// Limit How many receipts an answer has at most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Before Only older ones: meta.next of the answer before. Absent: from the latest on.
+	Before *string `form:"before,omitempty" json:"before,omitempty"`
+}
+
 // ListCategories is GET /api/categories: list categories.
 func (c *Client) ListCategories(ctx context.Context, params *ListCategoriesParams, options ...Option) (*CategoryPage, error) {
 	return ask[CategoryPage](ctx, c, "GET", "/api/categories", params, nil, options)
@@ -2797,6 +2819,11 @@ func (c *Client) GetWebhookTrace(ctx context.Context, objectID string, params *G
 // GetHealth is GET /health: check that the service answers.
 func (c *Client) GetHealth(ctx context.Context, options ...Option) (*Health, error) {
 	return ask[Health](ctx, c, "GET", "/health", nil, nil, options)
+}
+
+// ListReceipts is GET /ingest/receipts: list what became of posted records.
+func (c *Client) ListReceipts(ctx context.Context, params *ListReceiptsParams, options ...Option) (*Receipts, error) {
+	return ask[Receipts](ctx, c, "GET", "/ingest/receipts", params, nil, options)
 }
 
 // GetReceipt is GET /ingest/receipts/{id}: read what became of posted records.

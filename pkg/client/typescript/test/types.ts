@@ -1,4 +1,4 @@
-// What the types permit and refuse: tsc compiles this file in live.test.mjs.
+// What the types permit and refuse: live.test.mjs compiles this file.
 import { all, createClient, parseDelivery, type Entry } from "@commerce-integration/client";
 
 const client = createClient({ baseUrl: "", apiKey: "" });
