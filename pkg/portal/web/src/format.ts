@@ -21,9 +21,13 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ["second", 1000],
 ];
 
-// ago is how long ago a time is, or how far ahead.
+const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+const far = 30 * 86_400_000;
+
+// ago is how long ago a time is, or how far ahead; its day when that is far.
 export function ago(iso: string, now = Date.now()): string {
   const distance = new Date(iso).getTime() - now;
+  if (Math.abs(distance) > far) return day.format(new Date(iso));
   const [unit, size] = units.find(([, size]) => Math.abs(distance) >= size) ?? ["second", 1000];
   return relative.format(Math.round(distance / size), unit);
 }

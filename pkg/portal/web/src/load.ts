@@ -9,12 +9,13 @@ export interface Loaded<T> {
 
 // useLoad calls load at once, whenever one of the inputs changes, and, with
 // every, again after so many milliseconds while the page can be seen. What was
-// loaded before stays until the next answer; answers that came too late are
-// dropped.
+// loaded before stays until the next answer, and when that is an error for as
+// long as the inputs are those that it is of; answers that came too late are dropped.
 export function useLoad<T>(load: () => Promise<T>, inputs: unknown[], every = 0): Loaded<T> {
-  const [state, setState] = useState<{ data?: T; error?: Error }>({});
+  const [state, setState] = useState<{ data?: T; error?: Error; of?: string }>({});
   const [turn, setTurn] = useState(0);
   const newest = useRef(0);
+  const of = JSON.stringify(inputs);
   const reload = useCallback(() => setTurn((n) => n + 1), []);
 
   useEffect(() => {
@@ -23,11 +24,11 @@ export function useLoad<T>(load: () => Promise<T>, inputs: unknown[], every = 0)
     const run = async () => {
       if (document.hidden && every > 0) return;
       const next = await load().then(
-        (data) => ({ data }),
-        (error: Error) => ({ error }),
+        (data) => ({ data, of }),
+        (error: Error) => ({ error, of }),
       );
       if (mine !== newest.current) return;
-      setState((before) => ("data" in next ? next : { ...before, ...next }));
+      setState((before) => ("data" in next || before.of !== of ? next : { ...before, ...next }));
       if (every > 0) timer = window.setTimeout(run, every);
     };
     const shown = () => {

@@ -17,6 +17,7 @@ import { ReceiptPage, Receipts } from "./pages/receipts";
 import { Records } from "./pages/records";
 import { SignIn } from "./pages/signin";
 import { TracePage } from "./pages/trace";
+import { You } from "./pages/you";
 import { link, tokenOfLink, useRoute, type Route } from "./route";
 import { can, kindOf, Session, why } from "./session";
 import { ThemeSwitch } from "./theme";
@@ -29,6 +30,7 @@ interface Area {
   pages: ComponentType<Route>[]; // by the number of segments after its path
 }
 
+const you: Area = { name: "You", path: "you", pages: [You] };
 const areas: Area[] = [
   { name: "Overview", path: "", pages: [Overview] },
   { name: "Deliveries", path: "deliveries", scope: "webhooks:read", pages: [Deliveries, DeliveryPage, TracePage] },
@@ -37,6 +39,7 @@ const areas: Area[] = [
   { name: "Records", path: "records", pages: [Records] },
   { name: "Changes", path: "changes", pages: [Changes] },
   { name: "Posted records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
+  you,
 ];
 
 function App() {
@@ -87,7 +90,7 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
           <img src={`${base}/portal/icon.svg`} alt="" width={24} height={24} /> Commerce Integration
         </a>
         <nav aria-label="Areas">
-          {areas.map((a) => (
+          {areas.filter((a) => a !== you).map((a) => (
             <a key={a.path} href={link(a.path)} aria-current={a === area ? "page" : undefined}>
               {a.name}
             </a>
@@ -103,10 +106,10 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
               <Meter value={rate.remaining} max={rate.limit} label="Requests left this minute" />
             </div>
           )}
-          <p>
+          <a href={link("you")}>
             Signed in with {me.userId ? "a user's token" : kindOf(me) === "API key" ? "an API key" : "an application's token"}
-            {can(me, "developers:admin") ? ", as an administrator" : ""}.
-          </p>
+            {can(me, "developers:admin") ? ", as an administrator" : ""}
+          </a>
           <ThemeSwitch />
           <button type="button" onClick={signOut}>
             Sign out

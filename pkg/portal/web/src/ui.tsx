@@ -70,7 +70,7 @@ export function Failed({ error }: { error?: Error }) {
 export const Notice = ({ children }: { children: ComponentChildren }) => <p class="notice">{children}</p>;
 
 const tones: Record<string, string> = {
-  DELIVERED: "good", PASSES: "good", ACTIVE: "good", COMPLETED: "good", PAID: "good", FULFILLED: "good", SHIPPED: "good", CONFIRMED: "good",
+  DELIVERED: "good", PASSES: "good", YES: "good", ACTIVE: "good", COMPLETED: "good", PAID: "good", FULFILLED: "good", SHIPPED: "good", CONFIRMED: "good",
   PENDING: "busy", RUNNING: "busy", PROCESSING: "busy", AUTHORIZED: "busy", PARTIALLY_PAID: "busy", PARTIALLY_FULFILLED: "busy",
   FAILED: "bad", DISABLED: "bad", REFUSED: "bad", REVOKED: "bad", SUSPENDED: "bad", EXPIRED: "bad",
   HELD: "warn", PAUSED: "warn",

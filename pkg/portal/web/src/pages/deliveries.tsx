@@ -1,9 +1,10 @@
 // The log of deliveries, live.
 import { useState } from "preact/hooks";
-import { api, ask, type Delivery } from "../api";
+import { api, ask, type Delivery, type Me } from "../api";
 import { title } from "../format";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
+import { can, useMe } from "../session";
 import { Failed, Input, Loading, Page, Pager, Select, Status, Table, Time } from "../ui";
 import { groupsOf, listEndpoints, listEventTypes, nameOf } from "../webhooks";
 
@@ -12,6 +13,7 @@ const states = ["PENDING", "DELIVERED", "FAILED", "HELD", "CANCELLED"] as const;
 const filters = ["objectId", "type", "status", "endpointId", "eventId"] as const;
 
 export function Deliveries({ query }: Route) {
+  const me = useMe();
   const [follows, setFollows] = useState(true);
   const page = Number(query.get("page") ?? 1);
   const given = Object.fromEntries(filters.map((name) => [name, query.get(name) ?? ""])) as Record<(typeof filters)[number], string>;
@@ -40,8 +42,8 @@ export function Deliveries({ query }: Route) {
           label="Object"
           name="objectId"
           value={given.objectId}
-          placeholder="id of an order, a product …"
-          onChange={(objectId) => show({ objectId: objectId.trim() })}
+          placeholder="order number, SKU, id …"
+          onChange={async (text) => show({ objectId: await objectOf(me, text.trim()) })}
         />
         <Select
           label="Type"
@@ -91,6 +93,19 @@ export function Deliveries({ query }: Route) {
       )}
     </Page>
   );
+}
+
+// objectOf is the id of the record that people call by the text; the text itself
+// when it is an id, or when no record that the credential reads is called so.
+async function objectOf(me: Me, text: string): Promise<string> {
+  if (text === "" || /^[\da-f]{8}-/i.test(text)) return text;
+  const named = { orders: "orderNumber", products: "sku", invoices: "invoiceNumber", customers: "customerNumber" };
+  for (const [kind, field] of Object.entries(named)) {
+    if (!can(me, `${kind}:read`)) continue;
+    const found = await ask(api.GET(`/api/${kind as "orders"}`, { params: { query: { [field]: text, limit: 1 } } })).catch(() => undefined);
+    if (found?.data[0]) return found.data[0].id;
+  }
+  return text;
 }
 
 // wanted are the filters as the API takes them.

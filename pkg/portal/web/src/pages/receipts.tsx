@@ -23,7 +23,7 @@ export function Receipts({ query }: Route) {
       }
     >
       <p class="hint">
-        What came by POST /ingest/records within 7 days. What was refused of the queue's messages <code>commerce rejects</code> shows.
+        Records that were posted over HTTP within 7 days. <code>commerce rejects</code> shows what was refused from the queue.
       </p>
       <Input label="Receipt" name="id" placeholder="the id of a receipt" onChange={(id) => id.trim() && go(link(`posted/${id.trim()}`))} />
       <Failed error={error} />
@@ -39,7 +39,7 @@ export function Receipts({ query }: Route) {
               { label: "State", cell: (r) => <Status of={r.refusedCount > 0 ? "REFUSED" : r.status} /> },
               { label: "Records", number: true, cell: (r) => count(r.recordCount) },
               { label: "Refused", number: true, cell: (r) => count(r.refusedCount) },
-              { label: "The first reason", cell: (r) => (r.refusals[0] ? `${r.refusals[0].field} ${r.refusals[0].message}` : "–") },
+              { label: "The first reason", cell: (r) => r.refusals[0]?.message ?? "–" },
             ]}
           />
           <nav class="pager" aria-label="Pages">

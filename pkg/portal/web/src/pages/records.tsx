@@ -23,6 +23,7 @@ interface Definition {
   filters: [name: string, label: string, values: string[]][];
   orders: string[];
   columns: Column<Row>[];
+  leads?: (row: Row) => [text: string, path: string, query?: Record<string, string>][]; // to records that belong to it
 }
 
 const text = (row: Row, field: string) => (row[field] == null ? "" : String(row[field]));
@@ -37,6 +38,16 @@ const when = (label: string, field: string): Column<Row> => ({ label, cell: (row
 const active: [string, string, string[]] = ["isActive", "Active", ["true", "false"]];
 const activeColumn: Column<Row> = { label: "Active", cell: (row) => (row.isActive ? "yes" : "no") };
 
+// vendor is that of imported products, whose brand it names.
+const vendor: Column<Row> = {
+  label: "Vendor",
+  cell: (row) => {
+    const { vendor: name } = row.attributes as Record<string, unknown>;
+    if (typeof name !== "string") return "–";
+    return row.brandId ? <a href={link("records/products", { brandId: text(row, "brandId") })}>{name}</a> : name;
+  },
+};
+
 const person = (row: Row) => text(row, "companyName") || `${text(row, "firstName")} ${text(row, "lastName")}`.trim() || text(row, "email") || row.id;
 
 const definitions: Record<Kind, Definition> = {
@@ -46,7 +57,11 @@ const definitions: Record<Kind, Definition> = {
     searched: "name, SKU, barcode, tags",
     filters: [["type", "Type", ["PHYSICAL", "DIGITAL", "SERVICE", "BUNDLE", "GIFT_CARD"]], active],
     orders: ["createdAt", "updatedAt", "name", "sku", "sellingPrice", "purchasePrice"],
-    columns: [plain("SKU", "sku"), money("Price", "sellingPrice"), activeColumn, when("Changed", "updatedAt")],
+    columns: [plain("SKU", "sku"), vendor, money("Price", "sellingPrice"), activeColumn, when("Changed", "updatedAt")],
+    leads: (row) => [
+      ["All of its brand", "products", { brandId: text(row, "brandId") }],
+      ["All of its category", "products", { categoryId: text(row, "categoryId") }],
+    ],
   },
   categories: {
     one: "Category",
@@ -55,6 +70,7 @@ const definitions: Record<Kind, Definition> = {
     filters: [active],
     orders: ["order", "name", "createdAt", "updatedAt"],
     columns: [plain("Slug", "slug"), activeColumn, when("Changed", "updatedAt")],
+    leads: (row) => [["Its products", "products", { categoryId: row.id, includeDescendants: "true" }]],
   },
   orders: {
     one: "Order",
@@ -67,6 +83,10 @@ const definitions: Record<Kind, Definition> = {
     ],
     orders: ["placedAt", "createdAt", "updatedAt", "total", "orderNumber"],
     columns: [plain("Customer", "customerName"), money("Total", "total"), state("State", "status"), state("Payment", "paymentStatus"), when("Placed", "placedAt")],
+    leads: (row) => [
+      ["Its customer", `customers/${text(row, "customerId")}`],
+      ["Its invoices", "invoices", { orderId: row.id }],
+    ],
   },
   customers: {
     one: "Customer",
@@ -80,6 +100,10 @@ const definitions: Record<Kind, Definition> = {
       money("Spent", "totalSpent"),
       when("Last order", "lastOrderAt"),
     ],
+    leads: (row) => [
+      ["Its orders", "orders", { customerId: row.id }],
+      ["Its invoices", "invoices", { customerId: row.id }],
+    ],
   },
   invoices: {
     one: "Invoice",
@@ -92,6 +116,10 @@ const definitions: Record<Kind, Definition> = {
     ],
     orders: ["issuedAt", "createdAt", "updatedAt", "dueAt", "total", "invoiceNumber"],
     columns: [plain("Customer", "customerName"), money("Total", "total"), money("Due", "amountDue"), state("State", "status"), when("Issued", "issuedAt")],
+    leads: (row) => [
+      ["Its customer", `customers/${text(row, "customerId")}`],
+      ["Its order", `orders/${text(row, "orderId")}`],
+    ],
   },
 };
 
@@ -126,9 +154,13 @@ export function Records({ path: [kind = "products", id], query }: Route) {
   );
 }
 
+// belongs are filters that only links set, by what the records shown belong to.
+const belongs: Record<string, string> = { brandId: "brand", categoryId: "category", includeDescendants: "its subcategories", customerId: "customer", orderId: "order" };
+const belongings = Object.keys(belongs);
+
 function List({ kind, query }: { kind: Kind; query: URLSearchParams }) {
   const d = definitions[kind];
-  const names = ["search", "orderBy", "orderDirection", ...d.filters.map(([name]) => name)];
+  const names = ["search", "orderBy", "orderDirection", ...d.filters.map(([name]) => name), ...belongings];
   const given = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""]));
   const show = (change: Record<string, string>) => go(link(`records/${kind}`, { ...given, ...change }));
   const { data, error } = useLoad(() => {
@@ -153,6 +185,11 @@ function List({ kind, query }: { kind: Kind; query: URLSearchParams }) {
         {choice("orderBy", "Order by", d.orders, "the usual")}
         {given.orderBy && choice("orderDirection", "Direction", ["asc", "desc"], "the usual")}
       </form>
+      {belongings.some((name) => given[name]) && (
+        <p class="hint">
+          Only those of one {belongings.filter((name) => given[name]).map((name) => belongs[name]).join(", ")}. <a href={link(`records/${kind}`)}>Show all</a>
+        </p>
+      )}
       <Failed error={error} />
       {data ? (
         <>
@@ -172,6 +209,9 @@ function List({ kind, query }: { kind: Kind; query: URLSearchParams }) {
   );
 }
 
+// leadsOf leaves out what the record does not belong to.
+const leadsOf = (d: Definition, row: Row) => (d.leads?.(row) ?? []).filter(([, to, query]) => !to.endsWith("/") && !Object.values(query ?? {}).includes(""));
+
 function Single({ kind, id }: { kind: Kind; id: string }) {
   const me = useMe();
   const d = definitions[kind];
@@ -179,7 +219,19 @@ function Single({ kind, id }: { kind: Kind; id: string }) {
   if (!data) return <Page title={d.one}>{error ? <Failed error={error} /> : <Loading />}</Page>;
   const row = data as unknown as Row;
   return (
-    <Page title={`${d.one} ${d.name(row)}`} actions={can(me, "webhooks:read") && <a href={link(`deliveries/trace/${id}`)}>What became of it</a>}>
+    <Page
+      title={`${d.one} ${d.name(row)}`}
+      actions={
+        <>
+          {leadsOf(d, row).map(([name, to, query]) => (
+            <a key={name} href={link(`records/${to}`, query)}>
+              {name}
+            </a>
+          ))}
+          {can(me, "webhooks:read") && <a href={link(`deliveries/trace/${id}`)}>What became of it</a>}
+        </>
+      }
+    >
       <Panel title="About it">
         <Facts of={[...d.columns.map((c): [string, ComponentChildren] => [c.label, c.cell(row)]), ["Id", <Id value={id} what="the id" />]]} />
       </Panel>

@@ -4,7 +4,7 @@ import { title } from "../format";
 import { useLoad } from "../load";
 import { link, type Route } from "../route";
 import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { listEndpoints, nameOf, reasonOf } from "../webhooks";
+import { listEndpoints, nameOf, reasonOf, recordKinds } from "../webhooks";
 
 export function TracePage({ path: [, id = ""] }: Route) {
   const { data, error } = useLoad(
@@ -36,7 +36,7 @@ function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
     <>
       {record && (
         <Notice>
-          {title(record.kind.toUpperCase())}, {record.deleted ? "deleted" : "changed"} <Time at={record.updatedAt} />. {record.noEvents && (silences[record.noEvents] ?? record.noEvents)}
+          <RecordLink kind={record.kind} id={trace.objectId} deleted={record.deleted} />, {record.deleted ? "deleted" : "changed"} <Time at={record.updatedAt} />. {record.noEvents && (silences[record.noEvents] ?? record.noEvents)}
         </Notice>
       )}
       {trace.events.map((event) => (
@@ -48,7 +48,7 @@ function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
             empty="There is no endpoint."
             columns={[
               { label: "Endpoint", cell: (e) => (e.deleted ? "deleted" : <a href={link(`endpoints/${e.endpointId}`)}>{nameOf(endpoints, e.endpointId)}</a>) },
-              { label: "Outcome", cell: (e) => (e.entry ? <a href={link(`deliveries/${e.entry.id}`)}><Status of={e.outcome} /></a> : <Status of={e.outcome} />) },
+              { label: "Outcome", cell: (e) => <Outcome of={e} /> },
               { label: "Why", cell: (e) => (e.entry ? reasonOf(e.entry) : (e.reason ?? absences[e.outcome] ?? "–")) },
             ]}
           />
@@ -57,6 +57,19 @@ function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
       {trace.more && <p class="hint">The history has older events of it, which are left out here.</p>}
     </>
   );
+}
+
+// Outcome leads to the delivery, or to the settings that filtered the event.
+function Outcome({ of: e }: { of: TracedEndpoint }) {
+  const status = <Status of={e.outcome} />;
+  if (e.entry) return <a href={link(`deliveries/${e.entry.id}`)}>{status}</a>;
+  return e.outcome === "FILTERED" ? <a href={link(`endpoints/${e.endpointId}/delivery`)}>{status}</a> : status;
+}
+
+// RecordLink is the record's kind, which leads to it as long as it is there.
+function RecordLink({ kind, id, deleted }: { kind: string; id: string; deleted: boolean }) {
+  const name = title(kind.toUpperCase());
+  return deleted ? <>{name}</> : <a href={link(`records/${recordKinds[kind]}/${id}`)}>{name}</a>;
 }
 
 const absences: Record<string, string> = {
