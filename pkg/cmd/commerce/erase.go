@@ -74,7 +74,6 @@ and logs keep, and for how long.`,
 	f.StringVar(&c.stack, "stack", "", "name of the state's stack in AWS, for its queues")
 	f.StringArrayVar(&c.queueURLs, "queue-url", nil, "URL of a queue; may be repeated, instead of --stack")
 	f.StringVar(&c.parkURL, "park-url", "", "URL of the park, beside --queue-url")
-	_ = cmd.MarkFlagRequired("organization")
 	return cmd
 }
 
@@ -111,6 +110,9 @@ func (c *eraseCommand) run(ctx context.Context, out, errOut io.Writer) error {
 
 func (c *eraseCommand) open(ctx context.Context, errOut io.Writer) (*ops.Erasure, error) {
 	e := &ops.Erasure{Pause: c.pause}
+	if c.organization == "" {
+		return nil, wrongUsage("--organization: required")
+	}
 	var err error
 	if e.Organization, err = value.ParseID(c.organization); err != nil {
 		return nil, fmt.Errorf("--organization %w", err)

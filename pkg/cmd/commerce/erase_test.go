@@ -385,7 +385,7 @@ func TestEraseAsksForWhatItNeeds(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "--organization must be a UUID"},
+		{nil, "--organization: required"},
 		{[]string{"--organization", "acme"}, "--organization must be a UUID"},
 		{[]string{"--organization", testOrganization, "--customer", "ann"}, "--customer must be a UUID"},
 		{[]string{"--organization", testOrganization, "--table", "t"}, "name the queues with --stack or --queue-url"},

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,8 +28,6 @@ const tokenVariable = "COMMERCE_TOKEN"
 const (
 	// maxPosted is what the service takes in a request, in bytes.
 	maxPosted = 256 << 10
-	// concurrentPosts bounds the requests of an import at a time.
-	concurrentPosts = 4
 	// maxPending bounds the wait for a receipt. What waits for longer waits for the
 	// service's operator.
 	maxPending = 5 * time.Minute
@@ -81,12 +80,19 @@ type postSender struct {
 func (s *postSender) Send(ctx context.Context, batch importer.Batch) (refused []importer.Refused, err error) {
 	receipts := make([]receipt.Receipt, len(batch.Messages))
 	group, posting := errgroup.WithContext(ctx)
-	group.SetLimit(concurrentPosts)
 	for i, body := range batch.Messages {
-		group.Go(func() error { return s.post(posting, body, &receipts[i]) })
+		group.Go(func() error {
+			key := value.DeriveID(s.run, string(body)).String()
+			return persist(posting, func() error { return s.api.Submit(posting, "/ingest/records", key, body, &receipts[i]) })
+		})
 	}
-	if err := group.Wait(); err != nil {
+	if err := group.Wait(); err != nil || s.noWait {
 		return nil, err
+	}
+	for i := range slices.Backward(receipts) { // after the last one the others are complete, too, as a rule
+		if err := s.complete(ctx, &receipts[i]); err != nil {
+			return nil, err
+		}
 	}
 	for i := range receipts {
 		for _, bad := range receipts[i].Refusals {
@@ -106,25 +112,21 @@ func refusedBy(message int, bad receipt.Refusal) importer.Refused {
 	}
 }
 
-func (s *postSender) post(ctx context.Context, body []byte, r *receipt.Receipt) error {
-	key := value.DeriveID(s.run, string(body)).String()
-	err := persist(ctx, func() error { return s.api.Submit(ctx, "/ingest/records", key, body, r) })
-	if err != nil || s.noWait {
-		return err
-	}
+// complete reads a receipt until it is completed.
+func (s *postSender) complete(ctx context.Context, r *receipt.Receipt) error {
 	start := time.Now()
-	for wait := 100 * time.Millisecond; r.Status == receipt.Pending; wait = min(2*wait, lookPause) {
-		if time.Since(start) > maxPending {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, lookPause) {
+		err := persist(ctx, func() error { return s.api.Get(ctx, "/ingest/receipts/"+r.ID.String(), r) })
+		switch {
+		case err != nil || r.Status == receipt.Completed:
+			return err
+		case time.Since(start) > maxPending:
 			return fmt.Errorf("the receipt %s is still %s after %s; it waits for the service's operator", r.ID, r.Status, maxPending)
 		}
 		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
-		if err := persist(ctx, func() error { return s.api.Get(ctx, "/ingest/receipts/"+r.ID.String(), r) }); err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // persist repeats a request that may be repeated while the service asks to wait,
