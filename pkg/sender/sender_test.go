@@ -42,20 +42,20 @@ func TestAKeyOfAnotherFormIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheReadmeSignsAsIngestVerifies runs the README's Python.
-func TestTheReadmeSignsAsIngestVerifies(t *testing.T) {
+// TestTheManualSignsAsIngestVerifies runs the Python of DEPLOYING.
+func TestTheManualSignsAsIngestVerifies(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not there")
 	}
-	readme, err := os.ReadFile("../../README.md")
+	manual, err := os.ReadFile("../ops/DEPLOYING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(readme), "```python\nimport hashlib")
+	_, rest, _ := strings.Cut(string(manual), "```python\nimport hashlib")
 	snippet, _, found := strings.Cut(rest, "```")
 	if !found {
-		t.Fatal("the README has no Python that signs")
+		t.Fatal("the manual has no Python that signs")
 	}
 	// It sends to this queue.
 	const before = `
