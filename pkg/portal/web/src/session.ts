@@ -17,7 +17,7 @@ export function why(me: Me, scope: string): string {
   const kind = kindOf(me);
   const area = scope.split(":")[0];
   if (area === "developers" && kind !== "user") return `Applications take a user's token; you are signed in with an ${kind === "application" ? "application's token" : kind}.`;
-  if (area === "webhooks" && kind === "API key") return "Webhooks take a user's or an application's token; you are signed in with an API key, which reads records.";
+  if ((area === "webhooks" || area === "records") && kind === "API key") return "Webhooks and posted records take a user's or an application's token; you are signed in with an API key, which reads records.";
   if (!me.scopes.includes(scope)) return `Your credential lacks the scope ${scope}.`;
   if (me.siteIds && (area === "developers" || area === "webhooks" || area === "records")) return "Your credential is limited to sites; applications, webhooks and posted records concern every site.";
   return "";

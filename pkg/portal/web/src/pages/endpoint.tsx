@@ -153,7 +153,7 @@ function Statistics({ id }: { id: string }) {
 // rates tell how attempts went, and how many events got none.
 function rates(points: StatsPoint[]) {
   const filtered = points.reduce((sum, p) => sum + p.filteredCount, 0);
-  return `${successRate(points)} answered 2xx${filtered ? `, ${count(filtered)} events filtered` : ""}`;
+  return `${successRate(points)} answered 2xx${filtered ? `, events filtered: ${count(filtered)}` : ""}`;
 }
 
 function Edit({ endpoint, close, done }: { endpoint: Endpoint; close: () => void; done: () => void }) {
