@@ -6,7 +6,6 @@ import (
 
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The bounds of a batch. SQS takes a mebibyte in a message and in a batch of at
@@ -27,17 +26,13 @@ type Batch struct {
 	end    int       // source rows up to and with the batch's last record
 }
 
-// record is what was sent of a refused record.
-func (b *Batch) record(bad Refused) string {
+// records reads one of the messages.
+func (b *Batch) records(message int) []Record {
 	var sent struct {
-		Records []struct {
-			Body jsontext.Value `json:"record"`
-		} `json:"records"`
+		Records []Record `json:"records"`
 	}
-	if json.Unmarshal(b.Messages[bad.Message], &sent) != nil {
-		return ""
-	}
-	return string(sent.Records[bad.Position].Body)
+	_ = json.Unmarshal(b.Messages[message], &sent) // the packer wrote it
+	return sent.Records
 }
 
 // packer fills batches.

@@ -165,18 +165,33 @@ func (r *run) flush(ctx context.Context) error {
 		return fmt.Errorf("send the records up to row %d: %w", batch.end, err)
 	}
 	r.summary.Sent += batch.Records - len(refused)
-	for _, bad := range refused {
-		if err := r.refuse(&Rejection{
-			Place: batch.places[bad.Message][bad.Position], Reason: bad.Reason, Field: bad.Field, Message: bad.Text,
-			Row: batch.record(bad),
-		}); err != nil {
-			return err
-		}
+	if err := r.refuseSent(&batch, refused); err != nil {
+		return err
 	}
 	if r.cfg.Acknowledged == nil {
 		return nil
 	}
 	return r.cfg.Acknowledged(batch.end)
+}
+
+// refuseSent refuses records of a batch as the service did.
+func (r *run) refuseSent(batch *Batch, refused []Refused) error {
+	message, records := -1, []Record(nil)
+	for _, bad := range refused {
+		if bad.Message != message {
+			message, records = bad.Message, batch.records(bad.Message)
+		}
+		rejection := &Rejection{Reason: bad.Reason, Field: bad.Field, Message: bad.Text}
+		if bad.Position < len(records) {
+			record := &records[bad.Position]
+			rejection.Place, rejection.Row = batch.places[message][bad.Position], string(record.Body)
+			r.summary.Kinds[record.Kind]--
+		}
+		if err := r.refuse(rejection); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare gives the record its sites and applies it to nothing, as the

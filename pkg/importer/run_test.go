@@ -101,18 +101,20 @@ func TestRunSendsTheGoodRecordsAndCountsTheBad(t *testing.T) {
 }
 
 func TestRunKeepsEveryBatchWithinTheBounds(t *testing.T) {
-	for _, c := range []struct{ records, size int }{{1_300, 10}, {150, 9_000}, {40, 50_000}} {
-		t.Run(fmt.Sprint(c.records), func(t *testing.T) {
+	for _, c := range []struct{ records, size, most int }{{1_300, 10, 0}, {150, 9_000, 0}, {40, 50_000, 0}, {150, 9_000, 100_000}, {40, 50_000, 60_000}, {40, 50_000, 2 << 20}} {
+		t.Run(fmt.Sprint(c.records, c.most), func(t *testing.T) {
 			size := c.size
 			var to outbox
-			run(t, products(c.records, size), &to, importer.Config{})
+			run(t, products(c.records, size), &to, importer.Config{MaxMessage: c.most})
 			if len(to.batches) < 2 {
 				t.Errorf("size %d: got %d batches, want the bounds to part the records", size, len(to.batches))
 			}
 			for i, batch := range to.batches {
 				bytes, records := 0, 0
 				for _, message := range batch.Messages {
-					bytes += len(message)
+					if bytes += len(message); c.most > 0 && len(message) > c.most {
+						t.Errorf("size %d, batch %d: a message of %d bytes, want %d at most", size, i, len(message), c.most)
+					}
 					changes, _ := commerce.ParseMessage(message)
 					records += len(changes)
 					if len(changes) > 500 || len(changes) == 0 {
@@ -124,6 +126,30 @@ func TestRunKeepsEveryBatchWithinTheBounds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestRunNamesWhatTheServiceRefused(t *testing.T) {
+	to := outbox{refused: []importer.Refused{
+		{Message: 0, Position: 3, Reason: "version_conflict", Field: "version", Text: "is stored"},
+		{Message: 1, Position: 0, Reason: "version_conflict", Field: "version", Text: "is stored"},
+		{Message: 1, Position: 900, Reason: "unknown", Text: "a record that was not sent"},
+	}}
+	var refused []string
+	summary := run(t, products(150, 10), &to, importer.Config{Refused: func(bad *importer.Rejection) error {
+		refused = append(refused, bad.Error()+" "+bad.Row)
+		return nil
+	}})
+	bad := 150 / 7 // of its own
+	if summary.Sent != 150-bad-3 || summary.Refused != bad+3 || summary.Kinds[commerce.KindProduct] != 150-bad-2 {
+		t.Errorf("got %d sent, %d refused, %v; want %d and %d", summary.Sent, summary.Refused, summary.Kinds, 150-bad-3, bad+3)
+	}
+	changes, _ := commerce.ParseMessage(to.batches[0].Messages[1])
+	want := []string{"x:4: version_conflict: version is stored {", ": version_conflict: version is stored " + string(changes[0].Record), ":0: unknown: a record that was not sent "}
+	for i, got := range refused[bad:] {
+		if !strings.Contains(got, want[i]) {
+			t.Errorf("refused %d: got %s, want %s", i, got, want[i])
+		}
 	}
 }
 
