@@ -52,9 +52,12 @@ var layers = map[string][]string{
 	"pkg/ratelimit":        {"pkg/fault", "pkg/ratelimit/window"},
 	"pkg/ratelimit/window": {},
 
-	"pkg/httpapi":            {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/ratelimit", "pkg/idempotency", "pkg/lists", "pkg/lists/columnar"},
-	"pkg/portal":             {"pkg/fault", "pkg/httpapi"},
-	"pkg/httpapi/docs":       {"pkg/fault", "pkg/httpapi"},
+	"pkg/httpapi":      {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/ratelimit", "pkg/idempotency", "pkg/lists", "pkg/lists/columnar"},
+	"pkg/portal":       {"pkg/fault", "pkg/httpapi"},
+	"pkg/httpapi/docs": {"pkg/fault", "pkg/httpapi"},
+
+	"pkg/httpapi/docs/markdown": {},
+
 	"pkg/httpapi/developers": {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/account", "pkg/idempotency", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
 	"pkg/httpapi/oauth":      {"pkg/value", "pkg/fault", "pkg/auth", "pkg/audit", "pkg/account", "pkg/apptoken", "pkg/httpapi"},
 	"pkg/httpapi/webhooks":   {"pkg/value", "pkg/fault", "pkg/strictjson", "pkg/auth", "pkg/audit", "pkg/account", "pkg/idempotency", "pkg/commerce", "pkg/webhook", "pkg/lists", "pkg/lists/columnar", "pkg/httpapi"},
@@ -111,7 +114,7 @@ var layers = map[string][]string{
 	"functions/developers":  {"pkg/app"},
 	"functions/webhooks":    {"pkg/app"},
 	"functions/api":         {"pkg/app"},
-	"functions/portal":      {"pkg/app"},
+	"functions/portal":      {"pkg/app", "pkg/httpapi/docs/markdown"},
 	"functions/receipts":    {"pkg/app"},
 	"functions/ingest":      {"pkg/app"},
 	"functions/dispatcher":  {"pkg/app"},

@@ -22,6 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/value"
@@ -84,7 +85,7 @@ func (w *accessScene) serve() {
 	handlers := map[string]any{}
 	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
 		var err error
-		if handlers[name], err = app.Functions()[name](w.t.Context(), permitted(w.t, w.Service, name, w.base)); err != nil {
+		if handlers[name], err = app.Functions(markdown.HTML)[name](w.t.Context(), permitted(w.t, w.Service, name, w.base)); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/index/views"
@@ -160,7 +161,7 @@ func newTour(t testing.TB) *tour {
 	w.dispatcher = dispatcher.New(s.Table, queues.Deliveries(), noPark{t}, s.Time, logger)
 	w.indexer = indexer.New(s.Table, indexer.DecodeFor(index.NewLists(s.Table, dynamo.Shards), dynamo.Stream{}), noPark{t}, noLists{}, logger)
 	for name, operations := range app.OperationsByFunction() {
-		function, err := app.Functions()[name](t.Context(), permitted(t, s, name, w.base))
+		function, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, w.base))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,7 @@ func TestEveryPathLeadsItsOtherMethodsToTheFunctionThatHasIt(t *testing.T) {
 
 func TestEveryFunctionOfTheTemplateExists(t *testing.T) {
 	want := slices.Sorted(maps.Keys(dynamotest.Model(t).Functions))
-	if got := slices.Sorted(maps.Keys(app.Functions())); !slices.Equal(got, want) {
+	if got := slices.Sorted(maps.Keys(app.Functions(nil))); !slices.Equal(got, want) {
 		t.Errorf("makers %v, the template's functions %v", got, want)
 	}
 	for _, name := range want {
@@ -184,7 +184,7 @@ func TestFunctionsWhoseOperationsTakeAnIdempotencyKeyKeepAnswers(t *testing.T) {
 	base := app.NewDependencies(cfg, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
 	base.Table = dynamo.New(client, name, time.Now)
 	for function, operations := range app.OperationsByFunction() {
-		made, err := app.Functions()[function](t.Context(), base)
+		made, err := app.Functions(nil)[function](t.Context(), base)
 		if err != nil {
 			t.Fatal(err)
 		}

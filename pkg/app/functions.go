@@ -38,14 +38,15 @@ type (
 	ScheduleFunc = func(context.Context, sweeper.Event) (*events.SQSEventResponse, error)
 )
 
-// Functions returns every function by the name of its folder.
-func Functions() map[string]NewHandler[any] {
+// Functions returns every function by the name of its folder. The portal's shows
+// the documentation by render.
+func Functions(render Renderer) map[string]NewHandler[any] {
 	return map[string]NewHandler[any]{
 		"authorizer": untyped(Authorizer),
 		"developers": untyped(Developers),
 		"webhooks":   untyped(Webhooks),
 		"api":        untyped(API),
-		"portal":     untyped(Portal),
+		"portal":     untyped(Portal(render)),
 		"receipts":   untyped(Receipts),
 		"ingest":     untyped(Ingest),
 		"dispatcher": untyped(Dispatcher),

@@ -13,6 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -39,7 +40,7 @@ func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
 			continue
 		}
 		t.Run(function, func(t *testing.T) {
-			handler, err := app.Functions()[function](t.Context(), deps)
+			handler, err := app.Functions(markdown.HTML)[function](t.Context(), deps)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -173,7 +173,7 @@ func FuzzEvents(f *testing.F) {
 	names := []string{"authorizer", "api", "developers", "webhooks", "receipts", "ingest"}
 	handlers := make([]lambda.Handler, len(names))
 	for i, name := range names {
-		function, err := app.Functions()[name](f.Context(), d)
+		function, err := app.Functions(nil)[name](f.Context(), d)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -63,11 +63,21 @@ func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 	return d.serve(d.receiptOperations(), d.keeper(secrets), d.refresh()), nil
 }
 
-// Portal makes the function of the portal's page and of the documentation. It
-// asks for no credentials and uses nothing of AWS.
-func Portal(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-	server := httpapi.NewServer(portalOperations(), httpapi.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
-	return d.behindGateway(server), nil
+// Portal returns the maker of the function of the portal's page and of the
+// documentation, whose Markdown render makes HTML of. It asks for no credentials
+// and uses nothing of AWS.
+func Portal(render Renderer) NewHandler[GatewayFunc] {
+	return func(_ context.Context, d *Dependencies) (GatewayFunc, error) {
+		server := httpapi.NewServer(portalOperations(render), httpapi.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
+		return d.behindGateway(server), nil
+	}
+}
+
+// Renderer makes HTML of Markdown.
+type Renderer = func(markdown string) (string, error)
+
+func portalOperations(render Renderer) []httpapi.Operation {
+	return append(portal.Operations(), docs.Operations(render)...)
 }
 
 // OperationsByFunction returns the operations of each function that the API
@@ -77,7 +87,7 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 	d := &Dependencies{Clock: time.Now}
 	return map[string][]httpapi.Operation{
 		"developers": d.developerOperations(), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
-		"receipts": d.receiptOperations(), "portal": portalOperations(),
+		"receipts": d.receiptOperations(), "portal": portalOperations(nil),
 	}
 }
 
@@ -85,7 +95,7 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 // does, but for the portal's: what its files are depends on whether it was built.
 func Operations() []httpapi.Operation {
 	all := OperationsByFunction()
-	return slices.Concat(all["developers"], all["webhooks"], all["receipts"], all["api"], docs.Operations())
+	return slices.Concat(all["developers"], all["webhooks"], all["receipts"], all["api"], docs.Operations(nil))
 }
 
 // recordsShare is the part of memory, one of so many, that keeps records which
@@ -94,10 +104,8 @@ const recordsShare = 16
 
 func (d *Dependencies) apiOperations() []httpapi.Operation {
 	cfg := records.Config{Clock: d.Clock, Lists: d.lists(), CacheBytes: int(d.memory() / recordsShare)}
-	return append(records.Operations(d.Table, d.views(), cfg), docs.HealthCheck())
+	return append(records.Operations(d.Table, d.views(), cfg), httpapi.HealthCheck())
 }
-
-func portalOperations() []httpapi.Operation { return append(portal.Operations(), docs.Operations()...) }
 
 func (d *Dependencies) developerOperations() []httpapi.Operation {
 	tokens := oauth.Config{

@@ -20,6 +20,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/sealed"
@@ -67,7 +68,7 @@ func deployed(t *testing.T, parameters map[string]string) *gatewayService {
 	base.Config.BasePath, base.Config.AllowedOrigins = environment["BASE_PATH"], environment["ALLOWED_ORIGINS"]
 	handlers := map[string]any{}
 	for _, name := range []string{"authorizer", "developers", "webhooks", "receipts", "api", "portal"} {
-		handler, err := app.Functions()[name](t.Context(), permitted(t, s, name, base))
+		handler, err := app.Functions(markdown.HTML)[name](t.Context(), permitted(t, s, name, base))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +188,7 @@ func TestASuspensionAndItsEndActOnTokensWithinFiveSeconds(t *testing.T) {
 }
 
 func TestNoHeaderOfAClientChangesTheSchemeOfAnIssuer(t *testing.T) {
-	developers, err := app.Functions()["developers"](t.Context(), dependenciesOf(servicetest.New(t)))
+	developers, err := app.Functions(markdown.HTML)["developers"](t.Context(), dependenciesOf(servicetest.New(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

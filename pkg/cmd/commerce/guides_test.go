@@ -48,17 +48,24 @@ func samplesOf(t *testing.T) (byGuide map[string][]sample, programs string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		commands := "" // of the guide
 		for _, found := range fenced.FindAllStringSubmatch(string(text), -1) {
 			s := sample{found[1], found[2], found[3]}
 			byGuide[filepath.Base(file)] = append(byGuide[filepath.Base(file)], s)
-			if slices.Contains([]string{"go", "javascript", "python", "php"}, s.language) && s.file == "" {
+			switch {
+			case s.language == "sh":
+				commands += s.text
+			case s.file != "":
+				if err := os.WriteFile(filepath.Join(programs, s.file), []byte(s.text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			case !slices.Contains([]string{"json", "text", "http"}, s.language):
 				t.Errorf("%s: a program has no name, so that nothing runs it:\n%s", file, s.text)
 			}
-			if s.file == "" {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(programs, s.file), []byte(s.text), 0o600); err != nil {
-				t.Fatal(err)
+		}
+		for _, s := range byGuide[filepath.Base(file)] {
+			if s.file != "" && !strings.HasPrefix(s.file, "receiver.") && !strings.Contains(commands, " "+s.file) {
+				t.Errorf("%s: no command runs %s", file, s.file)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func startProcesses(t *testing.T, flags ...string) *ownService {
 	t.Helper()
 	s := newOwnService(t)
 	var names []string
-	for name := range app.Functions() {
+	for name := range app.Functions(nil) {
 		names = append(names, name)
 	}
 	// The run finds them built, and starts in the time that it has.

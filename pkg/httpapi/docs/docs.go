@@ -1,6 +1,6 @@
 // Package docs describes the service itself, without credentials: guides for
 // integrators, the OpenAPI document with a page to read and try it, a search over
-// both, /llms.txt, and a health check. The guides are the Markdown files of the
+// both, and /llms.txt. The guides are the Markdown files of the
 // folder guides, which can be read as they are, too; their pages are rendered on
 // each request. Package openapi makes the document from the operations.
 package docs
@@ -32,13 +32,16 @@ var OpenAPI []byte
 var web embed.FS
 
 const (
-	cacheable = "public, max-age=300"
-	tag       = "About"
-	markdown  = "text/markdown; charset=utf-8"
+	cacheable    = "public, max-age=300"
+	tag          = "About"
+	markdownType = "text/markdown; charset=utf-8"
 )
 
-// Operations returns the operations of this package, but for [HealthCheck].
-func Operations() []httpapi.Operation {
+// Operations returns the operations of this package. render makes HTML of
+// Markdown; without it the operations are for reading only.
+func Operations(render func(markdown string) (string, error)) []httpapi.Operation {
+	s := &site{render: render}
+	s.found = sync.OnceValues(s.index)
 	return []httpapi.Operation{
 		{
 			ID: "getOpenAPI", Method: http.MethodGet, Path: "/openapi.json", Tag: tag,
@@ -47,35 +50,19 @@ func Operations() []httpapi.Operation {
 		{
 			ID: "getDocs", Method: http.MethodGet, Path: "/docs", Tag: tag,
 			Summary: "Read the guides", MediaType: "text/html; charset=utf-8",
-			Handle: func(r *httpapi.Request) (*httpapi.Response, error) { return page(r, start) },
+			Handle: func(r *httpapi.Request) (*httpapi.Response, error) { return s.page(r, start) },
 		},
 		{
 			ID: "getDocsAsset", Method: http.MethodGet, Path: "/docs/{file}", Tag: tag,
-			Summary: "Read a guide, the reference, or a part of their pages", MediaType: "*/*", Handle: file,
+			Summary: "Read a guide, the reference, or a part of their pages", MediaType: "*/*", Handle: s.file,
 			Description: "A guide's name gives its page, with `.md` its Markdown; `reference` and `reference.md` show this document.",
 			Params:      []httpapi.Param{{Name: "file", In: fault.InPath, Type: "string", Required: true, Description: "The file's name."}},
 		},
 		{
 			ID: "getLlmsTxt", Method: http.MethodGet, Path: "/llms.txt", Tag: tag,
-			Summary: "List the guides for language models", MediaType: markdown,
+			Summary: "List the guides for language models", MediaType: markdownType,
 			Description: "Links to the Markdown of each page, in the format of llmstxt.org.",
 			Handle:      func(r *httpapi.Request) (*httpapi.Response, error) { return source(r, start) },
-		},
-	}
-}
-
-// Health is the answer of the health check.
-type Health struct {
-	Status string `json:"status" doc:"ok, always: a service that is not answers an error or nothing."`
-}
-
-// HealthCheck returns the operation that checks whether the service answers.
-func HealthCheck() httpapi.Operation {
-	return httpapi.Operation{
-		ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: tag,
-		Summary: "Check that the service answers", Result: Health{},
-		Handle: func(*httpapi.Request) (*httpapi.Response, error) {
-			return &httpapi.Response{JSON: Health{Status: "ok"}, Header: http.Header{"Cache-Control": {"no-store"}}}, nil
 		},
 	}
 }
@@ -88,15 +75,19 @@ func document() func(*httpapi.Request) (*httpapi.Response, error) {
 }
 
 // file answers what lies below /docs.
-func file(r *httpapi.Request) (*httpapi.Response, error) {
+func (s *site) file(r *httpapi.Request) (*httpapi.Response, error) {
 	name := r.PathText("file")
 	switch {
 	case path.Ext(name) == "":
-		return page(r, name)
+		return s.page(r, name)
 	case path.Ext(name) == ".md":
 		return source(r, strings.TrimSuffix(name, ".md"))
 	case name == "search.json":
-		return &httpapi.Response{JSON: searched(), Header: headers("application/json")}, nil
+		all, err := s.found()
+		if err != nil {
+			return nil, err
+		}
+		return &httpapi.Response{JSON: all, Header: headers("application/json")}, nil
 	}
 	if body, err := web.ReadFile("web/" + name); err == nil && path.Ext(name) != ".html" {
 		return &httpapi.Response{Raw: body, Header: headers(mime.TypeByExtension(path.Ext(name)))}, nil
@@ -105,8 +96,8 @@ func file(r *httpapi.Request) (*httpapi.Response, error) {
 }
 
 // page answers the page of a guide, or the reference's.
-func page(r *httpapi.Request, name string) (*httpapi.Response, error) {
-	body, err := rendered(name)
+func (s *site) page(r *httpapi.Request, name string) (*httpapi.Response, error) {
+	body, err := s.rendered(name)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +116,7 @@ func source(r *httpapi.Request, name string) (*httpapi.Response, error) {
 		return nil, err
 	}
 	text = linked(text, func(name string) string { return r.BaseURL + "/docs/" + name + ".md" })
-	return &httpapi.Response{Raw: []byte(text), Header: headers(markdown)}, nil
+	return &httpapi.Response{Raw: []byte(text), Header: headers(markdownType)}, nil
 }
 
 func headers(mediaType string) http.Header {

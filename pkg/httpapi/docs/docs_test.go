@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 )
 
 // get asks for a path of a service below the base URL.
 func get(t *testing.T, baseURL, path string) (*http.Response, string) {
 	t.Helper()
-	server := httpapi.NewServer(Operations(), httpapi.Config{
+	server := httpapi.NewServer(Operations(markdown.HTML), httpapi.Config{
 		Caller: func(*http.Request) httpapi.Caller { return httpapi.Caller{BaseURL: baseURL} },
 		Clock:  time.Now, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -1,15 +1,10 @@
 package docs
 
 import (
-	"bytes"
 	"embed"
 	"html"
 	"regexp"
 	"strings"
-
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
 
 	"github.com/commerce-integration/service/pkg/fault"
 )
@@ -25,18 +20,20 @@ const (
 	basePath = "/@base"
 )
 
-var (
-	link    = regexp.MustCompile(`\]\(([a-z-]+)\.md|\]\(\.\./openapi\.json`)
-	entry   = regexp.MustCompile(`(?m)^(?:## (.+)|- \[(.+?)\]\((.+?)\).*)$`)
-	named   = regexp.MustCompile("(?m)^```(\\w+) (\\S+)$")
-	heading = regexp.MustCompile(`<h([1-3]) id="(.*?)">(.*?)</h[1-3]>`)
-	element = regexp.MustCompile(`<[^>]*>`)
-)
+// site makes the pages.
+type site struct {
+	render func(markdown string) (string, error)
+	found  func() ([]found, error)
+}
 
 // textOf returns the Markdown of a page.
 func textOf(name string) (string, error) {
 	if name == reference {
-		return described().markdown(), nil
+		d, err := described()
+		if err != nil {
+			return "", err
+		}
+		return d.markdown(), nil
 	}
 	text, err := guides.ReadFile("guides/" + name + ".md")
 	if err != nil {
@@ -48,6 +45,7 @@ func textOf(name string) (string, error) {
 // linked has the links between guides lead where to says. The link to the
 // document leads to the reference.
 func linked(text string, to func(name string) string) string {
+	link := regexp.MustCompile(`\]\(([a-z-]+)\.md|\]\(\.\./openapi\.json`)
 	return link.ReplaceAllStringFunc(text, func(found string) string {
 		name := link.FindStringSubmatch(found)[1]
 		if name == "" {
@@ -65,7 +63,7 @@ func pageURL(name string) string {
 }
 
 // rendered returns a page whose links begin with [basePath].
-func rendered(name string) (string, error) {
+func (s *site) rendered(name string) (string, error) {
 	layout, err := web.ReadFile("web/page.html")
 	if err != nil {
 		return "", err
@@ -82,10 +80,10 @@ func rendered(name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if content, err = htmlOf(text); err != nil {
+		if content, err = s.htmlOf(text); err != nil {
 			return "", err
 		}
-		title = plain(heading.FindStringSubmatch(content)[3])
+		title = sections(content)[0].Title
 		content = `<article class="guide">` + content + "</article>"
 	}
 	return strings.NewReplacer(
@@ -96,22 +94,19 @@ func rendered(name string) (string, error) {
 
 // htmlOf renders Markdown. Where a fenced block has the name of a file behind its
 // language, the name stands above it.
-func htmlOf(text string) (string, error) {
-	text = named.ReplaceAllString(linked(text, pageURL), "`$2`\n\n```$1")
-	var out bytes.Buffer
-	md := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
-	if err := md.Convert([]byte(text), &out); err != nil {
-		return "", err
-	}
+func (s *site) htmlOf(text string) (string, error) {
+	named := regexp.MustCompile("(?m)^```(\\w+) (\\S+)$")
+	markup, err := s.render(named.ReplaceAllString(linked(text, pageURL), "`$2`\n\n```$1"))
 	// What scrolls must be reached by the keyboard.
 	return strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>").
-		Replace(out.String()), nil
+		Replace(markup), err
 }
 
 // navigation lists the guides, in the groups of the start page.
 func navigation(current string) string {
 	var b strings.Builder
 	text, _ := textOf(start)
+	entry := regexp.MustCompile(`(?m)^(?:## (.+)|- \[(.+?)\]\((.+?)\).*)$`)
 	for _, found := range entry.FindAllStringSubmatch(linked(text, pageURL), -1) {
 		if group := found[1]; group != "" {
 			b.WriteString("<span>" + html.EscapeString(group) + "</span>\n")
@@ -128,5 +123,6 @@ func navigation(current string) string {
 
 // plain is the text of HTML.
 func plain(markup string) string {
-	return strings.Join(strings.Fields(html.UnescapeString(element.ReplaceAllString(markup, ""))), " ")
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(markup, "")
+	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }

@@ -3,9 +3,9 @@ package docs
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 )
@@ -18,40 +18,60 @@ type found struct {
 	Text  string `json:"text"`
 }
 
-// searched returns everything that can be found. The browser searches it.
-var searched = sync.OnceValue(func() []found {
+// index returns everything that can be found. The browser searches it.
+func (s *site) index() ([]found, error) {
 	var all []found
-	files, _ := guides.ReadDir("guides")
+	files, err := guides.ReadDir("guides")
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".md")
-		text, _ := textOf(name)
-		markup, _ := htmlOf(text)
-		heads := heading.FindAllStringSubmatchIndex(markup, -1)
-		page := plain(markup[heads[0][6]:heads[0][7]])
-		for i, h := range heads {
-			end := len(markup)
-			if i+1 < len(heads) {
-				end = heads[i+1][0]
-			}
-			all = append(all, found{plain(markup[h[6]:h[7]]), page, name + "#" + markup[h[4]:h[5]], plain(markup[h[1]:end])})
+		text, err := textOf(name)
+		if err != nil {
+			return nil, err
 		}
+		markup, err := s.htmlOf(text)
+		if err != nil {
+			return nil, err
+		}
+		of := sections(markup)
+		for i := range of {
+			of[i].Page, of[i].Path = of[0].Title, name+of[i].Path
+		}
+		all = append(all, of...)
 	}
-	for _, group := range described().groups() {
+	d, err := described()
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range d.groups() {
 		for _, op := range group.operations {
 			all = append(all, found{op.Summary, op.route, reference + "#/" + op.Tags[0] + "/" + op.OperationID, plain(op.Description)})
 		}
 	}
+	return all, nil
+}
+
+// sections takes a guide's page apart. Their paths are their anchors.
+func sections(markup string) []found {
+	heads := regexp.MustCompile(`<h[1-3] id="(.*?)">(.*?)</h[1-3]>`).FindAllStringSubmatchIndex(markup, -1)
+	all := make([]found, len(heads))
+	for i, h := range heads {
+		end := len(markup)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		all[i] = found{Title: plain(markup[h[4]:h[5]]), Path: "#" + markup[h[2]:h[3]], Text: plain(markup[h[1]:end])}
+	}
 	return all
-})
+}
 
 // described reads the OpenAPI document.
-var described = sync.OnceValue(func() *description {
-	var d description
-	if err := json.Unmarshal(OpenAPI, &d); err != nil {
-		panic(fmt.Errorf("the embedded OpenAPI document: %w", err))
-	}
-	return &d
-})
+func described() (d description, err error) {
+	err = json.Unmarshal(OpenAPI, &d)
+	return d, err
+}
 
 // description is what the search and the reference's Markdown take of the
 // OpenAPI document.

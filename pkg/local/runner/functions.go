@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/value"
@@ -65,7 +66,7 @@ type functions struct {
 
 func makeFunctions(ctx context.Context, model *template.Model, base *app.Dependencies) (*functions, error) {
 	f := &functions{model: model, handlers: map[string]any{}}
-	makers := app.Functions()
+	makers := app.Functions(markdown.HTML)
 	for name := range model.Functions {
 		maker := makers[name]
 		if maker == nil {
