@@ -50,9 +50,14 @@ func (c *importCommand) wait(ctx context.Context, client *sqs.Client, last impor
 	if err != nil {
 		return err
 	}
-	switch owner, err := organizationOf(ctx, api); {
+	var owner value.ID
+	err = again(ctx, func() (bool, error) {
+		owner, err = organizationOf(ctx, api)
+		return err == nil, err
+	})
+	switch {
 	case err != nil:
-		return fmt.Errorf("all was sent; whether it is stored is not known: %w", err)
+		return fmt.Errorf("all was sent; whether it is stored is not known: %w", unlessInterrupted(err))
 	case owner != c.organizationID:
 		return fmt.Errorf("all was sent; whether it is stored is not known, because the key is of organization %s", owner)
 	}
@@ -131,11 +136,13 @@ func waitListed(ctx context.Context, api *apiclient.Client, last importer.Batch,
 	return nil
 }
 
-// again calls look until it is done. A rate limit makes it wait, too.
+// again calls look until it is done. A rate limit and a busy service make it wait,
+// too.
 func again(ctx context.Context, look func() (done bool, err error)) error {
 	for {
 		done, err := look()
-		if done || err != nil && apiclient.Refused(err) != http.StatusTooManyRequests {
+		status := apiclient.Refused(err)
+		if done || err != nil && status != http.StatusTooManyRequests && status < http.StatusInternalServerError {
 			return err
 		}
 		if err := pause.For(ctx, lookPause); err != nil {
