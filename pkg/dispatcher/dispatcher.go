@@ -193,10 +193,15 @@ func (d *Dispatcher) address(ctx context.Context, changes []*change) {
 		}
 		org, read := c.events[0].OrganizationID, &result{}
 		directories[org] = read
-		group.Go(func() error {
+		get := func() error {
 			read.Directory, read.err = d.store.Directory(ctx, org)
 			return nil
-		})
+		}
+		if len(changes) == 1 { // needs no other goroutine
+			_ = get()
+		} else {
+			group.Go(get)
+		}
 	}
 	_ = group.Wait() // the errors are in directories
 	for _, c := range changes {

@@ -140,6 +140,9 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 	}
 	sending, inner := errgroup.WithContext(ctx)
 	for lane, deliveries := range waiting {
+		if len(waiting) == 1 { // mostly: no other goroutine is needed
+			return d.queue.Send(ctx, lane, now, deliveries...)
+		}
 		sending.Go(func() error { return d.queue.Send(inner, lane, now, deliveries...) })
 	}
 	return sending.Wait()

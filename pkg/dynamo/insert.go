@@ -83,6 +83,10 @@ func (t *db) insert(ctx context.Context, items []insertion) (taken []bool, err e
 			distinct = append(distinct, i)
 		}
 	}
+	if len(distinct) > 0 && batchLength(items, distinct) == len(distinct) { // mostly: no other goroutine is needed
+		_, err := t.insertBatch(ctx, items, distinct, taken)
+		return taken, err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxInsertParallel)
 	for len(distinct) > 0 {

@@ -124,7 +124,9 @@ func (g *Ingester) Handle(ctx context.Context, batch events.SQSEvent) (events.SQ
 	working, cancel := deadline.Before(ctx, min(endTime, deadline.Left(ctx)/4))
 	defer cancel()
 	var moves sync.WaitGroup
-	moves.Go(func() { g.move(working, moving) })
+	if len(moving) > 0 {
+		moves.Go(func() { g.move(working, moving) })
+	}
 	g.findReceipts(working, staying)
 	g.verify(working, staying)
 	g.apply(working, staying)
@@ -169,9 +171,6 @@ func (g *Ingester) parse(m *message) {
 
 // move sends large messages to the imports.
 func (g *Ingester) move(ctx context.Context, moving []*message) {
-	if len(moving) == 0 {
-		return
-	}
 	all := make([]*events.SQSMessage, len(moving))
 	for i, m := range moving {
 		all[i] = m.SQSMessage

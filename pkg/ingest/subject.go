@@ -51,7 +51,9 @@ func (g *Ingester) apply(ctx context.Context, messages []*message) {
 		known, unknown = append(known, unknown...), nil
 	}
 	var creating sync.WaitGroup
-	creating.Go(func() { g.create(ctx, unknown) })
+	if len(unknown) > 0 {
+		creating.Go(func() { g.create(ctx, unknown) })
+	}
 	g.finish(ctx, known)
 	creating.Wait()
 	g.finish(ctx, unknown)
@@ -192,6 +194,10 @@ func (s *subject) report() {
 
 // each calls do for all of them, a bounded number at a time.
 func each[T any](all []T, atATime int, do func(T)) {
+	if len(all) == 1 { // needs no other goroutine
+		do(all[0])
+		return
+	}
 	var group errgroup.Group
 	group.SetLimit(atATime)
 	for _, one := range all {

@@ -73,6 +73,9 @@ func (q *Queue) Ping(ctx context.Context) error {
 // Send sends all of the messages, in batches. After an error some of them
 // may have been sent.
 func (q *Queue) Send(ctx context.Context, messages ...Message) error {
+	if len(messages) > 0 && batchOf(messages) == len(messages) { // mostly: no other goroutine is needed
+		return q.sendBatch(ctx, messages)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(senders)
 	for len(messages) > 0 {

@@ -154,6 +154,11 @@ func (w *Worker) decideAll(messages []*message) {
 // process carries out the dispositions of messages at the same time, and
 // settles together those that are ready at about the same time.
 func (w *Worker) process(ctx context.Context, messages []*message) {
+	if len(messages) == 1 && !messages[0].is(acknowledge) && !messages[0].is(failed) { // needs no other goroutine
+		guard(messages, func() { w.perform(ctx, messages[0]) })
+		guard(messages, func() { w.settle(ctx, messages) })
+		return
+	}
 	ready, open := make(chan *message, len(messages)), 0
 	for _, m := range messages {
 		if m.is(acknowledge) || m.is(failed) {
