@@ -73,14 +73,13 @@ func samplesOf(t *testing.T) (byGuide map[string][]sample, programs string) {
 }
 
 // TestTheGuidesCommandsPrintWhatTheyShow runs each guide from top to bottom in a
-// shell, against an organization with the demo's records.
+// shell, against an organization of its own with the demo's records.
 func TestTheGuidesCommandsPrintWhatTheyShow(t *testing.T) {
 	t.Parallel()
-	s := newOrganization(t)
 	byGuide, programs := samplesOf(t)
-	environment := append(os.Environ(), s.reader(t)...)
 	for guide, samples := range byGuide {
 		t.Run(guide, func(t *testing.T) {
+			t.Parallel()
 			var script strings.Builder
 			script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")
 			const end = "-- the next sample --\n"
@@ -103,7 +102,7 @@ func TestTheGuidesCommandsPrintWhatTheyShow(t *testing.T) {
 				wanted = append(wanted, want)
 			}
 			cmd := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script.String(), "8000", freePort(t)))
-			cmd.Dir, cmd.Env, cmd.WaitDelay = programs, environment, time.Second
+			cmd.Dir, cmd.Env, cmd.WaitDelay = programs, append(os.Environ(), newOrganization(t).reader(t)...), time.Second
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
