@@ -138,6 +138,23 @@ clients: ## lint the OpenAPI document, refuse breaking changes of it, generate c
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@.tools/clients.sh
 
+# The TypeScript client is built anew when its source or the OpenAPI document changed.
+CLIENT := pkg/client/typescript
+PACKAGE := $(CLIENT)/dist/index.js
+
+$(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
+	cd $(CLIENT) && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+$(PACKAGE): pkg/httpapi/docs/openapi.json $(CLIENT)/node_modules/.package-lock.json $(wildcard $(CLIENT)/src/*) $(CLIENT)/tsconfig.json
+	cd $(CLIENT) && npm run build --silent
+	@touch $@
+
+.PHONY: test-clients
+test-clients: $(PACKAGE) ## test pkg/client, also on the service that COMMERCE_RUN=.local/run.json describes
+	cd pkg/client/go && COMMERCE_RUN=$(abspath $(COMMERCE_RUN)) go test -race -shuffle=on -count=1 ./...
+	cd $(CLIENT) && COMMERCE_RUN=$(abspath $(COMMERCE_RUN)) npm test --silent
+
 .PHONY: released
 released: ## take the OpenAPI document as the released one: from then on it may only be added to
 	cp pkg/httpapi/docs/openapi.json pkg/httpapi/docs/released.json

@@ -52,7 +52,8 @@ type Config struct {
 	Token  string // an access token of a user or an application
 
 	// Of an application, for tokens of its own: the client gets one with the first
-	// request, and another before it expires or when the service refuses it.
+	// request, and another before it expires or when the service refuses it. When
+	// the service gives none, the error is an [*oauth2.RetrieveError].
 	ClientID, ClientSecret string
 	Scopes                 []string // nil: all that the application's tokens may have
 
@@ -172,7 +173,8 @@ func all[T any](ctx context.Context, c *Client, path string, params any, options
 }
 
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body, answer any, options []Option) (http.Header, error) {
-	call := call{request: http.Header{}}
+	// API Gateway decodes a compressed answer only when the request has Accept.
+	call := call{request: http.Header{"Accept": {"application/json"}}}
 	var payload []byte
 	if v := reflect.ValueOf(body); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
 		var err error

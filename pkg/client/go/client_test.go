@@ -204,7 +204,7 @@ func TestParametersAreSentAsTheServiceReadsThem(t *testing.T) {
 		t.Fatalf("%v, header %v", err, header)
 	}
 	want := "https://api.example.com/prod/api/orders?limit=5&placedFrom=2026-01-02T03%3A04%3A05.678Z&search=a+b&status=PENDING%2CCOMPLETED"
-	if got := s.requests[0]; got.URL.String() != want || got.Header.Get("X-Site-Id") != "site" {
+	if got := s.requests[0]; got.URL.String() != want || got.Header.Get("X-Site-Id") != "site" || got.Header.Get("Accept") != "application/json" {
 		t.Errorf("%s with %v, want %s", got.URL, got.Header, want)
 	}
 	if _, err := s.client(commerce.Config{}).GetOrder(t.Context(), "a/b?", nil); err != nil || s.requests[1].URL.EscapedPath() != "/prod/api/orders/a%2Fb%3F" {

@@ -11,12 +11,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -71,6 +74,7 @@ func TestDeployedService(t *testing.T) {
 		{"rotated secret", s.rotate},
 		{"history and counters", s.history},
 		{"queue and bus", s.queueAndBus},
+		{"clients", s.clients},
 		{"deletion of the endpoint and the application", s.remove},
 		{"update of the stack", s.update},
 		{"permissions", s.permissions},
@@ -274,6 +278,26 @@ func (s *scenario) applicationToken(t *testing.T) {
 	var keys struct{ Keys []any }
 	if s.nobody.want(t, http.StatusOK, http.MethodGet, "/.well-known/jwks.json", "", &keys); len(keys.Keys) == 0 {
 		t.Error("the key that signs tokens is not published")
+	}
+}
+
+// clients runs the tests of pkg/client, which use the service as the application and as its owner.
+func (s *scenario) clients(t *testing.T) {
+	run, err := json.Marshal(map[string]string{
+		"baseUrl": s.base(t), "applicationId": s.application.ID, "clientId": s.application.ClientID,
+		"clientSecret": s.application.ClientSecret, "jwt": s.token(t, s.organization, auth.Owner),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := filepath.Join(t.TempDir(), "run.json")
+	if err := os.WriteFile(described, run, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := exec.CommandContext(t.Context(), "make", "test-clients", "COMMERCE_RUN="+described)
+	tests.Dir = file(t, ".")
+	if out, err := tests.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -15,7 +15,7 @@ export interface Options {
   token?: string;
   /**
    * An application's, for tokens of its own: the client gets one with the first request, and another when it expires or
-   * the service refuses it.
+   * the service refuses it. When the service gives none, the request throws a ServiceError.
    */
   clientId?: string;
   clientSecret?: string;
