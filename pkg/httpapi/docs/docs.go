@@ -1,8 +1,13 @@
 // Package docs describes the service itself, without credentials: guides for
 // integrators, the OpenAPI document with a page to read and try it, a search over
-// both, and /llms.txt. The guides are the Markdown files of the
-// folder guides, which can be read as they are, too; their pages are rendered on
-// each request. Package openapi makes the document from the operations.
+// both, and /llms.txt. The guides are the Markdown files of the folder guides,
+// which can be read as they are, too; their pages are rendered on each request.
+// Package openapi makes the document from the operations.
+//
+// The guide index.md is the start page, the navigation and /llms.txt: a guide that
+// it does not list fails a test. Tests of pkg/cmd/commerce run every sample: the
+// commands of a guide from top to bottom, which must print what the block behind
+// them shows, and the programs, whose file is named behind their language.
 package docs
 
 import (

@@ -65,3 +65,16 @@ func TestWhatIsNoPageIs404(t *testing.T) {
 		}
 	}
 }
+
+func TestTheStartPageListsEveryGuide(t *testing.T) {
+	files, err := guides.ReadDir("guides")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := navigation(start)
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".md"); name != start && !strings.Contains(list, `href="`+pageURL(name)+`"`) {
+			t.Errorf("index.md does not list %s", f.Name())
+		}
+	}
+}
