@@ -52,10 +52,10 @@ const (
 	requestGBSeconds   = 0.010*3.0 + 0.005*0.5
 	requestLogKB       = 1.5
 
-	eventReads         = 3.0
-	eventWrites        = 10.0 // payload, delivery, its outcome, counters, the history's index
-	eventMessages      = 3.0  // sent, received, deleted
-	eventInvocations   = 3.0  // dispatcher, worker, indexer
+	eventReads         = 5.5
+	eventWrites        = 4.0 // payload, delivery, its outcome, counters, the history's index
+	eventMessages      = 3.0 // sent, received, deleted
+	eventInvocations   = 3.0 // dispatcher, worker, indexer
 	eventGBSeconds     = 0.100*0.5 + 0.020*0.5 + 0.020*1.0
 	eventLogKB         = 1.5
 	kilobytesPerGB     = 1e6

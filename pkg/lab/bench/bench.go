@@ -107,6 +107,11 @@ func Run(ctx context.Context, all []Section, cfg Config) (err error) {
 			return fmt.Errorf("there is no section %q; there are\n%s", name, Describe(all))
 		}
 	}
+	if cfg.Profiles != "" {
+		if err := os.MkdirAll(cfg.Profiles, 0o700); err != nil {
+			return fmt.Errorf("make the folder for profiles: %w", err)
+		}
+	}
 	b := &bench{Config: cfg, meter: meter.New(), invoked: invocations{of: map[string]int{}}}
 	if b.dir, err = os.MkdirTemp("", "commerce-bench-"); err != nil {
 		return fmt.Errorf("make a folder for the data: %w", err)
