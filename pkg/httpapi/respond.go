@@ -19,7 +19,7 @@ import (
 const gzipFrom = 1 << 10
 
 // vary names every request header that an answer depends on.
-const vary = "Authorization, X-API-Key, X-Site-Id, Accept-Encoding"
+const vary = "Authorization, X-API-Key, X-Site-Id, Accept, Accept-Encoding"
 
 // varies says so, once, beside what others have said.
 func varies(h http.Header) {
@@ -93,9 +93,12 @@ func (x *exchange) notModified(tag string, status int, body []byte) bool {
 }
 
 // compressed reports whether the body goes out compressed: when that pays
-// and the client takes it.
+// and the client takes it. A request without Accept gets a plain body: a Lambda
+// function answers bytes in base64, which API Gateway decodes only for a request
+// whose first Accept is among the API's binary media types.
 func (x *exchange) compressed(body []byte) bool {
-	return (len(body) >= gzipFrom || x.stored()) && acceptsGzip(x.r.Header.Values("Accept-Encoding"))
+	return (len(body) >= gzipFrom || x.stored()) && x.r.Header.Get("Accept") != "" &&
+		acceptsGzip(x.r.Header.Values("Accept-Encoding"))
 }
 
 // stored reports whether the handler's body is compressed already.

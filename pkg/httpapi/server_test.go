@@ -287,7 +287,7 @@ func TestConditionalAndCompressedReads(t *testing.T) {
 	if tag != httpapi.ETagOf(body) || plain.Header.Get("Vary") == "" || plain.Header.Get("Cache-Control") != "private, no-cache" {
 		t.Fatalf("headers of a read: %v", plain.Header)
 	}
-	zipped, zbody := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept-Encoding": "br, gzip"}})
+	zipped, zbody := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept": "application/json", "Accept-Encoding": "br, gzip"}})
 	if zipped.Header.Get("Content-Encoding") != "gzip" || zipped.Header.Get("ETag") == tag {
 		t.Fatalf("headers of a compressed read: %v", zipped.Header)
 	}
@@ -303,6 +303,9 @@ func TestConditionalAndCompressedReads(t *testing.T) {
 			t.Errorf("If-None-Match %s: got %d with %d bytes, want 304", inm, resp.StatusCode, len(b))
 		}
 	}
+	if unasked, got := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept-Encoding": "gzip"}}); unasked.Header.Get("Content-Encoding") != "" || unasked.Header.Get("ETag") != tag || !bytes.Equal(got, body) {
+		t.Errorf("without Accept: got %v, want the plain body", unasked.Header)
+	}
 	head, hbody := do(t, server.URL, call{method: "HEAD", path: "/api/widgets", header: map[string]string{"Accept-Encoding": "identity"}})
 	if head.StatusCode != 200 || len(hbody) != 0 || head.Header.Get("ETag") != tag {
 		t.Errorf("HEAD: got %d, %d bytes, ETag %s; want 200, 0, %s", head.StatusCode, len(hbody), head.Header.Get("ETag"), tag)
@@ -315,7 +318,7 @@ func TestANotModifiedAnswerHasTheTagOfTheFullOne(t *testing.T) {
 	for _, encoding := range []string{"identity", "gzip"} {
 		t.Run(encoding, func(t *testing.T) {
 			get := func(tag string) *http.Response {
-				resp, _ := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept-Encoding": encoding, "If-None-Match": tag}})
+				resp, _ := do(t, server.URL, call{method: "GET", path: "/api/widgets", header: map[string]string{"Accept": "*/*", "Accept-Encoding": encoding, "If-None-Match": tag}})
 				return resp
 			}
 			want := get(`"x"`).Header.Get("ETag")
@@ -332,7 +335,7 @@ func TestAStoredCompressedBodyIsUnpackedForWhoDoesNotTakeIt(t *testing.T) {
 	if plain.Header.Get("Content-Encoding") != "" || string(body) != "unpacked" {
 		t.Errorf("identity: got %q as %q, want it unpacked", body, plain.Header.Get("Content-Encoding"))
 	}
-	packed, body := do(t, server.URL, call{method: "GET", path: "/packed", header: map[string]string{"Accept-Encoding": "gzip"}})
+	packed, body := do(t, server.URL, call{method: "GET", path: "/packed", header: map[string]string{"Accept": "*/*", "Accept-Encoding": "gzip"}})
 	if packed.Header.Get("Content-Encoding") != "gzip" || string(body) == "unpacked" || packed.Header.Get("ETag") == plain.Header.Get("ETag") {
 		t.Errorf("gzip: got %q as %q with the ETag %s, want it as it is stored and a tag of its own", body, packed.Header.Get("Content-Encoding"), packed.Header.Get("ETag"))
 	}

@@ -97,7 +97,7 @@ func TestFilesGoOutCompressedToWhoTakesThat(t *testing.T) {
 	if got := text(t, plain); got != "hello()" || plain.Header.Get("Content-Encoding") != "" {
 		t.Errorf("got %q, %s", got, plain.Header.Get("Content-Encoding"))
 	}
-	if got := serve(t, sample(t), "https://a.example", "/portal/main.js", "Accept-Encoding", "gzip").Header.Get("Content-Encoding"); got != "gzip" {
+	if got := serve(t, sample(t), "https://a.example", "/portal/main.js", "Accept", "*/*", "Accept-Encoding", "gzip").Header.Get("Content-Encoding"); got != "gzip" {
 		t.Errorf("Content-Encoding %q, want gzip", got)
 	}
 }

@@ -354,7 +354,8 @@ func TestFunctionAnswersBecomeHTTP(t *testing.T) {
 			http.Header{"Content-Type": {"text/plain"}, "X-One": {"1"}},
 		},
 		{"default content type", `{"statusCode":200,"body":"{}"}`, nil, 200, "{}", http.Header{"Content-Type": {"application/json"}}},
-		{"base64", `{"statusCode":200,"body":"H4sI","isBase64Encoded":true}`, nil, 200, "\x1f\x8b\b", nil},
+		{"base64", `{"statusCode":200,"body":"H4sI","isBase64Encoded":true}`, []string{"Accept", "application/json"}, 200, "\x1f\x8b\b", nil},
+		{"base64 without Accept", `{"statusCode":200,"body":"H4sI","isBase64Encoded":true}`, nil, 200, "H4sI", nil},
 		{
 			"both forms of headers", `{"statusCode":200,"headers":{"A":"1","B":"2"},"multiValueHeaders":{"A":["1","3"],"B":["4"]}}`, nil, 200, "",
 			http.Header{"A": {"1", "3"}, "B": {"4", "2"}},
@@ -368,7 +369,7 @@ func TestFunctionAnswersBecomeHTTP(t *testing.T) {
 		{"null", `null`, nil, 502, `{"type":"DEFAULT_5XX"}`, nil},
 		{"no status", `{"body":"x"}`, nil, 502, `{"type":"DEFAULT_5XX"}`, nil},
 		{"function error", `{"errorMessage":"boom","errorType":"T"}`, nil, 502, `{"type":"DEFAULT_5XX"}`, nil},
-		{"broken base64", `{"statusCode":200,"body":"?","isBase64Encoded":true}`, nil, 502, `{"type":"DEFAULT_5XX"}`, nil},
+		{"broken base64", `{"statusCode":200,"body":"?","isBase64Encoded":true}`, []string{"Accept", "*/*"}, 502, `{"type":"DEFAULT_5XX"}`, nil},
 		{"too large", `{"statusCode":200,"body":"` + strings.Repeat("x", 6291556) + `"}`, nil, 502, `{"type":"DEFAULT_5XX"}`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

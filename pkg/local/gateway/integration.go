@@ -76,12 +76,16 @@ func readAnswer(raw []byte) (functionAnswer, error) {
 	return answer, nil
 }
 
-// content is the body of an answer as the client gets it.
+// content is the body of an answer as the client gets it. The request's first
+// Accept decides whether base64 is decoded, as "Working with binary media types
+// for REST APIs" in the developer guide of API Gateway says; without one it stays,
+// even where */* is binary.
 func (x *exchange) content(answer *functionAnswer) (string, error) {
 	if answer.StatusCode < 200 || answer.StatusCode > 599 {
 		return "", fmt.Errorf("status code %d", answer.StatusCode)
 	}
-	if !answer.IsBase64Encoded || !x.isBinary(first(x.r.Header.Get("Accept"))) {
+	accepted := first(x.r.Header.Get("Accept"))
+	if !answer.IsBase64Encoded || accepted == "" || !x.isBinary(accepted) {
 		return answer.Body, nil
 	}
 	content, err := base64.StdEncoding.DecodeString(answer.Body)
