@@ -33,7 +33,7 @@ var errKeyText = errors.New("account: not the text of an API key")
 // ParseKeyText checks form and checksum of a presented key. It accepts one
 // form only: no white space, no other case of the prefix.
 func ParseKeyText(text string) (KeyText, error) {
-	if len(text) != keyLength || !strings.HasPrefix(text, keyPrefix) {
+	if len(text) != keyLength || !LooksLikeKey(text) {
 		return KeyText{}, errKeyText
 	}
 	for i := len(keyPrefix); i < keyBody; i++ {
@@ -46,6 +46,9 @@ func ParseKeyText(text string) (KeyText, error) {
 	}
 	return KeyText{text}, nil
 }
+
+// LooksLikeKey reports whether a text begins as an API key does.
+func LooksLikeKey(text string) bool { return strings.HasPrefix(text, keyPrefix) }
 
 func newKeyText() KeyText {
 	body := keyPrefix + randomBase62(keyIDLength+keyRandom)

@@ -85,7 +85,7 @@ func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Deni
 		case denial != nil:
 			return Principal{}, denial, nil
 		case token == "":
-			return Principal{}, deny("send a bearer token in the Authorization header"), nil
+			return Principal{}, deny("send a bearer token in the Authorization header: API keys only read /api"), nil
 		}
 		return a.token(ctx, r, token)
 	}
@@ -109,6 +109,9 @@ func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Deni
 // then nothing of the application's present state may be in it, be it good or
 // bad, and the function asks for it by [Applications.Refresh].
 func (a *Authorizer) token(ctx context.Context, r Request, token string) (Principal, *Denial, error) {
+	if account.LooksLikeKey(token) {
+		return Principal{}, deny("the bearer token is an API key: send it in the X-API-Key header, which only /api reads; elsewhere send a token"), nil
+	}
 	if !isApplicationToken(token) {
 		return a.users.Verify(ctx, token)
 	}
@@ -154,6 +157,12 @@ func bearer(values []string) (string, *Denial) {
 	return token, nil
 }
 
+// looksLikeToken reports whether a text that is no API key may be a JWT, with or
+// without its scheme. Nothing of it is checked.
+func looksLikeToken(text string) bool {
+	return !account.LooksLikeKey(text) && strings.Count(text, ".") == strings.Count("header.claims.signature", ".")
+}
+
 const (
 	// touchInterval is the least time between two writes of a key's last use.
 	touchInterval = 10 * time.Minute
@@ -165,6 +174,9 @@ const (
 // presented the whole key.
 func (a *Authorizer) key(ctx context.Context, text string) (Principal, *Denial, error) {
 	parsed, err := account.ParseKeyText(text)
+	if err != nil && looksLikeToken(text) {
+		return Principal{}, deny("the X-API-Key header has a token: send it in the Authorization header as Bearer, a space and the token"), nil
+	}
 	if err != nil {
 		return Principal{}, deny("the API key is not well formed: copy it again, it starts with cis_live_ and has 55 characters"), nil //nolint:nilerr // the denial is the answer
 	}

@@ -164,6 +164,11 @@ func TestWhichHeadersCount(t *testing.T) {
 	b := newHarness(t, account.CreateApiKeyDto{})
 	bearer, key := "Bearer "+b.token, b.key.Key
 	const none = "unauthenticated: send a"
+	const (
+		keysOnlyRead = "unauthenticated: send a bearer token in the Authorization header: API keys only read /api"
+		isKey        = "unauthenticated: the bearer token is an API key: send it in the X-API-Key header"
+		isToken      = "unauthenticated: the X-API-Key header has a token: send it in the Authorization header"
+	)
 	for _, tc := range []struct {
 		name            string
 		headers         map[string][]string
@@ -173,7 +178,7 @@ func TestWhichHeadersCount(t *testing.T) {
 		{"a token", map[string][]string{"Authorization": {bearer}}, "user", "user"},
 		{"names in lower case", map[string][]string{"authorization": {bearer}}, "user", "user"},
 		{"the scheme in any case", map[string][]string{"Authorization": {"bEARER  " + b.token + " "}}, "user", "user"},
-		{"a key", map[string][]string{"X-API-Key": {key}}, none, "key"},
+		{"a key", map[string][]string{"X-API-Key": {key}}, keysOnlyRead, "key"},
 		{"a key in lower case", map[string][]string{"x-api-key": {" " + key + " "}}, none, "key"},
 		{"both", map[string][]string{"Authorization": {bearer}, "x-api-key": {key}}, "user", "key"},
 		{"both, the token bad", map[string][]string{"Authorization": {"Bearer x"}, "X-Api-Key": {key}}, "unauthenticated: the bearer token is not a JWT", "key"},
@@ -188,7 +193,10 @@ func TestWhichHeadersCount(t *testing.T) {
 		{"two tokens", map[string][]string{"Authorization": {bearer, bearer}}, "unauthenticated: send one Authorization header", "unauthenticated: send one Authorization header"},
 		{"two keys", map[string][]string{"X-API-Key": {key, key}}, none, "unauthenticated: send one X-API-Key header"},
 		{"two tokens in one", map[string][]string{"Authorization": {bearer + ", " + bearer}}, "unauthenticated: the Authorization header must be", "unauthenticated: the Authorization header must be"},
-		{"a token that is a key", map[string][]string{"Authorization": {"Bearer " + key}}, "unauthenticated: the bearer token is not a JWT", "unauthenticated: the bearer token is not a JWT"},
+		{"a token that is a key", map[string][]string{"Authorization": {"Bearer " + key}}, isKey, isKey},
+		{"a token that is half a key", map[string][]string{"Authorization": {"Bearer " + key[:30]}}, isKey, isKey},
+		{"a key that is a token", map[string][]string{"X-API-Key": {b.token}}, keysOnlyRead, isToken},
+		{"a key that is a token with its scheme", map[string][]string{"X-API-Key": {bearer}}, keysOnlyRead, isToken},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, area := range []struct {
@@ -199,6 +207,9 @@ func TestWhichHeadersCount(t *testing.T) {
 				got := outcomeOf(t, denial, err)
 				if got == "ok" {
 					got = string(p.Kind)
+				}
+				if strings.Contains(got, key[:30]) || strings.Contains(got, b.token) {
+					t.Errorf("%s (read %v): the denial repeats the credential: %s", tc.name, area.read, got)
 				}
 				if !strings.HasPrefix(got, area.want) {
 					t.Errorf("%s (read %v): got %s, want %s", tc.name, area.read, got, area.want)
