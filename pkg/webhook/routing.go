@@ -20,6 +20,9 @@ const (
 	CircuitDraining CircuitState = "DRAINING"
 )
 
+// Values lists every state.
+func (CircuitState) Values() []string { return []string{string(CircuitOpen), string(CircuitDraining)} }
+
 // Rules of a circuit, of lanes and of disabling.
 const (
 	runToOpen     = 10 // failed attempts in a row

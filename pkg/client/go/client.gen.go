@@ -573,6 +573,21 @@ type DeveloperApplicationPage struct {
 	Meta Meta                   `json:"meta"`
 }
 
+// EndpointCircuit defines model for EndpointCircuit.
+type EndpointCircuit struct {
+	// ClosedAt When it closed. null when OPEN.
+	ClosedAt *time.Time `json:"closedAt"`
+
+	// NextProbeAt From when on one of the oldest held events is tried. A time that has passed stays while there is no probe: none is made while the endpoint is not ACTIVE, its application is suspended or the circuit holds no event. null when DRAINING.
+	NextProbeAt *time.Time `json:"nextProbeAt"`
+
+	// OpenedAt When it opened.
+	OpenedAt time.Time `json:"openedAt"`
+
+	// State OPEN: events are HELD with CIRCUIT_OPEN, but for probes. DRAINING: it closed, events are sent as they come and those that it held are sent beside them. An open enumeration.
+	State string `json:"state"`
+}
+
 // ErrorDetail defines model for ErrorDetail.
 type ErrorDetail struct {
 	// Code Says what is wrong with it, for programs: required, unknown, wrong_type, invalid_format, out_of_range, not_allowed or duplicate.
@@ -1666,6 +1681,9 @@ type WebhookEndpointPage struct {
 
 // WebhookEndpointStats defines model for WebhookEndpointStats.
 type WebhookEndpointStats struct {
+	// Circuit The endpoint's circuit as it is now, whatever the span. null while it holds nothing back and nothing that it held is left to be sent.
+	Circuit *EndpointCircuit `json:"circuit"`
+
 	// Data One entry for every interval of the span, the oldest first, also where there was no attempt.
 	Data []StatsPoint `json:"data"`
 }

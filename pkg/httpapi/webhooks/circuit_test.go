@@ -102,6 +102,37 @@ func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 	}
 }
 
+func TestStatsShowACircuitThatIsOpenOrDraining(t *testing.T) {
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	other := h.endpoint(t, minimal)
+	shown := func(item, want string) {
+		t.Helper()
+		a := h.must(t, http.StatusOK, "GET", item+"/stats", "")
+		if !strings.HasSuffix(a.body, `,"circuit":`+want+`}`) {
+			t.Errorf("statistics %s, want circuit %s", a.body, want)
+		}
+	}
+	shown(item, "null")
+
+	before := h.must(t, http.StatusOK, "GET", item+"/stats", "")
+	c := h.trip(t, item).Circuit
+	h.must(t, http.StatusOK, "GET", item+"/stats", "", "If-None-Match", before.header.Get("ETag"))
+	open := fmt.Sprintf(`{"state":"OPEN","openedAt":%q,"nextProbeAt":%q,"closedAt":null}`, c.OpenedAt, c.ProbeAt)
+	shown(item, open)
+	shown(other, "null")
+	h.Pass(time.Minute)
+	h.must(t, http.StatusOK, "PATCH", item, `{"status":"PAUSED"}`)
+	shown(item, open)
+
+	now := h.Now()
+	h.SetRouting(t, h.stored(t, item).ID, func(r *webhook.Routing) { r.Circuit = r.Circuit.Drain(now) })
+	shown(item, fmt.Sprintf(`{"state":"DRAINING","openedAt":%q,"nextProbeAt":null,"closedAt":%q}`, c.OpenedAt, now))
+
+	h.SetRouting(t, h.stored(t, item).ID, func(r *webhook.Routing) { r.Circuit = nil })
+	shown(item, "null")
+}
+
 func TestAnOpenCircuitNeitherRefusesATestNorARedelivery(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, minimal)

@@ -24,9 +24,30 @@ const (
 	maxStatsDays = int(webhook.MaxStatsSpan / (24 * time.Hour))
 )
 
-// WebhookEndpointStats are the statistics of an endpoint over a span of time.
+// WebhookEndpointStats are the statistics of an endpoint over a span of time,
+// and its circuit as it is now.
 type WebhookEndpointStats struct {
-	Data []webhook.StatsPoint `json:"data" doc:"One entry for every interval of the span, the oldest first, also where there was no attempt."`
+	Data    []webhook.StatsPoint `json:"data" doc:"One entry for every interval of the span, the oldest first, also where there was no attempt."`
+	Circuit *EndpointCircuit     `json:"circuit" doc:"The endpoint's circuit as it is now, whatever the span. null while it holds nothing back and nothing that it held is left to be sent."`
+}
+
+// EndpointCircuit is a circuit that is open, or that closed and is draining.
+type EndpointCircuit struct {
+	State       webhook.CircuitState `json:"state" doc:"OPEN: events are HELD with CIRCUIT_OPEN, but for probes. DRAINING: it closed, events are sent as they come and those that it held are sent beside them. An open enumeration."`
+	OpenedAt    value.Time           `json:"openedAt" doc:"When it opened."`
+	NextProbeAt *value.Time          `json:"nextProbeAt" doc:"From when on one of the oldest held events is tried. A time that has passed stays while there is no probe: none is made while the endpoint is not ACTIVE, its application is suspended or the circuit holds no event. null when DRAINING."`
+	ClosedAt    *value.Time          `json:"closedAt" doc:"When it closed. null when OPEN."`
+}
+
+func circuitOf(e *webhook.Endpoint) *EndpointCircuit {
+	if e.Circuit == nil {
+		return nil
+	}
+	shown := &EndpointCircuit{State: e.Circuit.State, OpenedAt: e.Circuit.OpenedAt, ClosedAt: e.Circuit.ClosedAt}
+	if e.Circuit.Open() {
+		shown.NextProbeAt = &e.Circuit.ProbeAt
+	}
+	return shown
 }
 
 func (a *area) statsOperation() httpapi.Operation {
@@ -35,7 +56,8 @@ func (a *area) statsOperation() httpapi.Operation {
 		Summary: "Read how an endpoint does over time",
 		Description: "Attempts by hours or days of UTC, an attempt counting in the interval in which its outcome was recorded. Intervals are " +
 			"shown whole: those in which from and the end of the span lie count all that is in them. Attempts of the last moments may be " +
-			"missing until their outcomes are written; tests are never counted. Statistics are kept for 31 days.",
+			"missing until their outcomes are written; tests are never counted. Statistics are kept for 31 days. circuit tells whether the " +
+			"endpoint fails so often that its events are held.",
 		Params: []httpapi.Param{
 			{
 				Name: fromParam, In: fault.InQuery, Type: "string", Format: "date-time",
@@ -69,7 +91,7 @@ func (a *area) stats(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return httpapi.OK(WebhookEndpointStats{Data: webhook.Stats(hours, span.interval, span.from, span.to)})
+	return httpapi.OK(WebhookEndpointStats{Data: webhook.Stats(hours, span.interval, span.from, span.to), Circuit: circuitOf(e)})
 }
 
 // span is the time that statistics are asked for: [from, to).

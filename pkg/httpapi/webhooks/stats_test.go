@@ -81,7 +81,7 @@ func TestStatsShowEveryIntervalOfTheSpan(t *testing.T) {
 	} {
 		t.Run(test.query, func(t *testing.T) {
 			a := h.must(t, http.StatusOK, "GET", item+"/stats"+test.query, "")
-			if diff := cmp.Diff(`{"data":[`+strings.Join(test.want, ",")+`]}`, a.body); diff != "" {
+			if diff := cmp.Diff(`{"data":[`+strings.Join(test.want, ",")+`],"circuit":null}`, a.body); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.query, diff)
 			}
 		})
