@@ -2,7 +2,6 @@ package docs
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,8 +83,11 @@ type description struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
 	} `json:"tags"`
-	Paths    map[string]map[string]*operation `json:"paths"`
-	Webhooks map[string]map[string]*operation `json:"webhooks"`
+	Paths      map[string]map[string]*operation `json:"paths"`
+	Webhooks   map[string]map[string]*operation `json:"webhooks"`
+	Components struct {
+		Schemas map[string]*schema `json:"schemas"`
+	} `json:"components"`
 }
 
 type operation struct {
@@ -98,7 +100,10 @@ type operation struct {
 		In          string `json:"in"`
 		Description string `json:"description"`
 		Required    bool   `json:"required"`
+		Schema      schema `json:"schema"`
 	} `json:"parameters"`
+	RequestBody body            `json:"requestBody"`
+	Responses   map[string]body `json:"responses"`
 
 	route string // method and path, or an event's name
 }
@@ -132,27 +137,4 @@ func (d *description) groups() []group {
 		all = append(all, group{t.Name, t.Description, operations})
 	}
 	return all
-}
-
-// markdown is the reference in short, for readers without the page; the whole is
-// the document.
-func (d *description) markdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: API reference\n\nThe OpenAPI document has all schemas and examples: /openapi.json.\n\n%s\n", d.Info.Title, d.Info.Description)
-	for _, g := range d.groups() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", g.name, g.description)
-		for _, op := range g.operations {
-			fmt.Fprintf(&b, "\n### %s\n\n`%s`\n", op.Summary, op.route)
-			if op.Description != "" {
-				fmt.Fprintf(&b, "\n%s\n", op.Description)
-			}
-			for i, p := range op.Parameters {
-				if i == 0 {
-					b.WriteString("\n")
-				}
-				fmt.Fprintf(&b, "- `%s` (%s%s): %s\n", p.Name, p.In, map[bool]string{true: ", required"}[p.Required], p.Description)
-			}
-		}
-	}
-	return b.String()
 }
