@@ -80,7 +80,8 @@ is given: a comma, a semicolon, a tab or a bar.
 
 The same command resumes an interrupted import after the last batch that the queue
 accepted. At the end import waits until the local service has stored all records and
-lists the last; of another service, that --url and --key name, only for the last.
+lists the last; of another one, that --url and --key name beside --queue-url, only for
+the last. An API key cannot send: --url needs --token or --queue-url.
 
 With --url and --token the records go to the service over HTTP, in requests that may
 be repeated, as fast as its rate limit allows. Import waits for the receipts of each,
@@ -116,7 +117,7 @@ stream, as all do.`,
 	f.StringSliceVar(&c.sites, "site", nil, "site of the records that name none; products may have several")
 	f.StringVar(&c.statePath, "state", "", "file that keeps the position (default: in the data directory)")
 	c.signer.flag(cmd)
-	f.StringVar(&c.api.url, "url", "", "base URL of the service, to see there what is stored (default: the local one), or to send to with --token")
+	f.StringVar(&c.api.url, "url", "", "base URL of the service to send to with --token, or with --queue-url to see there what is stored (default: the local one)")
 	f.StringVar(&c.api.key, "key", "", "API key of the organization at the URL (default: $"+keyVariable+")")
 	f.StringVar(&c.token, "token", "", "token with the scope records:write: the service at --url gets the records over HTTP, no queue (default: $"+tokenVariable+")")
 	cmd.MarkFlagsMutuallyExclusive("token", "queue-url")
@@ -217,6 +218,9 @@ type destination struct {
 
 // queue is the destination of an import by SQS.
 func (c *importCommand) queue(ctx context.Context) (*destination, error) {
+	if c.api.url != "" && c.queueURL == "" {
+		return nil, wrongUsage("--url: the service there takes records with --token (or $%s), not with --key; or name its queue with --queue-url", tokenVariable)
+	}
 	if err := c.signer.read(); err != nil {
 		return nil, err
 	}

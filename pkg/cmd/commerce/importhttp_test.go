@@ -198,6 +198,8 @@ func TestImportOverHTTPSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--token", s.JWT, "--queue-url", s.RecordsQueueURL}, exitTrouble, "--token, --queue-url: give only one of them"},
 		{[]string{"--token", s.JWT, "--url", s.BaseURL, "--sender-key", path}, exitTrouble, "leave out --sender-key"},
 		{[]string{"--token", s.JWT, "--url", s.BaseURL, "--organization", other.OrganizationID}, exitTrouble, "the token is of organization " + s.OrganizationID},
+		{[]string{"--data", s.data, "--url", s.BaseURL, "--key", s.APIKey}, exitTrouble, "--url: the service there takes records with --token (or $COMMERCE_TOKEN), not with --key; or name its queue with --queue-url"},
+		{[]string{"--data", s.data, "--url", s.BaseURL}, exitTrouble, "--url: the service there takes records with --token"},
 		{[]string{"--token", "x", "--url", s.BaseURL}, 1, "the service answered 401"},
 		{[]string{"--token", reader, "--url", s.BaseURL}, 1, "the service answered 403"},
 		{[]string{"--token", s.JWT, "--url", strings.Replace(s.BaseURL, "http:", "https:", 1)}, 1, "answers to http://, not to https://"},

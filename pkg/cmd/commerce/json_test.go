@@ -78,7 +78,7 @@ func TestResultsForProgramsAreThoseForPeople(t *testing.T) {
 	if err := os.WriteFile(products, []byte("sku,name\nA,Tea\nB,Pot\nB,Cup\nC,\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	imported := []string{"import", "--organization", s.OrganizationID, "--kind", "product", "--id-from", "sku", "--key", s.APIKey, "--url", s.BaseURL, products}
+	imported := []string{"import", "--organization", s.OrganizationID, "--kind", "product", "--id-from", "sku", "--key", s.APIKey, "--url", s.BaseURL, "--queue-url", s.RecordsQueueURL, products}
 	for _, args := range [][]string{append(imported, "--dry-run"), imported} {
 		stdout, stderr, err := runCommand(t.Context(), append(args, "--json", "--data", s.data)...)
 		want := fmt.Sprintf(`{"format":"csv","dryRun":%t,"accepted":3,"before":0,"kinds":{"product":3},"repeated":1,"rejected":1,`+
