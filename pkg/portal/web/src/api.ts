@@ -18,6 +18,7 @@ export type PreviewedEvent = Schemas["PreviewedEvent"];
 export type Change = Schemas["Change"];
 export type Receipt = Schemas["Receipt"];
 export type Refused = Schemas["Refusal"];
+export type EndpointStats = Schemas["WebhookEndpointStats"];
 export type StatsPoint = Schemas["StatsPoint"];
 export type UsageDay = Schemas["UsageDay"];
 export type Trace = Schemas["WebhookTrace"];

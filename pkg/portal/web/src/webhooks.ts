@@ -1,5 +1,6 @@
 // What several pages say of webhooks.
-import { api, ask, type Application, type Delivery, type Endpoint, type EventType } from "./api";
+import { api, ask, type Application, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
+import { fullTime } from "./format";
 
 export const listApplications = (): Promise<Application[]> =>
   ask(api.GET("/developers/applications", { params: { query: { limit: 100 } } })).then((page) => page.data);
@@ -19,12 +20,18 @@ export function nameOf(endpoints: Endpoint[], id: string): string {
 // groupsOf are the resources of types: order.* of order.created.
 export const groupsOf = (types: EventType[]): string[] => [...new Set(types.map((t) => `${t.type.split(".")[0]}.*`))];
 
+// stateOf is an endpoint's status, or that an active one's circuit is open.
+export const stateOf = (e: Endpoint, stats?: EndpointStats): string => (e.status === "ACTIVE" && stats?.circuit?.state === "OPEN" ? "CIRCUIT_OPEN" : e.status);
+
 // failing says why an endpoint needs attention; "" if it does not.
-export function failing(e: Endpoint): string {
+export function failing(e: Endpoint, stats?: EndpointStats): string {
   if (e.status === "DISABLED") return "Disabled by the service after it failed for too long, or answered 410.";
   if (e.status === "PAUSED") return "Paused: its events are held.";
-  if (e.lastFailureAt && (!e.lastSuccessAt || e.lastFailureAt > e.lastSuccessAt)) return `The last attempt failed: ${e.lastFailureReason ?? "no reason is known"}`;
-  return "";
+  const failed = e.lastFailureAt && (!e.lastSuccessAt || e.lastFailureAt > e.lastSuccessAt);
+  const last = failed ? `The last attempt failed: ${e.lastFailureReason ?? "no reason is known"}` : "";
+  const circuit = stats?.circuit;
+  if (circuit?.state !== "OPEN") return last;
+  return `Circuit open since ${fullTime(circuit.openedAt)}${circuit.nextProbeAt ? `, next probe ${fullTime(circuit.nextProbeAt)}` : ""}: its events are held. ${last}`;
 }
 
 // reasonOf explains how a delivery stands.

@@ -157,6 +157,42 @@ test("the overview shows that the service answers, how deliveries went, and what
   service.receiver.down = false;
 });
 
+test("an open circuit shows on the overview and on its endpoint's page, in place of an active state", async () => {
+  const endpoint = await endpointAt("Tripped shop");
+  await signedIn("", async (page) => {
+    // A circuit opens after a minute of failures: the answers of the service are given one.
+    const circuit = { state: "OPEN", openedAt: "2026-11-21T10:00:00.000Z", nextProbeAt: "2026-11-21T10:32:00.000Z", closedAt: null };
+    await page.getByRole("row", { name: /Tripped shop Active/ }).waitFor();
+    await page.route(/\/stats(\?|$)/, async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      assert.equal(json.circuit, null);
+      await route.fulfill({ response, json: { ...json, circuit } });
+    });
+    const told = /Circuit open since 21 Nov 2026, [\d:]+, next probe 21 Nov 2026, [\d:]+: its events are held\./;
+    await page.reload();
+    await page.getByRole("listitem").filter({ hasText: "Tripped shop" }).filter({ hasText: told }).waitFor();
+    await page.getByRole("row", { name: /Tripped shop Circuit open/ }).locator(".status.bad").waitFor();
+    assert.deepEqual(await findings(page), []);
+
+    await visit(page, `endpoints/${endpoint.id}`);
+    await heading(page, "Tripped shop");
+    await page.getByText(told).waitFor();
+    await page.locator(".status.bad").getByText("Circuit open", { exact: true }).waitFor();
+    assert.deepEqual(await findings(page), []);
+
+    circuit.state = "DRAINING";
+    await page.locator(".status.good").getByText("Active", { exact: true }).waitFor();
+    assert.equal(await page.getByText("Circuit open").count(), 0);
+
+    circuit.state = "OPEN";
+    await click(page, "Pause");
+    await page.locator(".status.warn").getByText("Paused", { exact: true }).waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+  await remove(endpoint);
+});
+
 test("an application is created, edited, suspended, activated and deleted; its secrets are shown once", async () => {
   await signedIn("applications", async (page) => {
     await click(page, "Create an application");

@@ -1,13 +1,13 @@
 // One endpoint: how it does, and everything that can be done with it.
 import { useState } from "preact/hooks";
-import { api, ask, type Endpoint, type Recovery, type Once, type StatsPoint } from "../api";
+import { api, ask, type Endpoint, type EndpointStats, type Recovery, type Once, type StatsPoint } from "../api";
 import { Bars, Latencies, outcomes, successRate } from "../chart";
 import { count, fullTime } from "../format";
-import { useAction, useLoad } from "../load";
+import { useAction, useLoad, type Loaded } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
 import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Select, Shown, Status, Time, valueOf } from "../ui";
-import { failing, listEventTypes } from "../webhooks";
+import { failing, listEventTypes, stateOf } from "../webhooks";
 import { Subscriptions, subscribed } from "./subscriptions";
 
 const path = (id: string) => ({ params: { path: { id } } });
@@ -22,6 +22,12 @@ export function EndpointPage({ path: [id = ""] }: Route) {
   const [said, setSaid] = useState<{ text: string; delivery?: string }>();
   const [recovery, setRecovery] = useState("");
   const { data, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), [id], refresh);
+  const [interval, setInterval] = useState("hour");
+  const stats = useLoad(
+    () => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id }, query: { interval: interval as "hour" | "day" } } })),
+    [id, interval],
+    refresh,
+  );
   const action = useAction();
   if (!data) return <Page title="Endpoint">{error ? <Failed error={error} /> : <Loading />}</Page>;
 
@@ -37,7 +43,7 @@ export function EndpointPage({ path: [id = ""] }: Route) {
       const delivery = await ask(api.POST("/developers/webhooks/endpoints/{id}/test", { ...path(id), body: { type: "webhook.test" } }));
       setSaid({ text: "A test event is on its way.", delivery: delivery.id });
     });
-  const trouble = failing(data);
+  const trouble = failing(data, stats.data);
   return (
     <Page
       title={data.description || data.url}
@@ -82,8 +88,8 @@ export function EndpointPage({ path: [id = ""] }: Route) {
       </div>
       {trouble && <Notice>{trouble}</Notice>}
       {recovery && <Progress endpoint={id} recovery={recovery} />}
-      <About endpoint={data} />
-      <Statistics id={id} />
+      <About endpoint={data} stats={stats.data} />
+      <Statistics of={stats} interval={interval} choose={setInterval} />
       {opened === "edit" && <Edit endpoint={data} close={close} done={reload} />}
       {opened === "recover" && <Recover id={id} close={close} done={setRecovery} />}
       {opened === "rotate" && <Rotate id={id} close={close} done={setSecret} />}
@@ -93,7 +99,7 @@ export function EndpointPage({ path: [id = ""] }: Route) {
   );
 }
 
-function About({ endpoint: e }: { endpoint: Endpoint }) {
+function About({ endpoint: e, stats }: { endpoint: Endpoint; stats?: EndpointStats }) {
   return (
     <Panel
       title="About it"
@@ -106,7 +112,7 @@ function About({ endpoint: e }: { endpoint: Endpoint }) {
     >
       <Facts
         of={[
-          ["State", <Status of={e.status} />],
+          ["State", <Status of={stateOf(e, stats)} />],
           ["URL", <span class="url">{e.url}</span>],
           ["Gets", e.subscribedEvents.join(", ")],
           ["Attempts since it was created", `${count(e.successCount)} answered 2xx, ${count(e.failureCount)} failed`],
@@ -127,17 +133,11 @@ const spans: [string, string][] = [
   ["day", "the last 30 days"],
 ];
 
-function Statistics({ id }: { id: string }) {
-  const [interval, setInterval] = useState("hour");
-  const { data, error } = useLoad(
-    () => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id }, query: { interval: interval as "hour" | "day" } } })),
-    [id, interval],
-    refresh,
-  );
+function Statistics({ of: { data, error }, interval, choose }: { of: Loaded<EndpointStats>; interval: string; choose: (interval: string) => void }) {
   if (!data) return error ? <Failed error={error} /> : <Loading />;
   return (
     <>
-      <Select label="Charts of" value={interval} onChange={setInterval} options={spans} />
+      <Select label="Charts of" value={interval} onChange={choose} options={spans} />
       <div class="columns">
         <Panel title="Attempts" actions={<span>{rates(data.data)}</span>}>
           <Bars label="Attempts" good="answered 2xx" bad="failed" bars={outcomes(data.data)} />

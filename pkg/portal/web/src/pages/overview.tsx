@@ -6,7 +6,7 @@ import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe, why } from "../session";
 import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { failing, listEndpoints } from "../webhooks";
+import { failing, listEndpoints, stateOf } from "../webhooks";
 
 const refresh = 15_000;
 // The statistics of so many endpoints are asked for, one request each.
@@ -50,7 +50,7 @@ function Webhooks() {
     async () => {
       const [pending, held, failed, endpoints] = await Promise.all([total("PENDING"), total("HELD"), total("FAILED"), listEndpoints()]);
       const stats = await Promise.all(
-        endpoints.slice(0, charted).map((e) => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id: e.id } } })).then((s) => s.data)),
+        endpoints.slice(0, charted).map((e) => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id: e.id } } }))),
       );
       return { pending, held, failed, endpoints, stats };
     },
@@ -58,9 +58,9 @@ function Webhooks() {
     refresh,
   );
   if (!data) return error ? <Failed error={error} /> : <Loading />;
-  const all = sum(data.stats);
-  const rows = data.endpoints.map((endpoint, i) => ({ endpoint, points: data.stats[i] }));
-  const troubled = data.endpoints.filter((e) => failing(e));
+  const all = sum(data.stats.map((s) => s.data));
+  const rows = data.endpoints.map((endpoint, i) => ({ endpoint, stats: data.stats[i] }));
+  const troubles = rows.map(({ endpoint, stats }) => ({ endpoint, trouble: failing(endpoint, stats) })).filter(({ trouble }) => trouble);
   return (
     <>
       <Failed error={error} />
@@ -75,12 +75,12 @@ function Webhooks() {
         {all.length === 0 ? <p class="empty">There is no endpoint yet.</p> : <Bars label="Attempts by hour" good="answered 2xx" bad="failed" bars={outcomes(all)} />}
         {data.endpoints.length > charted && <p class="hint">Of the first {charted} endpoints.</p>}
       </Panel>
-      {troubled.length > 0 && (
+      {troubles.length > 0 && (
         <Panel title="Needs attention">
           <ul class="troubles">
-            {troubled.map((e) => (
-              <li key={e.id}>
-                <a class="url" href={link(`endpoints/${e.id}`)}>{e.description || e.url}</a> {failing(e)}
+            {troubles.map(({ endpoint, trouble }) => (
+              <li key={endpoint.id}>
+                <Named endpoint={endpoint} /> {trouble}
               </li>
             ))}
           </ul>
@@ -94,9 +94,9 @@ function Webhooks() {
           empty="There is no endpoint yet."
           columns={[
             { label: "Endpoint", cell: ({ endpoint }) => <Named endpoint={endpoint} /> },
-            { label: "State", cell: ({ endpoint }) => <Status of={endpoint.status} /> },
-            { label: "Success, 24 h", number: true, cell: ({ points }) => (points ? successRate(points) : "–") },
-            { label: "95% within", number: true, cell: ({ points }) => milliseconds(points && slowest(points)) },
+            { label: "State", cell: ({ endpoint, stats }) => <Status of={stateOf(endpoint, stats)} /> },
+            { label: "Success, 24 h", number: true, cell: ({ stats }) => (stats ? successRate(stats.data) : "–") },
+            { label: "95% within", number: true, cell: ({ stats }) => milliseconds(stats && slowest(stats.data)) },
             { label: "Last success", cell: ({ endpoint }) => <Time at={endpoint.lastSuccessAt} never="never" /> },
           ]}
         />
