@@ -54,11 +54,11 @@ func (l *List) Params() []Param {
 		},
 		{
 			Name: paramOrderBy, Type: "string", Enum: l.orderNames(), Default: l.Orders[0].Name,
-			Description: "What the list is ordered by; entries without a value come last. Alone it takes " + l.directions() + ".",
+			Description: "What the list is ordered by; entries without a value come last. Without orderDirection it is " + l.directions() + ".",
 		},
 		{
 			Name: paramDirection, Type: "string", Enum: []string{"asc", "desc"},
-			Description: "The direction of the order, in any case; alone it applies to the default order.",
+			Description: "The direction of the order, in capitals or not; without orderBy that of the default order.",
 		},
 	}
 	if l.Walk {

@@ -39,7 +39,9 @@ that of the payload's shape.`
 func permissions() string {
 	var b strings.Builder
 	b.WriteString("## Who may do what\n\nEach operation names the credentials and the scope that it takes, and the roles that have it. A user has the scopes of\n" +
-		"the token's roles, several being a union, narrowed by its scope claim; unknown roles give nothing:\n")
+		"the token's roles, several being a union, narrowed by its scope claim; unknown roles give nothing. A token without\n" +
+		"roles has the scopes that its scope claim names; with neither claim, those of DEVELOPER, or of the deployment's\n" +
+		"default role:\n")
 	for _, role := range auth.Roles() {
 		b.WriteString("\n- `" + string(role) + "`: " + strings.ReplaceAll(role.Scopes().String(), " ", ", "))
 	}

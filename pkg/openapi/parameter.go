@@ -46,9 +46,12 @@ func (b *builder) parameters(op *httpapi.Operation) []*huma.Param {
 	return params
 }
 
-// named is what a path's parameter names: one of those that the segment
-// before it lists.
+// named is what a path's parameter names: an object for {objectId}, and for
+// {id} one of those that the segment before it lists.
 func named(path, parameter string) string {
+	if name, ok := strings.CutSuffix(parameter, "Id}"); ok {
+		return name[1:]
+	}
 	before, _, _ := strings.Cut(path, "/"+parameter)
 	list := before[strings.LastIndexByte(before, '/')+1:]
 	singular, ies := strings.CutSuffix(list, "ies")

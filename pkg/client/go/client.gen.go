@@ -1877,10 +1877,10 @@ type ListCategoriesParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes asc for order, name and desc for createdAt, updatedAt.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for order, name and desc for createdAt, updatedAt.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -1952,10 +1952,10 @@ type ListCustomersParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes asc for lastName and desc for createdAt, updatedAt, totalSpent, ordersCount.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for lastName and desc for createdAt, updatedAt, totalSpent, ordersCount.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2012,10 +2012,10 @@ type ListDeletionsParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2039,10 +2039,10 @@ type ListInvoicesParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes asc for invoiceNumber and desc for issuedAt, createdAt, updatedAt, dueAt, total.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for invoiceNumber and desc for issuedAt, createdAt, updatedAt, dueAt, total.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2120,10 +2120,10 @@ type ListOrdersParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes asc for orderNumber and desc for placedAt, createdAt, updatedAt, total.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for orderNumber and desc for placedAt, createdAt, updatedAt, total.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2192,10 +2192,10 @@ type ListProductsParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes asc for name, sku and desc for createdAt, updatedAt, sellingPrice, purchasePrice.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name, sku and desc for createdAt, updatedAt, sellingPrice, purchasePrice.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2261,10 +2261,10 @@ type ListApplicationsParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes asc for name and desc for createdAt.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name and desc for createdAt.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2297,10 +2297,10 @@ type ListAPIKeysParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2342,10 +2342,10 @@ type ListWebhookEndpointsParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
@@ -2462,10 +2462,10 @@ type ListWebhookEventTypesParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes asc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 }
 
@@ -2477,10 +2477,10 @@ type ListWebhookEventsParams struct {
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Alone it takes desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
-	// OrderDirection The direction of the order, in any case; alone it applies to the default order.
+	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
 	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
