@@ -75,6 +75,7 @@ func TestDeployedService(t *testing.T) {
 		{"history and counters", s.history},
 		{"queue and bus", s.queueAndBus},
 		{"clients", s.clients},
+		{"import by commerce", s.command},
 		{"deletion of the endpoint and the application", s.remove},
 		{"update of the stack", s.update},
 		{"permissions", s.permissions},
@@ -298,6 +299,21 @@ func (s *scenario) clients(t *testing.T) {
 	tests.Dir = file(t, ".")
 	if out, err := tests.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// command has commerce import a file over HTTP: it ends when the service has stored and listed all.
+func (s *scenario) command(t *testing.T) {
+	articles := filepath.Join(t.TempDir(), "articles.csv")
+	if err := os.WriteFile(articles, []byte("sku,name,sellingPrice\nCLOUD-1,Sencha,9.90\nCLOUD-2,Assam,free\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	imports := exec.CommandContext(t.Context(), "go", "run", "./pkg/cmd/commerce", "import", "--json", "--kind", "product", "--id-from", "sku",
+		"--url", s.base(t), "--token", s.token(t, s.organization, auth.Owner), articles)
+	imports.Dir = file(t, ".")
+	out, err := imports.Output()
+	if !strings.Contains(string(out), `"accepted":1`) || !strings.Contains(string(out), `"rejected":1`) {
+		t.Errorf("got %s, %v; want one record accepted and one refused", out, err)
 	}
 }
 
