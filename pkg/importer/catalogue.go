@@ -101,6 +101,7 @@ func (l *layout) read(source *Source, sh *sheet, emit emitter) (err error) {
 			c.add(open)
 			return
 		}
+		c.join(open.place)
 		open.images = append(open.images, c.cells(l.images)...)
 		if strings.Join(c.series(l.values), "") != "" || sh.get(c.price) != "" || sh.get("Variant SKU|SKU") != "" {
 			c.add(open)
@@ -142,6 +143,7 @@ func (c *catalogue) separateRow() {
 		c.reject("Parent", "%q is not a variable product above this row", parent)
 		return
 	}
+	c.join(above.place)
 	above.sold = true
 	one := *above
 	one.variants = nil

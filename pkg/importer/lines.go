@@ -30,6 +30,7 @@ func readLines(name string, r io.Reader, kind commerce.Kind, emit emitter) error
 		case err != nil:
 			return fmt.Errorf("read %s: %w", place, err)
 		case len(bytes.TrimSpace(text)) > 0:
+			place.Read = &Read{Rows: []string{string(text)}}
 			err = emit(parseLine(place, text, kind))
 		}
 		if err != nil {
@@ -70,7 +71,7 @@ func parseLine(place Place, text []byte, kind commerce.Kind) (Record, error) {
 	if kind != "" {
 		into = &r.Body
 	}
-	if err := strictjson.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), into); err != nil {
+	if err := strictjson.Unmarshal(withoutRefused(bytes.TrimPrefix(text, []byte("\ufeff"))), into); err != nil {
 		return Record{}, reject(place, err)
 	}
 	r.Place = place

@@ -107,6 +107,9 @@ func (m *Mapping) plan(name string, header []string, kind commerce.Kind) (column
 				continue
 			}
 		}
+		if m.Columns == nil && text == RefusedColumn {
+			continue
+		}
 		c := column{name: text, path: []string{field}}
 		if !m.special(field) {
 			if c, err = planColumn(shapeOf(kind), field); err != nil {

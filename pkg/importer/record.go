@@ -16,7 +16,8 @@ var namespace = value.MustID("6f1d3b0e-5f0c-5c55-8a0d-2f6c1b9d4e73")
 // Place is the position of a record in its source.
 type Place struct {
 	File string
-	Line int // of the record's first byte, from 1
+	Line int   // of the record's first byte, from 1
+	Read *Read // nil where it is not known
 }
 
 func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
@@ -48,7 +49,6 @@ type Rejection struct {
 	Reason  string // a stable code
 	Field   string // empty when the whole row is meant
 	Message string
-	Row     string // the row as CSV, or the record as JSON; empty when it could not be read
 }
 
 func (r *Rejection) Error() string {

@@ -122,9 +122,6 @@ func (r *run) next(ctx context.Context, record Record, err error) error {
 	var bad *Rejection
 	switch {
 	case errors.As(err, &bad):
-		if bad.Row == "" {
-			bad.Row = string(record.Body)
-		}
 		return r.refuse(bad)
 	case err != nil:
 		return err
@@ -184,7 +181,7 @@ func (r *run) refuseSent(batch *Batch, refused []Refused) error {
 		rejection := &Rejection{Reason: bad.Reason, Field: bad.Field, Message: bad.Text}
 		if bad.Position < len(records) {
 			record := &records[bad.Position]
-			rejection.Place, rejection.Row = batch.places[message][bad.Position], string(record.Body)
+			rejection.Place = batch.places[message][bad.Position]
 			r.summary.Kinds[record.Kind]--
 		}
 		if err := r.refuse(rejection); err != nil {
@@ -281,5 +278,5 @@ func withMember(object jsontext.Value, name, text string) jsontext.Value {
 	if object[1] == '}' {
 		separator = ""
 	}
-	return append([]byte(`{"`+name+`":"`+text+`"`+separator), object[1:]...)
+	return append([]byte(`{"`+name+`":`+string(encode(text))+separator), object[1:]...)
 }

@@ -68,7 +68,7 @@ func products(n, size int) iter.Seq2[importer.Record, error] {
 			if size > 1_000 {
 				body = body[:len(body)-1] + `,"tags":["` + strings.Repeat(strings.Repeat("z", 200)+fmt.Sprintf(`%d","`, i), (size-1_000)/210) + `end"]}`
 			}
-			r := importer.Record{Kind: "product", Op: "put", Body: []byte(body), Place: importer.Place{File: "x", Line: i + 1}}
+			r := importer.Record{Kind: "product", Op: "put", Body: []byte(body), Place: importer.Place{File: "x", Line: i + 1, Read: &importer.Read{Rows: []string{body}}}}
 			if !yield(r, nil) {
 				return
 			}
@@ -137,7 +137,7 @@ func TestRunNamesWhatTheServiceRefused(t *testing.T) {
 	}}
 	var refused []string
 	summary := run(t, products(150, 10), &to, importer.Config{Refused: func(bad *importer.Rejection) error {
-		refused = append(refused, bad.Error()+" "+bad.Row)
+		refused = append(refused, bad.Error()+" "+rowOf(bad))
 		return nil
 	}})
 	bad := 150 / 7 // of its own
@@ -252,4 +252,12 @@ func TestRunRefusesARecordOfAnotherOrganization(t *testing.T) {
 	if summary.Refused != 1 || summary.Rejected[0].Field != "organizationId" {
 		t.Errorf("got %+v, want the organization refused", summary)
 	}
+}
+
+// rowOf is the text that a refused record was read from.
+func rowOf(bad *importer.Rejection) string {
+	if bad.Place.Read == nil {
+		return ""
+	}
+	return strings.Join(bad.Place.Read.Rows, "\n")
 }

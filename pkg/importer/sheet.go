@@ -28,6 +28,8 @@ type sheet struct {
 
 	row  []string
 	line int
+	raw  rawRows
+	read *Read // the row, and those before it that belong to its record
 	err  error // the first rejection of the row; what is read after it means nothing
 }
 
@@ -38,7 +40,8 @@ func openSheet(name string, r io.Reader, separator rune, required ...string) (*s
 	in := bufio.NewReaderSize(r, longestHeader)
 	start, _ := in.Peek(longestHeader) // an error comes again from Read
 	told := tellSeparator(start)
-	s := &sheet{name: name, in: csv.NewReader(in), warn: func(Place, string) {}, found: map[string][]int{}}
+	s := &sheet{name: name, warn: func(Place, string) {}, found: map[string][]int{}, raw: rawRows{in: in}}
+	s.in = csv.NewReader(&s.raw)
 	s.in.Comma = cmp.Or(separator, told)
 	s.in.FieldsPerRecord = -1
 	s.in.ReuseRecord = true
@@ -52,6 +55,7 @@ func openSheet(name string, r io.Reader, separator rune, required ...string) (*s
 	if len(header) == 1 && told != s.in.Comma && strings.ContainsRune(header[0], told) {
 		return nil, fmt.Errorf("read %s: the header is one column; its separator seems to be %q, not %q", name, told, s.in.Comma)
 	}
+	s.read = &Read{Header: strings.TrimPrefix(s.raw.take(s.in.InputOffset()), "\ufeff"), Separator: s.in.Comma}
 	s.header = slices.Clone(header)
 	s.header[0] = strings.TrimPrefix(s.header[0], "\ufeff")
 	for i, column := range s.header {
@@ -118,9 +122,6 @@ func (s *sheet) each(emit emitter, row func()) error {
 			row()
 		}
 		if s.err != nil {
-			if bad := (*Rejection)(nil); errors.As(s.err, &bad) {
-				bad.Row = s.text()
-			}
 			if err := emit(Record{}, s.err); err != nil {
 				return err
 			}
@@ -130,6 +131,7 @@ func (s *sheet) each(emit emitter, row func()) error {
 
 func (s *sheet) next() error {
 	row, err := s.in.Read()
+	s.read = &Read{Header: s.read.Header, Separator: s.read.Separator, Rows: []string{s.raw.take(s.in.InputOffset())}}
 	var syntax *csv.ParseError
 	switch {
 	case err == io.EOF:
@@ -149,16 +151,13 @@ func (s *sheet) next() error {
 	return nil
 }
 
-// text is the row as CSV with commas.
-func (s *sheet) text() string {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	_ = w.Write(s.row) // a Builder takes everything
-	w.Flush()
-	return strings.TrimSuffix(b.String(), "\n")
+// join adds the row to those of a record that began before it.
+func (s *sheet) join(record Place) {
+	record.Read.Rows = append(record.Read.Rows, s.read.Rows...)
+	s.read = record.Read
 }
 
-func (s *sheet) place() Place { return Place{File: s.name, Line: s.line} }
+func (s *sheet) place() Place { return Place{File: s.name, Line: s.line, Read: s.read} }
 
 // reject rejects the row for one of its fields, unless it is rejected already.
 func (s *sheet) reject(field, format string, args ...any) {

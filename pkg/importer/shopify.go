@@ -115,6 +115,8 @@ func readShopifyOrders(_ *Source, sh *sheet, emit emitter) error {
 				return
 			}
 			open = newShopifyOrder(sh)
+		} else {
+			sh.join(open.place)
 		}
 		open.addItem(sh)
 		open.bad = open.bad || sh.err != nil

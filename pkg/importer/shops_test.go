@@ -33,7 +33,7 @@ func describe(t *testing.T, source *importer.Source) string {
 		}
 	}
 	run(t, iter.Seq2[importer.Record, error](records), &outbox{}, importer.Config{Warn: warn, Refused: func(bad *importer.Rejection) error {
-		fmt.Fprintf(&out, "refused %s\n        %s\n", bad, bad.Row)
+		fmt.Fprintf(&out, "refused %s\n        %s\n", bad, rowOf(bad))
 		return nil
 	}})
 	return out.String()

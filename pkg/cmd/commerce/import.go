@@ -63,8 +63,11 @@ func newImportCommand() *cobra.Command {
 
 The format is told by the directory, the file's name or its header. The path - is the
 standard input and needs --format. Import checks records before it sends them. It
-lists wrong ones by file and line, sends the others, and exits with 1; --refused FILE
-has all wrong ones, and --dry-run sends nothing and shows what would be sent. Ids are
+lists wrong ones by file and line, sends the others, and exits with 1. --dry-run sends
+nothing and shows what would be sent. --refused FILE has all rows of the wrong ones as
+they were read, with the reasons in a further column, refused (in JSON Lines a member),
+which an import leaves out: correct the rows and import the file. Rows of a file with
+another header go to FILE-2 and so on, before the extension. Ids are
 derived, so that the same file again changes nothing. Text in the wrong encoding is
 mended and named. Categories by type or path, and brands by name, come with products.
 
@@ -110,7 +113,7 @@ stream, as all do.`,
 	f.StringVar(&c.idFrom, "id-from", "", "column of a CSV file to derive the ids from, such as sku")
 	f.StringVar(&c.currency, "currency", "", "the organization's currency, for a file with prices in several, such as EUR")
 	f.BoolVar(&c.dryRun, "dry-run", false, "send nothing; show what would be sent")
-	f.StringVar(&c.refusedPath, "refused", "", "CSV file to write the refused rows to, with the reasons")
+	f.StringVar(&c.refusedPath, "refused", "", "file to write the refused rows to as they were read, with the reasons in a further column")
 	f.BoolVar(&c.noWait, "no-wait", false, "end when all is sent, not when it is stored and listed")
 	f.StringVar(&c.kind, "kind", "", "kind of every record: product, category, order, customer or invoice")
 	f.StringVar(&c.organization, "organization", "", "organization that owns the records (default: the local runner's, or the export's)")

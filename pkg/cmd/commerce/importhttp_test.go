@@ -98,7 +98,7 @@ func TestImportSendsOverHTTPAndListsWhatTheServiceRefused(t *testing.T) {
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"kind":"product","op":"put","version":5,"record":{"id":%q,"name":"another"}}`, s.OrganizationID, ids[122]))
 	await(t, "the other product", func() bool { return s.total(t, "/api/products") == 1 })
 	f := s.behind(t, func(http.ResponseWriter, int) bool { return false })
-	refused := filepath.Join(t.TempDir(), "refused.csv")
+	refused := filepath.Join(t.TempDir(), "refused.jsonl")
 	args := []string{"import", "--data", t.TempDir(), "--url", f.URL, "--token", s.JWT, "--refused", refused, path}
 	for range 2 { // the second time nothing is kept of the first
 		stdout, stderr, err := runCommand(t.Context(), args...)
@@ -114,7 +114,7 @@ func TestImportSendsOverHTTPAndListsWhatTheServiceRefused(t *testing.T) {
 		}
 	}
 	rows, err := os.ReadFile(refused)
-	if err != nil || !strings.Contains(string(rows), "\nproducts.jsonl,123,version_conflict,") || !strings.Contains(string(rows), ids[122].String()) {
+	if want := `{"refused":"products.jsonl:123: version_conflict: `; err != nil || !strings.HasPrefix(string(rows), want) || strings.Count(string(rows), "\n") != 1 || !strings.Contains(string(rows), `,"kind":"product","op":"put","version":5,"record":{"id":"`+ids[122].String()) {
 		t.Errorf("the refused rows: %v\n%s", err, rows)
 	}
 	for body, keys := range f.keys {
@@ -124,6 +124,13 @@ func TestImportSendsOverHTTPAndListsWhatTheServiceRefused(t *testing.T) {
 	}
 	if len(f.keys) < 3 {
 		t.Errorf("250 records in %d requests, want 100 in each at most", len(f.keys))
+	}
+	corrected := strings.Replace(string(rows), `"version":5`, `"version":6`, 1)
+	if err := os.WriteFile(refused, []byte(corrected), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, err := runCommand(t.Context(), "import", "--data", t.TempDir(), "--url", f.URL, "--token", s.JWT, refused); err != nil || !strings.HasPrefix(stdout, "accepted  1\nrejected  0\n") {
+		t.Errorf("import of the corrected row printed\n%s%s%v", stdout, stderr, err)
 	}
 }
 

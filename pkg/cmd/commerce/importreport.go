@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,44 +19,106 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// refusedRows writes what an import refuses to a CSV file; nil writes nothing.
+// refusedRows writes the rows that an import refuses as they were read, with the
+// reasons, so that they can be corrected and imported again; nil writes nothing.
 type refusedRows struct {
-	file *os.File
-	out  *csv.Writer
+	path    string
+	files   map[string]*os.File // by their first line
+	written map[*importer.Read]bool
+
+	// The rows of the last record, which may grow and get more reasons.
+	last    *importer.Read
+	reasons []string
 }
 
 func createRefused(path string) (*refusedRows, error) {
 	if path == "" {
 		return nil, nil
 	}
+	r := &refusedRows{path: path, files: map[string]*os.File{}, written: map[*importer.Read]bool{}}
+	file, err := r.create(path)
+	r.files[notBegun] = file
+	return r, err
+}
+
+// notBegun is the first line of a file that has none yet.
+const notBegun = "\n"
+
+func (*refusedRows) create(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("--refused: %w", err)
 	}
-	r := &refusedRows{file, csv.NewWriter(file)}
-	return r, r.write("file", "line", "reason", "field", "message", "row")
+	return file, nil
 }
 
 func (r *refusedRows) add(bad *importer.Rejection) error {
-	if r == nil {
+	if r == nil || bad.Place.Read == nil || r.written[bad.Place.Read] {
 		return nil
 	}
-	return r.write(bad.Place.File, strconv.Itoa(bad.Place.Line), bad.Reason, bad.Field, bad.Message, bad.Row)
+	if r.last != bad.Place.Read {
+		if err := r.flush(); err != nil {
+			return err
+		}
+		r.last = bad.Place.Read
+	}
+	r.reasons = append(r.reasons, bad.Error())
+	return nil
 }
 
-func (r *refusedRows) write(cells ...string) error {
-	if err := r.out.Write(cells); err != nil {
-		return fmt.Errorf("--refused: %w", err)
+// flush writes the rows of the last record.
+func (r *refusedRows) flush() error {
+	if r.last == nil {
+		return nil
 	}
+	file, err := r.file(r.last.FirstLine())
+	if err != nil {
+		return err
+	}
+	for _, line := range r.last.Lines(strings.Join(r.reasons, "; ")) {
+		if _, err := fmt.Fprintln(file, line); err != nil {
+			return fmt.Errorf("--refused: %w", err)
+		}
+	}
+	if len(r.last.Rows) > 1 { // another refusal of the record may come with a later batch
+		r.written[r.last] = true
+	}
+	r.last, r.reasons = nil, nil
 	return nil
+}
+
+// file returns the file of the rows under a header: the named one, or for a
+// further header one beside it.
+func (r *refusedRows) file(first string) (file *os.File, err error) {
+	if file = r.files[first]; file != nil {
+		return file, nil
+	}
+	if file = r.files[notBegun]; file != nil {
+		delete(r.files, notBegun)
+	} else {
+		extension := filepath.Ext(r.path)
+		if file, err = r.create(fmt.Sprintf("%s-%d%s", strings.TrimSuffix(r.path, extension), len(r.files)+1, extension)); err != nil {
+			return nil, err
+		}
+	}
+	r.files[first] = file
+	if first != "" {
+		if _, err = fmt.Fprintln(file, first); err != nil {
+			err = fmt.Errorf("--refused: %w", err)
+		}
+	}
+	return file, err
 }
 
 func (r *refusedRows) close() error {
 	if r == nil {
 		return nil
 	}
-	r.out.Flush()
-	if err := errors.Join(r.out.Error(), r.file.Close()); err != nil {
+	err := r.flush()
+	for _, file := range r.files {
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("--refused: %w", err)
 	}
 	return nil

@@ -1,0 +1,89 @@
+package importer_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/value"
+)
+
+// refuseAll is a service that refuses the first record of each message.
+type refuseAll struct{}
+
+func (refuseAll) Send(_ context.Context, batch importer.Batch) (refused []importer.Refused, err error) {
+	for i := range batch.Messages {
+		refused = append(refused, importer.Refused{Message: i, Reason: "version_conflict", Text: "it is stored"})
+	}
+	return refused, nil
+}
+
+// refusedText is what an import refuses, as a file of it.
+func refusedText(t *testing.T, source *importer.Source, to importer.Sender) string {
+	t.Helper()
+	var lines []string
+	_, err := importer.Run(t.Context(), source.Records(), value.NewID(), to, importer.Config{Refused: func(bad *importer.Rejection) error {
+		if first := bad.Place.Read.FirstLine(); first != "" && len(lines) == 0 {
+			lines = append(lines, first)
+		}
+		lines = append(lines, bad.Place.Read.Lines(bad.Error())...)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestRefusedRowsAreAsTheyWereRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, text string
+		kind       commerce.Kind
+		want       string
+	}{
+		"refused here": {
+			"a.csv", "\ufeffid;name;sellingPrice\r\n;\"A; \"\"mug\"\"\";x\r\n", "product",
+			"id;name;sellingPrice;refused\n;\"A; \"\"mug\"\"\";x;a.csv:2: validation_failed: sellingPrice must be a number",
+		},
+		"refused by the service": {
+			"a.csv", "id\tname\n0197fb9c-8e00-7000-8000-000000000001\t Mug \n", "product",
+			"id\tname\trefused\n0197fb9c-8e00-7000-8000-000000000001\t Mug \ta.csv:2: version_conflict: it is stored",
+		},
+		"no CSV": {
+			"a.csv", "id,name\nx,\"a\" b\n\n1\n", "product",
+			"id,name,refused\nx,\"a\" b,\"a.csv:2: malformed_csv: extraneous or missing \"\" in quoted-field\"\n" +
+				"1,\"a.csv:4: malformed_csv: the row has 1 fields, the header 2\"",
+		},
+		"refused before": {
+			"a.csv", "id,sellingPrice,refused\n1,x,\"the reason, before\"\n2,y,\n", "product",
+			"id,sellingPrice,refused\n1,x,a.csv:2: validation_failed: sellingPrice must be a number\n" +
+				"2,y,a.csv:3: validation_failed: sellingPrice must be a number",
+		},
+		"lines": {
+			"a.jsonl", "{\"kind\":\"product\",\"record\":[]}\n{\"refused\":\"x \\\" {\\\\\",\"kind\":\"product\",\"record\":1}\n{}\nno JSON\n", "",
+			`{"refused":"a.jsonl:1: validation_failed: record must be an object","kind":"product","record":[]}` + "\n" +
+				`{"refused":"a.jsonl:2: validation_failed: record must be an object","kind":"product","record":1}` + "\n" +
+				`{"refused":"a.jsonl:3: validation_failed: kind is required"}` + "\nno JSON",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := writeFile(t, c.file, c.text)
+			format, err := importer.Detect(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source, err := importer.Open(format, c.kind, []string{path}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := refusedText(t, source, refuseAll{})
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
