@@ -21,7 +21,7 @@ type WebhookPayload struct {
 	ID             value.ID    `json:"id" doc:"The event's id, the same on every attempt and for every endpoint: the header webhook-id."`
 	Type           string      `json:"type" doc:"A type of the catalogue, such as order.created; an open enumeration."`
 	APIVersion     string      `json:"apiVersion" doc:"The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one."`
-	Timestamp      value.Time  `json:"timestamp" doc:"When the change was stored."`
+	Timestamp      value.Time  `json:"timestamp" doc:"When the change was stored; of one record it rises with every change."`
 	OrganizationID value.ID    `json:"organizationId"`
 	SiteID         *value.ID   `json:"siteId" doc:"The site of the object. null when it is of no site."`
 	Data           WebhookData `json:"data" doc:"What happened."`

@@ -202,7 +202,7 @@ type CategoryEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -459,7 +459,7 @@ type CustomerEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -729,7 +729,7 @@ type InvoiceEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -979,7 +979,7 @@ type OrderEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1217,7 +1217,7 @@ type ProductEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1417,7 +1417,7 @@ type TestObjectEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1657,7 +1657,7 @@ type WebhookEndpointEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1757,7 +1757,7 @@ type WebhookEventEvent struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
@@ -1814,7 +1814,7 @@ type WebhookPayload struct {
 	// SiteID The site of the object. null when it is of no site.
 	SiteID *string `json:"siteId"`
 
-	// Timestamp When the change was stored.
+	// Timestamp When the change was stored; of one record it rises with every change.
 	Timestamp time.Time `json:"timestamp"`
 
 	// Type A type of the catalogue, such as order.created; an open enumeration.
