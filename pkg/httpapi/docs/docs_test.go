@@ -40,9 +40,9 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 		"/docs/webhooks.md": {"](https://a.example/prod/docs/deliveries.md#rotating-a-secret)"},
 		"/docs/reference.md": {
 			"### List products\n\n`GET /api/products`\n", "- `search` (query; string; at most 200 characters): ", "- `limit` (query; integer; 1 to 100; default 20): ",
-			"- `ids` (query; array of string; 1 to 100 entries; uuid): ", "(query; string; default createdAt; values ", "- Answers: 200 [ProductPage](#schema-productpage), 304, 400, ",
+			"- `ids` (query; string[]; 1 to 100 entries; uuid): ", "(query; string; default createdAt; values ", "- Answers: 200 [ProductPage](#schema-productpage), 304, 400, ",
 			"- Body: [CreateWebhookEndpointDto](#schema-createwebhookendpointdto)\n- Answers: 201 [WebhookEndpoint](#schema-webhookendpoint), ",
-			"### Schema Order\n", "- `items` (array of [OrderItem](#schema-orderitem)): ", "- `billingAddress` ([Address](#schema-address) or null): ",
+			"### Schema Order\n", "- `items` ([OrderItem](#schema-orderitem)[]): ", "- `billingAddress` ([Address](#schema-address) or null): ",
 			"- `completedAt` (string or null; date-time): ", "open enumeration: UNFULFILLED, PARTIALLY_FULFILLED, ",
 			"- `retryCount` (integer or null; int64; 0 to 10; default 8; optional): ",
 		},

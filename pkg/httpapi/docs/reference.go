@@ -107,7 +107,7 @@ func (s *schema) kind() string {
 		kinds = append(kinds, strings.Fields(strings.Trim(fmt.Sprint(s.Type), "[]"))...)
 	}
 	if s.Items != nil {
-		kinds[slices.Index(kinds, "array")] = "array of " + s.Items.kind()
+		kinds[slices.Index(kinds, "array")] = s.Items.kind() + "[]"
 	}
 	return strings.Join(kinds, " or ")
 }
