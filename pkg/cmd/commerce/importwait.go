@@ -82,6 +82,7 @@ func (c *importCommand) wait(ctx context.Context, client *sqs.Client, last impor
 func (c *importCommand) waitStored(ctx context.Context, client *sqs.Client, info *runner.Info, errOut io.Writer) error {
 	bar := newBar(errOut, "waiting", -1)
 	defer func() { _ = bar.Finish() }()
+	lines := progressLines{out: errOut, last: time.Now()}
 	reader := &ops.StatusReader{Client: client, Local: true}
 	for {
 		waiting := 0
@@ -99,7 +100,9 @@ func (c *importCommand) waitStored(ctx context.Context, client *sqs.Client, info
 		if waiting == 0 {
 			return nil
 		}
-		bar.Describe(counted(waiting, "message") + " to store")
+		left := counted(waiting, "message") + " to store"
+		lines.add(time.Now(), left)
+		bar.Describe(left)
 		_ = bar.Add(1)
 		if err := pause.For(ctx, pollPause); err != nil {
 			return err

@@ -21,11 +21,30 @@ import (
 // newBar returns a progress bar, which shows only on a terminal; max -1 means
 // unknown. Its errors may be ignored: no command fails because of its bar.
 func newBar(errOut io.Writer, description string, most int64, options ...progressbar.Option) *progressbar.ProgressBar {
-	f, ok := errOut.(*os.File)
 	return progressbar.NewOptions64(most, append(options,
-		progressbar.OptionSetVisibility(ok && term.IsTerminal(int(f.Fd()))), progressbar.OptionSetWriter(errOut),
+		progressbar.OptionSetVisibility(isTerminal(errOut)), progressbar.OptionSetWriter(errOut),
 		progressbar.OptionSetDescription(description), progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())...)
+}
+
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// progressLines writes lines where a bar would not show, without a terminal: one at most
+// every 10 seconds.
+type progressLines struct {
+	out  io.Writer
+	last time.Time
+}
+
+func (p *progressLines) add(now time.Time, line string) {
+	const pause = 10 * time.Second
+	if now.Sub(p.last) >= pause && !isTerminal(p.out) {
+		p.last = now
+		fmt.Fprintln(p.out, line)
+	}
 }
 
 // writeTable aligns the cells of rows. The first row is the header.
