@@ -151,7 +151,7 @@ const previewed = 3
 
 // Send implements [importer.Sender].
 func (p previewSender) Send(_ context.Context, batch importer.Batch) ([]importer.Refused, error) {
-	for _, change := range changesOf(batch) {
+	for _, change := range changesOf(batch.Messages) {
 		if len(p[change.Kind]) < previewed {
 			p[change.Kind] = append(p[change.Kind], change)
 		}
@@ -159,9 +159,9 @@ func (p previewSender) Send(_ context.Context, batch importer.Batch) ([]importer
 	return nil, nil
 }
 
-// changesOf reads a batch that has been checked.
-func changesOf(batch importer.Batch) (changes []commerce.Change) {
-	for _, message := range batch.Messages {
+// changesOf reads messages that have been checked.
+func changesOf(messages [][]byte) (changes []commerce.Change) {
+	for _, message := range messages {
 		parsed, _ := commerce.ParseMessage(message)
 		changes = append(changes, parsed...)
 	}

@@ -110,14 +110,17 @@ func (c *importCommand) waitStored(ctx context.Context, client *sqs.Client, info
 	}
 }
 
-// waitListed waits until the lists show the last records as they are stored and,
-// unless they may have been refused, until they are stored.
+// waitListed waits until the lists show the last records of each message, since
+// messages are stored side by side, as they are stored and, unless they may have
+// been refused, until they are stored.
 func waitListed(ctx context.Context, api *apiclient.Client, last importer.Batch, mustBeStored bool) error {
-	const most = 20
-	ids := map[commerce.Kind][]string{}
-	for _, change := range slices.Backward(changesOf(last)) {
-		if id, err := commerce.Identify(change); err == nil && change.Op == commerce.OpPut && len(ids[change.Kind]) < most {
-			ids[change.Kind] = append(ids[change.Kind], id.String())
+	ids, most := map[commerce.Kind][]string{}, 0
+	for i := range last.Messages {
+		most += max(1, 20/len(last.Messages))
+		for _, change := range slices.Backward(changesOf(last.Messages[i : i+1])) {
+			if id, err := commerce.Identify(change); err == nil && change.Op == commerce.OpPut && len(ids[change.Kind]) < most {
+				ids[change.Kind] = append(ids[change.Kind], id.String())
+			}
 		}
 	}
 	for kind, ids := range ids {
