@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/value"
 )
 
 // The bounds of a batch. SQS takes a mebibyte in a message and in a batch of at
