@@ -68,7 +68,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			r := (&http.Request{
 				Method: http.MethodGet, URL: &url.URL{Path: bench.path, RawQuery: bench.query}, Host: "host",
-				Header: http.Header{"Accept-Encoding": {bench.encoding}}, Body: http.NoBody,
+				Header: http.Header{"Accept": {"*/*"}, "Accept-Encoding": {bench.encoding}}, Body: http.NoBody,
 			}).WithContext(context.WithValue(b.Context(), principalKey{}, user()))
 			b.ReportAllocs()
 			var size int

@@ -54,7 +54,6 @@ func linkedOnly() map[string][]string {
 	return map[string][]string{
 		"authorizer": {"dynamodb.Query"}, "ingest": {"dynamodb.Query"},
 		"api": {"dynamodb.DeleteItem"}, "indexer": {"dynamodb.DeleteItem"},
-		"receipts":   {"dynamodb.Query"},
 		"portal":     {"dynamodb.DeleteItem", "dynamodb.PutItem", "dynamodb.Query"}, // it has no client
 		"dispatcher": {"sqs.GetQueueAttributes"}, "webhooks": {"sqs.GetQueueAttributes"},
 	}
