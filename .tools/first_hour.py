@@ -35,7 +35,9 @@ def shape(line: str) -> str:
 
 
 def paste(commands: str, shown: list[str], folder: pathlib.Path) -> None:
-    out = subprocess.run(["bash"], input=commands, cwd=folder, text=True, timeout=LIMIT,
+    # A line is one write, which the lines of programs in the background do not divide.
+    env = {**os.environ, "PYTHONUNBUFFERED": ""}
+    out = subprocess.run(["bash"], input=commands, cwd=folder, env=env, text=True, timeout=LIMIT,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
     # Background programs print when they like, so the order is not compared.
     missing = {shape(line) for line in shown} - {shape(line) for line in out.splitlines()}
