@@ -86,9 +86,9 @@ func Indexer(_ context.Context, d *Dependencies) (StreamFunc, error) {
 }
 
 // both gives batches of the stream to two consumers, since a stream has few
-// readers. When the first fails, the whole batch comes again, and the second gets
-// it then: the first must fail a batch from its first record on, and the second
-// know what it has processed.
+// readers. The second gets a batch only after the first has processed all of it:
+// otherwise the batch comes again. So the first must fail a batch from its first
+// record on, and both must recognize changes that they have processed.
 func both(first, second StreamFunc) StreamFunc {
 	return func(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 		response, err := first(ctx, batch)
