@@ -94,6 +94,7 @@ var layers = map[string][]string{
 	"pkg/local/queueserver": {"pkg/local/filelock"},
 	"pkg/local/eventsource": {"pkg/pause"},
 	"pkg/local/faults":      {},
+	"pkg/local/clocks":      {},
 	"pkg/local/processes":   {"pkg/local/child"},
 	"pkg/lab/meter":         {"pkg/dynamo/chart"},
 	"pkg/local/provision":   {"pkg/local/template"},

@@ -47,8 +47,8 @@ func NewDependencies(cfg Config, aws aws.Config, logger *slog.Logger, endpoints 
 		}
 	})
 	return &Dependencies{
-		Config: cfg, AWS: aws, Table: dynamo.New(client, cfg.TableName, time.Now),
-		Logger: logger, Clock: time.Now, MemoryMB: lambdacontext.MemoryLimitInMB, endpoints: endpoints,
+		Config: cfg, AWS: aws, Table: dynamo.New(client, cfg.TableName, clock),
+		Logger: logger, Clock: clock, MemoryMB: lambdacontext.MemoryLimitInMB, endpoints: endpoints,
 	}
 }
 

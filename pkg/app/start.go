@@ -36,7 +36,7 @@ func Start[H any](newHandler NewHandler[H]) { run(newHandler, connect) }
 // else of AWS.
 func StartWithoutTable[H any](newHandler NewHandler[H]) {
 	run(newHandler, func(_ context.Context, cfg Config, logger *slog.Logger) (*Dependencies, error) {
-		return &Dependencies{Config: cfg, Logger: logger, Clock: time.Now, Metrics: newRecorder(cfg, os.Stdout)}, nil
+		return &Dependencies{Config: cfg, Logger: logger, Clock: clock, Metrics: newRecorder(cfg, os.Stdout)}, nil
 	})
 }
 

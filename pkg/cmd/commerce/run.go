@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
@@ -24,6 +26,7 @@ type runOptions struct {
 	runner.Config
 	logLevel, tableServer, faults string
 	noPrivateTargets              bool
+	clocks                        time.Duration
 }
 
 func newRunCommand() *cobra.Command {
@@ -52,7 +55,10 @@ make build must have built them for this machine.
 ("all" for each of them). The start, provisioning and the reading of the stream
 are spared. Faults go with --processes, which gives each function its own
 client, and without. The same --seed repeats the same faults, as far as the
-requests of a function come in the same order.`,
+requests of a function come in the same order.
+
+--clocks lets the clocks of processes differ by up to so much, for tests: each
+gets its own from --seed. It goes with --processes, in a checkout.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -67,7 +73,8 @@ requests of a function come in the same order.`,
 	flags.BoolVar(&o.noPrivateTargets, "no-private-targets", false, "refuse webhooks to private addresses, as in AWS")
 	flags.BoolVar(&o.Processes, "processes", false, "run every function's real binary in processes of its own")
 	flags.StringVar(&o.faults, "faults", "", "faults between functions and table in percent, such as throttle=5,timeout=1")
-	flags.Uint64Var(&o.Seed, "seed", 0, "of the faults; 0 is one by chance")
+	flags.DurationVar(&o.clocks, "clocks", 0, "how far apart the clocks of processes are, at most")
+	flags.Uint64Var(&o.Seed, "seed", 0, "of the faults and clocks; 0 is one by chance")
 	return cmd
 }
 
@@ -137,16 +144,20 @@ func (o *runOptions) tableServerKind() (tableserver.Kind, error) {
 }
 
 // setFaults makes the run inject the faults of --faults and print at its end
-// how many there were.
+// how many there were, and lets clocks differ.
 func (o *runOptions) setFaults(out io.Writer) (err error) {
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64() //nolint:gosec // it need not be secret
+	}
+	if o.clocks < 0 || o.clocks > 0 && !o.Processes {
+		return wrongUsage("--clocks %s: must be positive, and needs --processes", o.clocks)
+	}
+	o.Clocks = clocks.Clocks{Apart: o.clocks, Seed: o.Seed}
 	if o.faults == "" {
 		return nil
 	}
 	if o.Faults, err = parseFaults(o.faults); err != nil {
 		return err
-	}
-	if o.Seed == 0 {
-		o.Seed = rand.Uint64() //nolint:gosec // it need not be secret
 	}
 	fmt.Fprintf(out, "Faults %s with --seed %d\n", o.faults, o.Seed)
 	o.Injected = func(counts faults.Counts) { fmt.Fprintf(out, "Faults of seed %d:\n%s", o.Seed, counts) }

@@ -46,6 +46,14 @@ func TestFaultsThatDoNotExistAreRefused(t *testing.T) {
 	}
 }
 
+func TestClocksNeedProcesses(t *testing.T) {
+	for _, args := range [][]string{{"--clocks", "5m"}, {"--clocks", "-5m", "--processes"}} {
+		if _, _, err := runCommand(t.Context(), append([]string{"run"}, args...)...); exitCode(err) != exitTrouble || !strings.Contains(err.Error(), "needs --processes") {
+			t.Errorf("%q: got %v", args, err)
+		}
+	}
+}
+
 func TestATableServerThatDoesNotExistIsRefused(t *testing.T) {
 	_, _, err := runCommand(t.Context(), "run", "--table-server", "oracle")
 	if want := "--table-server oracle: must be one of dynoxide, dynamodb-local"; exitCode(err) != exitTrouble || !strings.Contains(err.Error(), want) {

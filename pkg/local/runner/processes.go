@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/processes"
 	"github.com/commerce-integration/service/pkg/local/template"
@@ -28,7 +29,11 @@ const (
 // belongs to.
 func (r *run) startProcesses(ctx context.Context) (*processes.Fleet, error) {
 	names := slices.Sorted(maps.Keys(r.model.Functions))
-	binaries, err := processes.Binaries(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names)
+	var tags []string
+	if r.cfg.Clocks.Apart > 0 {
+		tags = append(tags, clocks.Tag)
+	}
+	binaries, err := processes.Binaries(ctx, filepath.Dir(r.cfg.Template), r.folder.path("functions"), names, tags...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +65,9 @@ func (r *run) environment(function string, declared map[string]string) map[strin
 		"AWS_LAMBDA_LOG_FORMAT":        "JSON",
 		"AWS_LAMBDA_LOG_LEVEL":         logLevel(r.cfg.Logger),
 	})
+	if r.cfg.Clocks.Apart > 0 {
+		environment[clocks.Variable] = r.cfg.Clocks.String()
+	}
 	return environment
 }
 

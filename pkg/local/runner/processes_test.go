@@ -3,9 +3,11 @@ package runner
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/local/template"
 )
 
@@ -45,6 +47,10 @@ func TestAProcessHasTheTemplatesEnvironmentAndWhatStandsForAWS(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, r.environment("worker", declared)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	r.cfg.Clocks = clocks.Clocks{Apart: time.Minute, Seed: 3}
+	if got := r.environment("worker", declared)["CLOCKS"]; got != "60000000000 3" {
+		t.Errorf("clocks that differ: got %q", got)
 	}
 	if declared["SERVICE_KEY"] != "" {
 		t.Error("the template's own environment was changed")

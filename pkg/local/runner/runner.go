@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/provision"
@@ -54,6 +55,7 @@ type Config struct {
 	Faults   faults.Rates
 	Seed     uint64
 	Injected func(faults.Counts) // gets the number of each fault at the end; may be nil
+	Clocks   clocks.Clocks       // of functions that are processes
 	// AWS may change the configuration of all AWS clients in this process, for example to measure them.
 	AWS func(*aws.Config)
 	// Invoked is called with the name of each function of this process that is invoked; may be nil.
