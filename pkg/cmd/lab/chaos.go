@@ -19,7 +19,9 @@ func newChaosCommand() *cobra.Command {
 of its own, and sends records that mean so many events of several organizations
 to endpoints whose receivers fail half of the requests. Meanwhile it kills
 processes of functions and the whole service, fails requests to the table,
-holds messages back and sends them more than once. Then all faults end, and
+holds messages back and sends them more than once. With --outage every request to
+the table fails for a while in the middle of it, and with --clocks the clocks of
+processes differ all the time. Then all faults end, and
 chaos compares what was sent with what was stored, counted and received: no event
 is lost, every delivery has ended, every counter is right, every event that was
 accepted twice is explained, commerce redrive clears all dead letters, no list
@@ -35,6 +37,12 @@ It needs Linux, Go and a checkout of the repository.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if scenario != "faults" && scenario != "dead-endpoints" {
 				return fmt.Errorf("--scenario %s: must be faults or dead-endpoints", scenario)
+			}
+			if cfg.Outage < 0 || cfg.Outage > 0 && cfg.Outage >= cfg.Chaos {
+				return fmt.Errorf("--outage %s: must be shorter than --chaos, %s", cfg.Outage, cfg.Chaos)
+			}
+			if cfg.Clocks < 0 {
+				return fmt.Errorf("--clocks %s: must not be negative", cfg.Clocks)
 			}
 			if cfg.BinDir, err = tableserver.CacheDir(); err != nil {
 				return err
@@ -68,5 +76,7 @@ It needs Linux, Go and a checkout of the repository.`,
 	flags.DurationVar(&cfg.KillEvery, "kill-every", cfg.KillEvery, "time between two kills of a function's process, on average")
 	flags.IntVar(&cfg.Restarts, "restarts", cfg.Restarts, "how often the whole service is killed")
 	flags.Float64SliceVar(&cfg.Faults, "faults", cfg.Faults, "shares of requests to the table that fail, before the first kill of the whole, after it, and so on")
+	flags.DurationVar(&cfg.Outage, "outage", 0, "for how long of it every request of the functions to the table fails, in its middle")
+	flags.DurationVar(&cfg.Clocks, "clocks", 0, "by which the clocks of processes differ, at most; beyond 5m receivers refuse signatures")
 	return cmd
 }

@@ -2,11 +2,13 @@ package chaos
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -168,6 +170,22 @@ func TestEachPromiseCanBeBroken(t *testing.T) {
 func (s *story) lose(id value.ID) {
 	delete(s.deliveries, id)
 	s.counters[s.endpoint] = webhook.Counters{SuccessCount: 2, FailureCount: 1}
+}
+
+func TestADuplicateIsExplainedThoughClocksDiffer(t *testing.T) {
+	s := newStory()
+	s.clocks = clocks.Clocks{Apart: 5 * time.Minute, Seed: 1}
+	s.acceptAgain(time.Minute)
+	s.giveUp()
+	for _, d := range s.deliveries {
+		for i := range d.Attempts {
+			made := slices.IndexFunc(s.attempts, func(a attempt) bool {
+				return a.delivery == d.ID && a.at.Sub(d.Attempts[i].At.Std()).Abs() < time.Second
+			})
+			d.Attempts[i].At = value.TimeOf(d.Attempts[i].At.Std().Add(s.clocks.Offset(s.attempts[made].pid)))
+		}
+	}
+	s.wantCause(t, "the answer came too late", byNetwork)
 }
 
 // keepTwice has a delivery know an attempt twice, and its endpoint count it.

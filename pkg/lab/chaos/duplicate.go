@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -52,6 +54,7 @@ type trail struct {
 	delivery *webhook.Delivery
 	requests []*request
 	attempts []attempt
+	clocks   clocks.Clocks
 }
 
 // causes sorts the evidence by what explains duplicates.
@@ -61,6 +64,7 @@ type causes struct {
 	senders []time.Time       // when a dispatcher or sweeper was killed or complained
 	failed  map[value.ID][]complaint
 	copied  map[value.ID][]time.Time
+	ahead   time.Duration // of a process's clock, at most
 }
 
 // cause is what explains an answer that a delivery does not have, and how long
@@ -71,7 +75,7 @@ type cause struct {
 }
 
 func (e *evidence) causes() *causes {
-	k := &causes{kills: e.kills, made: map[int][]attempt{}, failed: map[value.ID][]complaint{}, copied: map[value.ID][]time.Time{}}
+	k := &causes{kills: e.kills, made: map[int][]attempt{}, failed: map[value.ID][]complaint{}, copied: map[value.ID][]time.Time{}, ahead: e.clocks.Apart / 2}
 	for _, a := range e.attempts {
 		k.made[a.pid] = append(k.made[a.pid], a)
 	}
@@ -102,7 +106,7 @@ func (e *evidence) trails() map[value.ID]*trail {
 	for i := range e.requests {
 		q := &e.requests[i]
 		if found[q.delivery] == nil {
-			found[q.delivery] = &trail{delivery: e.deliveries[q.delivery]}
+			found[q.delivery] = &trail{delivery: e.deliveries[q.delivery], clocks: e.clocks}
 		}
 		found[q.delivery].requests = append(found[q.delivery].requests, q)
 	}
@@ -158,7 +162,8 @@ func (t *trail) unknown(accepted []*request) []*request {
 			continue
 		}
 		// They are in the order of arrival.
-		known := slices.IndexFunc(accepted, func(q *request) bool { return !q.arrived.Before(a.At.Std().Add(-skew)) })
+		began := t.began(a)
+		known := slices.IndexFunc(accepted, func(q *request) bool { return !q.arrived.Before(began.Add(-skew)) })
 		if known >= 0 {
 			accepted = slices.Delete(accepted, known, known+1)
 		}
@@ -166,10 +171,24 @@ func (t *trail) unknown(accepted []*request) []*request {
 	return accepted
 }
 
+// began is when an attempt that the delivery has began. Its time there is by the
+// clock of a process, which is most likely the one that logged an attempt when
+// this one ended.
+func (t *trail) began(a webhook.Attempt) time.Time {
+	began, nearest := a.At.Std(), time.Duration(math.MaxInt64)
+	for _, logged := range t.attempts {
+		by := a.At.Std().Add(-t.clocks.Offset(logged.pid))
+		if far := logged.at.Sub(by.Add(a.Duration())).Abs(); far < nearest {
+			began, nearest = by, far
+		}
+	}
+	return began
+}
+
 // explain finds the cause.
 func (k *causes) explain(t *trail, q *request) cause {
 	for _, a := range t.delivery.Attempts {
-		if a.Error != nil && a.ResponseStatus == nil && within(q.arrived, a.At.Std().Add(-skew), a.At.Std().Add(a.Duration()+skew)) {
+		if began := t.began(a); a.Error != nil && a.ResponseStatus == nil && within(q.arrived, began.Add(-skew), began.Add(a.Duration()+skew)) {
 			return cause{why: byNetwork}
 		}
 	}
@@ -180,7 +199,7 @@ func (k *causes) explain(t *trail, q *request) cause {
 	if slices.ContainsFunc(k.copied[q.delivery], func(at time.Time) bool { return at.Before(written) }) {
 		return cause{why: byCopy}
 	}
-	if slices.ContainsFunc(k.senders, func(at time.Time) bool { return within(at, t.delivery.CreatedAt.Std().Add(-bookkeeping), written) }) {
+	if slices.ContainsFunc(k.senders, func(at time.Time) bool { return within(at, t.delivery.CreatedAt.Std().Add(-bookkeeping-k.ahead), written) }) {
 		return cause{why: bySender}
 	}
 	return cause{}
@@ -262,7 +281,7 @@ func (t *trail) history() string {
 		if a.ResponseStatus != nil {
 			status = *a.ResponseStatus
 		}
-		fmt.Fprintf(&b, "\n      kept    %s for %s: %d", a.At.Std().Local().Format(timeOfDay), a.Duration(), status)
+		fmt.Fprintf(&b, "\n      kept    %s for %s: %d", t.began(a).Local().Format(timeOfDay), a.Duration(), status)
 	}
 	return b.String()
 }

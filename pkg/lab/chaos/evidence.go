@@ -9,6 +9,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -42,6 +43,7 @@ type evidence struct {
 	attempts   []attempt
 	complaints []complaint
 	kills      []kill
+	clocks     clocks.Clocks // of the service's processes
 	copies     []duplicate
 	copied     map[value.ID]value.Time // the records of integrators' copies
 	reads      int                     // entries that the copies read

@@ -21,6 +21,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/lab/workload"
+	"github.com/commerce-integration/service/pkg/local/clocks"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -41,6 +42,8 @@ type Config struct {
 	Restarts  int           // how often the whole service is killed and started again
 	Retries   int           // of an endpoint, at most; the second comes after a minute
 	Faults    []float64     // shares of requests to the table that fail, one for each run of the service
+	Outage    time.Duration // of the table, in the middle of the chaos and shorter than it; 0: none
+	Clocks    time.Duration // by which the clocks of the functions' processes differ, at most
 
 	Out io.Writer // gets the progress and the report
 	Log io.Writer // gets what the service writes as warnings and errors
@@ -127,7 +130,7 @@ func (r *run) faults(ctx context.Context) (err error) {
 
 // prepare makes organizations and endpoints while nothing fails yet.
 func (r *run) prepare(ctx context.Context) error {
-	if err := r.start(ctx, 0); err != nil {
+	if err := r.start(ctx, ""); err != nil {
 		return err
 	}
 	const organizations = 4
@@ -158,14 +161,14 @@ func (r *run) prepare(ctx context.Context) error {
 	return r.process.Stop()
 }
 
-// start starts the service with every function as processes. A share of their
-// requests to the table fails.
-func (r *run) start(ctx context.Context, share float64) error {
-	args := []string{"--template", r.Template, "--log-level", "info", "--processes"}
-	if share > 0 {
-		args = append(args, "--faults", faultsOf(share), "--seed", strconv.FormatUint(r.Seed+1, 10))
-	}
-	service, err := r.process.Start(ctx, args...)
+// clocks are those of the functions' processes.
+func (r *run) clocks() clocks.Clocks { return clocks.Clocks{Apart: r.Clocks, Seed: r.Seed + 1} }
+
+// start starts the service with every function as processes, whose requests to
+// the table fail at the rates of faults, "" for none.
+func (r *run) start(ctx context.Context, faults string) error {
+	service, err := r.process.Start(ctx, "--template", r.Template, "--log-level", "info", "--processes",
+		"--faults", faults, "--clocks", r.Clocks.String(), "--seed", strconv.FormatUint(r.Seed+1, 10))
 	if err != nil {
 		return err
 	}
@@ -213,7 +216,8 @@ func (r *run) faultPhase(ctx context.Context) error {
 	share := func(of float64) time.Duration { return time.Duration(of * float64(r.Chaos)) }
 	began := time.Now()
 	r.receivers.returnAt(began.Add(share(returning)))
-	if err := r.start(ctx, r.Faults[0]); err != nil {
+	phases := r.phases()
+	if err := r.start(ctx, phases[0].faults); err != nil {
 		return err
 	}
 	running, end := context.WithCancel(ctx)
@@ -234,7 +238,7 @@ func (r *run) faultPhase(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer end()
-		if err := r.serviceRuns(running, began); err != nil {
+		if err := r.serviceRuns(running, began, phases); err != nil {
 			return err
 		}
 		select {
@@ -249,18 +253,43 @@ func (r *run) faultPhase(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// serviceRuns runs the service once for each restart and once more, all with
-// faults, and starts it in calm at the end.
-func (r *run) serviceRuns(ctx context.Context, began time.Time) error {
-	runs := r.Restarts + 1
-	share := func(i int) float64 { return r.Faults[min(i, len(r.Faults)-1)] }
+// phase is one run of the service in the chaos.
+type phase struct {
+	name   string
+	faults string        // of requests to the table
+	until  time.Duration // since the chaos began
+	outage bool
+}
+
+// outage fails every request: connections break, hang, or bring errors.
+var outage = fmt.Sprintf("%s=30,%s=2,%s=50,%s=100", faults.LostRequest, faults.Timeout, faults.Throttle, faults.InternalError)
+
+// phases divides the chaos into a run of the service for each restart and one
+// more, and the outage after the first half of them.
+func (c *Config) phases() (all []phase) {
+	runs, until := c.Restarts+1, time.Duration(0)
 	for i := range runs {
-		if err := r.serviceRun(ctx, i, share(i), began.Add(r.Chaos*time.Duration(i+1)/time.Duration(runs))); err != nil {
+		share := c.Faults[min(i, len(c.Faults)-1)]
+		until += (c.Chaos - c.Outage) / time.Duration(runs)
+		all = append(all, phase{name: fmt.Sprintf("%.0f%% faults", 100*share), faults: faultsOf(share), until: until})
+		if c.Outage > 0 && i == (runs-1)/2 {
+			until += c.Outage
+			all = append(all, phase{name: "the table away", faults: outage, until: until, outage: true})
+		}
+	}
+	return all
+}
+
+// serviceRuns runs the service once for each phase, and starts it in calm at the
+// end.
+func (r *run) serviceRuns(ctx context.Context, began time.Time, phases []phase) error {
+	for i := range phases {
+		if err := r.serviceRun(ctx, i, phases, began.Add(phases[i].until)); err != nil {
 			return err
 		}
-		next := 0.0
-		if i+1 < runs {
-			next = share(i + 1)
+		next := ""
+		if i+1 < len(phases) {
+			next = phases[i+1].faults
 		} else {
 			r.report.calmAt = time.Now()
 		}
@@ -273,10 +302,12 @@ func (r *run) serviceRuns(ctx context.Context, began time.Time) error {
 
 // serviceRun is one run of the service, which is killed at a time, and stopped
 // if it is the last.
-func (r *run) serviceRun(ctx context.Context, i int, share float64, until time.Time) error {
-	began, before, killed := time.Now(), r.load.sent(), len(r.killer.all())
-	if err := r.shortenVisibility(ctx); err != nil {
-		return err
+func (r *run) serviceRun(ctx context.Context, i int, phases []phase, until time.Time) error {
+	began, before, killed, last := time.Now(), r.load.sent(), len(r.killer.all()), i == len(phases)-1
+	if !phases[i].outage { // in which messages come again as in AWS, and use up no more receives
+		if err := r.shortenVisibility(ctx); err != nil {
+			return err
+		}
 	}
 	running, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -289,17 +320,17 @@ func (r *run) serviceRun(ctx context.Context, i int, share float64, until time.T
 	// A service that is stopped kills what is under way at the end of the time
 	// that it leaves to it.
 	how, end, killedAt := "killed", r.process.Kill, time.Now()
-	if i == r.Restarts {
+	if last {
 		how, end = "stopped", r.process.Stop
 	}
 	if err := end(); err != nil {
 		return err
 	}
-	if i == r.Restarts {
+	if last {
 		killedAt = time.Now()
 	}
 	r.killer.note("", 0, killedAt)
-	text := fmt.Sprintf("%s with %.0f%% faults, %d kills, %d events sent, then %s", time.Since(began).Round(time.Second), 100*share,
+	text := fmt.Sprintf("%s with %s, %d kills, %d events sent, then %s", time.Since(began).Round(time.Second), phases[i].name,
 		len(r.killer.all())-killed-1, r.load.sent()-before, how)
 	r.report.runs = append(r.report.runs, text)
 	r.say("run %d: %s", i+1, text)
@@ -336,6 +367,7 @@ func (r *run) shortenVisibility(ctx context.Context) error {
 func (r *run) judge(ctx context.Context, e *evidence) error {
 	e.requests, e.kills = r.receivers.seen(e.at), r.killer.all()
 	e.held, e.copies = r.tamperer.counts()
+	e.clocks = r.clocks()
 	e.copied = map[value.ID]value.Time{}
 	for _, c := range r.copies {
 		if err := c.sync(ctx); err != nil {

@@ -108,7 +108,7 @@ func (r *run) awaitEnd(ctx context.Context) (e *evidence, err error) {
 		case finish:
 			return e, nil
 		case restart:
-			if err := errors.Join(r.process.Stop(), r.start(ctx, 0)); err != nil {
+			if err := errors.Join(r.process.Stop(), r.start(ctx, "")); err != nil {
 				return nil, err
 			}
 		}
