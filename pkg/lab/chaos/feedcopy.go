@@ -3,8 +3,11 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"maps"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -21,6 +24,38 @@ type feedCopy struct {
 
 func newFeedCopy(of *tenant) *feedCopy {
 	return &feedCopy{of: of, records: map[value.ID]value.Time{}, changed: map[value.ID]value.Time{}}
+}
+
+// feedLate is how late a change may be in the feed where clocks differ by more
+// than some seconds.
+const feedLate = 10 * time.Minute
+
+// readFeeds reads what is left of the feeds. Where clocks differ it waits until
+// they show every record, as long as that may take.
+func (r *run) readFeeds(ctx context.Context, e *evidence) error {
+	end := time.Now()
+	if r.Clocks > 0 {
+		end = end.Add(feedLate + r.Clocks)
+	}
+	for {
+		e.fed = map[value.ID]value.Time{}
+		for _, c := range r.feeds {
+			if err := c.sync(ctx); err != nil {
+				return err
+			}
+			maps.Copy(e.fed, c.records)
+		}
+		if maps.Equal(e.fed, e.records) || time.Now().After(end) {
+			break
+		}
+		if err := pause.For(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+	for _, c := range r.feeds {
+		e.changes, e.disordered = e.changes+c.read, append(e.disordered, c.disordered...)
+	}
+	return nil
 }
 
 // sync reads what is new.

@@ -376,14 +376,8 @@ func (r *run) judge(ctx context.Context, e *evidence) error {
 		maps.Copy(e.copied, c.live())
 		e.reads += c.read
 	}
-	e.fed = map[value.ID]value.Time{}
-	for _, c := range r.feeds {
-		if err := c.sync(ctx); err != nil {
-			return err
-		}
-		maps.Copy(e.fed, c.records)
-		e.changes += c.read
-		e.disordered = append(e.disordered, c.disordered...)
+	if err := r.readFeeds(ctx, e); err != nil {
+		return err
 	}
 	r.log.mu.Lock()
 	e.attempts, e.complaints = r.log.attempts, r.log.complaints

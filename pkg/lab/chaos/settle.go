@@ -95,13 +95,16 @@ func (r *run) awaitEnd(ctx context.Context) (e *evidence, err error) {
 	var told time.Time
 	var state ending
 	wait := patience{calm: r.Calm, until: time.Now().Add(r.Calm), seen: map[value.ID]bool{}}
-	for time.Now().Before(wait.until) {
-		if err := pause.For(ctx, lookEvery); err != nil {
+	for took := time.Duration(0); time.Now().Before(wait.until); {
+		// A look reads every delivery, which leaves most of the time to the service.
+		if err := pause.For(ctx, max(lookEvery, 4*took)); err != nil {
 			return nil, err
 		}
+		began := time.Now()
 		if e, err = r.look(ctx); err != nil {
 			return nil, err
 		}
+		took = time.Since(began)
 		wait.extend(e.marks)
 		pending, last := e.pending()
 		switch state.next(pending, e.waiting(), len(e.deliveries) >= len(e.expected) && len(e.lost) == 0) {
