@@ -84,7 +84,7 @@ func (x *exchange) decide(function string) (d decision, err error) {
 		take: func(answer any) (same bool) { d, same = decisionOf(answer); return same },
 	})
 	switch {
-	case err != nil && err.Error() == "Unauthorized": // the one error that is an answer
+	case err != nil && saysUnauthorized(err):
 		return d, refuse("UNAUTHORIZED", "Unauthorized", nil)
 	case err != nil:
 		return d, refuse("AUTHORIZER_FAILURE", "Internal server error", err)
@@ -94,6 +94,12 @@ func (x *exchange) decide(function string) (d decision, err error) {
 		}
 	}
 	return d, nil
+}
+
+// saysUnauthorized recognizes the one error that is an answer. A process's error has its type before its message.
+func saysUnauthorized(err error) bool {
+	text := err.Error()
+	return text == "Unauthorized" || strings.HasSuffix(text, ": errorString: Unauthorized")
 }
 
 // readDecision reads an authorizer's answer. All values of the context become strings; lists and objects are refused.

@@ -437,6 +437,7 @@ func TestAuthorizerDecides(t *testing.T) {
 		},
 		{"fails", "", errors.New("table unreachable"), 503, `{"type":"AUTHORIZER_FAILURE"}`},
 		{"says Unauthorized", "", errors.New("Unauthorized"), 401, `"UNAUTHORIZED"`},
+		{"says Unauthorized as a process", "", fmt.Errorf("invoke authorizer: %w", errors.New("errorString: Unauthorized")), 401, `"UNAUTHORIZED"`},
 		{"no policy", `{"principalId":"p"}`, nil, 500, `{"type":"AUTHORIZER_CONFIGURATION_ERROR"}`},
 		{"no principal", strings.Replace(allowAll, `"p"`, `""`, 1), nil, 500, `{"type":"AUTHORIZER_CONFIGURATION_ERROR"}`},
 		{"nested context", strings.Replace(allowAll, `"t"`, `["t"]`, 1), nil, 500, `{"type":"AUTHORIZER_CONFIGURATION_ERROR"}`},
