@@ -58,7 +58,8 @@ client, and without. The same --seed repeats the same faults, as far as the
 requests of a function come in the same order.
 
 --clocks lets the clocks of processes differ by up to so much, for tests: each
-gets its own from --seed. It goes with --processes, in a checkout.`,
+gets its own from --seed, but the authorizer, which compares tokens' times with
+their issuer's clock. It goes with --processes, in a checkout.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()

@@ -52,6 +52,9 @@ func TestAProcessHasTheTemplatesEnvironmentAndWhatStandsForAWS(t *testing.T) {
 	if got := r.environment("worker", declared)["CLOCKS"]; got != "60000000000 3" {
 		t.Errorf("clocks that differ: got %q", got)
 	}
+	if got, has := r.environment("authorizer", declared)["CLOCKS"]; has {
+		t.Errorf("the authorizer's clock: got %q, want that of tokens' issuer", got)
+	}
 	if declared["SERVICE_KEY"] != "" {
 		t.Error("the template's own environment was changed")
 	}
