@@ -199,7 +199,9 @@ func (k *causes) explain(t *trail, q *request) cause {
 	if slices.ContainsFunc(k.copied[q.delivery], func(at time.Time) bool { return at.Before(written) }) {
 		return cause{why: byCopy}
 	}
-	if slices.ContainsFunc(k.senders, func(at time.Time) bool { return within(at, t.delivery.CreatedAt.Std().Add(-bookkeeping-k.ahead), written) }) {
+	if slices.ContainsFunc(k.senders, func(at time.Time) bool {
+		return within(at, t.delivery.CreatedAt.Std().Add(-bookkeeping-k.ahead), written)
+	}) {
 		return cause{why: bySender}
 	}
 	return cause{}
