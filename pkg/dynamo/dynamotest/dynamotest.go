@@ -81,29 +81,36 @@ func NewTable(t testing.TB) *dynamo.Table {
 	return dynamo.New(client, name, time.Now)
 }
 
-// Model returns the resolved template of the repository.
+// Model returns the resolved template of the repository, which is read once. No
+// test may change it.
 func Model(t testing.TB) *template.Model {
 	t.Helper()
-	model, err := template.Load(templateFile(t), map[string]string{"JwtIssuer": "test", "JwtAudience": "test"})
+	m, err := model()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return model
+	return m
 }
 
+var model = sync.OnceValues(func() (*template.Model, error) {
+	file, err := templateFile()
+	if err != nil {
+		return nil, err
+	}
+	return template.Load(file, map[string]string{"JwtIssuer": "test", "JwtAudience": "test"})
+})
+
 // templateFile finds template.yaml in the folder of the running test or above.
-func templateFile(t testing.TB) string {
-	t.Helper()
+func templateFile() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
 		file := filepath.Join(dir, "template.yaml")
 		if _, err = os.Stat(file); err == nil {
-			return file
+			return file, nil
 		}
 		if parent := filepath.Dir(dir); parent != dir {
 			dir, err = parent, nil
 		}
 	}
-	t.Fatal(err)
-	return ""
+	return "", err
 }

@@ -4,6 +4,7 @@ package queuetest
 
 import (
 	"errors"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -78,11 +79,12 @@ func startServer(t testing.TB) (endpoint string) {
 
 // renamed returns the queues, by their logical ids, with names of their own.
 func renamed(queues map[string]template.Queue, suffix string) map[string]template.Queue {
-	for id, q := range queues {
+	named := maps.Clone(queues)
+	for id, q := range named {
 		q.LogicalID = id + "-" + suffix
-		queues[id] = q
+		named[id] = q
 	}
-	return queues
+	return named
 }
 
 // Queue returns the queue of the template's logical id.
