@@ -37,6 +37,7 @@ type Watch struct {
 	log     bytes.Buffer
 	secrets map[string]bool
 	parts   map[[partLength]byte]string // the secret by each of its parts
+	begins  [1 << 16]bool               // by the hash of its first bytes, whether a part may begin there
 	leaks   []string
 }
 
@@ -99,7 +100,14 @@ func (w *Watch) add(secret string) {
 	}
 	for _, part := range found {
 		w.parts[[partLength]byte([]byte(part))] = secret
+		w.begins[hash(part)] = true
 	}
+}
+
+// hash is that of the first four bytes.
+func hash(s string) uint16 {
+	first := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+	return uint16(first * 2654435761 >> 16) //nolint:gosec // 16 bits are left
 }
 
 // Answered looks at an answer.
@@ -147,6 +155,9 @@ func (w *Watch) Stored(name, text string) {
 
 func (w *Watch) search(what, text string) {
 	for at := range len(text) - partLength + 1 {
+		if !w.begins[hash(text[at:])] {
+			continue // hardly any text gets further
+		}
 		if secret, found := w.parts[[partLength]byte([]byte(text[at:at+partLength]))]; found {
 			w.leaks = append(w.leaks, fmt.Sprintf("%s holds a part of the secret %s: …%q…", what, secret, text[max(0, at-80):min(len(text), at+80)]))
 		}
