@@ -59,10 +59,11 @@ type evidence struct {
 }
 
 // collect reads what the service has stored. Only what was sent before counts.
-func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts []put) (*evidence, error) {
+// Records that an earlier look has found are stored once and read no more.
+func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts []put, found map[value.ID]value.Time) (*evidence, error) {
 	e := &evidence{at: time.Now(), records: map[value.ID]value.Time{}, expected: map[value.ID]expectation{}, deliveries: map[value.ID]*webhook.Delivery{}, counters: map[value.ID]webhook.Counters{}}
 	for _, t := range tenants {
-		if err := e.expect(ctx, table, t, puts); err != nil {
+		if err := e.expect(ctx, table, t, puts, found); err != nil {
 			return nil, err
 		}
 		err := ops.EachDelivery(ctx, table, t.ID, func(r *webhook.Delivery) error {
@@ -76,11 +77,11 @@ func collect(ctx context.Context, table *dynamo.Table, tenants []*tenant, puts [
 		for _, p := range t.endpoints {
 			ids = append(ids, p.id)
 		}
-		found, err := table.Counters(ctx, t.ID, ids...)
+		counters, err := table.Counters(ctx, t.ID, ids...)
 		if err != nil {
 			return nil, fmt.Errorf("read the counters of an organization: %w", err)
 		}
-		maps.Copy(e.counters, found)
+		maps.Copy(e.counters, counters)
 	}
 	return e, nil
 }
@@ -108,7 +109,7 @@ func dueMarks(ctx context.Context, table *dynamo.Table) (map[value.ID]time.Time,
 
 // expect adds the deliveries of an organization's records. An event's id follows
 // from the revision of its record, which is stored once.
-func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, puts []put) error {
+func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, puts []put, found map[value.ID]value.Time) error {
 	byKind := map[commerce.Kind][]put{}
 	for _, p := range puts {
 		if p.of == t {
@@ -117,21 +118,27 @@ func (e *evidence) expect(ctx context.Context, table *dynamo.Table, t *tenant, p
 		}
 	}
 	for kind, sent := range byKind {
-		ids := make([]value.ID, len(sent))
-		for i, p := range sent {
-			ids[i] = p.id
+		var ids []value.ID
+		for _, p := range sent {
+			if _, known := found[p.id]; !known {
+				ids = append(ids, p.id)
+			}
 		}
 		stored, err := table.Records(ctx, t.ID, kind, ids)
 		if err != nil {
 			return fmt.Errorf("read the records of an organization: %w", err)
 		}
 		for _, p := range sent {
-			if stored[p.id] == nil {
+			revision, known := found[p.id]
+			if s := stored[p.id]; s != nil {
+				revision, known = s.Revision, true
+			}
+			if !known {
 				e.lost = append(e.lost, p)
 				continue
 			}
-			e.records[p.id] = stored[p.id].Revision
-			e.expectEvents(t, p, stored[p.id].Revision)
+			e.records[p.id] = revision
+			e.expectEvents(t, p, revision)
 		}
 	}
 	return nil

@@ -65,8 +65,9 @@ type run struct {
 	process   *workload.Process
 	receivers *receivers
 	tenants   []*tenant
-	copies    []*recordCopy // of the tenants' records
-	feeds     []*feedCopy   // likewise, by the feed
+	copies    []*recordCopy           // of the tenants' records
+	feeds     []*feedCopy             // likewise, by the feed
+	found     map[value.ID]value.Time // the records that are stored
 	load      *load
 	tamperer  *messageTamperer
 	killer    *killer

@@ -35,6 +35,10 @@ const (
 	lookEvery = 3 * time.Second
 	calmLooks = 2  // in a row without an attempt ahead, after which a complete run has ended
 	maxLooks  = 10 // likewise, after which what is missing is missing for good
+
+	// manyMessages is how many messages say by themselves that a run goes on. A
+	// look reads every delivery.
+	manyMessages = 2000
 )
 
 // ending decides after each look at the service whether its deliveries have
@@ -96,9 +100,17 @@ func (r *run) awaitEnd(ctx context.Context) (e *evidence, err error) {
 	var state ending
 	wait := patience{calm: r.Calm, until: time.Now().Add(r.Calm), seen: map[value.ID]bool{}}
 	for took := time.Duration(0); time.Now().Before(wait.until); {
-		// A look reads every delivery, which leaves most of the time to the service.
-		if err := pause.For(ctx, max(lookEvery, 4*took)); err != nil {
+		if err := pause.For(ctx, max(lookEvery, took)); err != nil {
 			return nil, err
+		}
+		if n, err := r.messages(ctx); err != nil {
+			return nil, err
+		} else if n > manyMessages {
+			if time.Since(told) > time.Minute {
+				told = time.Now()
+				r.say("%d messages", n)
+			}
+			continue
 		}
 		began := time.Now()
 		if e, err = r.look(ctx); err != nil {
@@ -120,12 +132,13 @@ func (r *run) awaitEnd(ctx context.Context) (e *evidence, err error) {
 			r.say("%d of %d deliveries, %d pending, the last until %s, %d messages", len(e.deliveries), len(e.expected), pending, last.Local().Format(time.TimeOnly), e.waiting())
 		}
 	}
-	return e, nil
+	return r.look(ctx)
 }
 
 func (r *run) look(ctx context.Context) (*evidence, error) {
-	e, err := collect(ctx, r.table(), r.tenants, r.load.puts)
+	e, err := collect(ctx, r.table(), r.tenants, r.load.puts, r.found)
 	if err == nil {
+		r.found = e.records
 		e.marks, err = dueMarks(ctx, r.table())
 	}
 	if err == nil {
@@ -136,6 +149,13 @@ func (r *run) look(ctx context.Context) (*evidence, error) {
 		e.queues = slices.DeleteFunc(e.queues, ofEndpoint)
 	}
 	return e, err
+}
+
+// messages counts those that functions will take.
+func (r *run) messages(ctx context.Context) (int, error) {
+	queues, err := workload.ReadQueues(ctx, r.service.Queues)
+	e := evidence{queues: slices.DeleteFunc(queues, ofEndpoint)}
+	return e.waiting(), err
 }
 
 // redrive moves dead letters and parked records back, as an operator does.
