@@ -27,6 +27,15 @@ func (m members) get(name string) (jsontext.Value, bool) {
 	return nil, false
 }
 
+// readable reads a member; zero where it is absent or wrong.
+func readable[T any](m members, name string) T {
+	var v, zero T
+	if raw, given := m.get(name); !given || strictjson.Unmarshal(raw, &v) != nil {
+		return zero
+	}
+	return v
+}
+
 // appendMember appends a member whose name needs no escapes.
 func appendMember(b []byte, m member) []byte {
 	b = append(append(append(b, '"'), m.name...), '"', ':')

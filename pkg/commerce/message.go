@@ -30,9 +30,13 @@ type Change struct {
 	// Arrived is when the message with the change was sent, by the queue's
 	// clock; 0 when that is not known.
 	Arrived value.Time `json:"-"`
-	// Position is the record's in a message of many, from 0.
+	// Position is the record's in a message of many, from 0, or [Alone].
 	Position int `json:"-"`
 }
+
+// Alone is the position of a record in a message of one, and that of a message
+// that was not divided into records.
+const Alone = -1
 
 // memberChange is a change as a message of many has it: the organization is
 // beside the records.
@@ -87,9 +91,10 @@ type Refusal struct {
 	Field   string // path from the top of the message: record.items[2].quantity; may be empty
 	Message string // how to mend it
 	Body    []byte // a message that holds the refused record alone
-	// Position is the record's in a message of many, from 0.
+	// Position is the record's in a message of many, from 0, or [Alone].
 	Position int
-	// OrganizationID is set where another message's records were divided.
+	// OrganizationID is the one that the message names, of a record that was
+	// refused before there was a change.
 	OrganizationID value.ID
 	// Signature is the Body's, by which it may be sent again; "" where it has none.
 	Signature string
@@ -101,19 +106,26 @@ type Refusal struct {
 func ParseMessage(body []byte) ([]Change, []Refusal) {
 	members, err := splitObject(body)
 	if err != nil {
-		return nil, []Refusal{refusal(explain("message", body, err), body)}
+		return nil, refuseWhole(explain("message", body, err), body, nil)
 	}
 	if _, many := members.get("records"); many {
 		return parseMany(body, members)
 	}
-	var c Change
+	c := Change{Position: Alone}
 	if err = strictjson.Unmarshal(body, &c); err == nil {
 		err = c.check()
 	}
 	if err != nil {
-		return nil, []Refusal{refusal(err, body)}
+		return nil, refuseWhole(err, body, members)
 	}
 	return []Change{c}, nil
+}
+
+// refuseWhole refuses a message that was not divided into records.
+func refuseWhole(err error, body []byte, members members) []Refusal {
+	r := refusal(err, body)
+	r.Position, r.OrganizationID = Alone, readable[value.ID](members, "organizationId")
+	return []Refusal{r}
 }
 
 // Refuse makes the refusal of a change that [Apply] returned an error for.
@@ -121,6 +133,20 @@ func Refuse(c Change, err error) Refusal {
 	r := refusal(err, c.Message())
 	r.Position = c.Position
 	return r
+}
+
+// About tells which record was refused, as far as it tells that itself: a zero
+// kind or id where it does not.
+func (r Refusal) About() (kind Kind, id value.ID) {
+	envelope, _ := splitObject(r.Body)
+	if list, many := envelope.get("records"); many && r.Position != Alone {
+		if records, _ := splitArray(list); len(records) == 1 {
+			envelope, _ = splitObject(records[0].value)
+		}
+	}
+	record, _ := envelope.get("record")
+	members, _ := splitObject(record)
+	return readable[Kind](envelope, "kind"), readable[value.ID](members, "id")
 }
 
 func refusal(err error, body []byte) Refusal {
@@ -177,7 +203,7 @@ func required(field string) error {
 func parseMany(body []byte, members members) ([]Change, []Refusal) {
 	organization, records, err := openMany(members)
 	if err != nil {
-		return nil, []Refusal{refusal(err, body)}
+		return nil, refuseWhole(err, body, members)
 	}
 	changes := make([]Change, 0, len(records))
 	var refusals []Refusal

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestAMessageOfOneRecord(t *testing.T) {
 	version := int64(12)
 	want := []Change{{
 		Kind: KindProduct, Op: OpPut, OrganizationID: testOrg, Record: []byte(`{"id":"x"}`),
-		Sites: Sites{Given: true, IDs: []value.ID{testSite}}, Version: &version, Silent: true,
+		Sites: Sites{Given: true, IDs: []value.ID{testSite}}, Version: &version, Silent: true, Position: Alone,
 	}}
 	if diff := cmp.Diff(want, changes); diff != "" || refusals != nil {
 		t.Fatalf("refusals %+v, changes:\n%s", refusals, diff)
@@ -152,6 +153,7 @@ func TestARefusedChangeCanBeSentAgain(t *testing.T) {
 			OrganizationID: testOrg,
 			Record:         []byte(`{"id":7}`),
 			Silent:         rapid.Bool().Draw(t, "silent"),
+			Position:       Alone,
 		}
 		if rapid.Bool().Draw(t, "versioned") {
 			version := rapid.Int64Range(0, 1<<62).Draw(t, "version")
@@ -190,6 +192,9 @@ func FuzzParseMessage(f *testing.F) {
 		for _, r := range refusals {
 			if r.Reason == "" || r.Message == "" {
 				t.Fatalf("%q: refusal without a reason: %+v", body, r)
+			}
+			if kind, _ := r.About(); kind != "" && !slices.Contains(Kinds(), kind) {
+				t.Fatalf("%q: refusal of a %s", body, kind)
 			}
 			if again, refused := ParseMessage(r.Body); len(again) != 0 || len(refused) != 1 {
 				t.Fatalf("%q: the refused %q is %+v, %+v when sent again", body, r.Body, again, refused)

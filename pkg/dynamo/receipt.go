@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
-// CreateReceipt stores a receipt, whose id is new.
+// CreateReceipt stores a receipt, unless there is one with its id.
 func (t *ReceiptStore) CreateReceipt(ctx context.Context, s *receipt.Stored) error {
 	it, err := encodeReceipt(s, s.Receipt.CreatedAt)
 	if err != nil {
@@ -24,7 +25,7 @@ func (t *ReceiptStore) CreateReceipt(ctx context.Context, s *receipt.Stored) err
 // Receipt reads one receipt, strongly consistent; nil when the organization has
 // none with the id.
 func (t *ReceiptStore) Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error) {
-	return read(ctx, t.db, receiptKey(org, id), decodeDoc[receipt.Stored])
+	return read(ctx, t.db, receiptKey(org, id), decodeReceipt)
 }
 
 // Receipts reads an organization's receipts, the latest first, eventually
@@ -74,7 +75,7 @@ func (t *ReceiptStore) latestReceipts(ctx context.Context, org value.ID, shard i
 		return nil, end, wrap("query receipts", err)
 	}
 	for _, it := range t.live(out.Items) {
-		r, err := decodeDoc[receipt.Stored](it)
+		r, err := decodeReceipt(it)
 		if err != nil {
 			return nil, end, err
 		}
@@ -95,6 +96,15 @@ func (t *ReceiptStore) CompleteReceipt(ctx context.Context, s *receipt.Stored) e
 	}
 	_, _, err = t.putItem(ctx, "complete a receipt", t.putRevision(it, s.Receipt.CreatedAt))
 	return err
+}
+
+// decodeReceipt reads a receipt. Before there were others each was of posted records.
+func decodeReceipt(it item) (*receipt.Stored, error) {
+	s, err := decodeDoc[receipt.Stored](it)
+	if s != nil {
+		s.Receipt.Source = cmp.Or(s.Receipt.Source, receipt.Posted)
+	}
+	return s, err
 }
 
 func encodeReceipt(s *receipt.Stored, revision value.Time) (it item, err error) {

@@ -52,7 +52,7 @@ type (
 	RateStore struct{ *db }
 	// IdempotencyStore keeps requests that name an idempotency key.
 	IdempotencyStore struct{ *db }
-	// ReceiptStore keeps the receipts of records that were posted.
+	// ReceiptStore keeps the receipts of records.
 	ReceiptStore struct{ *db }
 	// IndexStore keeps the tails, manifests, chunks and jobs of lists, and the
 	// register of organizations.

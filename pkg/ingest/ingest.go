@@ -11,7 +11,12 @@
 // signed it, or when it was posted to the API, where a credential proved the
 // sender, and refused whole otherwise. What became of posted records is in their
 // receipt, which the first message to be done completes: one that comes again,
-// or twice, changes it no more.
+// or twice, changes it no more. Another message gets a receipt if records of it
+// are refused and its sender is known, so that the organization's people see why.
+// That is one write, of at most 1.5 KB for each of the first 100 refused records,
+// and however many messages are refused, the receipts of an organization share
+// its partitions evenly and expire. After the receipt all refused records go to
+// their queue.
 // Package commerce decides what a record must look like and which change wins.
 package ingest
 
@@ -55,6 +60,8 @@ type Store interface {
 	Receipt(ctx context.Context, org, id value.ID) (*receipt.Stored, error)
 	// CompleteReceipt does nothing to one that was completed.
 	CompleteReceipt(ctx context.Context, s *receipt.Stored) error
+	// CreateReceipt does nothing when there is one with the id.
+	CreateReceipt(ctx context.Context, s *receipt.Stored) error
 }
 
 // Rejects takes refused records.
@@ -99,6 +106,8 @@ func New(store Store, senders Senders, rejects Rejects, queues Queues, clock fun
 // message is a message of the batch and its results.
 type message struct {
 	*events.SQSMessage
+	arrived  value.Time // 0 when that is not known
+	records  int        // that it brings, 1 when it cannot be divided
 	changes  []commerce.Change
 	refusals []commerce.Refusal
 	proof    sender.Proof
@@ -163,9 +172,9 @@ func (g *Ingester) report(ctx context.Context, messages []*message) events.SQSEv
 
 func (g *Ingester) parse(m *message) {
 	m.changes, m.refusals = commerce.ParseMessage([]byte(m.Body))
-	arrived := g.queues.Arrived(m.SQSMessage)
+	m.records, m.arrived = len(m.changes)+len(m.refusals), g.queues.Arrived(m.SQSMessage)
 	for i := range m.changes {
-		m.changes[i].Arrived = arrived
+		m.changes[i].Arrived = m.arrived
 	}
 }
 

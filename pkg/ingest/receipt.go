@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
 // findReceipts reads the receipts of the messages that name one. A receipt
 // counts for the very message that it was given for: any sender may name one in
-// an attribute, but only the API stores them.
+// an attribute, but only the API stores those of posted records.
 func (g *Ingester) findReceipts(ctx context.Context, messages []*message) {
 	each(messages, maxParallelWrites, func(m *message) {
 		text := m.MessageAttributes[receipt.Attribute].StringValue
@@ -27,33 +28,53 @@ func (g *Ingester) findReceipts(ctx context.Context, messages []*message) {
 		switch {
 		case err != nil:
 			m.err, m.changes = fmt.Errorf("read the receipt: %w", err), nil
-		case found != nil && found.IsOf(m.Body):
+		case found != nil && found.Receipt.Source == receipt.Posted && found.IsOf(m.Body):
 			m.receipt = found
 		}
 	})
 }
 
-// completeReceipts completes the receipts of the messages that are done.
+// completeReceipts completes the receipts of the messages that are done, and makes
+// those of other messages with refused records. A message whose signature is wrong
+// gets none, nor does one that names no organization.
 func (g *Ingester) completeReceipts(ctx context.Context, messages []*message) {
 	each(messages, maxParallelWrites, func(m *message) {
-		if m.err != nil || m.receipt == nil || m.receipt.Receipt.Status == receipt.Completed {
+		var err error
+		switch now := g.now(); {
+		case m.err != nil:
 			return
+		case m.receipt != nil && m.receipt.Receipt.Status == receipt.Pending:
+			err = g.store.CompleteReceipt(ctx, m.receipt.Complete(m.shown(), now))
+		case m.receipt == nil && m.proof.Valid && len(m.refusals) > 0:
+			made := receipt.NewQueued(m.organization(), []byte(m.Body), m.records, m.arrived, now)
+			err = g.store.CreateReceipt(ctx, made.Complete(m.shown(), now))
 		}
-		if err := g.store.CompleteReceipt(ctx, m.receipt.Complete(m.shown(), g.now())); err != nil {
+		if err != nil {
 			m.err = fmt.Errorf("complete the receipt: %w", err)
 		}
 	})
 }
 
-// shown are the refusals of a message of many as its receipt has them.
+// shown are the refusals of a message as its receipt has them.
 func (m *message) shown() []receipt.Refusal {
 	refusals := make([]receipt.Refusal, len(m.refusals))
 	for i, r := range m.refusals {
-		field := fmt.Sprintf("records[%d]", r.Position)
-		if r.Field != "" && r.Field != "body" {
-			field += "." + r.Field
+		field := r.Field
+		if r.Position != commerce.Alone {
+			field = fmt.Sprintf("records[%d]", r.Position)
+			if r.Field != "" && r.Field != "body" {
+				field += "." + r.Field
+			}
 		}
-		refusals[i] = receipt.Refusal{Position: r.Position, Code: r.Reason, Field: field, Message: r.Message}
+		one := &refusals[i]
+		*one = receipt.Refusal{Position: max(r.Position, 0), Code: r.Reason, Field: field, Message: r.Message}
+		kind, id := r.About()
+		if kind != "" {
+			one.Kind = (*string)(&kind)
+		}
+		if !id.IsZero() {
+			one.RecordID = &id
+		}
 	}
 	slices.SortStableFunc(refusals, func(a, b receipt.Refusal) int { return a.Position - b.Position })
 	return refusals

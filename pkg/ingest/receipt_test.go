@@ -159,10 +159,18 @@ func (u *unfinished) Receipt(ctx context.Context, org, id value.ID) (*receipt.St
 }
 
 func (u *unfinished) CompleteReceipt(ctx context.Context, s *receipt.Stored) error {
+	return u.write(ctx, s, u.faulty.CompleteReceipt)
+}
+
+func (u *unfinished) CreateReceipt(ctx context.Context, s *receipt.Stored) error {
+	return u.write(ctx, s, u.faulty.CreateReceipt)
+}
+
+func (u *unfinished) write(ctx context.Context, s *receipt.Stored, write func(context.Context, *receipt.Stored) error) error {
 	if u.before {
 		return errKilled
 	}
-	err := u.faulty.CompleteReceipt(ctx, s)
+	err := write(ctx, s)
 	if u.after {
 		return errKilled
 	}

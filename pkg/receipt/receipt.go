@@ -1,15 +1,18 @@
-// Package receipt is what a back office that posts records gets: by its id it
-// learns how many of them were applied, and why the others were refused. A
-// receipt is of the message that brings the records: it holds the hash of its
-// body, by which ingest knows that the organization's own credential brought the
-// message, and it is completed once, by that message.
+// Package receipt tells back offices what became of their records: how many were
+// applied, and why the others were refused. A receipt is of the message that
+// brings the records. One of posted records is made before its message: it holds
+// the hash of the body, by which ingest knows that the organization's own
+// credential brought the message, and it is completed once, by that message. Of a
+// message that was sent to the queue ingest makes one if it refuses any record.
 package receipt
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -21,7 +24,7 @@ const (
 	// Retention is how long a receipt can be read.
 	Retention = 7 * 24 * time.Hour
 	// MaxRefusals is how many refused records a receipt names, of those that come
-	// first in the request.
+	// first in the message.
 	MaxRefusals = 100
 
 	maxField   = 200 // bytes of a refusal's field
@@ -40,25 +43,40 @@ const (
 // Values lists every status of a receipt.
 func (Status) Values() []string { return []string{string(Pending), string(Completed)} }
 
+// Source is how records came.
+type Source string
+
+// The sources of records.
+const (
+	Posted Source = "POSTED"
+	Queued Source = "QUEUE"
+)
+
+// Values lists every source of records.
+func (Source) Values() []string { return []string{string(Posted), string(Queued)} }
+
 // Receipt is a receipt as the API shows it.
 type Receipt struct {
 	ID            value.ID    `json:"id"`
 	Status        Status      `json:"status" doc:"PENDING: the records wait, for seconds as a rule. COMPLETED: each was applied or refused."`
-	RecordCount   int         `json:"recordCount" doc:"The records of the request."`
+	Source        Source      `json:"source" doc:"How the records came. POSTED: in a request. QUEUE: in a message to the service's queue, of which there is a receipt only if a record was refused. An open enumeration."`
+	RecordCount   int         `json:"recordCount" doc:"The records of the request or message; 1 of a message that could not be divided into records."`
 	AcceptedCount int         `json:"acceptedCount" doc:"Those that were applied, or changed nothing: what is stored is the same or newer. 0 while it is PENDING."`
 	RefusedCount  int         `json:"refusedCount" doc:"Those that were refused. 0 while it is PENDING."`
-	Refusals      []Refusal   `json:"refusals" nullable:"false" doc:"Why records were refused, in the order of the request; of the first 100 of them; in the list of receipts of the first only."`
-	CreatedAt     value.Time  `json:"createdAt"`
+	Refusals      []Refusal   `json:"refusals" nullable:"false" doc:"Why records were refused, in their order; of the first 100 of them; in the list of receipts of the first only."`
+	CreatedAt     value.Time  `json:"createdAt" doc:"When the records were posted, or their message was sent."`
 	CompletedAt   *value.Time `json:"completedAt" doc:"When it was completed. null while it is PENDING."`
-	ExpiresAt     value.Time  `json:"expiresAt" doc:"Until when it can be read: 7 days."`
+	ExpiresAt     value.Time  `json:"expiresAt" doc:"Until when it can be read: 7 days after they were posted, or after the message was worked on."`
 }
 
 // Refusal says why a record was refused.
 type Refusal struct {
-	Position int    `json:"position" doc:"The record's in the request, from 0."`
-	Code     string `json:"code" doc:"The reason, for programs, such as validation_failed or version_conflict."`
-	Field    string `json:"field" doc:"The path to the field in the body of the request, such as records[3].record.items[2].quantity."`
-	Message  string `json:"message" doc:"How to mend the record, for people."`
+	Position int       `json:"position" doc:"The record's in the request or message, from 0."`
+	Kind     *string   `json:"kind" doc:"The record's kind: product, category, order, customer or invoice. null where it tells none of them."`
+	RecordID *value.ID `json:"recordId" doc:"The record's id. null where it tells none."`
+	Code     string    `json:"code" doc:"The reason, for programs, such as validation_failed or version_conflict."`
+	Field    string    `json:"field" doc:"The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty where no field is to blame."`
+	Message  string    `json:"message" doc:"How to mend the record, for people."`
 }
 
 // Stored is a receipt with what it is known by.
@@ -69,12 +87,22 @@ type Stored struct {
 	Receipt        Receipt  `json:"receipt"`
 }
 
-// New makes the receipt of a message with so many records.
+// New makes the receipt of a message with so many posted records.
 func New(organization, application value.ID, message []byte, records int, now value.Time) *Stored {
 	hash := sha256.Sum256(message)
 	return &Stored{OrganizationID: organization, ApplicationID: application, Hash: hash[:], Receipt: Receipt{
-		ID: value.NewID(), Status: Pending, RecordCount: records, Refusals: []Refusal{}, CreatedAt: now, ExpiresAt: now.Add(Retention),
+		ID: value.NewID(), Status: Pending, Source: Posted, RecordCount: records, Refusals: []Refusal{}, CreatedAt: now, ExpiresAt: now.Add(Retention),
 	}}
+}
+
+// NewQueued makes the receipt of a message with so many records that was sent to
+// the queue at the time, 0 where that is not known. Its id is made of the time and
+// the body: a message that comes twice has one receipt.
+func NewQueued(organization value.ID, message []byte, records int, sent, now value.Time) *Stored {
+	s := New(organization, value.ID{}, message, records, now)
+	s.Receipt.ID, s.Receipt.Source = value.TimedID(sent, s.Hash), Queued
+	s.Receipt.CreatedAt = min(cmp.Or(max(sent, 0), now), now)
+	return s
 }
 
 // IsOf reports whether the receipt is of the message with the body.
@@ -84,7 +112,7 @@ func (s *Stored) IsOf(body string) bool {
 }
 
 // Complete returns the receipt with the refusals of its records, in the order
-// of the request; the other records were accepted.
+// of the message; the other records were accepted.
 func (s *Stored) Complete(refusals []Refusal, now value.Time) *Stored {
 	next := *s
 	r := &next.Receipt
@@ -99,7 +127,13 @@ func (s *Stored) Complete(refusals []Refusal, now value.Time) *Stored {
 	return &next
 }
 
-// clip cuts a text to so many bytes.
+// clip cuts a text to so many bytes, and leaves out control characters: JSON has
+// six bytes for each.
 func clip(text string, limit int) string {
-	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text[:min(len(text), limit)], ""))
 }

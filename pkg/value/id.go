@@ -2,6 +2,7 @@ package value
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 
@@ -24,6 +25,18 @@ func NewRandomID() ID { return ID(uuid.New()) }
 // give the same identifier on every machine.
 func DeriveID(namespace ID, name string) ID {
 	return ID(uuid.NewSHA1(uuid.UUID(namespace), []byte(name)))
+}
+
+// TimedID returns the version 7 UUID of a time with bits of a hash, of 16 bytes or
+// more, in the place of the random ones: the same inputs give the same identifier,
+// which sorts by the time.
+func TimedID(at Time, hash []byte) ID {
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(max(at, 0))) //nolint:gosec // not negative
+	id := ID(hash[:len(ID{})])
+	copy(id[:6], ms[2:])
+	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
+	return id
 }
 
 // ParseID accepts the 36-character form in any case, and nothing else.

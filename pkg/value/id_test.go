@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
 
@@ -108,5 +109,22 @@ func BenchmarkIDText(b *testing.B) {
 		if err := id.UnmarshalText(dst); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestATimedIDSortsByItsTimeAndIsTheSameForTheSameHash(t *testing.T) {
+	low, high := make([]byte, 32), bytes.Repeat([]byte{0xff}, 32)
+	at := Time(1_795_242_941_242)
+	for _, hash := range [][]byte{low, high} {
+		id := TimedID(at, hash)
+		if u := uuid.UUID(id); u.Version() != 7 || u.Variant() != uuid.RFC4122 || id != TimedID(at, hash) {
+			t.Errorf("got %s, want the same UUID of version 7 each time", id)
+		}
+	}
+	if TimedID(at, low) == TimedID(at, high) || TimedID(at, high).Compare(TimedID(at+1, low)) >= 0 {
+		t.Error("the hash does not tell ids apart, or the time does not order them")
+	}
+	if TimedID(-1, low) != TimedID(0, low) {
+		t.Error("a time before 1970 is not 0")
 	}
 }

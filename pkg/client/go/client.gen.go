@@ -1247,23 +1247,26 @@ type Receipt struct {
 	// CompletedAt When it was completed. null while it is PENDING.
 	CompletedAt *time.Time `json:"completedAt"`
 
-	// CreatedAt When it was created.
+	// CreatedAt When the records were posted, or their message was sent.
 	CreatedAt time.Time `json:"createdAt"`
 
-	// ExpiresAt Until when it can be read: 7 days.
+	// ExpiresAt Until when it can be read: 7 days after they were posted, or after the message was worked on.
 	ExpiresAt time.Time `json:"expiresAt"`
 
 	// ID Its id.
 	ID string `json:"id"`
 
-	// RecordCount The records of the request.
+	// RecordCount The records of the request or message; 1 of a message that could not be divided into records.
 	RecordCount int64 `json:"recordCount"`
 
-	// Refusals Why records were refused, in the order of the request; of the first 100 of them; in the list of receipts of the first only.
+	// Refusals Why records were refused, in their order; of the first 100 of them; in the list of receipts of the first only.
 	Refusals []Refusal `json:"refusals"`
 
 	// RefusedCount Those that were refused. 0 while it is PENDING.
 	RefusedCount int64 `json:"refusedCount"`
+
+	// Source How the records came. POSTED: in a request. QUEUE: in a message to the service's queue, of which there is a receipt only if a record was refused. An open enumeration.
+	Source string `json:"source"`
 
 	// Status PENDING: the records wait, for seconds as a rule. COMPLETED: each was applied or refused.
 	Status string `json:"status"`
@@ -1314,14 +1317,20 @@ type Refusal struct {
 	// Code The reason, for programs, such as validation_failed or version_conflict.
 	Code string `json:"code"`
 
-	// Field The path to the field in the body of the request, such as records[3].record.items[2].quantity.
+	// Field The path to the field in the body of the request or message, such as records[3].record.items[2].quantity. Empty where no field is to blame.
 	Field string `json:"field"`
+
+	// Kind The record's kind: product, category, order, customer or invoice. null where it tells none of them.
+	Kind *string `json:"kind"`
 
 	// Message How to mend the record, for people.
 	Message string `json:"message"`
 
-	// Position The record's in the request, from 0.
+	// Position The record's in the request or message, from 0.
 	Position int64 `json:"position"`
+
+	// RecordID The record's id. null where it tells none.
+	RecordID *string `json:"recordId"`
 }
 
 // SetAlertsDto defines model for SetAlertsDto.
@@ -2838,12 +2847,12 @@ func (c *Client) GetHealth(ctx context.Context, options ...Option) (*Health, err
 	return ask[Health](ctx, c, "GET", "/health", nil, nil, options)
 }
 
-// ListReceipts is GET /ingest/receipts: list what became of posted records.
+// ListReceipts is GET /ingest/receipts: list what became of records.
 func (c *Client) ListReceipts(ctx context.Context, params *ListReceiptsParams, options ...Option) (*Receipts, error) {
 	return ask[Receipts](ctx, c, "GET", "/ingest/receipts", params, nil, options)
 }
 
-// GetReceipt is GET /ingest/receipts/{id}: read what became of posted records.
+// GetReceipt is GET /ingest/receipts/{id}: read what became of records.
 func (c *Client) GetReceipt(ctx context.Context, id string, options ...Option) (*Receipt, error) {
 	return ask[Receipt](ctx, c, "GET", path("/ingest/receipts/%s", id), nil, nil, options)
 }

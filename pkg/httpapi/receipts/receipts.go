@@ -1,8 +1,9 @@
 // Package receipts answers the operations by which a back office posts records
 // and learns what became of them. A receipt is answered once the message with
 // the records is in the queue, from which ingest applies them as those of every
-// other sender. A receipt of another organization, and to an application's token
-// that of another sender, is answered exactly as one that does not exist.
+// other sender. What ingest refused of those senders is shown, too. A receipt of
+// another organization, and to an application's token that of another sender, is
+// answered exactly as one that does not exist.
 package receipts
 
 import (
@@ -84,9 +85,10 @@ func Operations(store Store, queue Queue, clock func() time.Time) []httpapi.Oper
 		},
 		{
 			ID: "getReceipt", Method: http.MethodGet, Path: receiptPath + "{id}", Tag: tag,
-			Summary: "Read what became of posted records",
+			Summary: "Read what became of records",
 			Description: "For 7 days. Users read every receipt of the organization, an application's token those of its own requests. One that stays PENDING " +
-				"for longer than minutes waits for the service's operator, whose retry completes it; to post its records again is safe.",
+				"for longer than minutes is of a request that was answered with an error or not at all, or waits for the service's operator, whose retry " +
+				"completes it; to post its records again is safe.",
 			Access: httpapi.Manager, Scope: auth.RecordsWrite, Result: receipt.Receipt{}, Handle: a.receipt,
 		},
 		a.list(),
@@ -122,8 +124,10 @@ func (a *area) list() httpapi.Operation {
 	}
 	return httpapi.Operation{
 		ID: "listReceipts", Method: http.MethodGet, Path: receiptsPath, Tag: tag,
-		Summary: "List what became of posted records",
-		Description: "The receipts of the last 7 days, the latest first; a receipt is listed within about a second. Users see every receipt of the organization, " +
+		Summary: "List what became of records",
+		Description: "The receipts of the last 7 days, the latest first; a receipt is listed within about a second. A request has one, and a message to the " +
+			"service's queue of which records were refused, unless the message is not signed as the organization demands or names no organization: " +
+			"of those only the service's operator knows. Users see every receipt of the organization, " +
 			"an application's token those of its own requests: an answer to it may hold fewer than limit, even none, before meta.next is null. " +
 			"A receipt that stays PENDING may be of a request that was answered with an error.",
 		Access: httpapi.Manager, Scope: auth.RecordsWrite, Params: []httpapi.Param{limit, before}, Result: Receipts{},

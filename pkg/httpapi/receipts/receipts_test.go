@@ -203,6 +203,17 @@ func TestAWrongEnvelopeIsRefusedByItsPath(t *testing.T) {
 	}
 }
 
+// refuse makes the receipt of a message of the queue with a refused record.
+func (h *harness) refuse(t *testing.T) value.ID {
+	t.Helper()
+	now := value.TimeOf(h.Time())
+	s := receipt.NewQueued(h.Org, []byte(t.Name()), 1, now, now).Complete([]receipt.Refusal{{Code: "validation_failed"}}, now)
+	if err := h.Table.CreateReceipt(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Receipt.ID
+}
+
 func TestAReceiptIsOfItsOrganizationAndItsApplication(t *testing.T) {
 	h := newHarness(t)
 	user := h.caller
@@ -210,6 +221,7 @@ func TestAReceiptIsOfItsOrganizationAndItsApplication(t *testing.T) {
 	_, ofUser := h.post(t, bodyOf(1, 0), "")
 	h.caller = application
 	_, ofApplication := h.post(t, bodyOf(1, 0), "")
+	queued := h.refuse(t)
 	neighbour, stranger, strangers := application, user, application
 	neighbour.ApplicationID, stranger.OrganizationID, strangers.OrganizationID = value.NewID(), value.NewID(), value.NewID()
 	viewer, key := user, application
@@ -233,7 +245,7 @@ func TestAReceiptIsOfItsOrganizationAndItsApplication(t *testing.T) {
 			if row.ofUser == http.StatusForbidden {
 				nobodys = row.ofUser
 			}
-			for id, want := range map[value.ID]int{ofUser.ID: row.ofUser, ofApplication.ID: row.ofApplicant, value.NewID(): nobodys} {
+			for id, want := range map[value.ID]int{ofUser.ID: row.ofUser, queued: row.ofUser, ofApplication.ID: row.ofApplicant, value.NewID(): nobodys} {
 				if got := h.ask(t, http.MethodGet, "/ingest/receipts/"+id.String(), "", "", nil).StatusCode; got != want {
 					t.Errorf("%s: got %d, want %d", id, got, want)
 				}
@@ -276,6 +288,7 @@ func TestAListHasTheReceiptsThatTheCallerMaySee(t *testing.T) {
 			own = append(own, made.ID)
 		}
 	}
+	all = append(all, h.refuse(t))
 	newestFirst := func(a, b value.ID) int { return b.Compare(a) }
 	slices.SortFunc(all, newestFirst)
 	slices.SortFunc(own, newestFirst)

@@ -38,7 +38,7 @@ const areas: Area[] = [
   { name: "Applications", path: "applications", scope: "developers:read", pages: [Applications, ApplicationPage] },
   { name: "Records", path: "records", pages: [Records] },
   { name: "Changes", path: "changes", pages: [Changes] },
-  { name: "Posted records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
+  { name: "Received records", path: "posted", scope: "records:write", pages: [Receipts, ReceiptPage] },
   you,
 ];
 

@@ -1,5 +1,5 @@
-// What became of records that were posted: the receipts, each with what was
-// refused and why.
+// What became of records that were posted or sent to the queue: the receipts, each
+// with what was refused and why.
 import { useState } from "preact/hooks";
 import { api, ask, type Once, type Receipt, type Refused } from "../api";
 import { count } from "../format";
@@ -9,13 +9,15 @@ import { Facts, Failed, FormDialog, Id, Input, Loading, Notice, Page, Panel, Sta
 
 const refresh = 5000;
 
+const from = (r: Receipt) => (r.source === "QUEUE" ? "Queue" : r.source === "POSTED" ? "HTTP" : r.source);
+
 export function Receipts({ query }: Route) {
   const [posts, setPosts] = useState(false);
   const before = query.get("before") || undefined;
   const { data, error } = useLoad(() => ask(api.GET("/ingest/receipts", { params: { query: { before } } })), [before], before ? 0 : refresh);
   return (
     <Page
-      title="Posted records"
+      title="Received records"
       actions={
         <button type="button" class="primary" onClick={() => setPosts(true)}>
           Post records
@@ -23,7 +25,8 @@ export function Receipts({ query }: Route) {
       }
     >
       <p class="hint">
-        Records that were posted over HTTP within 7 days. <code>commerce rejects</code> shows what was refused from the queue.
+        Records that were posted over HTTP within 7 days, and messages from the queue of which records were refused. What is no JSON, names
+        no organization or has a wrong signature only the service's operator sees, by <code>commerce rejects</code>.
       </p>
       <Input label="Receipt" name="id" placeholder="the id of a receipt" onChange={(id) => id.trim() && go(link(`posted/${id.trim()}`))} />
       <Failed error={error} />
@@ -33,9 +36,10 @@ export function Receipts({ query }: Route) {
             label="Receipts"
             rows={data.data}
             id={(r) => r.id}
-            empty={before || data.meta.next ? "None here." : "No records were posted within 7 days."}
+            empty={before || data.meta.next ? "None here." : "No records were posted within 7 days, and none refused."}
             columns={[
-              { label: "Posted", cell: (r) => <a href={link(`posted/${r.id}`)}><Time at={r.createdAt} /></a> },
+              { label: "Received", cell: (r) => <a href={link(`posted/${r.id}`)}><Time at={r.createdAt} /></a> },
+              { label: "From", cell: from },
               { label: "State", cell: (r) => <Status of={r.refusedCount > 0 ? "REFUSED" : r.status} /> },
               { label: "Records", number: true, cell: (r) => count(r.recordCount) },
               { label: "Refused", number: true, cell: (r) => count(r.refusedCount) },
@@ -95,13 +99,14 @@ export function ReceiptPage({ path: [id = ""] }: Route) {
 function Of({ receipt: r }: { receipt: Receipt }) {
   return (
     <>
-      {r.status === "PENDING" && <Notice>The records wait, for seconds as a rule. What waits for minutes needs the service's operator.</Notice>}
+      {r.status === "PENDING" && <Notice>The records wait, for seconds as a rule. If it takes minutes, the request broke off or the service's operator is needed: to post them again is safe.</Notice>}
       <Panel title="About it">
         <Facts
           of={[
             ["State", <Status of={r.status} />],
             ["Records", `${count(r.recordCount)}: ${count(r.acceptedCount)} accepted, ${count(r.refusedCount)} refused`],
-            ["Posted", <Time at={r.createdAt} />],
+            ["From", from(r)],
+            ["Received", <Time at={r.createdAt} />],
             ["Completed", <Time at={r.completedAt} />],
             ["Can be read until", <Time at={r.expiresAt} />],
             ["Receipt", <Id value={r.id} what="the receipt's id" />],
@@ -117,6 +122,7 @@ function Of({ receipt: r }: { receipt: Receipt }) {
             empty=""
             columns={[
               { label: "Position", number: true, cell: (refused) => refused.position },
+              { label: "Record", cell: (refused) => [refused.kind, refused.recordId].filter(Boolean).join(" ") || "–" },
               { label: "Field", cell: (refused) => <code>{refused.field}</code> },
               { label: "Why", cell: (refused) => refused.message },
               { label: "Code", cell: (refused) => <code>{refused.code}</code> },

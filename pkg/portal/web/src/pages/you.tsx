@@ -15,7 +15,7 @@ const abilities: [scope: string, what: string][] = [
   ["developers:read", "See applications, their keys and usage"],
   ["developers:write", "Create and change applications, create and revoke keys"],
   ["developers:admin", "Suspend applications, and set what their tokens may do"],
-  ["records:write", "Post records, and read their receipts"],
+  ["records:write", "Post records, and read why some were refused"],
 ];
 
 export function You() {
