@@ -72,7 +72,7 @@ export const Notice = ({ children }: { children: ComponentChildren }) => <p clas
 const tones: Record<string, string> = {
   DELIVERED: "good", PASSES: "good", YES: "good", ACTIVE: "good", COMPLETED: "good", PAID: "good", FULFILLED: "good", SHIPPED: "good", CONFIRMED: "good",
   PENDING: "busy", RUNNING: "busy", PROCESSING: "busy", AUTHORIZED: "busy", PARTIALLY_PAID: "busy", PARTIALLY_FULFILLED: "busy",
-  FAILED: "bad", CIRCUIT_OPEN: "bad", DISABLED: "bad", REFUSED: "bad", REVOKED: "bad", SUSPENDED: "bad", EXPIRED: "bad",
+  FAILED: "bad", FAILING: "bad", CIRCUIT_OPEN: "bad", DISABLED: "bad", REFUSED: "bad", REVOKED: "bad", SUSPENDED: "bad", EXPIRED: "bad",
   HELD: "warn", PAUSED: "warn",
 };
 

@@ -20,15 +20,34 @@ export function nameOf(endpoints: Endpoint[], id: string): string {
 // groupsOf are the resources of types: order.* of order.created.
 export const groupsOf = (types: EventType[]): string[] => [...new Set(types.map((t) => `${t.type.split(".")[0]}.*`))];
 
+// maxStats is of how many endpoints a page asks for statistics, one request each.
+export const maxStats = 10;
+
+export const getStats = (e: Endpoint): Promise<EndpointStats> =>
+  ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id: e.id } } }));
+
+// statesOf are the states of endpoints by their ids. Of those whose last attempt failed
+// it asks whether the circuit is open; beyond maxStats of them it only says that they fail.
+export async function statesOf(endpoints: Endpoint[]): Promise<Map<string, string>> {
+  const states = new Map(endpoints.map((e) => [e.id, e.status === "ACTIVE" && failed(e) ? "FAILING" : (e.status as string)]));
+  const asked = endpoints.filter((e) => states.get(e.id) === "FAILING").slice(0, maxStats);
+  for (const [i, stats] of (await Promise.all(asked.map((e) => getStats(e).catch(() => undefined)))).entries()) {
+    if (stats?.circuit?.state === "OPEN") states.set(asked[i]!.id, "CIRCUIT_OPEN");
+  }
+  return states;
+}
+
 // stateOf is an endpoint's status, or that an active one's circuit is open.
 export const stateOf = (e: Endpoint, stats?: EndpointStats): string => (e.status === "ACTIVE" && stats?.circuit?.state === "OPEN" ? "CIRCUIT_OPEN" : e.status);
+
+// failed tells that the last attempt at the endpoint failed.
+const failed = (e: Endpoint) => e.lastFailureAt !== null && (e.lastSuccessAt === null || e.lastFailureAt > e.lastSuccessAt);
 
 // failing says why an endpoint needs attention; "" if it does not.
 export function failing(e: Endpoint, stats?: EndpointStats): string {
   if (e.status === "DISABLED") return "Disabled by the service after it failed for too long, or answered 410.";
   if (e.status === "PAUSED") return "Paused: its events are held.";
-  const failed = e.lastFailureAt && (!e.lastSuccessAt || e.lastFailureAt > e.lastSuccessAt);
-  const last = failed ? `The last attempt failed: ${e.lastFailureReason ?? "no reason is known"}` : "";
+  const last = failed(e) ? `The last attempt failed: ${e.lastFailureReason ?? "no reason is known"}` : "";
   const circuit = stats?.circuit;
   if (circuit?.state !== "OPEN") return last;
   return `Circuit open since ${fullTime(circuit.openedAt)}${circuit.nextProbeAt ? `, next probe ${fullTime(circuit.nextProbeAt)}` : ""}: its events are held. ${last}`;

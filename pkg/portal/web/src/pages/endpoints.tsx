@@ -5,7 +5,7 @@ import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, kindOf, useMe } from "../session";
 import { Failed, Field, FormDialog, Input, Loading, Page, Pager, Shown, Status, Table, Time, valueOf } from "../ui";
-import { listApplications, listEventTypes } from "../webhooks";
+import { listApplications, listEventTypes, statesOf } from "../webhooks";
 import { Subscriptions, subscribed } from "./subscriptions";
 
 export function Endpoints({ query }: Route) {
@@ -14,7 +14,10 @@ export function Endpoints({ query }: Route) {
   const [creates, setCreates] = useState(false);
   const [created, setCreated] = useState<Endpoint>();
   const { data, error } = useLoad(
-    () => ask(api.GET("/developers/webhooks/endpoints", { params: { query: { page, applicationId: query.get("applicationId") || undefined } } })),
+    async () => {
+      const found = await ask(api.GET("/developers/webhooks/endpoints", { params: { query: { page, applicationId: query.get("applicationId") || undefined } } }));
+      return { ...found, states: await statesOf(found.data) };
+    },
     [query.toString()],
   );
   return (
@@ -39,7 +42,7 @@ export function Endpoints({ query }: Route) {
             columns={[
               { label: "Endpoint", cell: (e) => <a href={link(`endpoints/${e.id}`)}>{e.description || e.url}</a> },
               { label: "URL", cell: (e) => <span class="url">{e.url}</span> },
-              { label: "State", cell: (e) => <Status of={e.status} /> },
+              { label: "State", cell: (e) => <Status of={data.states.get(e.id)!} /> },
               { label: "Gets", cell: (e) => e.subscribedEvents.join(", ") },
               { label: "Last success", cell: (e) => <Time at={e.lastSuccessAt} never="never" /> },
             ]}

@@ -6,11 +6,9 @@ import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe, why } from "../session";
 import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { failing, listEndpoints, stateOf } from "../webhooks";
+import { failing, getStats, listEndpoints, maxStats, stateOf } from "../webhooks";
 
 const refresh = 15_000;
-// The statistics of so many endpoints are asked for, one request each.
-const charted = 10;
 
 export function Overview() {
   const me = useMe();
@@ -49,9 +47,7 @@ function Webhooks() {
   const { data, error } = useLoad(
     async () => {
       const [pending, held, failed, endpoints] = await Promise.all([total("PENDING"), total("HELD"), total("FAILED"), listEndpoints()]);
-      const stats = await Promise.all(
-        endpoints.slice(0, charted).map((e) => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id: e.id } } }))),
-      );
+      const stats = await Promise.all(endpoints.slice(0, maxStats).map(getStats));
       return { pending, held, failed, endpoints, stats };
     },
     [],
@@ -73,7 +69,7 @@ function Webhooks() {
       </ul>
       <Panel title="Attempts by hour">
         {all.length === 0 ? <p class="empty">There is no endpoint yet.</p> : <Bars label="Attempts by hour" good="answered 2xx" bad="failed" bars={outcomes(all)} />}
-        {data.endpoints.length > charted && <p class="hint">Of the first {charted} endpoints.</p>}
+        {data.endpoints.length > maxStats && <p class="hint">Of the first {maxStats} endpoints.</p>}
       </Panel>
       {troubles.length > 0 && (
         <Panel title="Needs attention">
