@@ -82,9 +82,11 @@ export class Refusal extends Error {
   }
 }
 
+type Answer<T> = Promise<{ data?: T; error?: unknown; response: Response }>;
+
 // ask waits for an answer and returns its body. It throws a Refusal for an
 // error, and an Error with words for people when there is no answer.
-export async function ask<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+export async function ask<T>(answer: Answer<T>): Promise<T> {
   let got;
   try {
     got = await answer;
@@ -95,6 +97,13 @@ export async function ask<T>(answer: Promise<{ data?: T; error?: unknown; respon
   const problem = (got.error ?? {}) as Problem;
   if (got.response.status === 401) onRefused(problem);
   throw new Refusal(got.response.status, problem);
+}
+
+// tagged asks for what is to be changed: tag names the state that was read in the
+// If-Match of the change, which is refused with 412 when there is another by then.
+export async function tagged<T>(answer: Answer<T>): Promise<{ body: T; tag: string }> {
+  const body = await ask(answer);
+  return { body, tag: (await answer).response.headers.get("ETag") ?? "*" };
 }
 
 // Once names a request, so that a repetition of it changes nothing.

@@ -152,6 +152,20 @@ test("the overview shows that the service answers, how deliveries went, and what
     await page.getByRole("img", { name: "Attempts by hour" }).waitFor();
     await page.getByRole("row", { name: /Broken shop Active 0\.0%/ }).waitFor();
     await page.getByText(/of 600 requests left this minute/).waitFor();
+
+    // The list of endpoints asks for the statistics of those alone that fail.
+    const asked = [];
+    await page.route(/\/stats(\?|$)/, async (route) => {
+      asked.push(route.request().url());
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), circuit: asked.length > 1 ? { state: "OPEN", openedAt: "2026-11-21T10:00:00.000Z" } : null } });
+    });
+    await visit(page, "endpoints");
+    await page.getByRole("row", { name: /Broken shop .* Failing/ }).locator(".status.bad").waitFor();
+    await page.reload();
+    await page.getByRole("row", { name: /Broken shop .* Circuit open/ }).locator(".status.bad").waitFor();
+    assert.ok(asked.every((url) => url.includes(endpoint.id)), asked);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
   });
   await remove(endpoint);
   service.receiver.down = false;
@@ -415,6 +429,7 @@ test("an event shows its payload, its attempts and why it failed, and is redeliv
 
 test("delivery settings are tried on past events, refused at their field, saved, and keep what they filter", async () => {
   const endpoint = await endpointAt("Large orders", ["order.created"]);
+  const settings = `/developers/webhooks/endpoints/${endpoint.id}/delivery`;
   const [small, large] = [randomUUID(), randomUUID()];
   await service.put(order(small, "F-SMALL"), order(large, "F-LARGE"));
   await until(async () => (await service.ask(`/developers/webhooks/events?endpointId=${endpoint.id}`)).meta.total === 2);
@@ -436,11 +451,23 @@ test("delivery settings are tried on past events, refused at their field, saved,
     await page.getByText(/^1 of \d+ pass$/).waitFor();
     await page.getByRole("row", { name: /order.created .* Filtered filter: object.orderNumber does not match/ }).first().waitFor();
     await page.getByRole("row", { name: /order.created .* Passes –/ }).waitFor();
-    assert.equal((await service.ask(`/developers/webhooks/endpoints/${endpoint.id}/delivery`)).filter, null);
+    assert.equal((await service.ask(settings)).filter, null);
 
     await click(page, "Save");
     await page.getByText(/^Saved/).waitFor();
     assert.equal(await page.getByLabel("Headers").inputValue(), "X-Shop: ****");
+    await page.getByLabel("Retries").fill("4");
+    await click(page, "Save");
+    await until(async () => (await service.ask(settings)).retryCount === 4);
+
+    // What another one saves meanwhile stays.
+    await service.ask(settings, "PUT", { ...(await service.ask(settings)), retryCount: 7 });
+    await page.getByLabel("Retries").fill("5");
+    await click(page, "Save");
+    await page.getByText(/^Somebody else has changed the endpoint/).waitFor();
+    assert.equal((await service.ask(settings)).retryCount, 7);
+    await page.reload();
+    assert.equal(await page.getByLabel("Retries").inputValue(), "7");
     await service.put(order(randomUUID(), "F-TINY"));
     await page.getByRole("link", { name: "Large orders" }).click();
     await page.getByText(/events filtered: 1/).waitFor();
@@ -497,9 +524,12 @@ test("records are posted, and a receipt tells which were refused and why", async
     await submit(page, "Post");
     await heading(page, "Receipt");
     await page.getByText("2: 1 accepted, 1 refused").waitFor();
-    await page.getByRole("row", { name: /1 records\[1\]\.record\.currency/ }).waitFor();
+    await page.getByRole("row", { name: `1 order ${bad} records[1].record.currency` }).waitFor();
     await link(page, "All receipts");
-    await page.getByRole("row", { name: /Refused 2 1 record\.currency is required/ }).waitFor();
+    await page.getByRole("row", { name: /HTTP Refused 2 1 record\.currency is required/ }).waitFor();
+    await service.send({ organizationId: service.info.organizationId, kind: "customer", op: "put", record: { id: bad, email: 7 } });
+    await page.getByRole("row", { name: /Queue Refused 1 1 record\.email must be/ }).getByRole("link").click();
+    await page.getByRole("row", { name: `0 customer ${bad} record.email` }).waitFor();
   });
   await signedIn(
     "posted",

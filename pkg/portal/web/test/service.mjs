@@ -52,6 +52,15 @@ export async function startService() {
       await writeFile(file, records.map((r) => JSON.stringify({ op: "put", ...r })).join("\n"));
       await command("import", "--events", file);
     },
+    // send sends a message to the queue of records, whatever it is.
+    async send(message) {
+      const answer = await fetch(info.recordsQueueUrl, {
+        method: "POST",
+        headers: { "X-Amz-Target": "AmazonSQS.SendMessage", "Content-Type": "application/x-amz-json-1.0" },
+        body: JSON.stringify({ QueueUrl: info.recordsQueueUrl, MessageBody: JSON.stringify(message) }),
+      });
+      if (!answer.ok) throw new Error(await answer.text());
+    },
     // ask asks the API as the owner.
     async ask(path, method = "GET", body = undefined) {
       const answer = await fetch(info.baseUrl + path, {

@@ -2,7 +2,7 @@
 // before they are saved.
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import { api, ask, Refusal, type DeliveryPreview, type DeliverySettings, type PreviewedEvent } from "../api";
+import { api, ask, Refusal, tagged, type DeliveryPreview, type DeliverySettings, type PreviewedEvent } from "../api";
 import { count } from "../format";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
@@ -14,10 +14,10 @@ const path = (id: string) => ({ params: { path: { id } } });
 export function DeliverySettingsPage({ path: [id = ""] }: Route) {
   const me = useMe();
   const [preview, setPreview] = useState<DeliveryPreview>();
-  const [saved, setSaved] = useState<{ times: number; settings: DeliverySettings }>();
+  const [saved, setSaved] = useState<{ times: number; body: DeliverySettings; tag: string }>();
   const action = useAction();
   const { data, error } = useLoad(
-    () => Promise.all([ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), ask(api.GET("/developers/webhooks/endpoints/{id}/delivery", path(id)))]),
+    () => Promise.all([ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), tagged(api.GET("/developers/webhooks/endpoints/{id}/delivery", path(id)))]),
     [id],
   );
   const title = "Delivery settings";
@@ -27,8 +27,11 @@ export function DeliverySettingsPage({ path: [id = ""] }: Route) {
     action.run(async () => {
       const body = settingsOf(fields);
       if (!saves) return setPreview(await ask(api.POST("/developers/webhooks/endpoints/{id}/delivery/preview", { ...path(id), body })));
-      const settings = await ask(api.PUT("/developers/webhooks/endpoints/{id}/delivery", { ...path(id), body }));
-      setSaved((before) => ({ times: (before?.times ?? 0) + 1, settings }));
+      const params = { path: { id }, header: { "If-Match": (saved ?? data[1]).tag } };
+      const settings = await tagged(api.PUT("/developers/webhooks/endpoints/{id}/delivery", { params, body })).catch((why) => {
+        throw why instanceof Refusal && why.status === 412 ? new Error(changed) : why;
+      });
+      setSaved((before) => ({ times: (before?.times ?? 0) + 1, ...settings }));
     });
   return (
     <Page title={title} actions={<a href={link(`endpoints/${id}`)}>{data[0].description || data[0].url}</a>}>
@@ -39,7 +42,7 @@ export function DeliverySettingsPage({ path: [id = ""] }: Route) {
           void send(new FormData(event.currentTarget), (event.submitter as HTMLButtonElement).value === "save");
         }}
       >
-        <Fields key={saved?.times} of={saved?.settings ?? data[1]} error={action.error} />
+        <Fields key={saved?.times} of={(saved ?? data[1]).body} error={action.error} />
         {!named.some((name) => wrongIn(action.error, name)) && <Failed error={action.error} />}
         <div class="actions">
           <button type="submit" value="try" disabled={action.busy}>
@@ -57,6 +60,8 @@ export function DeliverySettingsPage({ path: [id = ""] }: Route) {
     </Page>
   );
 }
+
+const changed = "Somebody else has changed the endpoint since this page was loaded, so nothing is saved. Copy what you typed, and load the page again.";
 
 // named are the fields that say themselves what is wrong in them.
 const named = ["filter", "changed", "fields", "payload", "headers", "retryCount", "timeoutSeconds"];
