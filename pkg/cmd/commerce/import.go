@@ -47,8 +47,14 @@ func newImportCommand() *cobra.Command {
 	c := &importCommand{}
 	cmd := &cobra.Command{
 		Use:   "import [flags] PATH...",
-		Short: "Send records from files to the records queue",
-		Long: `Import reads records from files and sends them to the records queue.
+		Short: "Send records from files to the service",
+		Long: `Import reads records from files and sends them to a service:
+
+  the local one              commerce import FILE
+  one that is deployed       commerce import --url URL --token TOKEN FILE, over HTTP
+  one that you operate       commerce import --queue-url URL --organization UUID FILE
+
+It takes these formats:
 
   shopify      Shopify's exports of products (one product per variant), orders and customers
   woocommerce  WooCommerce's product export, with variable products and variations
@@ -86,10 +92,10 @@ accepted. At the end import waits until the local service has stored all records
 lists the last; of another one, that --url and --key name beside --queue-url, only for
 the last. An API key cannot send: --url needs --token or --queue-url.
 
-With --url and --token the records go to the service over HTTP, in requests that may
-be repeated, as fast as its rate limit allows. Import waits for the receipts of each,
-and lists what the service itself refused with the others. A token may end before the
-import does: the same command with a new one goes on.
+Over HTTP the records go in requests that may be repeated, as fast as the token's rate
+limit allows. The token needs the scope records:write. Import waits for the receipts of
+each, and lists what the service itself refused with the others. A token may end before
+the import does: the same command with a new one goes on.
 
 Records are stored without events unless --events is given. If a file holds
 several states of one record, give them versions: the queue does not keep their order.

@@ -39,8 +39,13 @@ record is a new one each time, and stays unless the type ends in .deleted.
 --sender-key signs for an organization with signed senders.
 
 With --forward-to it causes nothing: it posts the example of the catalogue to a URL,
-signed by --secret or by one that is made and printed, and shows the answer. That
-is the way to see the types that no record causes: ` + strings.Join(untriggered(), ", ") + `.`,
+signed by --secret or by one that is made and printed, and shows the answer.
+
+These types a record causes:
+` + typeLines(triggers()) + `
+
+These are only posted, with --forward-to:
+` + typeLines(untriggered()),
 		Args: cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: commerce.EventNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -66,6 +71,24 @@ is the way to see the types that no record causes: ` + strings.Join(untriggered(
 
 // triggers are the types that a record's change means, in the catalogue's order.
 func triggers() []string { return slices.DeleteFunc(commerce.EventNames(), unrecorded) }
+
+// typeLines has the types in lines, a new one for each resource.
+func typeLines(names []string) string {
+	const width = 88
+	slices.Sort(names)
+	var lines strings.Builder
+	last, at := "", 0
+	for _, name := range names {
+		resource, _, _ := strings.Cut(name, ".")
+		if resource != last || at+1+len(name) > width {
+			lines.WriteString("\n ")
+			last, at = resource, 1
+		}
+		lines.WriteString(" " + name)
+		at += 1 + len(name)
+	}
+	return lines.String()
+}
 
 func untriggered() []string {
 	return slices.DeleteFunc(commerce.EventNames(), func(name string) bool { return !unrecorded(name) })

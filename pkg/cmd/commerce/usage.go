@@ -41,7 +41,7 @@ func strict(cmd *cobra.Command) {
 			case err == nil:
 				return nil
 			case len(args) == 1 && len(cmd.ValidArgs) > 0:
-				return wrongUsage("%s: must be one of %s", args[0], strings.Join(cmd.ValidArgs, ", "))
+				return wrongUsage("%s: must be %s", args[0], among(cmd.ValidArgs, args[0], cmd.CommandPath()))
 			}
 			return wrongUsage("wrong arguments; usage: %s", cmd.UseLine())
 		}
@@ -55,6 +55,26 @@ func strict(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		strict(below)
 	}
+}
+
+// maxNamed is how many valid arguments an error names.
+const maxNamed = 12
+
+// among says what an argument must be: of many valid ones it names those that have
+// a part in common with it, such as order.paid and invoice.paid with orders.paid.
+func among(valid []string, given, command string) string {
+	if len(valid) <= maxNamed {
+		return "one of " + strings.Join(valid, ", ")
+	}
+	parts := strings.Split(given, ".")
+	like := slices.DeleteFunc(slices.Clone(valid), func(one string) bool {
+		return !slices.ContainsFunc(strings.Split(one, "."), func(part string) bool { return slices.Contains(parts, part) })
+	})
+	advice := command + " --help lists all"
+	if len(like) == 0 || len(like) > maxNamed {
+		return "one of " + fmt.Sprint(len(valid)) + " names; " + advice
+	}
+	return "one such as " + strings.Join(like, ", ") + "; " + advice
 }
 
 // helpOf is the help of the command that the arguments name.
