@@ -18,13 +18,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -77,18 +78,14 @@ func (c *Counter) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 			attempts[a.Next.EndpointID] = append(attempts[a.Next.EndpointID], *a)
 		}
 	}
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(maxParallel)
-	for endpoint, some := range attempts {
-		group.Go(func() error {
-			if err := c.count(inner, endpoint, some); err != nil {
-				return fmt.Errorf("count %d attempts of endpoint %s: %w", len(some), endpoint, err)
-			}
-			return nil
-		})
-	}
+	err := parallel.UntilError(ctx, maxParallel, maps.All(attempts), func(ctx context.Context, endpoint value.ID, some []webhook.StreamAttempt) error {
+		if err := c.count(ctx, endpoint, some); err != nil {
+			return fmt.Errorf("count %d attempts of endpoint %s: %w", len(some), endpoint, err)
+		}
+		return nil
+	})
 	response := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
-	if err := group.Wait(); err != nil {
+	if err != nil {
 		c.logger.ErrorContext(ctx, "stream batch failed", "records", len(batch.Records), "error", err)
 		response.BatchItemFailures = append(response.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: batch.Records[0].Change.SequenceNumber})
 		return response, nil

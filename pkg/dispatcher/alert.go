@@ -2,12 +2,13 @@ package dispatcher
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -73,21 +74,15 @@ func (d *Dispatcher) publish(ctx context.Context, changes []*change) {
 	if d.Topic == nil {
 		return
 	}
-	var group errgroup.Group
-	group.SetLimit(maxPublished)
-	for _, c := range changes {
+	parallel.Each(maxPublished, slices.All(changes), func(_ int, c *change) {
 		if c.err != nil {
-			continue
+			return
 		}
-		group.Go(func() error {
-			for i := range c.events {
-				a := &c.events[i]
-				if a.about != nil && a.directory.Applications[a.about.application] != webhook.ApplicationAbsent {
-					c.fail(d.Topic.Publish(ctx, &a.WebhookPayload))
-				}
+		for i := range c.events {
+			a := &c.events[i]
+			if a.about != nil && a.directory.Applications[a.about.application] != webhook.ApplicationAbsent {
+				c.fail(d.Topic.Publish(ctx, &a.WebhookPayload))
 			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the errors are in the changes
+		}
+	})
 }

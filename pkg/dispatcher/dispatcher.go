@@ -14,15 +14,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -185,25 +186,14 @@ func (d *Dispatcher) address(ctx context.Context, changes []*change) {
 		err error
 	}
 	directories := map[value.ID]*result{}
-	var group errgroup.Group
-	group.SetLimit(maxReads)
 	for _, c := range changes {
-		if len(c.events) == 0 || directories[c.events[0].OrganizationID] != nil {
-			continue
-		}
-		org, read := c.events[0].OrganizationID, &result{}
-		directories[org] = read
-		get := func() error {
-			read.Directory, read.err = d.store.Directory(ctx, org)
-			return nil
-		}
-		if len(changes) == 1 { // needs no other goroutine
-			_ = get()
-		} else {
-			group.Go(get)
+		if len(c.events) > 0 {
+			directories[c.events[0].OrganizationID] = &result{}
 		}
 	}
-	_ = group.Wait() // the errors are in directories
+	parallel.Each(maxReads, maps.All(directories), func(org value.ID, read *result) {
+		read.Directory, read.err = d.store.Directory(ctx, org)
+	})
 	for _, c := range changes {
 		for i := range c.events {
 			read := directories[c.events[i].OrganizationID]

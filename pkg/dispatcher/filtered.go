@@ -2,12 +2,12 @@ package dispatcher
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/commerce-integration/service/pkg/deadline"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -85,16 +85,10 @@ func (d *Dispatcher) writeFiltered(ctx context.Context, changes []*change) {
 	if deadline.Left(ctx) < roundTime {
 		return
 	}
-	var group errgroup.Group
-	group.SetLimit(maxReads)
-	for hour, n := range d.filtered.due(now) {
-		group.Go(func() error {
-			if err := d.store.AddFiltered(ctx, hour.organization, hour.endpoint, hour.start, n); err != nil {
-				d.filtered.putBack(hour, n)
-				d.logger.WarnContext(ctx, "filtered events are counted later", "endpointId", hour.endpoint, "events", n, "error", err)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the function returns none
+	parallel.Each(maxReads, maps.All(d.filtered.due(now)), func(hour filteredHour, n int64) {
+		if err := d.store.AddFiltered(ctx, hour.organization, hour.endpoint, hour.start, n); err != nil {
+			d.filtered.putBack(hour, n)
+			d.logger.WarnContext(ctx, "filtered events are counted later", "endpointId", hour.endpoint, "events", n, "error", err)
+		}
+	})
 }

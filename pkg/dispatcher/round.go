@@ -3,13 +3,13 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -138,14 +138,9 @@ func (d *Dispatcher) write(ctx context.Context, b *batch) error {
 	if err := d.recheckHolds(ctx, held, waiting, now); err != nil {
 		return err
 	}
-	sending, inner := errgroup.WithContext(ctx)
-	for lane, deliveries := range waiting {
-		if len(waiting) == 1 { // mostly: no other goroutine is needed
-			return d.queue.Send(ctx, lane, now, deliveries...)
-		}
-		sending.Go(func() error { return d.queue.Send(inner, lane, now, deliveries...) })
-	}
-	return sending.Wait()
+	return parallel.UntilError(ctx, len(waiting), maps.All(waiting), func(ctx context.Context, lane webhook.Lane, deliveries []*webhook.Delivery) error {
+		return d.queue.Send(ctx, lane, now, deliveries...)
+	})
 }
 
 // recheckHolds reads the endpoints of HELD deliveries again, for the reason

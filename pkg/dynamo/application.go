@@ -2,13 +2,14 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/idempotency"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -148,17 +149,14 @@ func (t *AccountStore) deleteKeys(ctx context.Context, org, application value.ID
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxParallelDeletes)
+	var gone []key
 	for _, k := range keys {
-		for _, gone := range []key{apiKeyKey(org, application, k.ID), credentialKey(k.TextID())} {
-			group.Go(func() error {
-				_, _, err := t.removeItem(ctx, "delete the keys of a deleted application", t.remove(gone, "", nil))
-				return err
-			})
-		}
+		gone = append(gone, apiKeyKey(org, application, k.ID), credentialKey(k.TextID()))
 	}
-	return group.Wait()
+	return parallel.UntilError(ctx, maxParallelDeletes, slices.All(gone), func(ctx context.Context, _ int, k key) error {
+		_, _, err := t.removeItem(ctx, "delete the keys of a deleted application", t.remove(k, "", nil))
+		return err
+	})
 }
 
 // maxParallelDeletes bounds the removals of a deleted application's keys at a

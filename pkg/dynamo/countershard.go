@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -40,33 +40,29 @@ const (
 func (t *EndpointStore) CounterShards(ctx context.Context, org value.ID, endpoints ...value.ID) (map[value.ID][]webhook.StoredCounterShard, error) {
 	var mu sync.Mutex
 	found := make(map[value.ID][]webhook.StoredCounterShard, len(endpoints))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(counterQueries)
-	read := func(in *dynamodb.QueryInput) {
-		group.Go(func() error {
-			return t.query(inner, in, func(it item) (bool, error) {
-				if getString(it, attrType) != typeCounters {
-					return true, nil // permits
-				}
-				endpoint, s, err := decodeShardOfAny(it)
-				mu.Lock()
-				defer mu.Unlock()
-				found[endpoint] = append(found[endpoint], s)
-				return true, err
-			})
-		})
-	}
+	var queries []*dynamodb.QueryInput
 	for _, id := range endpoints {
-		read(partition(countersPartition(org, id), ""))
+		queries = append(queries, partition(countersPartition(org, id), ""))
 		if len(endpoints) <= maxFormerSingle {
-			read(partition(permitsPartition(org), id.String()))
+			queries = append(queries, partition(permitsPartition(org), id.String()))
 		}
 	}
 	if len(endpoints) > maxFormerSingle {
 		first, last := slices.MinFunc(endpoints, value.ID.Compare), slices.MaxFunc(endpoints, value.ID.Compare)
-		read(between(permitsPartition(org), first.String(), last.String()+"$")) // "$" is behind every "#"
+		queries = append(queries, between(permitsPartition(org), first.String(), last.String()+"$")) // "$" is behind every "#"
 	}
-	return found, group.Wait()
+	return found, parallel.UntilError(ctx, counterQueries, slices.All(queries), func(ctx context.Context, _ int, in *dynamodb.QueryInput) error {
+		return t.query(ctx, in, func(it item) (bool, error) {
+			if getString(it, attrType) != typeCounters {
+				return true, nil // permits
+			}
+			endpoint, s, err := decodeShardOfAny(it)
+			mu.Lock()
+			defer mu.Unlock()
+			found[endpoint] = append(found[endpoint], s)
+			return true, err
+		})
+	})
 }
 
 // health reads how the endpoints do; since is what [webhook.HealthOf] takes.

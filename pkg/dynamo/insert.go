@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/retry"
 )
 
@@ -83,22 +83,16 @@ func (t *db) insert(ctx context.Context, items []insertion) (taken []bool, err e
 			distinct = append(distinct, i)
 		}
 	}
-	if len(distinct) > 0 && batchLength(items, distinct) == len(distinct) { // mostly: no other goroutine is needed
-		_, err := t.insertBatch(ctx, items, distinct, taken)
-		return taken, err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxInsertParallel)
+	var batches [][]int
 	for len(distinct) > 0 {
 		n := batchLength(items, distinct)
-		batch := distinct[:n:n]
+		batches = append(batches, distinct[:n:n])
 		distinct = distinct[n:]
-		group.Go(func() error {
-			_, err := t.insertBatch(ctx, items, batch, taken)
-			return err
-		})
 	}
-	return taken, group.Wait()
+	return taken, parallel.UntilError(ctx, maxInsertParallel, slices.All(batches), func(ctx context.Context, _ int, batch []int) error {
+		_, err := t.insertBatch(ctx, items, batch, taken)
+		return err
+	})
 }
 
 // batchLength is how many of the next items one batch takes.

@@ -24,6 +24,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/deadline"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/value"
@@ -194,7 +196,7 @@ func (g *Ingester) move(ctx context.Context, moving []*message) {
 // reject hands over the refusals of messages that are done otherwise: a
 // message that comes again is refused again.
 func (g *Ingester) reject(ctx context.Context, messages []*message) {
-	each(messages, maxParallelRejects, func(m *message) {
+	parallel.Each(maxParallelRejects, slices.All(messages), func(_ int, m *message) {
 		if m.err != nil || len(m.refusals) == 0 {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -14,7 +15,7 @@ import (
 // counts for the very message that it was given for: any sender may name one in
 // an attribute, but only the API stores those of posted records.
 func (g *Ingester) findReceipts(ctx context.Context, messages []*message) {
-	each(messages, maxParallelWrites, func(m *message) {
+	parallel.Each(maxParallelWrites, slices.All(messages), func(_ int, m *message) {
 		text := m.MessageAttributes[receipt.Attribute].StringValue
 		org := m.organization()
 		if text == nil || org.IsZero() {
@@ -38,7 +39,7 @@ func (g *Ingester) findReceipts(ctx context.Context, messages []*message) {
 // those of other messages with refused records. A message whose signature is wrong
 // gets none, nor does one that names no organization.
 func (g *Ingester) completeReceipts(ctx context.Context, messages []*message) {
-	each(messages, maxParallelWrites, func(m *message) {
+	parallel.Each(maxParallelWrites, slices.All(messages), func(_ int, m *message) {
 		var err error
 		switch now := g.now(); {
 		case m.err != nil:

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -128,7 +128,7 @@ func (g *Ingester) create(ctx context.Context, subjects []*subject) {
 
 // finish makes the remaining changes.
 func (g *Ingester) finish(ctx context.Context, subjects []*subject) {
-	each(subjects, maxParallelWrites, func(s *subject) {
+	parallel.Each(maxParallelWrites, slices.All(subjects), func(_ int, s *subject) {
 		for conflicts := 0; conflicts < maxWriteConflicts; {
 			next := s.next(g.now())
 			if next == nil {
@@ -190,18 +190,4 @@ func (s *subject) report() {
 			c.message.err = fmt.Errorf("apply a change to %s %s: %w", s.ref.Kind, s.ref.ID, s.err)
 		}
 	}
-}
-
-// each calls do for all of them, a bounded number at a time.
-func each[T any](all []T, atATime int, do func(T)) {
-	if len(all) == 1 { // needs no other goroutine
-		do(all[0])
-		return
-	}
-	var group errgroup.Group
-	group.SetLimit(atATime)
-	for _, one := range all {
-		group.Go(func() error { do(one); return nil })
-	}
-	_ = group.Wait() // none of them fails
 }

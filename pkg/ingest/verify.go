@@ -3,8 +3,10 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -21,12 +23,8 @@ func (g *Ingester) verify(ctx context.Context, messages []*message) {
 			byOrganization[org] = append(byOrganization[org], m)
 		}
 	}
-	var groups [][]*message
-	for _, group := range byOrganization {
-		groups = append(groups, group)
-	}
 	// One after another within an organization, so that its keys are read once.
-	each(groups, maxParallelWrites, func(group []*message) {
+	parallel.Each(maxParallelWrites, maps.All(byOrganization), func(_ value.ID, group []*message) {
 		for _, m := range group {
 			g.verifyOne(ctx, m)
 		}

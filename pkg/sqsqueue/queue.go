@@ -22,9 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/pause"
 )
 
@@ -73,18 +73,15 @@ func (q *Queue) Ping(ctx context.Context) error {
 // Send sends all of the messages, in batches. After an error some of them
 // may have been sent.
 func (q *Queue) Send(ctx context.Context, messages ...Message) error {
-	if len(messages) > 0 && batchOf(messages) == len(messages) { // mostly: no other goroutine is needed
-		return q.sendBatch(ctx, messages)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(senders)
+	var batches [][]Message
 	for len(messages) > 0 {
 		n := batchOf(messages)
-		batch := messages[:n]
+		batches = append(batches, messages[:n])
 		messages = messages[n:]
-		group.Go(func() error { return q.sendBatch(ctx, batch) })
 	}
-	return group.Wait()
+	return parallel.UntilError(ctx, senders, slices.All(batches), func(ctx context.Context, _ int, batch []Message) error {
+		return q.sendBatch(ctx, batch)
+	})
 }
 
 // batchOf counts the messages that fit into one call, at least one.

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -106,21 +105,15 @@ func (b *Backlog) change(ctx context.Context, org value.ID, page []webhook.Unsen
 	together := slices.Collect(slices.Chunk(changes, writeSize))
 	left, errs := make([][]positioned, len(together)), make([]error, len(together))
 	var failures atomic.Int32
-	var group errgroup.Group
-	group.SetLimit(maxGroupWrites)
-	for i := range together {
-		group.Go(func() error {
-			left[i] = together[i]
-			if failures.Load() >= maxFailedWrites {
-				return nil
-			}
-			if left[i], errs[i] = b.write(ctx, together[i], c.next); errs[i] != nil {
-				failures.Add(1)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // the errors are in errs
+	parallel.Each(maxGroupWrites, slices.All(together), func(i int, some []positioned) {
+		left[i] = some
+		if failures.Load() >= maxFailedWrites {
+			return
+		}
+		if left[i], errs[i] = b.write(ctx, some, c.next); errs[i] != nil {
+			failures.Add(1)
+		}
+	})
 	for i := range together {
 		if len(left[i]) > 0 {
 			c.first = min(c.first, left[i][0].position)
@@ -200,20 +193,16 @@ func (b *Backlog) cancel(ctx context.Context, org, endpoint value.ID, cursor str
 // read reads the deliveries of a page in its order, nil for those that expired.
 func (b *Backlog) read(ctx context.Context, org value.ID, page []webhook.UnsentDelivery) ([]*webhook.Delivery, error) {
 	deliveries := make([]*webhook.Delivery, len(page))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for start := 0; start < len(page); start += readSize {
-		ids := make([]value.ID, min(readSize, len(page)-start))
-		for i := range ids {
-			ids[i] = page[start+i].DeliveryID
+	batches := slices.Collect(slices.Chunk(page, readSize))
+	return deliveries, parallel.UntilError(ctx, maxReads, slices.All(batches), func(ctx context.Context, n int, batch []webhook.UnsentDelivery) error {
+		ids := make([]value.ID, len(batch))
+		for i, d := range batch {
+			ids[i] = d.DeliveryID
 		}
-		group.Go(func() error {
-			found, err := b.store.Deliveries(inner, org, ids)
-			for i, id := range ids {
-				deliveries[start+i] = found[id]
-			}
-			return err
-		})
-	}
-	return deliveries, group.Wait()
+		found, err := b.store.Deliveries(ctx, org, ids)
+		for i, id := range ids {
+			deliveries[n*readSize+i] = found[id]
+		}
+		return err
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -68,7 +69,7 @@ func (s *Sweeper) circuits(ctx context.Context, due []webhook.Due, n *counts) (d
 		sendErr := s.queue.Send(ctx, lane, s.now(), deliveries...)
 		if sendErr == nil {
 			n.probes.Add(int64(len(deliveries)))
-			sendErr = each(ctx, sent[lane], func(ctx context.Context, _ int, step circuitStep) error {
+			sendErr = parallel.UntilError(ctx, maxWrites, slices.All(sent[lane]), func(ctx context.Context, _ int, step circuitStep) error {
 				return s.postpone(ctx, step.mark, step.next)
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -119,7 +120,7 @@ func (s *Sweeper) sendAll(ctx context.Context, due []webhook.Due, n *counts) err
 // the marks two minutes after the attempts were due at the latest.
 func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Time) (int, error) {
 	marks, deliveries := make([]*webhook.Due, len(due)), make([]*webhook.Delivery, len(due))
-	err := each(ctx, due, func(ctx context.Context, i int, d webhook.Due) error {
+	err := parallel.UntilError(ctx, maxWrites, slices.All(due), func(ctx context.Context, i int, d webhook.Due) error {
 		moved, delivery, err := s.store.Postpone(ctx, d, max(now, d.At).Add(webhook.Lease))
 		if err == nil && delivery != nil && delivery.NextAttemptAt != nil && delivery.Pending() {
 			marks[i], deliveries[i] = moved, delivery
@@ -140,7 +141,7 @@ func (s *Sweeper) sendPage(ctx context.Context, due []webhook.Due, now value.Tim
 	// Most likely a late delivery was sent before and waits in the queue. Its
 	// lease grows with its lateness, so that a long queue does not fill with
 	// messages of the same deliveries.
-	prolongErr := each(ctx, marks, func(ctx context.Context, i int, mark *webhook.Due) error {
+	prolongErr := parallel.UntilError(ctx, maxWrites, slices.All(marks), func(ctx context.Context, i int, mark *webhook.Due) error {
 		late := now.Std().Sub(deliveries[i].NextAttemptAt.Std())
 		if late < webhook.ResendAfter {
 			return nil

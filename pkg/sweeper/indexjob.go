@@ -2,10 +2,12 @@ package sweeper
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -39,7 +41,7 @@ func (s *Sweeper) startIndexJobs(ctx context.Context, n *counts) error {
 	return eachPartition(func(shard int) error {
 		due, err := s.store.DueJobs(ctx, shard, s.now(), maxIndexJobs)
 		if err == nil {
-			err = each(ctx, due, func(ctx context.Context, _ int, job index.Job) error {
+			err = parallel.UntilError(ctx, maxWrites, slices.All(due), func(ctx context.Context, _ int, job index.Job) error {
 				return s.index.Send(ctx, job.OrganizationID, job.List)
 			})
 		}

@@ -166,13 +166,3 @@ func eachPartition(read func(shard int) error) error {
 	}
 	return group.Wait()
 }
-
-// each writes for every one of them, several at a time.
-func each[T any](ctx context.Context, all []T, write func(ctx context.Context, i int, one T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxWrites)
-	for i, one := range all {
-		group.Go(func() error { return write(ctx, i, one) })
-	}
-	return group.Wait()
-}

@@ -154,24 +154,21 @@ func (w *Worker) decideAll(messages []*message) {
 // process carries out the dispositions of messages at the same time, and
 // settles together those that are ready at about the same time.
 func (w *Worker) process(ctx context.Context, messages []*message) {
-	if len(messages) == 1 && !messages[0].is(acknowledge) && !messages[0].is(failed) { // needs no other goroutine
-		guard(messages, func() { w.perform(ctx, messages[0]) })
-		guard(messages, func() { w.settle(ctx, messages) })
+	open := slices.DeleteFunc(slices.Clone(messages), func(m *message) bool { return m.is(acknowledge) || m.is(failed) })
+	if len(open) == 1 { // needs no other goroutine
+		guard(open, func() { w.perform(ctx, open[0]) })
+		guard(open, func() { w.settle(ctx, open) })
 		return
 	}
-	ready, open := make(chan *message, len(messages)), 0
-	for _, m := range messages {
-		if m.is(acknowledge) || m.is(failed) {
-			continue
-		}
-		open++
+	ready := make(chan *message, len(open))
+	for _, m := range open {
 		go func() {
 			guard([]*message{m}, func() { w.perform(ctx, m) })
 			ready <- m
 		}()
 	}
 	var settling sync.WaitGroup
-	for batch := range batches(ready, open) {
+	for batch := range batches(ready, len(open)) {
 		settling.Go(func() { guard(batch, func() { w.settle(ctx, batch) }) })
 	}
 	settling.Wait()

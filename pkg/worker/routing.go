@@ -3,9 +3,10 @@ package worker
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -24,18 +25,12 @@ const (
 func (w *Worker) updateRoutings(ctx context.Context, messages []*message) {
 	ctx, cancel := context.WithTimeout(ctx, routingTime)
 	defer cancel()
-	var group sync.WaitGroup
-	for _, o := range observe(messages) {
-		if !w.health.add(o, w.now()) {
-			continue
+	due := slices.DeleteFunc(observe(messages), func(o *observation) bool { return !w.health.add(o, w.now()) })
+	parallel.Each(len(due), slices.All(due), func(_ int, o *observation) {
+		if err := recovered(func() error { return w.updateRouting(ctx, o) }); err != nil {
+			w.cfg.Logger.ErrorContext(ctx, "routing of an endpoint was not updated", "endpointId", o.endpoint.ID, "error", err)
 		}
-		group.Go(func() {
-			if err := recovered(func() error { return w.updateRouting(ctx, o) }); err != nil {
-				w.cfg.Logger.ErrorContext(ctx, "routing of an endpoint was not updated", "endpointId", o.endpoint.ID, "error", err)
-			}
-		})
-	}
-	group.Wait()
+	})
 }
 
 // updateRouting reads the endpoint's health and changes the endpoint when the
