@@ -114,9 +114,11 @@ type origin struct {
 
 // attemptIn tells how long the message must wait until it may make the
 // delivery's next attempt. It is not needed when a due mark takes care of the
-// attempt.
+// attempt. The present is not before the delivery's last change, although the
+// clock of its writer may be ahead of this one: an attempt that was due then is
+// due.
 func (o origin) attemptIn(d *webhook.Delivery, now value.Time) (wait time.Duration, needed bool) {
-	wait = d.NextAttemptAt.Std().Sub(now.Std())
+	wait = d.NextAttemptAt.Std().Sub(max(now, d.UpdatedAt).Std())
 	anyMessage := d.MessageID == ""
 	if !anyMessage && !o.namedBy(d) {
 		wait += takeOver

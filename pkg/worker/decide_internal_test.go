@@ -51,6 +51,15 @@ func TestDecide(t *testing.T) {
 		{"early, under a far due mark", origin{}, func(d *delivery, _ *endpoint, _ *input) {
 			d.NextAttemptAt, d.DueAt = in(time.Hour), in(time.Hour)
 		}, disposition{}},
+		{"due when a clock ahead wrote it", origin{}, func(d *delivery, _ *endpoint, _ *input) {
+			d.UpdatedAt, d.NextAttemptAt = *in(5 * time.Minute), in(5*time.Minute)
+		}, disposition{action: attemptNow}},
+		{"resumed by a clock ahead, under a due mark", origin{}, func(d *delivery, _ *endpoint, _ *input) {
+			d.UpdatedAt, d.NextAttemptAt, d.DueAt = *in(5 * time.Minute), in(5*time.Minute), in(7*time.Minute)
+		}, disposition{action: attemptNow}},
+		{"early by a clock ahead", origin{}, func(d *delivery, _ *endpoint, _ *input) {
+			d.UpdatedAt, d.NextAttemptAt = *in(5 * time.Minute), in(6*time.Minute)
+		}, disposition{action: retryLater, wait: time.Minute}},
 		{"named by the delivery", origin{messageID: "a"}, func(d *delivery, _ *endpoint, _ *input) { d.MessageID = "a/1" }, disposition{action: attemptNow}},
 		{"replaces the named message", origin{messageID: "b", replaces: "a/1"}, func(d *delivery, _ *endpoint, _ *input) { d.MessageID = "a/1" }, disposition{action: attemptNow}},
 		{"another message is named", origin{messageID: "b"}, func(d *delivery, _ *endpoint, _ *input) { d.MessageID = "a/1" }, disposition{action: retryLater, wait: takeOver}},
