@@ -52,8 +52,8 @@ portal-test: $(PAGE) $(PORTAL)/src/schema.d.ts ## check the types of the portal'
 .PHONY: build
 build: $(PAGE) ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)
 	GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) \
-		-o .build/functions/$(ARCH)/ ./functions/...
-	@for f in $(FUNCTIONS); do install -D .build/functions/$(ARCH)/$$f dist/$$f/bootstrap; done
+		-o .build/$(ARCH)/functions/ ./functions/...
+	@for f in $(FUNCTIONS); do install -D .build/$(ARCH)/functions/$$f dist/$$f/bootstrap; done
 
 .PHONY: run
 run: $(PAGE) ## run the whole service locally (RUN_FLAGS="--fresh ...")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 func TestProcessesKeepEveryPromiseThoughEverythingFails(t *testing.T) {
 	out := &lockedBuffer{}
 	cfg := chaosConfig(t, out)
+	cfg.DataDir = t.TempDir()
+	shareFunctions(t, filepath.Join(cfg.DataDir, "data"))
 	cfg.Events, cfg.Chaos, cfg.Calm, cfg.Restarts, cfg.Retries = 500, 12*time.Second, 8*time.Minute, 1, 1
 	err := chaos.Run(t.Context(), cfg)
 	if err != nil || strings.Count(out.String(), "\n  holds ") != 12 {

@@ -4,10 +4,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,16 +30,27 @@ import (
 func startProcesses(t *testing.T, flags ...string) *ownService {
 	t.Helper()
 	s := newOwnService(t)
-	var names []string
-	for name := range app.Functions(nil) {
-		names = append(names, name)
-	}
-	// The run finds them built, and starts in the time that it has.
-	if _, err := processes.Binaries(t.Context(), filepath.Join("..", "..", ".."), filepath.Join(s.data, "functions"), names); err != nil {
-		t.Fatal(err)
-	}
+	shareFunctions(t, s.data)
 	s.start(t, append([]string{"--processes"}, flags...)...)
 	return s
+}
+
+// shareFunctions lets every data folder use the binaries of make build. A run
+// finds them built, and starts in the time that it has.
+func shareFunctions(t *testing.T, data string) {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(root, ".build", runtime.GOARCH, "functions")
+	names := slices.Collect(maps.Keys(app.Functions(nil)))
+	if _, err := processes.Binaries(t.Context(), root, folder, names); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(data, 0o755), os.Symlink(folder, filepath.Join(data, "functions"))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // functions lists the processes of functions by name.
