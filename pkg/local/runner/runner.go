@@ -84,7 +84,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	// The heap is small, so that by default the collector would run after every few requests.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	if err := checkTemplate(cfg.Template); err != nil {
+	model, err := readTemplate(cfg.Template)
+	if err != nil {
 		return err
 	}
 	data, err := openFolder(cfg.DataDir)
@@ -107,7 +108,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &run{cfg: cfg, folder: data, state: state, listener: listener, servers: &servers{}}
+	r := &run{cfg: cfg, folder: data, state: state, listener: listener, servers: &servers{}, model: model}
 	defer func() { err = errors.Join(err, r.servers.close()) }()
 	if err := r.start(ctx); err != nil {
 		return err
@@ -118,13 +119,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return r.serve(ctx)
 }
 
-// checkTemplate reads the template before anything starts.
-func checkTemplate(path string) error {
-	_, err := template.Load(path, map[string]string{"JwtIssuer": issuerName, "JwtAudience": audience})
+// readTemplate reads the template before anything starts.
+func readTemplate(path string) (*template.Model, error) {
+	model, err := template.Load(path, map[string]string{"JwtIssuer": issuerName, "JwtAudience": audience})
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: start in the folder of the repository, or name the template with --template", err)
+		return nil, fmt.Errorf("%w: start in the folder of the repository, or name the template with --template", err)
 	}
-	return err
+	return model, err
 }
 
 // listen opens the gateway's port before anything starts, so that a port in use is reported at once.
@@ -169,13 +170,6 @@ func (r *run) start(ctx context.Context) error {
 
 // provision makes the table and the queues, and reads the template again with the values of its references.
 func (r *run) provision(ctx context.Context) (err error) {
-	parameters := map[string]string{
-		"JwtIssuer": issuerName, "JwtAudience": audience, "JwksUrl": r.servers.keysURL,
-		"AllowPrivateTargets": fmt.Sprint(r.cfg.PrivateTargets), "ArnEndpoints": "all-accounts",
-	}
-	if r.model, err = template.Load(r.cfg.Template, parameters); err != nil {
-		return err
-	}
 	if r.streamARN, err = provision.Table(ctx, r.servers.dynamodb(), r.model.Table, r.cfg.Table); err != nil {
 		return fmt.Errorf("table server %s: %w", r.servers.tableURL, err)
 	}
@@ -185,8 +179,11 @@ func (r *run) provision(ctx context.Context) (err error) {
 	if r.queues, err = provision.Queues(ctx, r.servers.sqs(), r.model.Queues); err != nil {
 		return fmt.Errorf("queue server %s: %w", r.servers.queueURL, err)
 	}
-	parameters[r.model.Table.LogicalID] = r.cfg.Table
-	r.model, err = template.Load(r.cfg.Template, parameters)
+	r.model, err = template.Load(r.cfg.Template, map[string]string{
+		"JwtIssuer": issuerName, "JwtAudience": audience, "JwksUrl": r.servers.keysURL,
+		"AllowPrivateTargets": fmt.Sprint(r.cfg.PrivateTargets), "ArnEndpoints": "all-accounts",
+		r.model.Table.LogicalID: r.cfg.Table,
+	})
 	return err
 }
 
