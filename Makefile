@@ -159,7 +159,7 @@ test-clients: $(PACKAGE) ## test pkg/client, also on the service that COMMERCE_R
 released: ## take the OpenAPI document as the released one: from then on it may only be added to
 	cp pkg/httpapi/docs/openapi.json pkg/httpapi/docs/released.json
 
-# conform takes about two minutes.
+# conform takes about a minute.
 .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION):
 	rm -rf .build/schemathesis
 	python3 -m venv .build/schemathesis
@@ -167,7 +167,7 @@ released: ## take the OpenAPI document as the released one: from then on it may 
 	@touch $@
 
 .PHONY: conform
-conform: .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION) ## ask the running service what the OpenAPI document permits, and what it does not (PORT=3400)
+conform: .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION) ## ask the running service what the OpenAPI document permits, and what it does not
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
 	@.tools/conform/run.sh
 
