@@ -47,7 +47,7 @@ portal: $(PAGE) ## build the portal's page, which is embedded in its function
 portal-test: $(PAGE) $(PORTAL)/src/schema.d.ts ## check the types of the portal's page, and use it in Chromium (which CHROMIUM may name)
 	cd $(PORTAL) && npx tsc
 	$(GO_BUILD) -o .build/commerce ./pkg/cmd/commerce
-	cd $(PORTAL) && node --test --test-concurrency=1 test/*.test.mjs
+	cd $(PORTAL) && node --test --test-concurrency=2 test/*.test.mjs
 
 .PHONY: build
 build: $(PAGE) ## build every function to dist/<function>/bootstrap (ARCH=arm64|amd64)
