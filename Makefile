@@ -105,10 +105,11 @@ format: ## format all Go code
 	@touch $@
 
 .PHONY: validate
-validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check the templates (installs the SAM CLI on first use)
+validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check the templates, also that sam local reads them (installs the SAM CLI on first use)
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml --lint
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t pkg/state/state.yaml --lint
+	.build/sam/bin/python .tools/sam_local.py check
 
 .PHONY: emulate
 emulate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## test every function's binary: under the Lambda runtime emulator (no Docker), and as processes that are killed
@@ -200,6 +201,7 @@ measured: ## write pkg/lab/MEASURED.md: every figure of this machine, in about 2
 .PHONY: cold-start
 cold-start: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## measure size, init and first answer of every function, without a network
 	@$(MAKE) --no-print-directory build ARCH=$(HOST_ARCH)
+	$(GO_BUILD) -o dist/hello-world/bootstrap ./pkg/local/emulator/testdata/hello-world
 	go test -tags emulate -run '^$$' -bench ColdStart -benchtime 10x ./pkg/local/emulator
 
 .PHONY: sam-local

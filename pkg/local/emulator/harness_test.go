@@ -8,6 +8,7 @@ package emulator_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
@@ -112,8 +113,9 @@ func (w *harness) start(t testing.TB, name string) *function {
 	declared := w.model.Functions[name]
 	environment := []string{
 		"AWS_LAMBDA_FUNCTION_NAME=" + name, "AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
-		fmt.Sprintf("AWS_LAMBDA_FUNCTION_MEMORY_SIZE=%d", declared.MemoryMB),
-		fmt.Sprintf("AWS_LAMBDA_FUNCTION_TIMEOUT=%d", int(declared.Timeout.Seconds())),
+		// What the template does not declare has Lambda's defaults.
+		fmt.Sprintf("AWS_LAMBDA_FUNCTION_MEMORY_SIZE=%d", cmp.Or(declared.MemoryMB, 128)),
+		fmt.Sprintf("AWS_LAMBDA_FUNCTION_TIMEOUT=%d", int(cmp.Or(declared.Timeout, 3*time.Second).Seconds())),
 	}
 	for name, value := range declared.Environment {
 		environment = append(environment, name+"="+value)
