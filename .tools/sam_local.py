@@ -1,7 +1,8 @@
 """Runs `sam local` on the functions in dist, with the table and queues of a
 `make run` that is under way: `start-api` serves the API, `invoke` sends one
-function a sample of events. Run by the Python of the SAM CLI's own
-environment, from the root of the repository.
+function a sample of events. `check` sees, without a run and without Docker,
+that the SAM CLI finds every operation of the template and its authorizer. Run
+by the Python of the SAM CLI's own environment, from the root of the repository.
 
 It makes what that takes: an image with the SAM CLI's runtime emulator and
 nothing else, ways for containers to servers that listen on loopback only, the
@@ -27,6 +28,8 @@ import threading
 import urllib.parse
 
 import samcli
+from samcli.lib.providers.api_provider import ApiProvider
+from samcli.lib.providers.sam_stack_provider import SamLocalStackProvider
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
 BUILD = pathlib.Path(".build")
@@ -50,7 +53,10 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("start-api").add_argument("--port", default="3100", help="port of the API")
     commands.add_parser("invoke").add_argument("event", help="a file of events, without .json")
+    commands.add_parser("check")
     options = parser.parse_args()
+    if options.command == "check":
+        sys.exit(check())
     if not shutil.which("docker"):
         sys.exit("sam local needs Docker, and there is no docker command here; make emulate does without")
 
@@ -74,6 +80,28 @@ def main():
     if options.command == "invoke":
         sys.exit(invoke(options.event, run, common))
     sys.exit(start_api(options.port, common))
+
+
+def check():
+    """Returns what is wrong, or None where the SAM CLI finds every operation and
+    its authorizer."""
+    source = pathlib.Path("template.yaml").read_text()
+    paths = yaml_parse(source)["Resources"]["Api"]["Properties"]["DefinitionBody"]["paths"]
+    declared = {
+        (path, method.upper(), *scheme)
+        for path, methods in paths.items() for method, operation in methods.items() if method in METHODS
+        for scheme in operation.get("security", [{}])
+    }
+    local = BUILD / "sam-local-check.yaml"
+    BUILD.mkdir(exist_ok=True)
+    local.write_text(local_template(source))
+    stacks, _ = SamLocalStackProvider.get_stacks(str(local))
+    found = set()
+    for route in ApiProvider(stacks).api.routes:
+        authorizer = [route.authorizer_object.authorizer_name] if route.authorizer_object else []
+        found |= {(route.path, method, *authorizer) for method in route.methods}
+    missing = sorted(declared - found)
+    return f"sam local would not serve {len(missing)} operations, among them {' '.join(missing[0])}" if missing else None
 
 
 def sam(*arguments):
@@ -196,13 +224,14 @@ def write_private(file, text):
 
 
 def local_template(text):
-    """Returns the template with every any-method spelt out.
+    """Returns the template with every any-method spelt out, and functions in
+    the place of their aliases, which the SAM CLI does not resolve.
 
     The SAM CLI merges the methods of a path that lead to one function and
     have no operationId, and gives them all the authorizer of whichever comes
     last out of a set; and it lets ANY take the declared methods, too. With
     methods of their own and operationIds, each keeps what it declares."""
-    template = yaml_parse(text)
+    template = yaml_parse(re.sub(r"!Ref (\w+)\.Alias", r"!GetAtt \1.Arn", text).replace(".Alias}", ".Arn}"))
     resources = template["Resources"]
     for path, methods in resources["Api"]["Properties"]["DefinitionBody"]["paths"].items():
         others = methods.pop(ANY, None)
