@@ -11,6 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -35,7 +38,7 @@ type limitedAPI struct {
 // to be in, and another bound that the kernel holds. Beside the heap, which the
 // collector bounds, the kernel counts address space that the runtime has reserved
 // in whole arenas of 64 MB.
-func newLimitedAPI(t *testing.T, table string, endpoint *string, memoryMB, kernelMB int) *limitedAPI {
+func newLimitedAPI(t testing.TB, table string, endpoint *string, memoryMB, kernelMB int) *limitedAPI {
 	t.Helper()
 	prlimit, err := exec.LookPath("prlimit")
 	if err != nil {
@@ -77,13 +80,28 @@ func newLimitedAPI(t *testing.T, table string, endpoint *string, memoryMB, kerne
 }
 
 // output is what the function has written so far.
-func (a *limitedAPI) output(t *testing.T) []byte {
+func (a *limitedAPI) output(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile(a.logs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// newTenants returns the function beside organizations that have so many orders each.
+func newTenants(t testing.TB, memoryMB, kernelMB int, orders []int) (*limitedAPI, map[value.ID]int) {
+	t.Helper()
+	client, table := dynamotest.Client(t)
+	store := dynamo.New(client, table, time.Now)
+	tenants := map[value.ID]int{}
+	for _, n := range orders {
+		p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), years: 3}
+		p.lists = index.NewLists(store, 1)
+		sealedMonths(t, p, store, n)
+		tenants[p.org] = n
+	}
+	return newLimitedAPI(t, table, client.Options().BaseEndpoint, memoryMB, kernelMB), tenants
 }
 
 // answer is what a list answers, or the error instead.
@@ -94,7 +112,7 @@ type answer struct {
 }
 
 // get asks for the path and its parameters, as an integrator of the organization.
-func (a *limitedAPI) get(t *testing.T, org value.ID, path string, parameters map[string]string) (got answer, err error) {
+func (a *limitedAPI) get(t testing.TB, org value.ID, path string, parameters map[string]string) (got answer, err error) {
 	t.Helper()
 	multi := map[string][]string{}
 	for name, value := range parameters {
@@ -129,25 +147,35 @@ func (a *limitedAPI) get(t *testing.T, org value.ID, path string, parameters map
 	return got, nil
 }
 
+// peakMB is the most memory that the function's newest process has had.
+func (a *limitedAPI) peakMB(t testing.TB) float64 {
+	t.Helper()
+	processes := regexp.MustCompile(`(?m)^api\[(\d+)\]`).FindAllSubmatch(a.output(t), -1)
+	if processes == nil {
+		t.Fatal("the function has written nothing")
+	}
+	status, err := os.ReadFile(filepath.Join("/proc", string(processes[len(processes)-1][1]), "status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if peak == nil {
+		t.Fatalf("the kernel does not tell the peak:\n%s", status)
+	}
+	kB, err := strconv.ParseFloat(string(peak[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kB / 1024
+}
+
 // TestAFunctionAnswersOrRefusesWithinItsMemory runs the api function in a process
 // whose memory the kernel bounds, beside a list that does not fit and several
 // others. Whatever is asked, it answers with the exact count or refuses, and goes
 // on.
 func TestAFunctionAnswersOrRefusesWithinItsMemory(t *testing.T) {
-	client, table := dynamotest.Client(t)
 	const memoryMB, kernelMB, orders, others, otherOrders = 64, 160, 250_000, 4, 20_000
-	store := dynamo.New(client, table, time.Now)
-	p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), years: 3}
-	p.lists = index.NewLists(store, 1)
-	large := p.org
-	sealedMonths(t, p, store, orders)
-	tenants := map[value.ID]int{large: orders}
-	for range others {
-		p.org = value.NewID()
-		sealedMonths(t, p, store, otherOrders)
-		tenants[p.org] = otherOrders
-	}
-	api := newLimitedAPI(t, table, client.Options().BaseEndpoint, memoryMB, kernelMB)
+	api, tenants := newTenants(t, memoryMB, kernelMB, append(slices.Repeat([]int{otherOrders}, others), orders))
 	answered, refused := 0, 0
 	for round, parameters := range []map[string]string{
 		{},
@@ -172,7 +200,7 @@ func TestAFunctionAnswersOrRefusesWithinItsMemory(t *testing.T) {
 				if _, searched := parameters["search"]; len(parameters) == 0 && got.Meta.Total != total || searched && got.Meta.Total > total {
 					t.Errorf("%v: got %d of %d orders", parameters, got.Meta.Total, total)
 				}
-			case got.status == http.StatusBadRequest && got.Code == "query_too_large" && org == large:
+			case got.status == http.StatusBadRequest && got.Code == "query_too_large" && total == orders:
 				refused++
 			default:
 				t.Errorf("%v of %d orders: got %d %s, want an answer or a refusal for its size", parameters, total, got.status, got.Code)
@@ -185,5 +213,71 @@ func TestAFunctionAnswersOrRefusesWithinItsMemory(t *testing.T) {
 	}
 	if bytes.Contains(api.output(t), []byte("cannot allocate memory")) {
 		t.Error("memory ran out")
+	}
+}
+
+// BenchmarkInstance asks the api function in one process of 1,024 MB, under a bound of the kernel: of each organization,
+// in turn, what lists and searches ask, then the same pages again and again. It reports the time of those warm answers
+// and the most memory that the process has had, which must not pass what it is told.
+func BenchmarkInstance(b *testing.B) {
+	const memoryMB, kernelMB, warm = 1024, 1024 + 128, 1000
+	for _, row := range []struct {
+		name   string
+		orders []int
+	}{
+		{"10 million orders", []int{10_000_000}},
+		{"20 times a million orders", slices.Repeat([]int{1_000_000}, 20)},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			api, tenants := newTenants(b, memoryMB, kernelMB, row.orders)
+			refused := 0
+			ask := func(org value.ID, parameters map[string]string) {
+				for {
+					got, err := api.get(b, org, "/api/"+commerce.KindOrder.Plural(), parameters)
+					switch {
+					case err != nil:
+						b.Fatalf("%v: the process died: %v", parameters, err)
+					case got.status == http.StatusServiceUnavailable: // its load goes on with the next request
+						continue
+					case got.status == http.StatusBadRequest && got.Code == "query_too_large":
+						refused++
+					case got.status != http.StatusOK:
+						b.Fatalf("%v: got %d %s", parameters, got.status, got.Code)
+					}
+					return
+				}
+			}
+			pages := []map[string]string{{}, {"status": "PENDING"}, {"status": "PENDING", "page": "2"}}
+			var took []time.Duration
+			for b.Loop() {
+				for _, parameters := range append([]map[string]string{
+					{"orderBy": "total"},
+					{"search": "so-00004"},
+					{"search": "customer", "orderBy": "total"},
+					{"currency": "EUR", "orderBy": "total", "page": "2"},
+					{"afterId": "01938f5a-0f00-7000-8000-000000000001", "limit": "100"},
+				}, pages...) {
+					for org := range tenants {
+						ask(org, parameters)
+					}
+				}
+				orgs := slices.Collect(maps.Keys(tenants))
+				for n := range warm {
+					start := time.Now()
+					ask(orgs[n%len(orgs)], pages[n/len(orgs)%len(pages)])
+					took = append(took, time.Since(start))
+				}
+			}
+			slices.Sort(took)
+			peak := api.peakMB(b)
+			if peak > memoryMB {
+				b.Errorf("the process had %.0f MiB of %d", peak, memoryMB)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "warm-p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "warm-p99-ms")
+			b.ReportMetric(peak, "peak-MiB")
+			b.ReportMetric(float64(refused)/float64(b.N), "refused/op")
+		})
 	}
 }
