@@ -43,15 +43,20 @@ func (tr *trial) items(org, list int, kind string) []item {
 	tr.t.Helper()
 	prefix := "IDX#" + tr.orgs[org].String() + "#" + tr.names[list]
 	var found []item
-	pages := dynamodb.NewScanPaginator(tr.client, &dynamodb.ScanInput{TableName: &tr.name, ConsistentRead: aws.Bool(true)})
+	pages := dynamodb.NewScanPaginator(tr.client, &dynamodb.ScanInput{
+		TableName: &tr.name, ConsistentRead: aws.Bool(true),
+		FilterExpression: aws.String("begins_with(PK, :list) AND begins_with(SK, :kind)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":list": &types.AttributeValueMemberS{Value: prefix}, ":kind": &types.AttributeValueMemberS{Value: kind},
+		},
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
 		if err != nil {
 			tr.t.Fatal(err)
 		}
 		for _, it := range page.Items {
-			pk, sk := item(it).text("PK"), item(it).text("SK")
-			if (pk == prefix || strings.HasPrefix(pk, prefix+"#")) && strings.HasPrefix(sk, kind) {
+			if pk := item(it).text("PK"); pk == prefix || strings.HasPrefix(pk, prefix+"#") {
 				found = append(found, it)
 			}
 		}
