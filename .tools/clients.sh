@@ -76,10 +76,9 @@ print(len(openapi_client.__all__), "names")')
 echo "pkg/client"
 (cd pkg/client/go/generate && quiet . tool oapi-codegen -config config.yaml -o "$out/client.gen.go" "$document")
 cmp "$out/client.gen.go" pkg/client/go/client.gen.go || { echo "clients: run go generate in pkg/client/go" >&2; exit 1; }
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 export COMMERCE_RUN=$out/run/run.json
 rm -f "$COMMERCE_RUN"
-.build/commerce run --data "$out/run" --fresh --addr "127.0.0.1:$port" >"$out/run.log" 2>&1 &
+.build/commerce run --data "$out/run" --fresh --addr 127.0.0.1:0 >"$out/run.log" 2>&1 &
 service=$!
 trap 'kill -INT $service 2>/dev/null; wait $service || true' EXIT
 until [ -f "$COMMERCE_RUN" ]; do
