@@ -74,7 +74,7 @@ PKG ?= ./...
 
 .PHONY: test
 test: $(PAGE) ## test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part); lint vets
-	go test -race -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
+	go test -race -trimpath -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: quick
 quick: ## vet everything, and run the tests that need no server, without the race detector
