@@ -21,8 +21,8 @@ import (
 const sizeBudget = 512 << 20
 
 // sealedMonths stores an index of so many orders, as the compactor would have left
-// it: months are divided, each part is one segment, counted.
-func sealedMonths(b testing.TB, p *meteredHarness, m storage, count int) {
+// it, for each organization: months are divided, each part is one segment, counted.
+func sealedMonths(b testing.TB, p *meteredHarness, m storage, count int, orgs ...value.ID) {
 	b.Helper()
 	list := p.lists.Records[commerce.KindOrder]
 	manifest, chunk := &index.Manifest{}, uint64(0)
@@ -42,8 +42,10 @@ func sealedMonths(b testing.TB, p *meteredHarness, m storage, count int) {
 				size := min(len(data), chunkBytes)
 				chunk++
 				c := index.StoredChunk{Number: chunk, ContentID: chunk, Body: data[:size]}
-				if _, err := m.PutChunk(b.Context(), p.org, list.Name, c, 0); err != nil {
-					b.Fatal(err)
+				for _, org := range orgs {
+					if _, err := m.PutChunk(b.Context(), org, list.Name, c, 0); err != nil {
+						b.Fatal(err)
+					}
 				}
 				s.Chunks, data = append(s.Chunks, index.Chunk{Number: chunk, ContentID: chunk, Size: size}), data[size:]
 			}
@@ -76,11 +78,14 @@ func sealedMonths(b testing.TB, p *meteredHarness, m storage, count int) {
 		month = append(month, d)
 	}
 	divide(number, month)
-	body := index.Key{Org: p.org, List: list}.EncodeManifest(manifest)
-	if _, err := m.PutManifest(b.Context(), p.org, list.Name, index.Key{Org: p.org, List: list}.Layout().Live(), index.StoredManifest{Version: 1, Body: body}); err != nil {
-		b.Fatal(err)
+	for _, org := range orgs {
+		key := index.Key{Org: org, List: list}
+		body := key.EncodeManifest(manifest)
+		if _, err := m.PutManifest(b.Context(), org, list.Name, key.Layout().Live(), index.StoredManifest{Version: 1, Body: body}); err != nil {
+			b.Fatal(err)
+		}
+		b.Logf("%d orders: a manifest of %d bytes, %d chunks", count, len(body), chunk)
 	}
-	b.Logf("%d orders: a manifest of %d bytes, %d chunks", count, len(body), chunk)
 }
 
 // BenchmarkSize measures the first query of an instance with 1,024 MB, of which
@@ -92,7 +97,7 @@ func BenchmarkSize(b *testing.B) {
 			p := &meteredHarness{org: value.NewID(), now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), years: 3}
 			p.lists = index.NewLists(p.table, 1)
 			m := newMemory(p.clock)
-			sealedMonths(b, p, m, count)
+			sealedMonths(b, p, m, count, p.org)
 			runtime.GC()
 			list := p.lists.Records[commerce.KindOrder]
 			col, pending := list.Schema.Col, columnar.In(list.Schema.Col("status"), "PENDING")
