@@ -74,7 +74,7 @@ var layers = map[string][]string{
 	"pkg/index/indexer":      {"pkg/value", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/index"},
 	"pkg/index/compactor":    {"pkg/value", "pkg/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
 	"pkg/index/views":        {"pkg/deadline", "pkg/pause", "pkg/value", "pkg/fault", "pkg/lists", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
-	"pkg/ops":                {"pkg/pause", "pkg/price", "pkg/value", "pkg/sender", "pkg/account", "pkg/sealed", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/sqsqueue", "pkg/dispatcher"},
+	"pkg/ops":                {"pkg/pause", "pkg/price", "pkg/value", "pkg/sender", "pkg/receipt", "pkg/account", "pkg/sealed", "pkg/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/sqsqueue", "pkg/dispatcher"},
 	"pkg/counter":            {"pkg/parallel", "pkg/retry", "pkg/value", "pkg/fault", "pkg/webhook", "pkg/dynamo"},
 	"pkg/dispatcher":         {"pkg/parallel", "pkg/deadline", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
 	"pkg/worker":             {"pkg/parallel", "pkg/deadline", "pkg/retry", "pkg/pause", "pkg/value", "pkg/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/arntarget", "pkg/outbound", "pkg/sealed", "pkg/sqsqueue"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -147,6 +148,14 @@ func (i *OwnedItem) Payload() (event value.ID, body []byte, err error) {
 	}
 	body, err = i.from.deliveries.decodePayload(i.it)
 	return event, body, err
+}
+
+// Receipt decodes a receipt; nil for another item.
+func (i *OwnedItem) Receipt() (*receipt.Stored, error) {
+	if i.Type != typeReceipt {
+		return nil, nil
+	}
+	return decodeReceipt(i.it)
 }
 
 // ExpiredTail reports whether the item is an entry of a tail whose time to live

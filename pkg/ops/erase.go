@@ -16,6 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo/chart"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
+	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -289,6 +290,9 @@ func (e *Erasure) selects(i *dynamo.OwnedItem) (bool, error) {
 	if s, err := i.Record(); s != nil || err != nil {
 		return err == nil && (e.owns(s) || s.Deleted && e.known.Records[s.Kind][s.ID]), err
 	}
+	if r, err := i.Receipt(); r != nil || err != nil {
+		return err == nil && (names(i, e.Customer) || e.refused(r.Receipt.Refusals)), err
+	}
 	event, p, err := e.payload(i)
 	if err != nil {
 		return false, err
@@ -306,6 +310,11 @@ func (e *Erasure) selects(i *dynamo.OwnedItem) (bool, error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// refused reports whether one of the refusals is of a record of the erasure.
+func (e *Erasure) refused(all []receipt.Refusal) bool {
+	return slices.ContainsFunc(all, func(r receipt.Refusal) bool { return r.RecordID != nil && e.known.Objects[*r.RecordID] })
 }
 
 // names reports whether a text of the item has the id.

@@ -45,7 +45,8 @@ it, for good: no tombstone and no event says so. Without --yes it only counts.
 Of an organization it deletes every item of the table: records, tombstones,
 applications, keys, endpoints, webhook history, usage, kept answers and the index.
 Of a customer it deletes the record, the orders and invoices whose customerId
-names it, their tombstones, and the payloads and webhook history of their events;
+names it, their tombstones, the payloads and webhook history of their events, and
+the receipts that say why one of them was refused;
 it rebuilds the organization's lists and deletes their old parts. In either case
 it deletes the messages of dead letter queues and the park that belong to these.
 
