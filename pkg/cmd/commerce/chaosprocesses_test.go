@@ -17,6 +17,7 @@ func TestProcessesKeepEveryPromiseThoughEverythingFails(t *testing.T) {
 	cfg.DataDir = t.TempDir()
 	shareFunctions(t, filepath.Join(cfg.DataDir, "data"))
 	cfg.Events, cfg.Chaos, cfg.Calm, cfg.Restarts, cfg.Retries = 500, 12*time.Second, 8*time.Minute, 1, 1
+	cfg.Outage, cfg.Clocks = 3*time.Second, 10*time.Second
 	err := chaos.Run(t.Context(), cfg)
 	if err != nil || strings.Count(out.String(), "\n  holds ") != 12 {
 		t.Errorf("got %v, want twelve promises that hold:\n%s", err, out)
