@@ -51,6 +51,14 @@ async function copied(page, what) {
   return secret;
 }
 
+// failing has the receiver fail until the test ends, however it ends.
+function failing(t) {
+  service.receiver.down = true;
+  t.after(() => {
+    service.receiver.down = false;
+  });
+}
+
 // until waits for what takes the service a moment.
 async function until(holds) {
   while (!(await holds())) await new Promise((later) => setTimeout(later, 200));
@@ -140,8 +148,8 @@ test("a developer may change applications, and neither suspend them nor set what
   );
 });
 
-test("the overview shows that the service answers, how deliveries went, and what fails", async () => {
-  service.receiver.down = true;
+test("the overview shows that the service answers, how deliveries went, and what fails", async (t) => {
+  failing(t);
   const endpoint = await endpointAt("Broken shop");
   await service.put(order(randomUUID(), "O-1"));
   await signedIn("", async (page) => {
@@ -155,20 +163,21 @@ test("the overview shows that the service answers, how deliveries went, and what
 
     // The list of endpoints asks for the statistics of those alone that fail.
     const asked = [];
+    let open = false;
     await page.route(/\/stats(\?|$)/, async (route) => {
       asked.push(route.request().url());
       const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), circuit: asked.length > 1 ? { state: "OPEN", openedAt: "2026-11-21T10:00:00.000Z" } : null } });
+      await route.fulfill({ response, json: { ...(await response.json()), circuit: open ? { state: "OPEN", openedAt: "2026-11-21T10:00:00.000Z" } : null } });
     });
     await visit(page, "endpoints");
     await page.getByRole("row", { name: /Broken shop .* Failing/ }).locator(".status.bad").waitFor();
+    open = true;
     await page.reload();
     await page.getByRole("row", { name: /Broken shop .* Circuit open/ }).locator(".status.bad").waitFor();
     assert.ok(asked.every((url) => url.includes(endpoint.id)), asked);
     await page.unrouteAll({ behavior: "ignoreErrors" });
   });
   await remove(endpoint);
-  service.receiver.down = false;
 });
 
 test("an open circuit shows on the overview and on its endpoint's page, in place of an active state", async () => {
@@ -404,8 +413,8 @@ test("the log asks for nothing while nobody looks at it", async () => {
   });
 });
 
-test("an event shows its payload, its attempts and why it failed, and is redelivered", async () => {
-  service.receiver.down = true;
+test("an event shows its payload, its attempts and why it failed, and is redelivered", async (t) => {
+  failing(t);
   const endpoint = await service.ask(`/developers/webhooks/endpoints?applicationId=${service.info.applicationId}`, "POST", {
     url: service.receiver.url, description: "Shaky", events: ["order.created"], retryCount: 0,
   });
@@ -459,6 +468,7 @@ test("delivery settings are tried on past events, refused at their field, saved,
     await page.getByLabel("Retries").fill("4");
     await click(page, "Save");
     await until(async () => (await service.ask(settings)).retryCount === 4);
+    await page.getByText(/^Saved/).waitFor(); // the form holds what was typed before
 
     // What another one saves meanwhile stays.
     await service.ask(settings, "PUT", { ...(await service.ask(settings)), retryCount: 7 });
@@ -640,7 +650,7 @@ test("the keyboard reaches the content, and the focus goes where the page does",
 });
 
 test("axe finds nothing on any page in either theme, and nothing is wider than 380 px", async (t) => {
-  service.receiver.down = true;
+  failing(t);
   const endpoint = await endpointAt("Shop with a rather long description that has to find its place");
   const traced = randomUUID();
   await service.put(order(traced, "X-1"));
@@ -703,7 +713,6 @@ test("axe finds nothing on any page in either theme, and nothing is wider than 3
     }
   }
   await remove(endpoint);
-  service.receiver.down = false;
 });
 
 test("the colours follow the choice of the user", async () => {
