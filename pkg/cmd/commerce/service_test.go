@@ -277,7 +277,7 @@ func (s *service) total(t *testing.T, path string) int {
 
 // patience is how long a test waits for what is to happen, on a machine that
 // may be busy with other things. How fast it happens is for benchmarks to say.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // await polls until the condition holds.
 func await(t *testing.T, what string, holds func() bool) {
