@@ -116,11 +116,7 @@ func (c *Counter) note(ctx context.Context, at value.Time) {
 // decoded decodes a record. A panic is an error, or it would block the shard for
 // good.
 func decoded(r *events.DynamoDBEventRecord) (a *webhook.StreamAttempt, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer fault.Recovered(&err)
 	return dynamo.Stream{}.Attempt(r)
 }
 

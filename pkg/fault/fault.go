@@ -125,6 +125,14 @@ func Busy(cause error) *Error {
 	}
 }
 
+// Recovered makes an error of a panic. A function defers it, with the address of
+// the error that it returns.
+func Recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v", p)
+	}
+}
+
 // As returns the fault in err's chain; ok is false when there is none.
 func As(err error) (fault *Error, ok bool) {
 	ok = errors.As(err, &fault)

@@ -50,3 +50,19 @@ func TestAValidationRepeatsItsFirstDetail(t *testing.T) {
 		t.Errorf("Missing = %+v", got)
 	}
 }
+
+func TestAPanicIsReturnedAsAnError(t *testing.T) {
+	do := func(f func() error) (err error) {
+		defer Recovered(&err)
+		return f()
+	}
+	if err := do(func() error { panic("no such shard") }); err == nil || err.Error() != "panic: no such shard" {
+		t.Errorf("got %v, want the panic", err)
+	}
+	if err := do(func() error { return io.EOF }); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want the error that was returned", err)
+	}
+	if err := do(func() error { return nil }); err != nil {
+		t.Errorf("got %v, want none", err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
@@ -164,11 +165,7 @@ const consumerTimeout = 20 * time.Second
 // handle has a consumer process records. After an error one of them, at least,
 // failed.
 func (r *Replay) handle(ctx context.Context, consumer string, records []events.DynamoDBEventRecord) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer fault.Recovered(&err)
 	ctx, cancel := context.WithTimeout(ctx, consumerTimeout)
 	defer cancel()
 	f := &failureRecorder{}

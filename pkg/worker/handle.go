@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -356,10 +355,6 @@ func guard(messages []*message, do func()) {
 
 // recovered turns a panic into an error.
 func recovered(do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer fault.Recovered(&err)
 	return do()
 }

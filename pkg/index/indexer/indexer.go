@@ -19,6 +19,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -93,11 +94,7 @@ func (x *Indexer) Handle(ctx context.Context, batch events.DynamoDBEvent) (event
 // decoded decodes a record. One that makes the decoder panic is parked as well:
 // it would block its shard for good.
 func (x *Indexer) decoded(r *events.DynamoDBEventRecord) (found []ListChange, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
+	defer fault.Recovered(&err)
 	return x.decode(r)
 }
 
