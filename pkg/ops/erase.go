@@ -144,16 +144,8 @@ func (e *Erasure) pass(ctx context.Context, counts EraseCounts, erase bool) (n i
 		refs = nil
 		return e.remove(ctx, batch)
 	}
-	if err := e.eraser.EachItem(ctx, e.Organization, take); err != nil {
+	if err := e.each(ctx, take); err != nil || !erase {
 		return n, err
-	}
-	for _, application := range slices.SortedFunc(maps.Keys(e.known.Applications), compareIDs) {
-		if err := e.eraser.EachRequestDay(ctx, application, take); err != nil {
-			return n, err
-		}
-	}
-	if !erase {
-		return n, nil
 	}
 	if err := e.Checkpoint.Save(e.known); err != nil {
 		return n, err
@@ -161,7 +153,19 @@ func (e *Erasure) pass(ctx context.Context, counts EraseCounts, erase bool) (n i
 	return n, e.remove(ctx, refs)
 }
 
-func compareIDs(a, b value.ID) int { return bytes.Compare(a[:], b[:]) }
+// each passes every item of the organization on, and of its applications those
+// that count requests.
+func (e *Erasure) each(ctx context.Context, do func(*dynamo.OwnedItem) error) error {
+	if err := e.eraser.EachItem(ctx, e.Organization, do); err != nil {
+		return err
+	}
+	for _, application := range slices.SortedFunc(maps.Keys(e.known.Applications), value.ID.Compare) {
+		if err := e.eraser.EachRequestDay(ctx, application, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (e *Erasure) remove(ctx context.Context, refs []dynamo.ItemRef) error {
 	n, err := e.eraser.Remove(ctx, refs, !e.all()) // an order may have got another customer
@@ -259,7 +263,7 @@ type eventPayload struct {
 	body []byte
 }
 
-// personal reports whether the object can be of a kind that a customer owns.
+// isPersonal reports whether the object can be of a kind that a customer owns.
 func isPersonal(eventType string) bool {
 	return !strings.HasPrefix(eventType, string(commerce.KindProduct)+".") && !strings.HasPrefix(eventType, string(commerce.KindCategory)+".")
 }
@@ -348,13 +352,8 @@ func (e *Erasure) Left(ctx context.Context) ([]string, error) {
 		}
 		return err
 	}
-	if err := e.eraser.EachItem(ctx, e.Organization, look); err != nil {
+	if err := e.each(ctx, look); err != nil {
 		return nil, err
-	}
-	for application := range e.known.Applications {
-		if err := e.eraser.EachRequestDay(ctx, application, look); err != nil {
-			return nil, err
-		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(left)) {
 		lines = append(lines, fmt.Sprintf("%s: %d", what, left[what]))

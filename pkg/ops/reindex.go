@@ -121,7 +121,7 @@ func (p *ReindexPosition) Resumed() (org value.ID, ok bool) {
 func (p *ReindexPosition) done(org value.ID, list string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	order := slices.Compare(org[:], p.state.OrganizationID[:])
+	order := org.Compare(p.state.OrganizationID)
 	return order < 0 || order == 0 && slices.Contains(p.state.Lists, list)
 }
 

@@ -71,7 +71,7 @@ func (v Verifier) Verify(ctx context.Context, storage index.Reader, org value.ID
 		}
 	}
 	slices.SortFunc(differences, func(a, b Difference) int {
-		return cmp.Or(bytes.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Sub, b.Sub), cmp.Compare(a.Partition, b.Partition))
+		return cmp.Or(a.ID.Compare(b.ID), cmp.Compare(a.Sub, b.Sub), cmp.Compare(a.Partition, b.Partition))
 	})
 	return differences, err
 }
