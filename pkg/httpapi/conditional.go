@@ -18,6 +18,12 @@ func ETagOf(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
 }
 
+// IfMatch documents the header of a precondition. Operations of PATCH and DELETE
+// need not declare it.
+func IfMatch() Param {
+	return Param{Name: "If-Match", In: fault.InHeader, Type: "string", Description: "Answers 412 unless one of these entity tags is current; * is any."}
+}
+
 // CheckIfMatch answers 412 unless the request has no If-Match or one of its
 // tags is current. A weak tag never matches.
 func (r *Request) CheckIfMatch(current string) error {

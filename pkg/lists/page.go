@@ -27,3 +27,12 @@ type Answer struct {
 	// after the answer does so at this time or later.
 	SyncFrom value.Time
 }
+
+// HitIDs are the ids of hits, in their order.
+func HitIDs(hits []columnar.Hit) []value.ID {
+	ids := make([]value.ID, len(hits))
+	for i, hit := range hits {
+		ids[i] = hit.ID
+	}
+	return ids
+}

@@ -27,21 +27,20 @@ func (b *builder) parameters(op *httpapi.Operation) []*huma.Param {
 			})
 		}
 	}
-	for i := range op.Params {
-		params = append(params, parameter(&op.Params[i]))
-	}
-	header := func(name, text string) {
-		params = append(params, &huma.Param{Name: name, In: "header", Description: text, Schema: &huma.Schema{Type: huma.TypeString}})
-	}
+	var implied []httpapi.Param
 	if op.TakesIdempotencyKey() {
-		key := httpapi.IdempotencyKey()
-		params = append(params, parameter(&key))
+		implied = append(implied, httpapi.IdempotencyKey())
 	}
 	switch op.Method {
 	case "GET":
-		header("If-None-Match", "Answers 304 when one of these entity tags is current.")
+		implied = append(implied, httpapi.Param{
+			Name: "If-None-Match", In: fault.InHeader, Type: "string", Description: "Answers 304 when one of these entity tags is current.",
+		})
 	case "PATCH", "DELETE":
-		header("If-Match", "Answers 412 unless one of these entity tags is current; * is any.")
+		implied = append(implied, httpapi.IfMatch())
+	}
+	for _, p := range slices.Concat(op.Params, implied) {
+		params = append(params, parameter(&p))
 	}
 	return params
 }

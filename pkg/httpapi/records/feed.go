@@ -391,11 +391,7 @@ func (f *feed) encode(ctx context.Context, i int, q columnar.Query, hits []colum
 
 // puts makes the entries of hits in the list of a kind.
 func (f *feed) puts(ctx context.Context, kind commerce.Kind, q columnar.Query, hits []columnar.Hit, entries [][]byte) error {
-	ids := make([]value.ID, len(hits))
-	for i, hit := range hits {
-		ids[i] = hit.ID
-	}
-	stored, err := f.store.Records(ctx, f.r.Organization(), kind, ids)
+	stored, err := f.store.Records(ctx, f.r.Organization(), kind, lists.HitIDs(hits))
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -54,9 +54,7 @@ func (a *area) deliveryOperations() []httpapi.Operation {
 				"those that are stored from then on; events about endpoints, and webhook.test, are always sent, and whole. What an endpoint filters has no entry in " +
 				"its history; its statistics count it. headers, retryCount and timeoutSeconds hold from the next attempt on. A field that no event has that the " +
 				"endpoint subscribes to is refused, and so is a condition that its field can never meet. The entity tag changes with every change of the endpoint's configuration.",
-			Scope: auth.WebhooksWrite, Params: []httpapi.Param{{
-				Name: "If-Match", In: fault.InHeader, Type: "string", Description: "Answers 412 unless one of these entity tags is current; * is any.",
-			}},
+			Scope: auth.WebhooksWrite, Params: []httpapi.Param{httpapi.IfMatch()},
 			Body: webhook.DeliverySettingsDto{}, Result: webhook.WebhookDeliverySettings{}, Tagged: true,
 			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.EndpointUpdated, Handle: a.setDelivery,
 		},
@@ -183,10 +181,7 @@ func (a *area) lastDeliveries(r *httpapi.Request, e *webhook.Endpoint) (found []
 		if err != nil {
 			return nil, err
 		}
-		ids := make([]value.ID, len(page.Hits))
-		for i, hit := range page.Hits {
-			ids[i] = hit.ID
-		}
+		ids := lists.HitIDs(page.Hits)
 		stored, err := a.store.EventualDeliveries(r.Context(), r.Organization(), ids)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/idempotency"
+	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -68,10 +69,7 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			Description: "This answer is the only one that shows the new secret in full. For 24 hours deliveries carry one signature for each " +
 				"secret, separated by spaces in webhook-signature, so that a receiver can change from the old one to the new at any time " +
 				"within; then the old one is no longer used. An endpoint has at most 5 secrets that are valid at the same time; past that 409 limit_reached.",
-			Scope: auth.WebhooksWrite,
-			Params: []httpapi.Param{{
-				Name: "If-Match", In: fault.InHeader, Type: "string", Description: "Answers 412 unless one of these entity tags is current; * is any.",
-			}},
+			Scope: auth.WebhooksWrite, Params: []httpapi.Param{httpapi.IfMatch()},
 			Result: webhook.WebhookEndpoint{}, Tagged: true,
 			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.EndpointSecretRotated, Handle: a.rotate,
 		},
@@ -112,10 +110,7 @@ func (a *area) listEndpoints(r *httpapi.Request) (*httpapi.Response, error) {
 		byID[e.ID] = e
 	}
 	found := webhook.EndpointView(all).Query(r.List.Index())
-	ids := make([]value.ID, len(found.Hits))
-	for i, hit := range found.Hits {
-		ids[i] = hit.ID
-	}
+	ids := lists.HitIDs(found.Hits)
 	counters, err := a.store.Counters(r.Context(), r.Organization(), ids...)
 	if err != nil {
 		return nil, err

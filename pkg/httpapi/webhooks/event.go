@@ -99,11 +99,7 @@ func oldestShown(now value.Time) value.Time { return now.Add(-webhook.Retention)
 // events reads the deliveries of the hits, in their order. A delivery that has
 // changed since the view saw it is checked against the query again.
 func (a *area) events(r *httpapi.Request, schema *columnar.Schema, q columnar.Query, hits []columnar.Hit) ([]webhook.WebhookEvent, error) {
-	ids := make([]value.ID, len(hits))
-	for i, hit := range hits {
-		ids[i] = hit.ID
-	}
-	stored, err := a.store.Deliveries(r.Context(), r.Organization(), ids)
+	stored, err := a.store.Deliveries(r.Context(), r.Organization(), lists.HitIDs(hits))
 	if err != nil {
 		return nil, err
 	}

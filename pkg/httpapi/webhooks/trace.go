@@ -142,10 +142,7 @@ func (a *area) deliveriesOf(r *httpapi.Request, object value.ID) (groups [][]*we
 	if err != nil {
 		return nil, false, err
 	}
-	ids := make([]value.ID, len(found.Hits))
-	for i, hit := range found.Hits {
-		ids[i] = hit.ID
-	}
+	ids := lists.HitIDs(found.Hits)
 	stored, err := a.store.EventualDeliveries(r.Context(), r.Organization(), ids)
 	if err != nil {
 		return nil, false, err
