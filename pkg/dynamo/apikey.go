@@ -23,8 +23,9 @@ const (
 )
 
 // CreateKey stores a new key of an application with its credential, and the
-// answer that shows it, if one is kept. It is a fault not_found when the application is gone, and limit_reached when it has
-// [account.MaxActiveKeys] keys that are neither revoked nor expired.
+// answer that shows it, if one is kept. It is a fault not_found when the
+// application is gone, and limit_reached when it has [account.MaxActiveKeys] keys
+// that are neither revoked nor expired.
 func (t *AccountStore) CreateKey(ctx context.Context, org value.ID, k account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error {
 	it := apiKeyKey(org, k.ApplicationID, k.ID).newItem(typeKey)
 	var err error

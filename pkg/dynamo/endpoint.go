@@ -35,9 +35,9 @@ const (
 const StreamEndpoint = typeEndpoint
 
 // CreateEndpoint stores a new endpoint, and the answer that shows it, if one is
-// kept. Faults: not_found when its application
-// is absent, limit_reached when the application or the organization has all
-// the endpoints that it can have, conflict for a second alert URL.
+// kept. Faults: not_found when its application is absent, limit_reached when the
+// application or the organization has all the endpoints that it can have,
+// conflict for a second alert URL.
 func (t *EndpointStore) CreateEndpoint(ctx context.Context, e *webhook.Endpoint, kept ...*idempotency.Kept) error {
 	it, err := encodeEndpoint(e)
 	if err != nil {

@@ -174,10 +174,10 @@ func counterShardKey(org, endpoint value.ID, shard int) key {
 }
 
 // shardName names a counter shard by its number in base 32, from "g" on to "10",
-// which is [webhook.StreamShard]. "0" to "f"
-// are shards that an earlier release wrote in the permits' partition. They are
-// shards of their own, of negative numbers: they are read with the others, and
-// only that release writes them, also when it runs beside this one.
+// which is [webhook.StreamShard]. "0" to "f" are shards that an earlier release
+// wrote in the permits' partition. They are shards of their own, of negative
+// numbers: they are read with the others, and only that release writes them, also
+// when it runs beside this one.
 func shardName(number int) string {
 	return strconv.FormatInt(int64(number+webhook.MaxCounterShards), 2*webhook.MaxCounterShards)
 }

@@ -91,8 +91,8 @@ func decodeSealed(it item) (s SealedItem, err error) {
 }
 
 // ReplaceSealed stores what was sealed again, of the endpoint, of the request's
-// answer or of the sender keys, and nothing else of the item. done is false, and nothing written, when
-// the item has changed since it was read.
+// answer or of the sender keys, and nothing else of the item. done is false, and
+// nothing written, when the item has changed since it was read.
 func ReplaceSealed(ctx context.Context, t *Table, s *SealedItem) (done bool, err error) {
 	var next types.AttributeValue
 	switch {

@@ -27,14 +27,14 @@
 // follows the tail, by one read a second, so that a list shows a change about
 // a second after the indexer saw it.
 //
-// The compactor does index jobs. It flushes the tail into segments, merges
-// eight segments of one size tier into one of the next, divides partitions that
-// have grown large, counts those that have been quiet, and puts the new manifest on the condition that the one it
-// read is still live. A job is bounded, and may die or run twice: chunks count
-// only once a live manifest names them. A rebuild makes segments from the table
-// instead, over many jobs. A job that thousands of runs in a row do not end is
-// stalled: it runs once a day, until a run ends it or a rebuild is requested by
-// hand.
+// The compactor does index jobs. It flushes the tail into segments, merges eight
+// segments of one size tier into one of the next, divides partitions that have
+// grown large, counts those that have been quiet, and puts the new manifest on
+// the condition that the one it read is still live. A job is bounded, and may die
+// or run twice: chunks count only once a live manifest names them. A rebuild
+// makes segments from the table instead, over many jobs. A job that thousands of
+// runs in a row do not end is stalled: it runs once a day, until a run ends it or
+// a rebuild is requested by hand.
 //
 // A view holds what its queries needed so far, from segments, and the changes
 // of the tail since. It reads the manifest only to load more: merges go on

@@ -31,9 +31,9 @@ type ResealCounts struct {
 	Unreadable int `json:"unreadable"` // under a key that is gone, or damaged
 }
 
-// Reseal seals what is sealed under an older service key again, under the
-// current one: the secrets and headers of endpoints, the keys of senders and the kept answers
-// of requests that name an idempotency key.
+// Reseal seals what is sealed under an older service key again, under the current
+// one: the secrets and headers of endpoints, the keys of senders and the kept
+// answers of requests that name an idempotency key.
 type Reseal struct {
 	Table *dynamo.Table
 	Box   *sealed.Box

@@ -7,8 +7,8 @@
 // # The language
 //
 // A pattern is a JSON object of the structure of what it selects. All of its
-// fields, whose names are not empty, must match. A field has a nested object, or an array of conditions of
-// which one must hold:
+// fields, whose names are not empty, must match. A field has a nested object, or
+// an array of conditions of which one must hold:
 //
 //	"text", 12.5, true, null           is equal to it; 12.5, 12.50 and 125e-1 are equal
 //	{"prefix": "a"}, {"suffix": "a"}   text that begins, or ends, with it

@@ -20,8 +20,9 @@ import (
 //	hour     = start successes failures length {gap count}
 //	day      = start [events delivered failed]
 //
-// A shard of version 1 has no day. A gap is the number of empty buckets since the one before. There is one
-// form only: bytes that do not read back to the same bytes are refused.
+// A shard of version 1 has no day. A gap is the number of empty buckets since the
+// one before. There is one form only: bytes that do not read back to the same
+// bytes are refused.
 const (
 	shardVersion = 2
 	hourVersion  = 1

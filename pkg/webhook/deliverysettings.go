@@ -243,10 +243,11 @@ func reservedHeader(canonical string) bool {
 	}, canonical)
 }
 
-// SetDelivery returns the endpoint with the delivery settings, which ParseDeliverySettings has
-// read; the same endpoint when nothing differs. seal encrypts a header's value
-// for a purpose. The fault names each field that no event has that the endpoint
-// subscribes to, and each condition that its field can never meet.
+// SetDelivery returns the endpoint with the delivery settings, which
+// ParseDeliverySettings has read; the same endpoint when nothing differs. seal
+// encrypts a header's value for a purpose. The fault names each field that no
+// event has that the endpoint subscribes to, and each condition that its field
+// can never meet.
 func (e *Endpoint) SetDelivery(dto DeliverySettingsDto, seal func(plain []byte, purpose string) string, now value.Time) (*Endpoint, error) {
 	next := *e
 	next.RetryCount, next.TimeoutSeconds = DefaultRetryCount, DefaultTimeoutSeconds

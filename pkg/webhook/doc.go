@@ -35,9 +35,10 @@
 // deleted endpoint. The API's retry of one delivery calls Requeue in every
 // state but PENDING.
 //
-// Who ends a hold depends on its reason. CIRCUIT_OPEN ends by itself: the
-// sweeper makes an old held delivery a probe, and a success sends the others. PAUSED, DISABLED and SUSPENDED last until the owner has activated
-// the endpoint or the application and asks for a recovery.
+// Who ends a hold depends on its reason. CIRCUIT_OPEN ends by itself: the sweeper
+// makes an old held delivery a probe, and a success sends the others. PAUSED,
+// DISABLED and SUSPENDED last until the owner has activated the endpoint or the
+// application and asks for a recovery.
 //
 // A PENDING delivery reaches its next attempt in one of two ways: by the
 // queue message that it names, or by its due mark, the time at which the

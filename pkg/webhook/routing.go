@@ -122,8 +122,9 @@ const (
 )
 
 // Routing is how an endpoint's deliveries travel at present: which lane they
-// take, and whether the circuit holds them; and what was announced of it. The service changes it while the
-// owner changes the configuration, so the two are stored apart.
+// take, and whether the circuit holds them; and what was announced of it. The
+// service changes it while the owner changes the configuration, so the two are
+// stored apart.
 type Routing struct {
 	Circuit *Circuit
 	Lane    Lane

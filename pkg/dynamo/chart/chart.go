@@ -21,10 +21,10 @@ type Form struct {
 	Reads   string // how it is looked for
 }
 
-// Forms lists the items of the table. The stores own them by file: records
-// (with sender keys), accounts (application, API key, credential, client, signing keys), endpoints
-// (with counters), deliveries (with payloads and recoveries), rate windows,
-// requests, receipts, and lists.
+// Forms lists the items of the table. The stores own them by file: records (with
+// sender keys), accounts (application, API key, credential, client, signing
+// keys), endpoints (with counters), deliveries (with payloads and recoveries),
+// rate windows, requests, receipts, and lists.
 func Forms() []Form {
 	const dev, list, due = "ORG#{org}#DEV", "IDX#{org}#{list}", "DUE#{shard}"
 	return []Form{

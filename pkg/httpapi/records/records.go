@@ -1,8 +1,8 @@
 // Package records answers the read API: lists and single records of the five
-// kinds, deletions, the feed of changes, and the principal itself. An answer shows only records of
-// the principal's organization and sites; any other is answered as one that does
-// not exist. The views find the records of a list, and package commerce shapes
-// them.
+// kinds, deletions, the feed of changes, and the principal itself. An answer
+// shows only records of the principal's organization and sites; any other is
+// answered as one that does not exist. The views find the records of a list, and
+// package commerce shapes them.
 package records
 
 import (
