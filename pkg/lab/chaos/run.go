@@ -285,6 +285,9 @@ func (c *Config) phases() (all []phase) {
 // end.
 func (r *run) serviceRuns(ctx context.Context, began time.Time, phases []phase) error {
 	for i := range phases {
+		if phases[i].outage { // lasts in full, however late it begins
+			began = time.Now().Add(r.Outage - phases[i].until)
+		}
 		if err := r.serviceRun(ctx, i, phases, began.Add(phases[i].until)); err != nil {
 			return err
 		}
