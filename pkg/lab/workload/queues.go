@@ -56,6 +56,33 @@ func ReadQueues(ctx context.Context, client *sqs.Client) ([]Queue, error) {
 	return found, nil
 }
 
+// Dispatched waits until no record waits, and the deliveries that wait have not grown
+// in number for a second.
+func (s *Service) Dispatched(ctx context.Context) error {
+	for before := -1; ; {
+		queues, err := ReadQueues(ctx, s.Queues)
+		if err != nil {
+			return err
+		}
+		records, deliveries := 0, 0
+		for i := range queues {
+			switch q := &queues[i]; {
+			case q.Deliveries():
+				deliveries += q.All()
+			case q.Name == "RecordsQueue" || q.Name == "ImportsQueue":
+				records += q.All()
+			}
+		}
+		if records == 0 && deliveries <= before {
+			return nil
+		}
+		before = deliveries
+		if err := pause.For(ctx, time.Second); err != nil {
+			return fmt.Errorf("%d records and %d deliveries wait: %w", records, deliveries, err)
+		}
+	}
+}
+
 // Quiet waits until the queues of the functions are empty: all bookkeeping is
 // done and nothing can come a second time. Jobs of the index, which run later,
 // do not count.
