@@ -25,9 +25,9 @@ type host struct {
 	here   *functions     // nil for those elsewhere
 	close  func() error
 
-	concurrency func(function string, template int) int // of a queue's invocations
-	lanes       func(factor int) int                    // in which the stream is read, for a mapping's ParallelizationFactor
-	startTime   time.Duration                           // what an invocation may take beyond the function's timeout
+	concurrency func(queue string, template int) int // of a queue's invocations
+	lanes       func(factor int) int                 // in which the stream is read, for a mapping's ParallelizationFactor
+	startTime   time.Duration                        // what an invocation may take beyond the function's timeout
 }
 
 // startFunctions makes the functions ready to run.

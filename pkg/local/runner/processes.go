@@ -87,7 +87,7 @@ func logLevel(logger *slog.Logger) string {
 func instances(f template.Function) int {
 	n := len(f.Schedules)
 	for _, source := range f.Queues {
-		n += processConcurrency(f.Name, source.MaxConcurrency)
+		n += processConcurrency(source.Queue, source.MaxConcurrency)
 	}
 	for _, source := range f.Streams {
 		n += processLanes(source.ParallelizationFactor)
@@ -99,8 +99,8 @@ func instances(f template.Function) int {
 }
 
 // processConcurrency is concurrency for functions that are processes.
-func processConcurrency(function string, template int) int {
-	return min(concurrency(function, template), maxProcesses)
+func processConcurrency(queue string, template int) int {
+	return min(concurrency(queue, template), maxProcesses)
 }
 
 // processLanes is lanes for functions that are processes.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"time"
@@ -94,7 +95,7 @@ func (s *sources) addQueue(function eventsource.Function, source template.QueueS
 	reader, err := eventsource.NewQueue(s.run.servers.messages(), function, eventsource.QueueConfig{
 		Host: s.host, QueueURL: queue.URL, QueueARN: queue.ARN,
 		BatchSize: source.BatchSize, ReportBatchItemFailures: source.ReportFailures,
-		MaximumConcurrency: s.functions.concurrency(function.Name, source.MaxConcurrency),
+		MaximumConcurrency: s.functions.concurrency(source.Queue, source.MaxConcurrency),
 	})
 	if err != nil {
 		return err
@@ -103,24 +104,14 @@ func (s *sources) addQueue(function eventsource.Function, source template.QueueS
 	return s.run.servers.release(queue.URL)
 }
 
-// concurrency bounds a function's concurrent invocations. Ingest waits only for the table server, which makes one write at
-// a time: more invocations would wait for one another, and time out with full messages. The sweeper computes, on cores
-// that requests need. The worker also waits for receivers, and a few that hang must not hold up the others; but when
-// hundreds fail at once, hundreds of invocations would only wait for the table.
-func concurrency(function string, template int) int {
-	const ingest, sweeper, worker, unbounded = 4, 2, 32, 1000
-	if template == 0 {
-		template = unbounded
-	}
-	switch function {
-	case "ingest":
-		return min(template, ingest)
-	case "sweeper":
-		return min(template, sweeper)
-	case "worker":
-		return min(template, worker)
-	}
-	return template
+// concurrency bounds a queue's concurrent invocations. Ingest waits only for the table server, which makes one write at a
+// time: more invocations would not write more, but be before all others, and of an import each has hundreds of records.
+// The sweeper computes, on cores that requests need. The worker also waits for receivers, and a few that hang must not
+// hold up the others; but when hundreds fail at once, hundreds of invocations would only wait for the table.
+func concurrency(queue string, template int) int {
+	bounds := map[string]int{"RecordsQueue": 2, "ImportsQueue": 1, "IndexJobsQueue": 2, "DeliveriesQueue": 32, "SlowDeliveriesQueue": 32}
+	const unbounded = 1000
+	return min(cmp.Or(template, unbounded), cmp.Or(bounds[queue], unbounded))
 }
 
 // pollInterval is how often Lambda asks a shard of a stream for changes. The indexer's gather for as long here, too; the

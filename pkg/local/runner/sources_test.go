@@ -8,20 +8,20 @@ import (
 
 func TestWhatKeepsTheMachineBusyRunsLessSideBySideThanInAWS(t *testing.T) {
 	for _, c := range []struct {
-		function       string
+		queue          string
 		template, want int
 	}{
-		{"worker", 200, 32},
-		{"worker", 2, 2},
-		{"worker", 0, 32},
-		{"ingest", 50, 4},
-		{"ingest", 2, 2},
-		{"ingest", 0, 4},
-		{"sweeper", 10, 2},
-		{"dispatcher", 0, 1000},
+		{"DeliveriesQueue", 200, 32},
+		{"DeliveriesQueue", 2, 2},
+		{"DeliveriesQueue", 0, 32},
+		{"RecordsQueue", 50, 2},
+		{"ImportsQueue", 2, 1},
+		{"ImportsQueue", 0, 1},
+		{"IndexJobsQueue", 10, 2},
+		{"AnotherQueue", 0, 1000},
 	} {
-		if got := concurrency(c.function, c.template); got != c.want {
-			t.Errorf("%s with %d in the template: got %d, want %d", c.function, c.template, got, c.want)
+		if got := concurrency(c.queue, c.template); got != c.want {
+			t.Errorf("%s with %d in the template: got %d, want %d", c.queue, c.template, got, c.want)
 		}
 	}
 }
