@@ -62,7 +62,7 @@ func TestEverySectionOfTheDeliveriesMeasuresSomething(t *testing.T) {
 	}
 	wantReport(t, out.String(), "cores, go", "| End to end: 60 events", "| round 1, load", "| The table's work for one delivered event", "| payload ",
 		"| all but record and index", "| An event that comes alone, 50/s", "| function worker", "| stream", "| The table's work for one of 60 events, of which one in 100 passes", "| Latency at 50 events/s", "| 60 events stored before", "| 80 events stored before", "| Isolation",
-		"| beside an endpoint that hangs, 40 events", "| beside an import of 450 records")
+		"| while 40 events come for an endpoint that hangs", "| while they wait for it", "| beside an import of 450 records")
 	if profiles, err := filepath.Glob(filepath.Join(cfg.Profiles, "*.prof")); len(profiles) != 3 || err != nil {
 		t.Errorf("there are the profiles %v, %v, want three", profiles, err)
 	}

@@ -12,7 +12,10 @@ import (
 )
 
 func TestFunctionHasAnInstancePerConcurrentInvocation(t *testing.T) {
-	queue := func(most int) []template.QueueSource { return []template.QueueSource{{MaxConcurrency: most}} }
+	queue := func(name string, most int) []template.QueueSource {
+		return []template.QueueSource{{Queue: name, MaxConcurrency: most}}
+	}
+	deliveries := func(most int) []template.QueueSource { return queue("DeliveriesQueue", most) }
 	for name, c := range map[string]struct {
 		function template.Function
 		want     int
@@ -20,12 +23,12 @@ func TestFunctionHasAnInstancePerConcurrentInvocation(t *testing.T) {
 		"behind the API":      {template.Function{Name: "api"}, 4},
 		"of a stream":         {template.Function{Name: "indexer", Streams: []template.StreamSource{{ParallelizationFactor: 1}}}, 8},
 		"of a wide stream":    {template.Function{Name: "dispatcher", Streams: []template.StreamSource{{ParallelizationFactor: 10}}}, 16},
-		"of a queue":          {template.Function{Name: "worker", Queues: queue(200)}, 16},
-		"of a small queue":    {template.Function{Name: "worker", Queues: queue(3)}, 3},
-		"of two queues":       {template.Function{Name: "worker", Queues: append(queue(200), queue(5)...)}, 21},
-		"of queue and clock":  {template.Function{Name: "sweeper", Queues: queue(10), Schedules: []template.Schedule{{}}}, 3},
-		"of records' queue":   {template.Function{Name: "ingest", Queues: queue(50)}, 4},
-		"of an endless queue": {template.Function{Name: "worker", Queues: queue(0)}, 16},
+		"of a queue":          {template.Function{Name: "worker", Queues: deliveries(200)}, 16},
+		"of a small queue":    {template.Function{Name: "worker", Queues: deliveries(3)}, 3},
+		"of two queues":       {template.Function{Name: "worker", Queues: append(deliveries(200), deliveries(5)...)}, 21},
+		"of queue and clock":  {template.Function{Name: "sweeper", Queues: queue("IndexJobsQueue", 10), Schedules: []template.Schedule{{}}}, 3},
+		"of records' queue":   {template.Function{Name: "ingest", Queues: queue("RecordsQueue", 50)}, 2},
+		"of an endless queue": {template.Function{Name: "worker", Queues: deliveries(0)}, 16},
 	} {
 		if got := instances(c.function); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
