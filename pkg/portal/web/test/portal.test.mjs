@@ -110,7 +110,7 @@ test("an API key sees records, and is told why it sees nothing else", async () =
   const { page, close } = await openPage(browser, service.url);
   await page.goto(`${service.url}/portal#token=${service.info.apiKey}`);
   await heading(page, "Overview");
-  for (const area of ["Deliveries", "Endpoints", "Applications", "Posted records"]) {
+  for (const area of ["Deliveries", "Endpoints", "Applications", "Received records"]) {
     await link(page, area);
     await heading(page, area);
     await page.getByText(/you are signed in with an API key/).waitFor();
