@@ -160,7 +160,7 @@ test-clients: $(PACKAGE) ## test pkg/client, also on the service that COMMERCE_R
 released: ## take the OpenAPI document as the released one: from then on it may only be added to
 	cp pkg/httpapi/docs/openapi.json pkg/httpapi/docs/released.json
 
-# conform takes about a minute.
+# conform takes about two minutes.
 .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION):
 	rm -rf .build/schemathesis
 	python3 -m venv .build/schemathesis

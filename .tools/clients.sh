@@ -76,13 +76,7 @@ print(len(openapi_client.__all__), "names")')
 echo "pkg/client"
 (cd pkg/client/go/generate && quiet . tool oapi-codegen -config config.yaml -o "$out/client.gen.go" "$document")
 cmp "$out/client.gen.go" pkg/client/go/client.gen.go || { echo "clients: run go generate in pkg/client/go" >&2; exit 1; }
+. .tools/service.sh
+serve "$out/run"
 export COMMERCE_RUN=$out/run/run.json
-rm -f "$COMMERCE_RUN"
-.build/commerce run --data "$out/run" --fresh --addr 127.0.0.1:0 >"$out/run.log" 2>&1 &
-service=$!
-trap 'kill -INT $service 2>/dev/null; wait $service || true' EXIT
-until [ -f "$COMMERCE_RUN" ]; do
-	kill -0 $service 2>/dev/null || { cat "$out/run.log"; exit 1; }
-	sleep 0.5
-done
 make --no-print-directory test-clients
