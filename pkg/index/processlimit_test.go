@@ -228,9 +228,9 @@ func TestAFunctionAnswersOrRefusesWithinItsMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkInstance asks the api function in one process of 1,024 MB, under a bound of the kernel: of each organization,
-// in turn, what lists and searches ask, then the same pages again and again. It reports the time of those warm answers
-// and the most memory that the process has had, which must not pass what it is told.
+// BenchmarkInstance asks the api function, in one process of 1,024 MB under a limit of the kernel, for lists and searches
+// of each organization in turn, then for the same pages again and again. It reports the latency of those warm pages and
+// the peak memory of the process, and fails when the peak is over 1,024 MB.
 func BenchmarkInstance(b *testing.B) {
 	const memoryMB, kernelMB, warm = 1024, 1024 + 128, 1000
 	for _, row := range []struct {

@@ -31,7 +31,7 @@ type ResealCounts struct {
 	Unreadable int `json:"unreadable"` // under a key that is gone, or damaged
 }
 
-// Reseal seals what is sealed under an older service key again, under the current
+// Reseal opens what an older service key sealed, and seals it under the current
 // one: the secrets and headers of endpoints, the keys of senders and the kept
 // answers of requests that name an idempotency key.
 type Reseal struct {

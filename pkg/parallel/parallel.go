@@ -20,8 +20,8 @@ func Each[K, V any](limit int, all iter.Seq2[K, V], do func(K, V)) {
 	})
 }
 
-// UntilError calls do like [Each] and returns the first error. That error cancels
-// the context of the other calls, also of those that begin later.
+// UntilError calls do like [Each] and returns the first error, which cancels the
+// context that all calls share. Calls that have not begun are still made.
 func UntilError[K, V any](ctx context.Context, limit int, all iter.Seq2[K, V], do func(context.Context, K, V) error) error {
 	var calls []func(context.Context) error
 	for k, v := range all {

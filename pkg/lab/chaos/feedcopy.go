@@ -30,8 +30,8 @@ func newFeedCopy(of *tenant) *feedCopy {
 // than some seconds.
 const feedLate = 10 * time.Minute
 
-// readFeeds reads what is left of the feeds. Where clocks differ it waits until
-// they show every record, as long as that may take.
+// readFeeds reads the feeds to their ends. Where clocks differ, it reads until the
+// feeds have every record, or until the latest change must be in them.
 func (r *run) readFeeds(ctx context.Context, e *evidence) error {
 	end := time.Now()
 	if r.Clocks > 0 {

@@ -61,7 +61,6 @@ func serveRequests(b *testing.B, g http.Handler) {
 		r := httptest.NewRequest("GET", "http://127.0.0.1:8080/api/products?limit=20&page=2&isActive=true", nil)
 		r.Header.Set("X-API-Key", "cis_live_abcdefgh01234567890123456789012345678901")
 		r.Header.Set("Accept", "application/json")
-		r.Header.Set("Accept", "*/*")
 		r.Header.Set("Accept-Encoding", "gzip")
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, r)

@@ -32,7 +32,8 @@ export async function statesOf(endpoints: Endpoint[]): Promise<Map<string, strin
   const states = new Map(endpoints.map((e) => [e.id, e.status === "ACTIVE" && failed(e) ? "FAILING" : (e.status as string)]));
   const asked = endpoints.filter((e) => states.get(e.id) === "FAILING").slice(0, maxStats);
   for (const [i, stats] of (await Promise.all(asked.map((e) => getStats(e).catch(() => undefined)))).entries()) {
-    if (stats?.circuit?.state === "OPEN") states.set(asked[i]!.id, "CIRCUIT_OPEN");
+    const state = stateOf(asked[i]!, stats);
+    if (state !== "ACTIVE") states.set(asked[i]!.id, state);
   }
   return states;
 }
