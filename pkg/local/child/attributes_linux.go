@@ -1,8 +1,10 @@
 package child
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,13 +22,38 @@ func attributes(cmd *exec.Cmd) *syscall.SysProcAttr {
 	return cmd.SysProcAttr
 }
 
-// block blocks signals, up to number 32, in the calling thread and in the children that it starts.
-func block(signals []syscall.Signal) error {
-	var set unix.Sigset_t
-	for _, s := range signals {
-		set.Val[0] |= 1 << (s - 1)
+// Block blocks signals, up to number 32, in a launcher's children. Go programs unblock them: use [Apart] to keep a
+// terminal's signals from those.
+func Block(signals ...syscall.Signal) func() error {
+	return func() error {
+		var set unix.Sigset_t
+		for _, s := range signals {
+			set.Val[0] |= 1 << (s - 1)
+		}
+		return unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
 	}
-	return unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
+}
+
+// SkipSync makes fsync and fdatasync do nothing in a launcher's children, where the kernel has seccomp. What they write
+// outlives them, however they end, but not a loss of power.
+func SkipSync() error {
+	const number = 0 // of the system call: where it lies in struct seccomp_data
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FSYNC, Jt: 1},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FDATASYNC, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO}, // with no error
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0)
+	if errors.Is(err, unix.EINVAL) { // no seccomp
+		return nil
+	}
+	return err
 }
 
 // onMainThread reports whether the calling thread is the process's first.

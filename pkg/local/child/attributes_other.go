@@ -13,8 +13,11 @@ func Apart(*exec.Cmd) {}
 // tie does nothing here: the child of a killed parent runs until its process group ends.
 func tie(*exec.Cmd) {}
 
-// block does nothing here: a signal to the process group reaches the child as well.
-func block([]syscall.Signal) error { return nil }
+// Block does nothing here: a signal to the process group reaches the child as well.
+func Block(...syscall.Signal) func() error { return SkipSync }
+
+// SkipSync does nothing here.
+func SkipSync() error { return nil }
 
 // onMainThread does not matter here: no child is tied to a thread.
 func onMainThread() bool { return false }

@@ -8,23 +8,21 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
-	"syscall"
 )
 
 // A Launcher starts processes from one thread, which lives as long as they may: Linux kills a child when the thread that
-// started it ends, and a child starts with that thread's blocked signals.
+// started it ends, and a child inherits what was prepared for that thread.
 type Launcher struct {
 	commands chan *exec.Cmd
 	started  chan error
 	closed   chan struct{}
 }
 
-// NewLauncher makes a launcher whose processes start with the signals blocked. Go programs unblock them: use [Apart] to
-// keep a terminal's signals from those.
-func NewLauncher(blocked ...syscall.Signal) (*Launcher, error) {
+// NewLauncher makes a launcher and prepares its thread, by [Block] for example.
+func NewLauncher(prepare ...func() error) (*Launcher, error) {
 	l := &Launcher{commands: make(chan *exec.Cmd), started: make(chan error), closed: make(chan struct{})}
 	ready := make(chan error, 1)
-	go offMainThread(func() { l.run(blocked, ready) })
+	go offMainThread(func() { l.run(prepare, ready) })
 	return l, <-ready
 }
 
@@ -45,12 +43,13 @@ func offMainThread(f func()) {
 	runtime.UnlockOSThread()
 }
 
-// run keeps its thread locked until it returns, so that the thread ends with it: no other goroutine may get the blocked
-// signals.
-func (l *Launcher) run(blocked []syscall.Signal, ready chan<- error) {
-	if err := block(blocked); err != nil {
-		ready <- fmt.Errorf("blocking signals: %w", err)
-		return
+// run keeps its thread locked until it returns, so that the thread ends with it: no other goroutine may run on it.
+func (l *Launcher) run(prepare []func() error, ready chan<- error) {
+	for _, f := range prepare {
+		if err := f(); err != nil {
+			ready <- fmt.Errorf("preparing the thread of a launcher: %w", err)
+			return
+		}
 	}
 	ready <- nil
 	for {

@@ -112,7 +112,7 @@ func TestAChildBeginsWithTheSignalsBlocked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux does this")
 	}
-	launcher := newLauncher(t, syscall.SIGINT)
+	launcher := newLauncher(t, child.Block(syscall.SIGINT))
 	defer launcher.Close()
 	cmd := exec.Command("sh", "-c", "kill -INT $$; echo still here")
 	var said strings.Builder
@@ -125,9 +125,35 @@ func TestAChildBeginsWithTheSignalsBlocked(t *testing.T) {
 	}
 }
 
-func newLauncher(t *testing.T, blocked ...syscall.Signal) *child.Launcher {
+func TestAChildDoesNotWaitForTheDisk(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux does this")
+	}
+	for name, of := range map[string]struct {
+		prepare []func() error
+		want    string
+	}{
+		"skipped":     {[]func() error{child.SkipSync}, "file data"},
+		"not skipped": {nil, ""},
+	} {
+		launcher := newLauncher(t, of.prepare...)
+		// A pipe cannot be synced: the kernel refuses, if it is asked.
+		cmd := exec.Command("sh", "-c", "sync /dev/stdout && printf file; sync -d /dev/stdout && printf ' data'; true")
+		var said strings.Builder
+		cmd.Stdout = &said
+		if err := launcher.Start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil || said.String() != of.want {
+			t.Errorf("%s: the child synced %q and ended with %v, want %q", name, said.String(), err, of.want)
+		}
+		launcher.Close()
+	}
+}
+
+func newLauncher(t *testing.T, prepare ...func() error) *child.Launcher {
 	t.Helper()
-	launcher, err := child.NewLauncher(blocked...)
+	launcher, err := child.NewLauncher(prepare...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,10 @@ type process struct {
 }
 
 // startProcess runs the binary in the caller's process group, as package child does, and spared the interrupts of a
-// terminal: the tables must answer until the caller has finished and closes them.
+// terminal: the tables must answer until the caller has finished and closes them. It does not wait for the disk, which
+// it would at each write: that a kill loses nothing does not need it.
 func startProcess(binary string, args ...string) (*process, error) {
-	launcher, err := child.NewLauncher(syscall.SIGINT)
+	launcher, err := child.NewLauncher(child.Block(syscall.SIGINT), child.SkipSync)
 	if err != nil {
 		return nil, err
 	}
