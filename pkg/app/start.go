@@ -23,8 +23,8 @@ const (
 	// Lambda ends an initialization after 10 s.
 	initTimeout = 9 * time.Second
 	// responseTimeout bounds how long a request of the SDK waits for its
-	// response to begin, which usually takes milliseconds: one that hangs must
-	// leave time for a retry. No function polls a queue for long.
+	// response, which usually takes milliseconds: one that hangs must leave time
+	// for a retry. No function polls a queue for long.
 	responseTimeout = 5 * time.Second
 )
 
@@ -80,7 +80,9 @@ func connect(ctx context.Context, cfg Config, logger *slog.Logger) (*Dependencie
 	if err != nil {
 		return nil, err
 	}
-	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = responseTimeout }))
+	aws.HTTPClient = sdkhttp.New(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.ResponseHeaderTimeout = responseTimeout
+	}).GetTransport())
 	aws.APIOptions = append(aws.APIOptions, sdkhttp.GrowGoroutine)
 	metrics := newRecorder(cfg, os.Stdout)
 	if metrics != nil {

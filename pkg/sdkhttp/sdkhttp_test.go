@@ -2,69 +2,32 @@ package sdkhttp_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
-
-	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
-// hasty sends a request as net/http does that is overtaken by the answer: the
-// SDK closes the body before it is looked at for the last time.
-type hasty struct{ sent string }
-
-func (h *hasty) Do(r *http.Request) (*http.Response, error) {
-	sent, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))
-	if err != nil {
-		return nil, err
-	}
-	h.sent = string(sent)
-	if err := r.Body.Close(); err != nil {
-		return nil, err
-	}
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+// A server counts its connections, and what its clients write.
+type server struct {
+	*httptest.Server
+	conns, writes atomic.Int32
 }
 
-func request(t *testing.T, body string) *http.Request {
-	t.Helper()
-	built := smithyhttp.NewStackRequest().(*smithyhttp.Request)
-	built.Method, built.ContentLength = http.MethodPost, int64(len(body))
-	with, err := built.SetStream(strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return with.Build(t.Context())
-}
-
-func TestARequestThatIsClosedEarlyKeepsItsConnection(t *testing.T) {
-	const body = `{"QueueUrl":"q"}`
-	var inner hasty
-	if _, err := inner.Do(request(t, body)); !errors.Is(err, io.EOF) {
-		t.Errorf("without the client: got %v, want io.EOF; else nobody needs it any longer", err)
-	}
-	inner.sent = ""
-	response, err := sdkhttp.New(&inner).Do(request(t, body))
-	if err != nil || response.StatusCode != http.StatusOK || inner.sent != body {
-		t.Errorf("got %v after sending %q, want an answer to %q", err, inner.sent, body)
-	}
-	if err := response.Body.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// counted counts what is written to a connection.
 type counted struct {
 	net.Conn
 	writes *atomic.Int32
@@ -75,59 +38,271 @@ func (c counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func TestARequestIsOneWrite(t *testing.T) {
-	const body = `{"QueueUrl":"q"}`
-	var got []byte
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, _ = io.ReadAll(r.Body) }))
-	defer server.Close()
-	for what, of := range map[string]struct {
-		client func(*http.Client) sdkhttp.Doer
-		writes int32
-	}{
-		"the client":                        {func(inner *http.Client) sdkhttp.Doer { return sdkhttp.New(inner) }, 1},
-		"none, else nobody needs it longer": {func(inner *http.Client) sdkhttp.Doer { return inner }, 2},
+func serve(t testing.TB, handle http.HandlerFunc) *server {
+	t.Helper()
+	s := &server{Server: httptest.NewServer(handle)}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// settings are a transport's that count what goes to the server.
+func (s *server) settings() *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		s.conns.Add(1)
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return counted{conn, &s.writes}, err
+	}}
+}
+
+// echo answers with the request's body, of unknown length if the path is /chunked.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	if r.URL.Path == "/chunked" {
+		w.(http.Flusher).Flush() //nolint:forcetypeassert // it is one
+	}
+	_, _ = w.Write(body)
+}
+
+func post(ctx context.Context, client *sdkhttp.Client, to string, body io.Reader) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, io.NopCloser(body)) // no GetBody, as the SDK's have none
+	if err != nil {
+		return "", err
+	}
+	if sized, ok := body.(interface{ Len() int }); ok {
+		r.ContentLength = int64(sized.Len())
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	got, err := io.ReadAll(answer.Body)
+	return string(got), errors.Join(err, answer.Body.Close())
+}
+
+func TestRequestsShareAConnectionAndAreOneWriteEach(t *testing.T) {
+	s := serve(t, echo)
+	client := sdkhttp.New(s.settings())
+	for _, body := range []string{`{"QueueUrl":"q"}`, "", strings.Repeat("x", 15<<10)} {
+		if got, err := post(t.Context(), client, s.URL, strings.NewReader(body)); got != body || err != nil {
+			t.Fatalf("got %d bytes, %v, want %d", len(got), err, len(body))
+		}
+	}
+	if conns, writes := s.conns.Load(), s.writes.Load(); conns != 1 || writes != 3 {
+		t.Errorf("3 requests took %d connections and %d writes, want 1 and 3", conns, writes)
+	}
+}
+
+func TestBodiesOfAnySize(t *testing.T) {
+	s := serve(t, echo)
+	client := sdkhttp.New(s.settings())
+	for _, size := range []int{0, 1, 16 << 10, 16<<10 + 1, 1 << 20} {
+		for _, path := range []string{"/", "/chunked"} {
+			body := strings.Repeat("x", size)
+			if got, err := post(t.Context(), client, s.URL+path, strings.NewReader(body)); got != body || err != nil {
+				t.Errorf("%s: got %d bytes, %v, want %d", path, len(got), err, size)
+			}
+		}
+	}
+	if s.conns.Load() != 1 {
+		t.Errorf("the requests took %d connections, want 1", s.conns.Load())
+	}
+}
+
+func TestAConnectionThatTheServerClosedCostsNoError(t *testing.T) {
+	s := serve(t, echo)
+	client := sdkhttp.New(s.settings())
+	for i := range 3 {
+		body := fmt.Sprint(i)
+		if got, err := post(t.Context(), client, s.URL, strings.NewReader(body)); got != body || err != nil {
+			t.Fatalf("got %q, %v, want %q", got, err, body)
+		}
+		s.CloseClientConnections()
+	}
+	if s.conns.Load() != 3 {
+		t.Errorf("it took %d connections, want 3", s.conns.Load())
+	}
+}
+
+// hangUp closes a request's connection.
+func hangUp(t *testing.T, w http.ResponseWriter, first string) {
+	t.Helper()
+	conn, _, err := w.(http.Hijacker).Hijack() //nolint:forcetypeassert // it is one
+	if err == nil {
+		_, err = io.WriteString(conn, first)
+		err = errors.Join(err, conn.Close())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnAnswerThatBreaksOffIsAnError(t *testing.T) {
+	for name, first := range map[string]string{
+		"before it":      "",
+		"in its headers": "HTTP/1.1 200 OK\r\nContent-",
+		"in its body":    "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
+		"no HTTP":        "hello\r\n\r\n",
 	} {
-		var writes atomic.Int32
-		var dialer net.Dialer
-		transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, address)
-			return counted{conn, &writes}, err
-		}}
-		defer transport.CloseIdleConnections()
-		r := request(t, body)
-		r.URL, _ = url.Parse(server.URL)
-		response, err := of.client(&http.Client{Transport: transport}).Do(r)
-		if err != nil {
-			t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) > 1 {
+					hangUp(t, w, first)
+				}
+			})
+			client := sdkhttp.New(s.settings())
+			if _, err := post(t.Context(), client, s.URL, strings.NewReader("1")); err != nil {
+				t.Fatal(err)
+			}
+			got, err := post(t.Context(), client, s.URL, strings.NewReader("2"))
+			if err == nil {
+				t.Errorf("got %q, want an error", got)
+			}
+			want := int32(2) // requests
+			if first == "" {
+				want++ // over a new connection, since the first was an old one
+			}
+			if asked.Load() != want {
+				t.Errorf("the server was asked %d times, want %d", asked.Load(), want)
+			}
+		})
+	}
+}
+
+func TestTheEndOfTheContextBreaksARequestOff(t *testing.T) {
+	begun, free := make(chan struct{}), make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			_, _ = io.WriteString(w, "half")
+			w.(http.Flusher).Flush() //nolint:forcetypeassert // it is one
+			close(begun)
+			<-free
+			return
 		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
+		echo(w, r)
+	})
+	defer close(free)
+	settings := s.settings()
+	settings.ResponseHeaderTimeout = time.Hour
+	client := sdkhttp.New(settings)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	if _, err := post(ctx, client, s.URL+"/hang", strings.NewReader("1")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if _, err := post(ctx, client, s.URL, strings.NewReader("2")); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: got %v, want %v", err, context.Canceled)
+	}
+	if got, err := post(t.Context(), client, s.URL, strings.NewReader("3")); got != "3" || err != nil {
+		t.Errorf("the next request: got %q, %v; want 3", got, err)
+	}
+}
+
+func TestAnAnswerHasALimitOfTime(t *testing.T) {
+	free := make(chan struct{})
+	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			<-free
 		}
-		if string(got) != body || writes.Load() != of.writes {
-			t.Errorf("%s: %q came in %d writes, want %q in %d", what, got, writes.Load(), body, of.writes)
+	})
+	defer close(free)
+	settings := s.settings()
+	settings.ResponseHeaderTimeout = 50 * time.Millisecond
+	client := sdkhttp.New(settings)
+	if _, err := post(t.Context(), client, s.URL, strings.NewReader("1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := post(t.Context(), client, s.URL+"/hang", strings.NewReader("2")); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	if s.conns.Load() != 1 {
+		t.Errorf("it took %d connections, want 1: the request may not be repeated", s.conns.Load())
+	}
+}
+
+func TestIdleConnectionsAreLimited(t *testing.T) {
+	var together sync.WaitGroup
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/together" {
+			together.Done()
+			together.Wait()
 		}
+		echo(w, r)
+	})
+	for name, of := range map[string]struct {
+		perHost int
+		timeout time.Duration
+		want    int32 // connections of four requests, after four at once
+	}{
+		"all are kept": {4, 0, 4},
+		"two are kept": {0, 0, 4 + 2},
+		"none is kept": {4, 1, 4 + 4},
+	} {
+		s.conns.Store(0)
+		settings := s.settings()
+		settings.MaxIdleConnsPerHost, settings.IdleConnTimeout = of.perHost, of.timeout
+		client := sdkhttp.New(settings)
+		for range 2 {
+			together.Add(4)
+			var requests sync.WaitGroup
+			for range 4 {
+				requests.Go(func() {
+					if got, err := post(t.Context(), client, s.URL+"/together", strings.NewReader("1")); got != "1" || err != nil {
+						t.Errorf("%s: got %q, %v; want 1", name, got, err)
+					}
+				})
+			}
+			requests.Wait()
+		}
+		if s.conns.Load() != of.want {
+			t.Errorf("%s: it took %d connections, want %d", name, s.conns.Load(), of.want)
+		}
+	}
+}
+
+func TestTLSAuthenticatesTheServer(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(echo))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	settings := s.Client().Transport.(*http.Transport) //nolint:forcetypeassert // it is one
+	for range 2 {
+		if got, err := post(t.Context(), sdkhttp.New(settings), s.URL, strings.NewReader("1")); got != "1" || err != nil {
+			t.Errorf("got %q, %v; want 1", got, err)
+		}
+	}
+	var unknown x509.UnknownAuthorityError
+	if _, err := post(t.Context(), sdkhttp.New(&http.Transport{}), s.URL, strings.NewReader("1")); !errors.As(err, &unknown) {
+		t.Errorf("without the server's authority: got %v, want %T", err, unknown)
+	}
+}
+
+func TestAProxyGetsTheRequest(t *testing.T) {
+	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.RequestURI) })
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := sdkhttp.New(&http.Transport{Proxy: http.ProxyURL(at)})
+	if got, err := post(t.Context(), client, "http://table.invalid/", strings.NewReader("1")); got != "http://table.invalid/" || err != nil {
+		t.Errorf("the proxy was asked for %q, %v", got, err)
 	}
 }
 
 func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
-	r := request(t, "{}")
-	r.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
-	_, err := sdkhttp.New(doer(func(*http.Request) (*http.Response, error) { t.Error("it was sent"); return nil, nil })).Do(r)
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
+	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	if _, err := post(t.Context(), sdkhttp.New(s.settings()), s.URL, iotest.ErrReader(io.ErrUnexpectedEOF)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 }
 
-func TestARequestWithoutABodyKeepsNone(t *testing.T) {
-	for _, body := range []io.ReadCloser{nil, http.NoBody} {
-		var got *http.Request
-		_, err := sdkhttp.New(doer(func(r *http.Request) (*http.Response, error) { got = r; return nil, nil })).Do(&http.Request{Body: body})
-		if err != nil || got.Body != body {
-			t.Errorf("got the body %v, %v, want %v", got.Body, err, body)
-		}
+func TestNobodyThereIsAnError(t *testing.T) {
+	s := serve(t, echo)
+	s.Close()
+	if _, err := post(t.Context(), sdkhttp.New(&http.Transport{}), s.URL, strings.NewReader("1")); err == nil {
+		t.Error("a request without a server succeeded")
 	}
 }
-
-type doer func(*http.Request) (*http.Response, error)
-
-func (d doer) Do(r *http.Request) (*http.Response, error) { return d(r) }

@@ -166,7 +166,9 @@ func awsConfig(ctx context.Context, options ...func(*config.LoadOptions) error) 
 	if err != nil {
 		return cfg, fmt.Errorf("load the AWS configuration: %w", err)
 	}
-	cfg.HTTPClient = sdkhttp.New(cfg.HTTPClient)
+	if client, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // as given, with the user's certificates
+		cfg.HTTPClient = sdkhttp.New(client.GetTransport())
+	}
 	return cfg, nil
 }
 

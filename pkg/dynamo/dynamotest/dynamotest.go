@@ -64,7 +64,7 @@ func Client(t testing.TB) (client *dynamodb.Client, table string) {
 		t.Fatal(err)
 	}
 	client = dynamodb.New(dynamodb.Options{
-		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient()),
+		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient().GetTransport()),
 		BaseEndpoint: &url, Region: "us-east-1", Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
 	})
 	table = "t-" + value.NewRandomID().String()

@@ -48,7 +48,7 @@ func newQueue(t testing.TB) *queue {
 		web.Close()
 	})
 	client := sqs.New(sqs.Options{
-		HTTPClient: sdkhttp.New(awshttp.NewBuildableClient()), Region: region, BaseEndpoint: aws.String(web.URL),
+		HTTPClient: sdkhttp.New(awshttp.NewBuildableClient().GetTransport()), Region: region, BaseEndpoint: aws.String(web.URL),
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	made, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("work"), Attributes: map[string]string{"VisibilityTimeout": "600"}})

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // batchOf is ten messages of 1 KB in ten groups.
@@ -48,7 +50,7 @@ func receiveAndDelete(b *testing.B, client *sqs.Client, queue string) int {
 func BenchmarkBatch(b *testing.B) {
 	web := httptest.NewServer(open(b, b.TempDir(), nil).Handler())
 	defer web.Close()
-	client := newClient(web.URL, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}})
+	client := newClient(web.URL, sdkhttp.New(&http.Transport{MaxIdleConnsPerHost: 64}))
 	queue := (&harness{TB: b, Client: client}).queue("q")
 	entries := batchOf()
 	var messages atomic.Int64

@@ -44,7 +44,7 @@ func overWire(t testing.TB, config *queueserver.Config) *harness {
 	s := open(t, t.TempDir(), config)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
-	return &harness{t, newClient(web.URL, web.Client()), s}
+	return &harness{t, newClient(web.URL, sdkhttp.New(&http.Transport{})), s}
 }
 
 // inBubble connects the SDK to a server without a socket, so that a test can run in a bubble of synctest, where time
@@ -67,12 +67,12 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 }
 
 // newClient makes a client that tries every call once: a test must see each error.
-func newClient(endpoint string, transport aws.HTTPClient) *sqs.Client {
+func newClient(endpoint string, client aws.HTTPClient) *sqs.Client {
 	return sqs.New(sqs.Options{
 		Region:       "us-east-1",
 		BaseEndpoint: &endpoint,
 		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient:   sdkhttp.New(transport),
+		HTTPClient:   client,
 		Retryer:      aws.NopRetryer{},
 	})
 }

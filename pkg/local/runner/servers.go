@@ -187,7 +187,7 @@ func AWSConfig() aws.Config {
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient: sdkhttp.New(&http.Client{Transport: transport}),
+		HTTPClient: sdkhttp.New(transport),
 		APIOptions: []func(*middleware.Stack) error{sdkhttp.GrowGoroutine},
 	}
 }

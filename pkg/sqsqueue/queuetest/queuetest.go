@@ -50,7 +50,7 @@ func Start(t testing.TB) *Queues {
 		endpoint = startServer(t)
 	}
 	client := sqs.New(sqs.Options{
-		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient()),
+		HTTPClient:   sdkhttp.New(awshttp.NewBuildableClient().GetTransport()),
 		BaseEndpoint: &endpoint, Region: "us-east-1",
 		Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("local", "local", "")),
 	})
