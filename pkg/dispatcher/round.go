@@ -19,6 +19,9 @@ const (
 	// change that has more is a round of its own. It bounds the memory of a
 	// batch, however many endpoints its events reach.
 	maxRound = 1000
+	// fewDeliveries of an organization in a batch fit one request to the table,
+	// with their payloads, and about one to the queue.
+	fewDeliveries = 12
 	// roundTime is the time that must be left for another round.
 	roundTime = 10 * time.Second
 )
@@ -27,31 +30,50 @@ const (
 // deliveries that this one has written.
 var errLate = fault.Busy(errors.New("too little time is left for the rest of the batch"))
 
-// dispatch writes and sends the deliveries of all changes, in rounds.
+// dispatch writes and sends the deliveries of all changes, in rounds. The
+// organizations with few of them do not wait for one with many, as an import has.
 func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
-	var round []*change
-	size, done := 0, false
-	flush := func() {
-		if len(round) > 0 {
-			d.round(ctx, round)
-			round, size, done = nil, 0, true
-		}
-	}
+	of := map[value.ID]int{}
 	for _, c := range changes {
-		n := c.deliveries()
-		if c.err != nil || n == 0 {
-			continue
+		if n := c.deliveries(); n > 0 {
+			of[c.events[0].OrganizationID] += n
 		}
-		if size+n > maxRound {
-			flush()
-		}
-		if done && deadline.Left(ctx) < roundTime {
-			c.fail(errLate)
-			return
-		}
-		round, size = append(round, c), size+n
 	}
-	flush()
+	var few, many []*change
+	for _, c := range changes {
+		switch n := c.deliveries(); {
+		case c.err != nil || n == 0:
+		case of[c.events[0].OrganizationID] <= fewDeliveries:
+			few = append(few, c)
+		default:
+			many = append(many, c)
+		}
+	}
+	begun := false
+	for _, some := range [][]*change{few, many} {
+		for len(some) > 0 {
+			n := roundOf(some)
+			if begun && deadline.Left(ctx) < roundTime {
+				for _, c := range some {
+					c.fail(errLate)
+				}
+				break
+			}
+			d.round(ctx, some[:n])
+			some, begun = some[n:], true
+		}
+	}
+}
+
+// roundOf is how many of the next changes are dispatched together, at least one.
+func roundOf(changes []*change) int {
+	size := 0
+	for i, c := range changes {
+		if size += c.deliveries(); size > maxRound && i > 0 {
+			return i
+		}
+	}
+	return len(changes)
 }
 
 // round dispatches changes together. When one of them cannot be processed,

@@ -179,6 +179,29 @@ func (s *servers) close() error {
 	return errors.Join(errs...)
 }
 
+// maxLarge is how many large requests, of more than largeBytes, a client of a run's servers makes at a time. The table
+// server makes one write at a time: a request of one item must wait for two of 25 items at most, and not for as many as
+// an import has under way. On AWS none waits for another.
+const maxLarge, largeBytes = 2, 4 << 10
+
+// An httpClient keeps these limits.
+type httpClient struct {
+	inner *sdkhttp.Client
+	large chan struct{} // takes one for each that is under way
+}
+
+func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
+	if r.ContentLength > largeBytes {
+		select {
+		case c.large <- struct{}{}:
+			defer func() { <-c.large }()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	return c.inner.Do(r)
+}
+
 // AWSConfig is for clients of a run's servers; Info has their endpoints. Each call makes a transport of its own, with
 // enough connections for all functions at once.
 func AWSConfig() aws.Config {
@@ -187,7 +210,7 @@ func AWSConfig() aws.Config {
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient: sdkhttp.New(transport),
+		HTTPClient: &httpClient{sdkhttp.New(transport), make(chan struct{}, maxLarge)},
 		APIOptions: []func(*middleware.Stack) error{sdkhttp.GrowGoroutine},
 	}
 }
