@@ -58,7 +58,7 @@ func (s *server) settings() *http.Transport {
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if r.URL.Path == "/chunked" {
-		w.(http.Flusher).Flush() //nolint:forcetypeassert // it is one
+		w.(http.Flusher).Flush()
 	}
 	_, _ = w.Write(body)
 }
@@ -126,7 +126,7 @@ func TestAConnectionThatTheServerClosedCostsNoError(t *testing.T) {
 // hangUp closes a request's connection.
 func hangUp(t *testing.T, w http.ResponseWriter, first string) {
 	t.Helper()
-	conn, _, err := w.(http.Hijacker).Hijack() //nolint:forcetypeassert // it is one
+	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
 		_, err = io.WriteString(conn, first)
 		err = errors.Join(err, conn.Close())
@@ -174,7 +174,7 @@ func TestTheEndOfTheContextBreaksARequestOff(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
 			_, _ = io.WriteString(w, "half")
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // it is one
+			w.(http.Flusher).Flush()
 			close(begun)
 			<-free
 			return
@@ -268,7 +268,7 @@ func TestTLSAuthenticatesTheServer(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	defer s.Close()
-	settings := s.Client().Transport.(*http.Transport) //nolint:forcetypeassert // it is one
+	settings := s.Client().Transport.(*http.Transport)
 	for range 2 {
 		if got, err := post(t.Context(), sdkhttp.New(settings), s.URL, strings.NewReader("1")); got != "1" || err != nil {
 			t.Errorf("got %q, %v; want 1", got, err)
