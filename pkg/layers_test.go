@@ -104,6 +104,7 @@ var layers = map[string][]string{
 	"pkg/lab/chaos":         {"..."},
 
 	"pkg/local/template/alarmtest": {"pkg/local/template"},
+	"pkg/servicetest/cputime":      {},
 
 	"pkg/app":               {"..."},
 	"pkg/local/runner":      {"..."},

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -119,7 +119,7 @@ func BenchmarkAuthorizer(b *testing.B) {
 				MultiValueHeaders: map[string][]string{"Host": {"api.example.com"}, c.header: {c.text}},
 			}
 			b.ReportAllocs()
-			before := processor(b)
+			before := cputime.Used()
 			for b.Loop() {
 				s.Pass(c.pass)
 				answer, err := authorize(b.Context(), event)
@@ -127,17 +127,7 @@ func BenchmarkAuthorizer(b *testing.B) {
 					b.Fatalf("got %+v, %v", answer, err)
 				}
 			}
-			b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+			b.ReportMetric(float64((cputime.Used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 		})
 	}
-}
-
-// processor is the processor time that the process has taken.
-func processor(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

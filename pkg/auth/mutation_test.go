@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 )
 
 // mutations makes credentials that nobody gave from such as are good.
@@ -256,23 +256,13 @@ func BenchmarkAuthorize(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			before := processor(b)
+			before := cputime.Used()
 			for b.Loop() {
 				if _, accepted := m.present(b, c.key, c.text); !accepted {
 					b.Fatal("a good credential is refused")
 				}
 			}
-			b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+			b.ReportMetric(float64((cputime.Used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 		})
 	}
-}
-
-// processor is the processor time that the process has taken.
-func processor(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -3,10 +3,10 @@
 package dynamo_test
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -43,23 +43,15 @@ func (d *deliveries) run(b *testing.B, each int, prepare, do func()) {
 		prepare()
 		unitsBefore := d.meter.Total().Writes
 		b.StartTimer()
-		before := processorTime(b)
+		before := cputime.Used()
 		do()
-		used += processorTime(b) - before
+		used += cputime.Used() - before
 		writes += d.meter.Total().Writes - unitsBefore
 	}
 	n := float64(b.N * each)
 	b.ReportMetric(float64(used.Microseconds())/n, "cpu-µs/delivery")
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/n, "µs/delivery")
 	b.ReportMetric(writes/n, "WCU/delivery")
-}
-
-func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkCreateRows(b *testing.B) {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/price"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -104,15 +104,6 @@ func (p *meteredHarness) sealOrders(b *testing.B, count int) {
 	p.drain(b)
 }
 
-// cpu is the processor time that the process has taken.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkColdList measures the first query of an instance, from the table:
 // the processor time of the process, which the table's server is not in, and
 // read units.
@@ -143,11 +134,11 @@ func (p *meteredHarness) cold(b *testing.B, list *index.List, q columnar.Query) 
 	var busy time.Duration
 	for b.Loop() {
 		cache := views.NewCache(p.table, views.Config{Clock: p.clock, MaxBytes: 1 << 30})
-		start := cpu()
+		start := cputime.Used()
 		if _, err := cache.Query(b.Context(), p.org, list, q, false); err != nil {
 			b.Fatal(err)
 		}
-		busy += cpu() - start
+		busy += cputime.Used() - start
 	}
 	units := p.meter.Total()
 	b.ReportMetric(float64(busy.Microseconds())/1000/float64(b.N), "cpu-ms/op")

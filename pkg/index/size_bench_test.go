@@ -14,6 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -127,9 +128,9 @@ func (p *meteredHarness) bounded(b *testing.B, m *memory, list *index.List, q co
 	}}
 	for b.Loop() {
 		cache = views.NewCache(counting, views.Config{Clock: p.clock, MaxBytes: sizeBudget})
-		start := cpu()
+		start := cputime.Used()
 		_, err := cache.Query(b.Context(), p.org, list, q, false)
-		busy += cpu() - start
+		busy += cputime.Used() - start
 		var f *fault.Error
 		if errors.As(err, &f) && f.Kind == fault.Invalid {
 			refused++

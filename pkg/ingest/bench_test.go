@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -80,9 +80,9 @@ func benchmarkNew(b *testing.B, options dynamodb.Options, name string, count *co
 		b.StopTimer()
 		batch := newRecords(org, messages, records)
 		b.StartTimer()
-		before := processorTime(b)
+		before := cputime.Used()
 		response, err := ingester.Handle(b.Context(), batch)
-		used += processorTime(b) - before
+		used += cputime.Used() - before
 		if err != nil || len(response.BatchItemFailures)+len(refused.got) > 0 {
 			b.Fatal(response, refused.got, err)
 		}
@@ -111,12 +111,4 @@ func newRecords(org value.ID, messages, records int) events.SQSEvent {
 		})
 	}
 	return batch
-}
-
-func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

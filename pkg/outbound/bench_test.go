@@ -5,11 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 )
 
 // The protocols beside one another: 32 requests of 1 KB at a time to one
@@ -46,7 +46,7 @@ func BenchmarkProtocols(b *testing.B) {
 			body := make([]byte, 1024)
 			b.SetParallelism(16) // of each processor
 			b.ReportAllocs()
-			before := cpu(b)
+			before := cputime.Used()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					out := c.Post(b.Context(), srv.URL, nil, body, 10*time.Second)
@@ -55,16 +55,7 @@ func BenchmarkProtocols(b *testing.B) {
 					}
 				}
 			})
-			b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+			b.ReportMetric(float64((cputime.Used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 		})
 	}
-}
-
-func cpu(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 )
 
 // TestMain lets the test binary stand in for a table: a process of its own, so
@@ -77,24 +77,15 @@ func BenchmarkGetItem(b *testing.B) {
 		for _, pause := range []time.Duration{0, 3 * time.Millisecond} {
 			b.Run(fmt.Sprintf("%s/pause=%s", name, pause), func(b *testing.B) {
 				b.ReportAllocs()
-				begun := processorTime(b)
+				begun := cputime.Used()
 				for b.Loop() {
 					if _, err := db.GetItem(b.Context(), in); err != nil {
 						b.Fatal(err)
 					}
 					time.Sleep(pause)
 				}
-				b.ReportMetric(float64((processorTime(b)-begun).Nanoseconds())/float64(b.N), "cpu-ns/op")
+				b.ReportMetric(float64((cputime.Used()-begun).Nanoseconds())/float64(b.N), "cpu-ns/op")
 			})
 		}
 	}
-}
-
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

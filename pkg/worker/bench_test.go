@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -144,7 +144,7 @@ func BenchmarkWorker(b *testing.B) {
 			w, m, batches := benchWorker(b, srv.URL, tt.endpoints)
 			b.ReportAllocs()
 			b.ResetTimer()
-			before, start := processor(b), time.Now()
+			before, start := cputime.Used(), time.Now()
 			var next atomic.Int64
 			var group sync.WaitGroup
 			for range tt.invocations {
@@ -159,7 +159,7 @@ func BenchmarkWorker(b *testing.B) {
 			}
 			group.Wait()
 			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "deliveries/s")
-			b.ReportMetric(float64((processor(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+			b.ReportMetric(float64((cputime.Used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 			b.ReportMetric(float64(m.moved.Load())/float64(b.N), "moved/op")
 		})
 	}
@@ -192,13 +192,4 @@ func benchWorker(b *testing.B, url string, endpoints int) (*worker.Worker, *memo
 	client := outbound.New(outbound.Config{AllowPrivateTargets: true})
 	logger := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what lines cost is part of it
 	return worker.New(m, m, client, box, worker.Config{Logger: logger}), m, batches
-}
-
-func processor(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

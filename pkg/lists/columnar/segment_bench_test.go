@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 )
 
 // The orders of the benchmarks have the columns of the orders list.
@@ -87,24 +87,15 @@ func orderDocuments(from, to int) []columnar.Document {
 	return docs
 }
 
-// cpu is the processor time of the whole process.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // measureCPU runs rounds and reports the best and the mean processor time of one,
 // garbage collection included.
 func measureCPU(b *testing.B, round func()) {
 	b.ReportAllocs()
 	best, sum, n := time.Duration(1<<62), time.Duration(0), 0
 	for b.Loop() {
-		start := cpu()
+		start := cputime.Used()
 		round()
-		took := cpu() - start
+		took := cputime.Used() - start
 		best, sum, n = min(best, took), sum+took, n+1
 	}
 	b.ReportMetric(float64(best)/1e6, "best-cpu-ms")
@@ -248,9 +239,9 @@ func BenchmarkMonthLoad(b *testing.B) {
 				}
 				g := decoded(b, orderSchema, months[last], groups...)
 				b.StartTimer()
-				start := cpu()
+				start := cputime.Used()
 				segment.Load(v, g)
-				best = min(best, cpu()-start)
+				best = min(best, cputime.Used()-start)
 			}
 			b.ReportMetric(float64(best)/1e6, "best-cpu-ms")
 		})

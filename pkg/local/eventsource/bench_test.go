@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,16 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-)
 
-// used is what the process has computed, the table server apart.
-func used() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+)
 
 // inBothForms measures a function that takes the event's type, and one that
 // takes its JSON text, as in a process of its own.
@@ -64,13 +56,13 @@ func BenchmarkStreamRecord(b *testing.B) {
 		feed := made.feed(b, FeedConfig{})
 		b.ReportAllocs()
 		b.ResetTimer()
-		before := used()
+		before := cputime.Used()
 		for i, pattern := range []string{`{"dynamodb":{"NewImage":{"t":{"S":["0","1"]}}}}`, `{"dynamodb":{"NewImage":{"t":{"S":["0"]}}}}`} {
 			run(b, feed, function, StreamConfig{Checkpoints: filepath.Join(b.TempDir(), strconv.Itoa(i)), Filters: []string{pattern}, ReportBatchItemFailures: true})
 		}
 		want := int64((b.N+3)/4*2 + (b.N+2)/4)
 		waitUntil(b, "all records", func() bool { return got.Load() == want })
-		b.ReportMetric(float64((used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		b.ReportMetric(float64((cputime.Used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 	})
 }
 
@@ -120,9 +112,9 @@ func BenchmarkQueueMessage(b *testing.B) {
 		defer cancel()
 		b.ReportAllocs()
 		b.ResetTimer()
-		before := used()
+		before := cputime.Used()
 		go source.Run(ctx)
 		waitUntil(b, "all messages", func() bool { return got.Load() == int64(b.N) })
-		b.ReportMetric(float64((used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		b.ReportMetric(float64((cputime.Used()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 	})
 }

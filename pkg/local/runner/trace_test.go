@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -51,9 +51,9 @@ func BenchmarkIdle(b *testing.B) {
 	startTraced(b, false)
 	time.Sleep(3 * time.Second) // what the start has left to do
 	for b.Loop() {
-		used := processorTime()
+		used := cputime.Used()
 		time.Sleep(2 * time.Second)
-		b.ReportMetric(float64(processorTime()-used)/float64(2*time.Second)*100, "%cpu")
+		b.ReportMetric(float64(cputime.Used()-used)/float64(2*time.Second)*100, "%cpu")
 	}
 }
 
@@ -249,17 +249,17 @@ func (t *traced) paced(b *testing.B, send func()) {
 func (t *traced) measure(b *testing.B, drive func(send func())) {
 	t.begin()
 	t.wire.on.Store(true)
-	used := processorTime()
+	used := cputime.Used()
 	drive(func() { t.send(b) })
 	time.Sleep(300 * time.Millisecond)
-	used = processorTime() - used
+	used = cputime.Used() - used
 	t.wire.on.Store(false)
 	t.report(b, used)
 }
 
 func (t *traced) bulk(b *testing.B) {
 	t.begin()
-	used := processorTime()
+	used := cputime.Used()
 	started := time.Now()
 	var sending sync.WaitGroup
 	for range 4 {
@@ -274,7 +274,7 @@ func (t *traced) bulk(b *testing.B) {
 	sending.Wait()
 	time.Sleep(500 * time.Millisecond)
 	b.ReportMetric(float64(b.N/4*4)/took.Seconds(), "events/s")
-	b.ReportMetric((processorTime()-used).Seconds()*1000/float64(max(1, b.N/4*4)), "cpu-ms/event")
+	b.ReportMetric((cputime.Used()-used).Seconds()*1000/float64(max(1, b.N/4*4)), "cpu-ms/event")
 	b.ReportMetric(float64(t.twice), "duplicates")
 	b.ReportMetric(0, "ns/op")
 	t.wire.mu.Lock()
@@ -370,13 +370,4 @@ func quantile(all []time.Duration, q float64) float64 {
 		return math.NaN()
 	}
 	return all[min(len(all)-1, int(q*float64(len(all))))].Seconds() * 1000
-}
-
-// processorTime is what this process has used, the table server apart.
-func processorTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

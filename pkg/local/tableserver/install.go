@@ -1,7 +1,9 @@
 // Package tableserver installs, starts and maintains the DynamoDB-compatible server of local runs and tests: dynoxide,
 // or DynamoDB Local where dynoxide is not published. Only the pinned programs are installed, a kill of any of the
 // processes loses no acknowledged write, writes do not slow down with the length of the stream, and on Linux no child
-// outlives the caller. The caller makes the tables, reads their streams and decides which stream records may go.
+// outlives the caller. A loss of power may lose the last writes or damage the file, which the next start then says: the
+// server does not wait for the disk. The caller makes the tables, reads their streams and decides which stream records
+// may go.
 package tableserver
 
 import (
