@@ -20,8 +20,9 @@ const (
 	// batch, however many endpoints its events reach.
 	maxRound = 1000
 	// fewDeliveries of an organization in a batch fit one request to the table,
-	// with their payloads, and about one to the queue.
-	fewDeliveries = 12
+	// with their payloads, and about one to the queue. maxFew of all such
+	// organizations are dispatched before the others, so that these go on too.
+	fewDeliveries, maxFew = 12, 200
 	// roundTime is the time that must be left for another round.
 	roundTime = 10 * time.Second
 )
@@ -33,24 +34,19 @@ var errLate = fault.Busy(errors.New("too little time is left for the rest of the
 // dispatch writes and sends the deliveries of all changes, in rounds. The
 // organizations with few of them do not wait for one with many, as an import has.
 func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
-	of := map[value.ID]int{}
+	var first, others []*change
+	few := withFew(changes)
 	for _, c := range changes {
-		if n := c.deliveries(); n > 0 {
-			of[c.events[0].OrganizationID] += n
-		}
-	}
-	var few, many []*change
-	for _, c := range changes {
-		switch n := c.deliveries(); {
-		case c.err != nil || n == 0:
-		case of[c.events[0].OrganizationID] <= fewDeliveries:
-			few = append(few, c)
+		switch {
+		case c.err != nil || c.deliveries() == 0:
+		case few[c.events[0].OrganizationID]:
+			first = append(first, c)
 		default:
-			many = append(many, c)
+			others = append(others, c)
 		}
 	}
 	begun := false
-	for _, some := range [][]*change{few, many} {
+	for _, some := range [][]*change{first, others} {
 		for len(some) > 0 {
 			n := roundOf(some)
 			if begun && deadline.Left(ctx) < roundTime {
@@ -63,6 +59,23 @@ func (d *Dispatcher) dispatch(ctx context.Context, changes []*change) {
 			some, begun = some[n:], true
 		}
 	}
+}
+
+// withFew returns the organizations that have few deliveries.
+func withFew(changes []*change) map[value.ID]bool {
+	of := map[value.ID]int{}
+	for _, c := range changes {
+		if n := c.deliveries(); n > 0 {
+			of[c.events[0].OrganizationID] += n
+		}
+	}
+	few, all := map[value.ID]bool{}, 0
+	for org, n := range of {
+		if n <= fewDeliveries && all+n <= maxFew {
+			few[org], all = true, all+n
+		}
+	}
+	return few
 }
 
 // roundOf is how many of the next changes are dispatched together, at least one.

@@ -14,13 +14,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 )
@@ -47,13 +45,16 @@ func New(settings *http.Transport) *Client {
 	return &Client{settings: settings, idle: map[string][]*connection{}}
 }
 
-// Do makes a request and reads its whole answer. A connection that the server
-// has closed meanwhile costs no error: the request goes over a new one. An answer
-// that breaks off is an error of the connection, after which the SDK repeats the
-// request, whether or not it was done.
+// Do makes a request once and reads its whole answer. Every error is one of the
+// connection for the SDK, which then decides whether to repeat the request; an
+// answer that breaks off is one too. Connections that the server has closed while
+// they were idle are not used.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
-	if err := hold(r); err != nil {
+	if err := r.Context().Err(); err != nil {
 		return nil, err
+	}
+	if err := hold(r); err != nil {
+		return nil, fmt.Errorf("read the body of a request: %w", err)
 	}
 	if c.settings.Proxy != nil {
 		if proxy, err := c.settings.Proxy(r); proxy != nil || err != nil {
@@ -61,18 +62,12 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		}
 	}
 	to := r.URL.Scheme + "://" + r.URL.Host
-	if conn := c.take(to); conn != nil {
-		answer, err := c.exchange(conn, to, r)
-		if !errors.Is(err, errUnanswered) || r.Context().Err() != nil {
-			return answer, err
+	conn := c.take(to)
+	if conn == nil {
+		var err error
+		if conn, err = c.dial(r.Context(), r.URL); err != nil {
+			return nil, fmt.Errorf("connect: %w", err)
 		}
-		if r.Body, err = r.GetBody(); err != nil {
-			return nil, err
-		}
-	}
-	conn, err := c.dial(r.Context(), r.URL)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
 	}
 	return c.exchange(conn, to, r)
 }
@@ -80,94 +75,94 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 // hold reads a request's body into memory.
 func hold(r *http.Request) error {
 	if r.Body == nil || r.Body == http.NoBody {
-		r.GetBody = func() (io.ReadCloser, error) { return r.Body, nil }
 		return nil
 	}
 	var body bytes.Buffer
-	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+	body.Grow(growth(r.ContentLength))
 	_, err := body.ReadFrom(r.Body)
 	if err = cmp.Or(err, r.Body.Close()); err != nil {
-		return fmt.Errorf("read the body of a request: %w", err)
+		return err
 	}
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body.Bytes())), nil }
-	r.Body, err = r.GetBody()
-	return err
+	r.Body = io.NopCloser(&body)
+	return nil
 }
 
-// errUnanswered says that a connection ended, or could not be written to,
-// before an answer began.
-var errUnanswered = errors.New("the connection ended without an answer")
+// growth is how large a buffer is made for a body whose length was told. A
+// larger one grows as the body comes.
+func growth(length int64) int { return int(min(max(length, 0), 1<<20)) + bytes.MinRead }
 
 // A connection serves one request at a time.
 type connection struct {
 	net.Conn
-	in   *bufio.Reader
-	out  *bufio.Writer
-	idle time.Time // since when
+	socket net.Conn // below TLS
+	in     *bufio.Reader
+	out    *bufio.Writer
+	idle   time.Time // since when
 }
 
 func (c *Client) dial(ctx context.Context, to *url.URL) (*connection, error) {
-	address := to.Host
-	if to.Port() == "" {
-		address = net.JoinHostPort(to.Hostname(), cmp.Or(map[string]string{"https": "443"}[to.Scheme], "80"))
+	port, known := map[string]string{"http": "80", "https": "443"}[to.Scheme]
+	if !known || to.Host == "" {
+		return nil, fmt.Errorf("%q is no address of HTTP", to)
 	}
+	address := net.JoinHostPort(to.Hostname(), cmp.Or(to.Port(), port))
 	dial := c.settings.DialContext
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	conn, err := dial(ctx, "tcp", address)
+	socket, err := dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
+	conn := socket
 	if to.Scheme == "https" {
-		if conn, err = c.secure(ctx, conn, to.Hostname()); err != nil {
+		if conn, err = c.secure(ctx, socket, to.Hostname()); err != nil {
+			_ = socket.Close()
 			return nil, err
 		}
 	}
-	return &connection{Conn: conn, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}, nil
+	return &connection{
+		Conn: conn, socket: socket, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize),
+	}, nil
 }
 
-func (c *Client) secure(ctx context.Context, conn net.Conn, host string) (net.Conn, error) {
+// secure speaks TLS, and no HTTP/2, which a transport's settings may offer.
+func (c *Client) secure(ctx context.Context, socket net.Conn, host string) (net.Conn, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.settings.TLSClientConfig != nil {
 		config = c.settings.TLSClientConfig.Clone()
 	}
-	config.ServerName = cmp.Or(config.ServerName, host)
+	config.ServerName, config.NextProtos = cmp.Or(config.ServerName, host), nil
 	if limit := c.settings.TLSHandshakeTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	secured := tls.Client(conn, config)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return secured, nil
+	secured := tls.Client(socket, config)
+	return secured, secured.HandshakeContext(ctx)
 }
 
-// take returns an idle connection, or nil.
+// take returns the idle connection that was used last, of those that are of use,
+// or nil. It closes the others that it meets.
 func (c *Client) take(to string) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	idle := c.idle[to]
-	if len(idle) == 0 {
-		return nil
+	for len(idle) > 0 {
+		last := idle[len(idle)-1]
+		idle = idle[:len(idle)-1]
+		c.idle[to] = idle
+		if limit := c.settings.IdleConnTimeout; (limit == 0 || time.Since(last.idle) < limit) && silent(last.socket) {
+			return last
+		}
+		_ = last.Close() // it is of no use
 	}
-	last := idle[len(idle)-1]
-	if limit := c.settings.IdleConnTimeout; limit == 0 || time.Since(last.idle) < limit {
-		c.idle[to] = idle[:len(idle)-1]
-		return last
-	}
-	for _, old := range idle {
-		_ = old.Close() // it is of no use
-	}
-	delete(c.idle, to)
 	return nil
 }
 
 // keep makes a connection idle, or closes it when its host has enough.
 func (c *Client) keep(conn *connection, to string) {
-	conn.idle = time.Now()
+	conn.idle = time.Now().Round(0) // by the clock on the wall, which goes on while Lambda freezes the process
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.idle[to]) >= cmp.Or(c.settings.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost) {
@@ -195,28 +190,26 @@ func (c *Client) exchange(conn *connection, to string, r *http.Request) (*http.R
 }
 
 // exchange makes one request, whose answer must have been read by the timeout
-// after it, if that is not 0.
+// after its beginning, if that is not 0.
 func (conn *connection) exchange(r *http.Request, timeout time.Duration) (*http.Response, error) {
-	if err := cmp.Or(r.Write(conn.out), conn.out.Flush()); err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnanswered, err)
-	}
 	if timeout > 0 {
-		_ = conn.SetReadDeadline(time.Now().Add(timeout))
+		_ = conn.SetDeadline(time.Now().Add(timeout))
 		if err := r.Context().Err(); err != nil { // it may have broken the connection off before
 			return nil, err
 		}
 	}
-	if _, err := conn.in.Peek(1); errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, fmt.Errorf("wait for the answer: %w", err)
-	} else if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnanswered, err)
+	if err := cmp.Or(r.Write(conn.out), conn.out.Flush()); err != nil {
+		return nil, fmt.Errorf("send a request: %w", err)
 	}
 	answer, err := http.ReadResponse(conn.in, r)
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
+	if answer.StatusCode < http.StatusOK {
+		return nil, fmt.Errorf("read the answer: an interim one: %s", answer.Status)
+	}
 	var body bytes.Buffer
-	body.Grow(int(max(answer.ContentLength, 0)) + bytes.MinRead)
+	body.Grow(growth(answer.ContentLength))
 	_, err = body.ReadFrom(answer.Body)
 	if err = cmp.Or(err, answer.Body.Close()); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)

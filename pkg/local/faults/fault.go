@@ -24,9 +24,8 @@ const (
 	Conflict Fault = "conflict"
 	// FalseError does the write and answers 500.
 	FalseError Fault = "falseError"
-	// LostAnswer does what was asked and cuts the connection: before the answer,
-	// which the SDK notices and tries again, or in the middle of it, after
-	// which it does not.
+	// LostAnswer does what was asked and cuts the connection, before the answer
+	// or in the middle of it. The SDK tries again.
 	LostAnswer Fault = "lostAnswer"
 	// Unprocessed leaves some items of a batch undone and returns them so;
 	// statements of a batch fail, some or all, as throttled.
