@@ -44,6 +44,8 @@ const (
 	givingUp = time.Minute
 	// logging is how long after an answer a process may not have logged it yet.
 	logging = 2 * time.Second
+	// underway is how long after the death of its process a request may arrive.
+	underway = 100 * time.Millisecond
 	// skew is how much later than a request an attempt may seem to begin, whose
 	// time is kept in milliseconds.
 	skew = 2 * time.Millisecond
@@ -219,13 +221,13 @@ func (k *causes) unwritten(t *trail, q *request) cause {
 	written := q.answered.Add(bookkeeping)
 	for _, one := range k.kills {
 		own := logged && one.function != "" && one.pid == made.pid && within(one.at, q.arrived, written) && !k.wentOn(made, one.at)
-		perhaps := !logged && one.function == "worker" && within(one.at, q.arrived, q.answered.Add(logging))
+		perhaps := !logged && one.function == "worker" && within(one.at, q.arrived.Add(-underway), q.answered.Add(logging))
 		if own || perhaps {
 			return cause{byWorker, one.at.Sub(q.answered)}
 		}
 	}
 	for _, one := range k.kills {
-		if one.function == "" && within(one.at, q.arrived, written) && !(logged && k.wentOn(made, one.at)) {
+		if one.function == "" && within(one.at, q.arrived.Add(-underway), written) && !(logged && k.wentOn(made, one.at)) {
 			return cause{byWhole, one.at.Sub(q.answered)}
 		}
 	}

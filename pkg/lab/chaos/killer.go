@@ -60,11 +60,10 @@ func (k *killer) run(ctx context.Context, service int) error {
 			continue
 		}
 		f := functions[k.random.IntN(len(functions))]
-		at := time.Now()
 		if p, err := os.FindProcess(f.pid); err == nil {
 			_ = p.Kill() // it fails for a process that has ended meanwhile
 		}
-		k.note(f.function, f.pid, at)
+		k.note(f.function, f.pid, time.Now())
 	}
 	return nil
 }

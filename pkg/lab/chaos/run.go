@@ -323,17 +323,14 @@ func (r *run) serviceRun(ctx context.Context, i int, phases []phase, until time.
 	}
 	// A service that is stopped kills what is under way at the end of the time
 	// that it leaves to it.
-	how, end, killedAt := "killed", r.process.Kill, time.Now()
+	how, end := "killed", r.process.Kill
 	if last {
 		how, end = "stopped", r.process.Stop
 	}
 	if err := end(); err != nil {
 		return err
 	}
-	if last {
-		killedAt = time.Now()
-	}
-	r.killer.note("", 0, killedAt)
+	r.killer.note("", 0, time.Now())
 	text := fmt.Sprintf("%s with %s, %d kills, %d events sent, then %s", time.Since(began).Round(time.Second), phases[i].name,
 		len(r.killer.all())-killed-1, r.load.sent()-before, how)
 	r.report.runs = append(r.report.runs, text)
