@@ -112,7 +112,7 @@ func (s *Stream) Run(ctx context.Context) error {
 	ended := make(chan error)
 	for failures := 0; ; {
 		fresh, err := s.discover(ctx)
-		pause := 10 * time.Second
+		pause := s.describePause()
 		if err != nil && ctx.Err() == nil {
 			failures++
 			pause = backoff(failures, s.cfg.RetryMin, s.cfg.RetryMax)
@@ -147,6 +147,23 @@ func (s *Stream) Run(ctx context.Context) error {
 			return errors.Join(err, s.progress.close())
 		}
 	}
+}
+
+// Pauses between two descriptions of the stream. A shard that ends is followed at once, and nothing else makes shards: but
+// to describe a stream takes the local table server the longer, the more the table holds, up to a second.
+const (
+	findShard  = 10 * time.Second
+	checkShard = 10 * time.Minute
+)
+
+// describePause is how long the stream may go undescribed.
+func (s *Stream) describePause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.shards) == 0 {
+		return findShard
+	}
+	return checkShard
 }
 
 // discover returns the shards that can be read from now on: those not yet seen whose parent is gone or read to its end.
