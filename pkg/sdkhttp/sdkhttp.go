@@ -2,10 +2,10 @@
 // its caller, in one packet where it fits, over connections that are kept.
 //
 // net/http's own transport writes a request in one goroutine and reads the
-// answer in another. For a call that comes alone, waking them costs more than
-// the call: this client takes a third to a half less processor time (see the
-// benchmark). It leaves HTTP itself to net/http, which writes each request and
-// parses each answer, and reaches proxies through the transport it is given.
+// answer in another, which must be woken. Without them a call takes a quarter to
+// a third less processor time (see the benchmark). The package leaves HTTP itself
+// to net/http, which writes each request and parses each answer, and reaches
+// proxies through the transport it is given.
 package sdkhttp
 
 import (
