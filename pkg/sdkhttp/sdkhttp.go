@@ -53,8 +53,11 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	if err := hold(r); err != nil {
-		return nil, fmt.Errorf("read the body of a request: %w", err)
+	if r.Body != nil && r.Body != http.NoBody {
+		var err error
+		if r.Body, err = hold(r.Body, r.ContentLength); err != nil {
+			return nil, fmt.Errorf("read the body of a request: %w", err)
+		}
 	}
 	if c.settings.Proxy != nil {
 		if proxy, err := c.settings.Proxy(r); proxy != nil || err != nil {
@@ -72,24 +75,13 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	return c.exchange(conn, to, r)
 }
 
-// hold reads a request's body into memory.
-func hold(r *http.Request) error {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil
-	}
-	var body bytes.Buffer
-	body.Grow(growth(r.ContentLength))
-	_, err := body.ReadFrom(r.Body)
-	if err = cmp.Or(err, r.Body.Close()); err != nil {
-		return err
-	}
-	r.Body = io.NopCloser(&body)
-	return nil
+// hold reads a body of the told length, -1 if unknown, into memory.
+func hold(body io.ReadCloser, length int64) (io.ReadCloser, error) {
+	var held bytes.Buffer
+	held.Grow(int(min(max(length, 0), 1<<20)) + bytes.MinRead) // a larger one grows as it comes
+	_, err := held.ReadFrom(body)
+	return io.NopCloser(&held), cmp.Or(err, body.Close())
 }
-
-// growth is how large a buffer is made for a body whose length was told. A
-// larger one grows as the body comes.
-func growth(length int64) int { return int(min(max(length, 0), 1<<20)) + bytes.MinRead }
 
 // A connection serves one request at a time.
 type connection struct {
@@ -142,34 +134,41 @@ func (c *Client) secure(ctx context.Context, socket net.Conn, host string) (net.
 	return secured, secured.HandshakeContext(ctx)
 }
 
-// take returns the idle connection that was used last, of those that are of use,
-// or nil. It closes the others that it meets.
+// take returns the usable idle connection that was used last, or nil. It closes
+// the unusable ones that it meets.
 func (c *Client) take(to string) *connection {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	idle := c.idle[to]
-	for len(idle) > 0 {
-		last := idle[len(idle)-1]
-		idle = idle[:len(idle)-1]
-		c.idle[to] = idle
-		if limit := c.settings.IdleConnTimeout; (limit == 0 || time.Since(last.idle) < limit) && silent(last.socket) {
-			return last
+	for conn := c.pop(to); conn != nil; conn = c.pop(to) {
+		if limit := c.settings.IdleConnTimeout; (limit == 0 || time.Since(conn.idle) < limit) && silent(conn.socket) {
+			return conn
 		}
-		_ = last.Close() // it is of no use
+		_ = conn.Close()
 	}
 	return nil
 }
 
-// keep makes a connection idle, or closes it when its host has enough.
-func (c *Client) keep(conn *connection, to string) {
-	conn.idle = time.Now().Round(0) // by the clock on the wall, which goes on while Lambda freezes the process
+func (c *Client) pop(to string) *connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	idle := c.idle[to]
+	if len(idle) == 0 {
+		return nil
+	}
+	last := idle[len(idle)-1]
+	c.idle[to] = idle[:len(idle)-1]
+	return last
+}
+
+// keep makes a connection idle, and reports whether its host may have another.
+func (c *Client) keep(conn *connection, to string) bool {
+	_ = conn.SetDeadline(time.Time{}) // or it could not be looked at later
+	conn.idle = time.Now().Round(0)   // by the clock on the wall, which goes on while Lambda freezes the process
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.idle[to]) >= cmp.Or(c.settings.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost) {
-		_ = conn.Close()
-		return
+		return false
 	}
 	c.idle[to] = append(c.idle[to], conn)
+	return true
 }
 
 // exchange makes one request over a connection, which it keeps or closes. The
@@ -178,8 +177,7 @@ func (c *Client) exchange(conn *connection, to string, r *http.Request) (*http.R
 	ctx := r.Context()
 	broken := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	answer, err := conn.exchange(r, c.settings.ResponseHeaderTimeout)
-	if broken() && err == nil && !answer.Close && !r.Close && conn.in.Buffered() == 0 {
-		c.keep(conn, to)
+	if broken() && err == nil && !answer.Close && !r.Close && conn.in.Buffered() == 0 && c.keep(conn, to) {
 		return answer, nil
 	}
 	_ = conn.Close()
@@ -208,12 +206,8 @@ func (conn *connection) exchange(r *http.Request, timeout time.Duration) (*http.
 	if answer.StatusCode < http.StatusOK {
 		return nil, fmt.Errorf("read the answer: an interim one: %s", answer.Status)
 	}
-	var body bytes.Buffer
-	body.Grow(growth(answer.ContentLength))
-	_, err = body.ReadFrom(answer.Body)
-	if err = cmp.Or(err, answer.Body.Close()); err != nil {
+	if answer.Body, err = hold(answer.Body, answer.ContentLength); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	answer.Body = io.NopCloser(&body)
 	return answer, nil
 }

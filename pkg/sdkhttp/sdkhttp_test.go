@@ -252,7 +252,7 @@ func TestAnAnswerHasALimitOfTime(t *testing.T) {
 	})
 	defer close(free)
 	settings := s.settings()
-	settings.ResponseHeaderTimeout = 50 * time.Millisecond
+	settings.ResponseHeaderTimeout = 2 * time.Second
 	client := sdkhttp.New(settings)
 	if _, err := post(t.Context(), client, s.URL, strings.NewReader("1")); err != nil {
 		t.Fatal(err)
@@ -262,6 +262,24 @@ func TestAnAnswerHasALimitOfTime(t *testing.T) {
 	}
 	if s.conns.Load() != 1 {
 		t.Errorf("it took %d connections, want 1: the request may not be repeated", s.conns.Load())
+	}
+}
+
+func TestTheLimitOfAnAnswerDoesNotLimitItsConnection(t *testing.T) {
+	s := serve(t, echo)
+	settings := s.settings()
+	settings.ResponseHeaderTimeout = 2 * time.Second
+	client := sdkhttp.New(settings)
+	for i := range 2 {
+		if i > 0 {
+			time.Sleep(settings.ResponseHeaderTimeout + 10*time.Millisecond)
+		}
+		if got, err := post(t.Context(), client, s.URL, strings.NewReader("1")); got != "1" || err != nil {
+			t.Fatalf("got %q, %v; want 1", got, err)
+		}
+	}
+	if s.conns.Load() != 1 {
+		t.Errorf("it took %d connections, want 1", s.conns.Load())
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // A Launcher starts processes from one thread, which lives as long as they may: Linux kills a child when the thread that
-// started it ends, and a child inherits what was prepared for that thread.
+// started it ends. The launcher prepares its thread, and the processes inherit that.
 type Launcher struct {
 	commands chan *exec.Cmd
 	started  chan error

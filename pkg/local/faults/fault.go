@@ -24,8 +24,8 @@ const (
 	Conflict Fault = "conflict"
 	// FalseError does the write and answers 500.
 	FalseError Fault = "falseError"
-	// LostAnswer does what was asked and cuts the connection, before the answer
-	// or in the middle of it. The SDK tries again.
+	// LostAnswer carries out the request, and cuts the connection before the
+	// answer or in the middle of it. The SDK tries again.
 	LostAnswer Fault = "lostAnswer"
 	// Unprocessed leaves some items of a batch undone and returns them so;
 	// statements of a batch fail, some or all, as throttled.
