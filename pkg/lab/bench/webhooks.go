@@ -180,7 +180,7 @@ func (b *bench) latency(ctx context.Context) error {
 				latencyCells(paced.Latencies, workload.PerEvent(used.Own, paced.Sent), workload.PerEvent(used.Table, paced.Sent))...)
 			late, stored = max(late, paced.Late), stored+paced.Sent
 		}
-		t.note = fmt.Sprintf("From the time at which a fixed schedule wanted a record's message sent to its event's receipt; the sender was at most %s behind it, "+
+		t.note = fmt.Sprintf("A latency runs from the scheduled time of a record's message to its event's receipt. The sender was at most %s late, "+
 			"which the latencies include. Whatever becomes of an event, the next is sent on time. What is stored before a row goes through in a burst.", milliseconds(late))
 		return nil
 	})
