@@ -224,8 +224,10 @@ func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) err
 	})
 	group.Go(func() error {
 		upkeep := &upkeep{
-			sweeper: tableserver.Sweeper{Server: r.servers.table, Client: r.servers.dynamodb(), Table: r.cfg.Table, Attribute: r.model.Table.TTL},
-			past:    src.past, logger: r.cfg.Logger,
+			sweeper: tableserver.Sweeper{
+				Server: r.servers.table, Client: r.servers.dynamodb(), Table: r.cfg.Table, Attribute: r.model.Table.TTL, Share: sweepShare,
+			},
+			past: src.past, logger: r.cfg.Logger,
 			trimEvery: time.Second, sweepEvery: time.Minute,
 		}
 		upkeep.run(ctx)

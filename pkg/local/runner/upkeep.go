@@ -3,9 +3,11 @@ package runner
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/local/tableserver"
+	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // upkeep does what DynamoDB does by itself: it deletes expired items and the stream records that every reader is past.
@@ -19,29 +21,29 @@ type upkeep struct {
 	trimmed string // the last position that the stream was trimmed to
 }
 
-// sweepShare bounds the share of time in which the table is swept, which reads all of it: one in so many.
+// sweepShare is the share of time in which the table is swept: one in so many.
 const sweepShare = 50
 
+// run trims and sweeps side by side, since to sweep a large table takes minutes.
 func (u *upkeep) run(ctx context.Context) {
-	trim, sweep := time.NewTicker(u.trimEvery), time.NewTimer(u.sweepEvery)
-	defer trim.Stop()
-	defer sweep.Stop()
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return
-		case <-trim.C:
-			err = u.trim(ctx)
-		case <-sweep.C:
-			started := time.Now()
-			_, err = u.sweeper.Sweep(ctx, started)
-			sweep.Reset(max(u.sweepEvery, sweepShare*time.Since(started)))
-		}
-		if err != nil && ctx.Err() == nil {
+	var both sync.WaitGroup
+	both.Go(func() { u.every(ctx, u.trimEvery, u.trim) })
+	both.Go(func() { u.every(ctx, u.sweepEvery, u.sweep) })
+	both.Wait()
+}
+
+// every does something again and again, with a pause between the end of one time and the beginning of the next.
+func (u *upkeep) every(ctx context.Context, interval time.Duration, do func(context.Context) error) {
+	for pause.For(ctx, interval) == nil {
+		if err := do(ctx); err != nil && ctx.Err() == nil {
 			u.logger.WarnContext(ctx, "upkeep of the table failed", "error", err)
 		}
 	}
+}
+
+func (u *upkeep) sweep(ctx context.Context) error {
+	_, err := u.sweeper.Sweep(ctx, time.Now())
+	return err
 }
 
 // trim leaves the stream of a server alone that this run has not started.

@@ -92,7 +92,7 @@ CREATE TRIGGER check_file BEFORE INSERT ON "stream-control" WHEN json_extract(NE
     SELECT RAISE(ABORT, 'quick_check failed') WHERE EXISTS (SELECT 1 FROM pragma_quick_check WHERE quick_check <> 'ok');
 END;
 
--- {table, attribute, oldest, now, after}: look at the next 1,000 items of the service's table after a row, and add the keys
+-- {table, attribute, oldest, now, after}: look at the next 100 items of the service's table after a row, and add the keys
 -- of those that expire between the two times (found) and the row of the last one looked at (last, 0 at the end). An index
 -- of the attribute would make every put dearer, by more in a minute of writing than reading the table costs; the API's
 -- Scan reads the whole table for each of its pages.
@@ -107,7 +107,7 @@ CREATE TRIGGER find_expired AFTER INSERT ON "expiry-control" BEGIN
         FROM (
             SELECT rowid AS number, item_json AS item,
                 CAST(json_extract(item_json, '$."' || json_extract(NEW.item_json, '$.attribute.S') || '".N') AS INTEGER) AS expires
-            FROM commerce WHERE rowid > CAST(json_extract(NEW.item_json, '$.after.N') AS INTEGER) ORDER BY rowid LIMIT 1000
+            FROM commerce WHERE rowid > CAST(json_extract(NEW.item_json, '$.after.N') AS INTEGER) ORDER BY rowid LIMIT 100
         )
     ) WHERE pk = NEW.pk AND sk = NEW.sk;
 END;

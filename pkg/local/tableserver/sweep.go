@@ -18,8 +18,6 @@ import (
 const (
 	sweepLimit = 1000 // deletions in one call
 	scanPage   = 500  // items that one request reads, for which other requests wait
-	// findPause passes between two looks at the file, in which other requests get their turn.
-	findPause = 5 * time.Millisecond
 )
 
 type item = map[string]types.AttributeValue
@@ -30,6 +28,8 @@ type Sweeper struct {
 	Server           *Server // nil for one that this package did not start
 	Client           *dynamodb.Client
 	Table, Attribute string
+	// Share bounds the time in which the server reads for a sweep, and other requests wait: one in so many. 0: no bound.
+	Share int
 }
 
 // Sweep deletes the items whose TTL attribute lies at or before now, so that stream and secondary indexes follow. An
@@ -68,6 +68,7 @@ func (s *Sweeper) find(ctx context.Context, now time.Time) iter.Seq2[item, error
 	control := s.Server.control
 	return func(yield func(item, error) bool) {
 		for after := "0"; ; {
+			asked := time.Now()
 			order["after"] = &types.AttributeValueMemberN{Value: after}
 			_, err := control.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(expiryControl), Item: order})
 			if err != nil {
@@ -85,6 +86,7 @@ func (s *Sweeper) find(ctx context.Context, now time.Time) iter.Seq2[item, error
 				yield(nil, fmt.Errorf("%s has no answer", expiryControl))
 				return
 			}
+			took := time.Since(asked)
 			for _, one := range found.Value {
 				if key, isMap := one.(*types.AttributeValueMemberM); isMap && !yield(key.Value, nil) {
 					return
@@ -93,7 +95,7 @@ func (s *Sweeper) find(ctx context.Context, now time.Time) iter.Seq2[item, error
 			if after = last.Value; after == "0" {
 				return
 			}
-			if err := pause.For(ctx, findPause); err != nil {
+			if err := s.pause(ctx, took); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -127,18 +129,29 @@ func (s *Sweeper) scan(ctx context.Context, now time.Time) iter.Seq2[item, error
 			Limit: aws.Int32(scanPage),
 		})
 		for pages.HasMorePages() {
+			asked := time.Now()
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
+			took := time.Since(asked)
 			for _, key := range page.Items {
 				if !yield(key, nil) {
 					return
 				}
 			}
+			if err := s.pause(ctx, took); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 	}
+}
+
+// pause lets other requests pass after a look at the table that took the time.
+func (s *Sweeper) pause(ctx context.Context, took time.Duration) error {
+	return pause.For(ctx, time.Duration(s.Share)*took)
 }
 
 func (s *Sweeper) deleteExpired(ctx context.Context, key item, now time.Time) (bool, error) {
