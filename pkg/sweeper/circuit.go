@@ -23,8 +23,10 @@ const (
 	// deliveries must wait for another reason, whose end moves no mark.
 	pausedCheck = time.Hour
 	holdCheck   = 5 * time.Minute
-	// maxProbeLease bounds how long a probe that was sent is waited for.
-	maxProbeLease = time.Hour
+	// probeLease is how long a probe that was sent is waited for, at least: its
+	// outcome may be lost, as when the table fails. Each further probe waits twice
+	// as long, maxProbeLease at most, since they may all be in a queue that is late.
+	probeLease, maxProbeLease = 2 * time.Minute, time.Hour
 	// probePage is the held deliveries that are read to find one for a probe.
 	probePage = 10
 )
@@ -108,7 +110,7 @@ func (s *Sweeper) circuit(ctx context.Context, d webhook.Due) (step circuitStep,
 	if err != nil || moved == nil {
 		return step, err
 	}
-	step.lane, step.mark, step.next = e.Lane, *moved, now.Add(min(max(queueLease, late), maxProbeLease))
+	step.lane, step.mark, step.next = e.Lane, *moved, now.Add(min(max(probeLease, late), maxProbeLease))
 	step.probe, err = s.backlog.probe(ctx, e, at)
 	if err == nil && step.probe == nil {
 		err = s.postpone(ctx, *moved, now.Add(e.Circuit.Interval()))
