@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
@@ -356,14 +355,39 @@ func (f *feed) find(ctx context.Context, i int, q columnar.Query, complete value
 	return answer, err
 }
 
-// take adds the hits of a list to the answer, as far as they fit.
+// take adds the hits of a list to the answer, as far as they fit. While it adds
+// those of one batch, the next ones are being read.
 func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) (taken int, err error) {
-	for some := range slices.Chunk(hits, feedReads*feedBatch) {
-		entries, err := f.encode(ctx, i, q, some)
-		if err != nil {
-			return taken, err
+	type result struct {
+		entries [][]byte
+		err     error
+	}
+	var reads sync.WaitGroup
+	defer reads.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batches := slices.Collect(slices.Chunk(hits, feedBatch))
+	results := make([]chan result, len(batches))
+	begin := func(n int) {
+		if n >= len(batches) {
+			return
 		}
-		for _, entry := range entries {
+		results[n] = make(chan result, 1)
+		reads.Go(func() {
+			entries, err := f.encode(ctx, i, q, batches[n])
+			results[n] <- result{entries, err}
+		})
+	}
+	for n := range feedReads {
+		begin(n)
+	}
+	for n := range batches {
+		batch := <-results[n]
+		if batch.err != nil {
+			return taken, batch.err
+		}
+		begin(n + feedReads)
+		for _, entry := range batch.entries {
 			if entry != nil && !f.add(entry) {
 				return taken, nil
 			}
@@ -376,17 +400,10 @@ func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columna
 // encode makes the changes of hits, in their order; nil for one that is left out.
 func (f *feed) encode(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
 	entries := make([][]byte, len(hits))
-	group, ctx := errgroup.WithContext(ctx)
-	for from := 0; from < len(hits); from += feedBatch {
-		to := min(from+feedBatch, len(hits))
-		group.Go(func() error {
-			if i < len(f.kinds) {
-				return f.puts(ctx, f.kinds[i], q, hits[from:to], entries[from:to])
-			}
-			return f.deletes(ctx, hits[from:to], entries[from:to])
-		})
+	if i < len(f.kinds) {
+		return entries, f.puts(ctx, f.kinds[i], q, hits, entries)
 	}
-	return entries, group.Wait()
+	return entries, f.deletes(ctx, hits, entries)
 }
 
 // puts makes the entries of hits in the list of a kind.
