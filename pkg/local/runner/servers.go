@@ -184,22 +184,41 @@ func (s *servers) close() error {
 // an import has under way. On AWS none waits for another.
 const maxLarge, largeBytes = 2, 4 << 10
 
+// hugeBytes is the size of requests, such as that of a chunk of the index, of which a client makes one at a time, and
+// after each none for as long as it took: the compactor writes dozens of them in a row, each for 20 ms of the table.
+const hugeBytes = 300 << 10
+
 // An httpClient keeps these limits.
 type httpClient struct {
-	inner *sdkhttp.Client
-	large chan struct{} // takes one for each that is under way
+	inner       *sdkhttp.Client
+	large, huge chan struct{} // take one for each that is under way
 }
 
 func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
-	if r.ContentLength > largeBytes {
-		select {
-		case c.large <- struct{}{}:
-			defer func() { <-c.large }()
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
+	switch {
+	case r.ContentLength > hugeBytes:
+		if err := take(r.Context(), c.huge); err != nil {
+			return nil, err
 		}
+		began := time.Now()
+		defer func() { time.AfterFunc(time.Since(began), func() { <-c.huge }) }()
+	case r.ContentLength > largeBytes:
+		if err := take(r.Context(), c.large); err != nil {
+			return nil, err
+		}
+		defer func() { <-c.large }()
 	}
 	return c.inner.Do(r)
+}
+
+// take waits for its turn.
+func take(ctx context.Context, turns chan struct{}) error {
+	select {
+	case turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // AWSConfig is for clients of a run's servers; Info has their endpoints. Each call makes a transport of its own, with
@@ -210,7 +229,7 @@ func AWSConfig() aws.Config {
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient: &httpClient{sdkhttp.New(transport), make(chan struct{}, maxLarge)},
+		HTTPClient: &httpClient{sdkhttp.New(transport), make(chan struct{}, maxLarge), make(chan struct{}, 1)},
 		APIOptions: []func(*middleware.Stack) error{sdkhttp.GrowGoroutine},
 	}
 }
