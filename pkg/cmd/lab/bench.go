@@ -65,7 +65,7 @@ func newBenchCommand() *cobra.Command {
 			"what it measures beside the target. Its sections, of which the last two are measured only\nwith --only:\n\n" + bench.Describe(bench.ReadSections()),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.quick {
-				o.Products, o.Duration, o.Rounds = 2_000, 200*time.Millisecond, 1
+				o.Products, o.Duration, o.Rounds, o.Quiet = 2_000, 200*time.Millisecond, 1, 0
 				o.Events = 200
 				o.Tenants, o.TenantProducts, o.Instances, o.Requests = 20, 2_000, 4, 500
 			}
@@ -74,6 +74,7 @@ func newBenchCommand() *cobra.Command {
 	}
 	o.addFlags(cmd, 3*time.Second, "all but the last two")
 	cmd.Flags().IntVar(&o.Products, "products", 100_000, "products that the service holds")
+	cmd.Flags().DurationVar(&o.Quiet, "quiet", 45*time.Second, "without a change, after which the feed is asked again")
 	cmd.Flags().IntVar(&o.Events, "events", 2_000, "delivered events that the bill is of")
 	cmd.Flags().IntVar(&o.Tenants, "tenants", 20, "of the 1,000 tenants of scattered requests, those that are simulated")
 	cmd.Flags().IntVar(&o.TenantProducts, "tenant-products", 10_000, "products that each of them has")

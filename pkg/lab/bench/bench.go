@@ -35,6 +35,7 @@ type Config struct {
 	// run with the same number of products; "" is a temporary folder.
 	DataDir  string
 	Products int
+	Quiet    time.Duration // before requests for changes long after the last one
 
 	// For the section about scattered requests.
 	Tenants        int // that are simulated, of the modelled ones
