@@ -243,6 +243,11 @@ func TestTwoMessagesOfARowExplainADuplicateOnlyWhenTheyCross(t *testing.T) {
 		"a dispatcher that failed":              {5 * time.Millisecond, func(s *story) { s.complain("dispatcher", dispatcherPID, value.ID{}, -time.Second) }, bySender},
 		"a dispatcher that was killed long ago": {5 * time.Millisecond, func(s *story) { s.kill("dispatcher", dispatcherPID, -time.Minute) }, ""},
 		"an indexer that was killed":            {5 * time.Millisecond, func(s *story) { s.kill("indexer", dispatcherPID, -time.Second) }, ""},
+		"a message that was late":               {5 * time.Millisecond, func(s *story) { s.createdBefore(webhook.Lease) }, byQueue},
+		"a message that was nearly late":        {5 * time.Millisecond, func(s *story) { s.createdBefore(webhook.Lease - 2*time.Millisecond) }, ""},
+		"a late one after the outcome":          {bookkeeping + time.Second, func(s *story) { s.createdBefore(webhook.Lease) }, ""},
+		"a retry that was late":                 {5 * time.Millisecond, func(s *story) { s.failedBefore(webhook.Lease + 7*time.Second) }, byQueue},
+		"a retry that was nearly late":          {5 * time.Millisecond, func(s *story) { s.failedBefore(webhook.Lease + 6*time.Second) }, ""},
 		"nothing":                               {5 * time.Millisecond, func(*story) {}, ""},
 	} {
 		s := newStory()
@@ -250,6 +255,17 @@ func TestTwoMessagesOfARowExplainADuplicateOnlyWhenTheyCross(t *testing.T) {
 		c.happens(s)
 		s.wantCause(t, name, c.want)
 	}
+}
+
+// createdBefore has the first delivery's event come so long before its first request.
+func (s *story) createdBefore(time time.Duration) {
+	s.deliveries[s.first].CreatedAt = value.TimeOf(s.start.Add(-time))
+}
+
+// failedBefore has the first delivery's event refused so long before it is accepted.
+func (s *story) failedBefore(time time.Duration) {
+	s.createdBefore(time)
+	s.attempt(s.first, -time, 500, true)
 }
 
 func (s *story) complain(function string, pid int, delivery value.ID, after time.Duration) {

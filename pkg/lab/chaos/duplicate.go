@@ -33,6 +33,9 @@ const (
 	// or because a dispatcher or sweeper was killed, or failed, before it knew
 	// that it had sent one.
 	bySender = "its message was sent again by a sender that was killed or failed"
+	// or because one had waited in a full queue, in which time the sweeper sends
+	// another one.
+	byQueue = "its message was late, and the sweeper had sent another one"
 )
 
 const (
@@ -206,6 +209,9 @@ func (k *causes) explain(t *trail, q *request) cause {
 	}) {
 		return cause{why: bySender}
 	}
+	if t.late(q, k.ahead) {
+		return cause{why: byQueue}
+	}
 	return cause{}
 }
 
@@ -268,6 +274,27 @@ func (t *trail) overlaps(q *request) bool {
 	return slices.ContainsFunc(t.requests, func(o *request) bool {
 		return o != q && o.arrived.Before(end(q)) && q.arrived.Before(end(o))
 	})
+}
+
+// late tells whether the request, or one before it, came so long after it was due
+// that the sweeper had sent another message. The delivery's creation is by a clock
+// that is at most so much behind.
+func (t *trail) late(q *request, behind time.Duration) bool {
+	due := t.delivery.CreatedAt.Std().Add(behind)
+	for i, r := range t.requests {
+		switch {
+		case r.arrived.After(q.arrived):
+			return false
+		case r.arrived.After(due.Add(webhook.Lease)):
+			return true
+		}
+		due = r.arrived
+		if r.answered.After(due) {
+			due = r.answered
+		}
+		due = due.Add(webhook.RetryDelay(i+1, 1))
+	}
+	return false
 }
 
 // history lists a delivery's requests, log lines and attempts, for the search
