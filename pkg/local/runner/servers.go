@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go/middleware"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/issuer"
@@ -191,34 +192,24 @@ const hugeBytes = 300 << 10
 // An httpClient keeps these limits.
 type httpClient struct {
 	inner       *sdkhttp.Client
-	large, huge chan struct{} // take one for each that is under way
+	large, huge *semaphore.Weighted // requests that are under way
 }
 
 func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
 	switch {
 	case r.ContentLength > hugeBytes:
-		if err := take(r.Context(), c.huge); err != nil {
+		if err := c.huge.Acquire(r.Context(), 1); err != nil {
 			return nil, err
 		}
 		began := time.Now()
-		defer func() { time.AfterFunc(time.Since(began), func() { <-c.huge }) }()
+		defer func() { time.AfterFunc(time.Since(began), func() { c.huge.Release(1) }) }()
 	case r.ContentLength > largeBytes:
-		if err := take(r.Context(), c.large); err != nil {
+		if err := c.large.Acquire(r.Context(), 1); err != nil {
 			return nil, err
 		}
-		defer func() { <-c.large }()
+		defer c.large.Release(1)
 	}
 	return c.inner.Do(r)
-}
-
-// take waits for its turn.
-func take(ctx context.Context, turns chan struct{}) error {
-	select {
-	case turns <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // AWSConfig is for clients of a run's servers; Info has their endpoints. Each call makes a transport of its own, with
@@ -229,7 +220,7 @@ func AWSConfig() aws.Config {
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256
 	return aws.Config{
 		Region: region, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-		HTTPClient: &httpClient{sdkhttp.New(transport), make(chan struct{}, maxLarge), make(chan struct{}, 1)},
+		HTTPClient: &httpClient{sdkhttp.New(transport), semaphore.NewWeighted(maxLarge), semaphore.NewWeighted(1)},
 		APIOptions: []func(*middleware.Stack) error{sdkhttp.GrowGoroutine},
 	}
 }
