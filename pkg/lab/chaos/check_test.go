@@ -258,14 +258,14 @@ func TestTwoMessagesOfARowExplainADuplicateOnlyWhenTheyCross(t *testing.T) {
 }
 
 // createdBefore has the first delivery's event come so long before its first request.
-func (s *story) createdBefore(time time.Duration) {
-	s.deliveries[s.first].CreatedAt = value.TimeOf(s.start.Add(-time))
+func (s *story) createdBefore(early time.Duration) {
+	s.deliveries[s.first].CreatedAt = value.TimeOf(s.start.Add(-early))
 }
 
 // failedBefore has the first delivery's event refused so long before it is accepted.
-func (s *story) failedBefore(time time.Duration) {
-	s.createdBefore(time)
-	s.attempt(s.first, -time, 500, true)
+func (s *story) failedBefore(early time.Duration) {
+	s.createdBefore(early)
+	s.attempt(s.first, -early, 500, true)
 }
 
 func (s *story) complain(function string, pid int, delivery value.ID, after time.Duration) {

@@ -265,12 +265,7 @@ func (t *trail) madeBy(q *request) (made attempt, logged bool) {
 // overlaps tells whether another request of the delivery was made, or its
 // outcome on the way into the table, at the same time.
 func (t *trail) overlaps(q *request) bool {
-	end := func(q *request) time.Time {
-		if q.answered.IsZero() {
-			return q.arrived.Add(bookkeeping)
-		}
-		return q.answered.Add(bookkeeping)
-	}
+	end := func(q *request) time.Time { return q.ended().Add(bookkeeping) }
 	return slices.ContainsFunc(t.requests, func(o *request) bool {
 		return o != q && o.arrived.Before(end(q)) && q.arrived.Before(end(o))
 	})
@@ -288,11 +283,7 @@ func (t *trail) late(q *request, behind time.Duration) bool {
 		case r.arrived.After(due.Add(webhook.Lease)):
 			return true
 		}
-		due = r.arrived
-		if r.answered.After(due) {
-			due = r.answered
-		}
-		due = due.Add(webhook.RetryDelay(i+1, 1))
+		due = r.ended().Add(webhook.RetryDelay(i+1, 1))
 	}
 	return false
 }

@@ -81,6 +81,14 @@ type request struct {
 
 func (r *request) accepted() bool { return r.status >= 200 && r.status <= 299 }
 
+// ended is when the request was answered, or arrived if it was not.
+func (r *request) ended() time.Time {
+	if r.answered.IsZero() {
+		return r.arrived
+	}
+	return r.answered
+}
+
 // receivers is a server for all endpoints that are not dead. It is safe for
 // concurrent use.
 type receivers struct {
