@@ -64,7 +64,10 @@ func (b *bench) emptyPolls(ctx context.Context, s *shop, after string) error {
 		{"later, one request a second", b.Quiet, "", time.Second, polls},
 		{"later, wait=10", 0, "&wait=10", 0, 1},
 	} {
-		poll := func() error {
+		poll := func(before time.Duration) error {
+			if err := pause.For(ctx, before); err != nil {
+				return err
+			}
 			next, changes, err := s.follow(ctx, after+row.query)
 			if err != nil || changes > 0 {
 				return fmt.Errorf("%d changes where nothing changed, error %w", changes, err)
@@ -73,19 +76,13 @@ func (b *bench) emptyPolls(ctx context.Context, s *shop, after string) error {
 			return nil
 		}
 		if row.before > 0 {
-			if err := pause.For(ctx, row.before); err != nil {
-				return err
-			}
-			if err := poll(); err != nil {
+			if err := poll(row.before); err != nil {
 				return err
 			}
 		}
 		uses, err := b.metering(func() error {
 			for range row.polls {
-				if err := pause.For(ctx, row.every); err != nil {
-					return err
-				}
-				if err := poll(); err != nil {
+				if err := poll(row.every); err != nil {
 					return err
 				}
 			}
