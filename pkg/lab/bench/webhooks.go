@@ -180,8 +180,8 @@ func (b *bench) latency(ctx context.Context) error {
 				latencyCells(paced.Latencies, workload.PerEvent(used.Own, paced.Sent), workload.PerEvent(used.Table, paced.Sent))...)
 			late, stored = max(late, paced.Late), stored+paced.Sent
 		}
-		t.note = fmt.Sprintf("A latency runs from the scheduled time of a record's message to its event's receipt. The sender was at most %s late, "+
-			"which the latencies include. Whatever becomes of an event, the next is sent on time. What is stored before a row goes through in a burst.", milliseconds(late))
+		t.note = fmt.Sprintf("A latency is the time between two moments: the schedule calls for a record's message, and the receiver gets its event. It includes the sender's delay, at most %s. "+
+			"The sender waits for no event. A burst makes the events that are stored before a row.", milliseconds(late))
 		return nil
 	})
 }
