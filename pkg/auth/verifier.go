@@ -249,7 +249,7 @@ func (v *Verifier) principal(claims jwt.MapClaims) (Principal, *Denial) {
 	if denial != nil {
 		return Principal{}, denial
 	}
-	sites, denial := siteClaim(claims["siteIds"])
+	sites, denial := siteClaim(claims)
 	if denial != nil {
 		return Principal{}, denial
 	}
@@ -280,10 +280,11 @@ func (v *Verifier) scopes(claims jwt.MapClaims) (Scopes, *Denial) {
 	return scopesOf(roles, hasRoles, scope, hasScope, v.cfg.DefaultRole), nil
 }
 
-// siteClaim reads the siteIds claim; absent and null are every site. An empty
-// list is refused, because it could mean every site or none.
-func siteClaim(claim any) ([]value.ID, *Denial) {
-	if claim == nil {
+// siteClaim reads the siteIds claim; absent means every site. Null and an empty
+// list are refused, because they could mean every site or none.
+func siteClaim(claims jwt.MapClaims) ([]value.ID, *Denial) {
+	claim, given := claims["siteIds"]
+	if !given {
 		return nil, nil
 	}
 	list, ok := texts(claim)

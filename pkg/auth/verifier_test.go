@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 
@@ -245,6 +246,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		{"100 sites", claims{"siteIds": many(100)}, "ok"},
 		{"101 sites", claims{"siteIds": many(101)}, "unauthenticated: the claim siteIds of the bearer token names more than 100 sites"},
 		{"no sites", claims{"siteIds": []string{}}, "unauthenticated: the claim siteIds"},
+		{"sites that are null", claims{"siteIds": jsontext.Value("null")}, "unauthenticated: the claim siteIds"},
 		{"a site that is no UUID", claims{"siteIds": []string{"berlin"}}, "unauthenticated: the claim siteIds"},
 		{"sites as a number", claims{"siteIds": 5}, "unauthenticated: the claim siteIds"},
 	} {
@@ -270,10 +272,7 @@ func TestAUsersPrincipal(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
 		t.Errorf("principal (-want +got):\n%s", diff)
 	}
-	context := map[string]any{}
-	for name, text := range got.Context() {
-		context[name] = text
-	}
+	context := handedOn(&got)
 	back, err := PrincipalFromContext(context)
 	if err != nil {
 		t.Fatal(err)
