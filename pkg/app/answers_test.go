@@ -326,7 +326,7 @@ func (w *tour) event(s *step, op *httpapi.Operation) events.APIGatewayProxyReque
 		request.Body = w.form(s.body)
 	}
 	if op.Access != httpapi.Public {
-		request.RequestContext.Authorizer = w.authorizer(op)
+		servicetest.Authorize(&request, w.caller(op))
 	}
 	return request
 }
@@ -345,9 +345,8 @@ func (w *tour) form(object string) string {
 	return form.Encode()
 }
 
-// authorizer is what the authorizer establishes: a user, or for the read API an
-// application by its key.
-func (w *tour) authorizer(op *httpapi.Operation) map[string]any {
+// caller is a user, or for the read API an application by its key.
+func (w *tour) caller(op *httpapi.Operation) auth.Principal {
 	p := auth.Principal{Kind: auth.KindUser, OrganizationID: w.Org, UserID: w.App, Scopes: append(auth.AllScopes(), auth.DevelopersAdmin), RateLimit: 600}
 	if op.Access == httpapi.Reader {
 		p.Kind, p.UserID, p.ApplicationID, p.KeyID = auth.KindKey, value.ID{}, w.App, value.MustID(w.kept["key"])
@@ -355,11 +354,7 @@ func (w *tour) authorizer(op *httpapi.Operation) map[string]any {
 	if op.ID == "getMe" {
 		p.Scopes = auth.ParseScopes("orders:read products:read")
 	}
-	authorizer := map[string]any{}
-	for name, v := range p.Context() {
-		authorizer[name] = v
-	}
-	return authorizer
+	return p
 }
 
 // checkHeaders compares the headers of an answer with those that the document

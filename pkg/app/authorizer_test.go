@@ -50,6 +50,38 @@ func TestARefusalThatPassesIsNotKept(t *testing.T) {
 	}
 }
 
+// TestSeveralAuthorizationHeadersServeNobody holds that the answer which the
+// gateway keeps under one value of the header is given to no other request,
+// and that a good token works after it was sent with another value.
+func TestSeveralAuthorizationHeadersServeNobody(t *testing.T) {
+	w := newAccessScene(t)
+	ours := "Bearer " + w.owner
+	theirs := "Bearer " + w.user(issuer.Grant{OrganizationID: w.other, Roles: []auth.Role{auth.Owner}})
+	const proxy = "Basic cHJveHk6cHJveHk="
+	ask := func(path string, want int, values ...string) {
+		t.Helper()
+		status, body := w.send(http.MethodGet, path, "", http.Header{"Authorization": values})
+		if status != want || status == http.StatusOK && strings.Contains(body, w.kept["stranger"]) {
+			t.Errorf("%s as %q: got %d %s, want %d", path, values, status, body, want)
+		}
+	}
+	for _, path := range []string{"/developers/applications", "/developers/webhooks/endpoints", "/ingest/receipts", "/api/orders"} {
+		for range 2 { // the second time from what the gateway kept
+			ask(path, http.StatusUnauthorized, proxy, theirs)
+			ask(path, http.StatusUnauthorized, theirs, theirs)
+			ask(path, http.StatusUnauthorized, ours, ours)
+			ask(path, http.StatusUnauthorized, proxy, ours)
+			ask(path, http.StatusUnauthorized, ours+", "+ours)
+			ask(path, http.StatusUnauthorized, proxy)
+			ask(path, http.StatusUnauthorized)
+			ask(path, http.StatusUnauthorized, "", ours)
+			ask(path, http.StatusOK, ours)
+			ask(path, http.StatusUnauthorized, ours, theirs)
+			ask(path, http.StatusUnauthorized, ours, proxy)
+		}
+	}
+}
+
 // TestASuspensionEndsWhenTheApplicationIsActivated holds that a token works
 // again, though it was refused before.
 func TestASuspensionEndsWhenTheApplicationIsActivated(t *testing.T) {

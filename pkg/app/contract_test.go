@@ -27,6 +27,7 @@ import (
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/openapi"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -209,15 +210,12 @@ func TestFunctionsWhoseOperationsTakeAnIdempotencyKeyKeepAnswers(t *testing.T) {
 // application creates an endpoint.
 func createEndpoint(url string) events.APIGatewayProxyRequest {
 	user := auth.Principal{Kind: auth.KindUser, OrganizationID: value.NewID(), UserID: value.NewID(), Scopes: auth.AllScopes(), RateLimit: 600}
-	authorizer := map[string]any{}
-	for name, v := range user.Context() {
-		authorizer[name] = v
-	}
-	return events.APIGatewayProxyRequest{
+	event := events.APIGatewayProxyRequest{
 		HTTPMethod: http.MethodPost, Path: "/developers/webhooks/endpoints",
 		QueryStringParameters: map[string]string{"applicationId": value.NewID().String()},
 		Headers:               map[string]string{"Host": "api.example.com", "Content-Type": "application/json"},
 		Body:                  fmt.Sprintf(`{"url":%q,"events":["*"]}`, url),
-		RequestContext:        events.APIGatewayProxyRequestContext{Authorizer: authorizer},
 	}
+	servicetest.Authorize(&event, user)
+	return event
 }

@@ -50,7 +50,8 @@ func escapedPath(path string) string {
 
 // callerOf reads the principal from the authorizer's context and from nothing
 // else: a client can forge every header, also those that the adapter would
-// write for handlers that read the context from headers.
+// write for handlers that read the context from headers. The credential of the
+// request must be the one that the authorizer judged.
 func callerOf(r *http.Request) httpapi.Caller {
 	gateway, ok := core.GetAPIGatewayContextFromContext(r.Context())
 	caller := httpapi.Caller{RequestID: requestID(r.Context()), BaseURL: baseURL(r, gateway)}
@@ -59,7 +60,7 @@ func callerOf(r *http.Request) httpapi.Caller {
 		return caller
 	}
 	caller.SourceAddress = gateway.Identity.SourceIP
-	caller.Principal, caller.Err = auth.PrincipalFromContext(gateway.Authorizer)
+	caller.Principal, caller.Err = auth.PrincipalOf(gateway.Authorizer, r.Header)
 	return caller
 }
 

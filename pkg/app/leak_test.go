@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/servicetest"
 )
 
 // TestASecretThatIsSentToTheWrongPlaceIsNotRepeated sends every kind of secret
@@ -40,7 +41,7 @@ func TestASecretThatIsSentToTheWrongPlaceIsNotRepeated(t *testing.T) {
 	for name, secret := range secrets {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range misplaced(w.kept["application"], secret) {
-				r.RequestContext.Authorizer = w.authorizer(&list)
+				servicetest.Authorize(&r, w.caller(&list))
 				request, err := http.NewRequestWithContext(t.Context(), r.HTTPMethod, "/", nil)
 				if err != nil {
 					t.Fatal(err)

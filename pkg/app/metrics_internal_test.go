@@ -132,15 +132,10 @@ func TestAChangeIsMeasuredOnItsWayIntoALoadedView(t *testing.T) {
 		t.Fatal(err)
 	}
 	principal := auth.Principal{Kind: auth.KindUser, OrganizationID: w.Org, UserID: value.NewID(), Scopes: auth.Owner.Scopes(), RateLimit: 600, ExpiresAt: w.Time().Add(time.Hour)}
-	authorizer := map[string]any{}
-	for name, v := range principal.Context() {
-		authorizer[name] = v
-	}
 	ask := func(path string) int {
-		answer, err := api(t.Context(), events.APIGatewayProxyRequest{
-			Path: path, HTTPMethod: http.MethodGet, Resource: path,
-			RequestContext: events.APIGatewayProxyRequestContext{Authorizer: authorizer},
-		})
+		event := events.APIGatewayProxyRequest{Path: path, HTTPMethod: http.MethodGet, Resource: path}
+		servicetest.Authorize(&event, principal)
+		answer, err := api(t.Context(), event)
 		if err != nil {
 			t.Fatal(err)
 		}

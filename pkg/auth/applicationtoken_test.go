@@ -57,7 +57,7 @@ func TestAnApplicationTokensPrincipal(t *testing.T) {
 	got, outcome := b.withToken(t, token)
 	want := Principal{
 		Kind: KindApplication, OrganizationID: org, ApplicationID: b.app.ID, Scopes: Scopes{OrdersRead, WebhooksWrite},
-		RateLimit: 1234, ExpiresAt: start.Add(time.Hour),
+		RateLimit: 1234, ExpiresAt: start.Add(time.Hour), Credential: Digest(token),
 	}
 	// The token's times are whole seconds of another location.
 	got.ExpiresAt = got.ExpiresAt.UTC()

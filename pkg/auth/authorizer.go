@@ -75,32 +75,23 @@ type Request struct {
 // acceptable, or an error when it cannot decide: then the request must be
 // answered as unavailable, and no decision about the credentials may be cached.
 //
-// On the read API a key decides alone, whatever the Authorization header beside
-// it holds: a bad key is denied even beside a good token. Elsewhere a key is
-// ignored.
+// On the read API a key decides alone, whatever the token beside it is: a bad key
+// is denied even beside a good token. Elsewhere a key is ignored.
 func (a *Authorizer) Authorize(ctx context.Context, r Request) (Principal, *Denial, error) {
-	token, denial := bearer(header(r.Headers, "Authorization"))
-	if !r.Read {
-		switch {
-		case denial != nil:
-			return Principal{}, denial, nil
-		case token == "":
-			return Principal{}, deny("send a bearer token in the Authorization header: API keys only read /api"), nil
-		}
-		return a.token(ctx, r, token)
-	}
-	keys := header(r.Headers, "X-API-Key")
-	switch {
-	case len(keys) > 1:
-		return Principal{}, deny("send one X-API-Key header"), nil
-	case len(keys) == 1:
-		return a.key(ctx, keys[0])
-	case denial != nil:
+	c, denial := presented(r.Headers, r.Read)
+	if denial != nil {
 		return Principal{}, denial, nil
-	case token == "":
-		return Principal{}, deny("send an API key in the X-API-Key header or a bearer token in the Authorization header"), nil
 	}
-	return a.token(ctx, r, token)
+	judge := a.token
+	if c.isKey {
+		judge = a.key
+	}
+	p, denial, err := judge(ctx, r, c.text)
+	p.Credential = Digest(c.text)
+	if denial != nil {
+		denial.Of.Credential = p.Credential
+	}
+	return p, denial, err
 }
 
 // token checks a bearer token. Its key id decides who may have signed it: the
@@ -122,41 +113,6 @@ func (a *Authorizer) token(ctx context.Context, r Request, token string) (Princi
 	return a.applications.Refresh(ctx, p)
 }
 
-// header returns the values of a header that are not blank.
-func header(headers map[string][]string, name string) []string {
-	var found []string
-	for given, values := range headers {
-		if len(given) != len(name) || !strings.EqualFold(given, name) {
-			continue
-		}
-		for _, v := range values {
-			if v = strings.TrimSpace(v); v != "" {
-				found = append(found, v)
-			}
-		}
-	}
-	return found
-}
-
-// bearer returns the token of RFC 6750, section 2.1, or "" when the header
-// holds none. Two of them, or an empty one, are denied.
-func bearer(values []string) (string, *Denial) {
-	token, tokens := "", 0
-	for _, v := range values {
-		scheme, rest, _ := strings.Cut(v, " ")
-		if strings.EqualFold(scheme, "Bearer") {
-			token, tokens = strings.TrimSpace(rest), tokens+1
-		}
-	}
-	switch {
-	case tokens > 1:
-		return "", deny("send one Authorization header")
-	case tokens == 1 && (token == "" || strings.ContainsAny(token, " ,\t")):
-		return "", deny("the Authorization header must be Bearer, a space and the token")
-	}
-	return token, nil
-}
-
 // looksLikeToken reports whether a text that is no API key may be a JWT, with or
 // without its scheme. Nothing of it is checked.
 func looksLikeToken(text string) bool {
@@ -172,7 +128,7 @@ const (
 
 // key checks an API key. The state of a key is told only to a caller that
 // presented the whole key.
-func (a *Authorizer) key(ctx context.Context, text string) (Principal, *Denial, error) {
+func (a *Authorizer) key(ctx context.Context, _ Request, text string) (Principal, *Denial, error) {
 	parsed, err := account.ParseKeyText(text)
 	if err != nil && looksLikeToken(text) {
 		return Principal{}, deny("the X-API-Key header has a token: send it in the Authorization header as Bearer, a space and the token"), nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"runtime"
 	"strings"
 	"sync"
@@ -163,7 +164,7 @@ func (b *harness) withKey(t *testing.T, key string) string {
 func TestWhichHeadersCount(t *testing.T) {
 	b := newHarness(t, account.CreateApiKeyDto{})
 	bearer, key := "Bearer "+b.token, b.key.Key
-	const none = "unauthenticated: send a"
+	const none, one = "unauthenticated: send a", "unauthenticated: send one Authorization header"
 	const (
 		keysOnlyRead = "unauthenticated: send a bearer token in the Authorization header: API keys only read /api"
 		isKey        = "unauthenticated: the bearer token is an API key: send it in the X-API-Key header"
@@ -183,14 +184,19 @@ func TestWhichHeadersCount(t *testing.T) {
 		{"both", map[string][]string{"Authorization": {bearer}, "x-api-key": {key}}, "user", "key"},
 		{"both, the token bad", map[string][]string{"Authorization": {"Bearer x"}, "X-Api-Key": {key}}, "unauthenticated: the bearer token is not a JWT", "key"},
 		{"both, the token missing", map[string][]string{"Authorization": {"Bearer"}, "X-Api-Key": {key}}, "unauthenticated: the Authorization header must be", "key"},
-		{"both, two tokens", map[string][]string{"Authorization": {bearer, bearer}, "X-Api-Key": {key}}, "unauthenticated: send one Authorization header", "key"},
+		{"both, two tokens", map[string][]string{"Authorization": {bearer, bearer}, "X-Api-Key": {key}}, one, one},
 		{"both, the key bad", map[string][]string{"Authorization": {bearer}, "X-API-Key": {key[:len(key)-1] + "!"}}, "user", "unauthenticated: the API key is not well formed"},
 		{"both, two keys", map[string][]string{"Authorization": {bearer}, "X-API-Key": {key, key}}, "user", "unauthenticated: send one X-API-Key header"},
 		{"a blank key beside a token", map[string][]string{"Authorization": {bearer}, "X-API-Key": {" "}}, "user", "user"},
 		{"another scheme beside a key", map[string][]string{"Authorization": {"Basic eDp5"}, "X-API-Key": {key}}, none, "key"},
 		{"another scheme", map[string][]string{"Authorization": {"Basic eDp5"}}, none, none},
 		{"a token without scheme", map[string][]string{"Authorization": {b.token}}, none, none},
-		{"two tokens", map[string][]string{"Authorization": {bearer, bearer}}, "unauthenticated: send one Authorization header", "unauthenticated: send one Authorization header"},
+		{"two tokens", map[string][]string{"Authorization": {bearer, bearer}}, one, one},
+		{"two tokens under two names", map[string][]string{"Authorization": {bearer}, "authorization": {bearer}}, one, one},
+		{"another scheme before a token", map[string][]string{"Authorization": {"Basic eDp5", bearer}}, one, one},
+		{"another scheme after a token", map[string][]string{"Authorization": {bearer, "Basic eDp5"}}, one, one},
+		{"a blank value before a token", map[string][]string{"Authorization": {"", bearer}}, one, one},
+		{"a blank key before a key", map[string][]string{"X-API-Key": {"", key}}, none, "unauthenticated: send one X-API-Key header"},
 		{"two keys", map[string][]string{"X-API-Key": {key, key}}, none, "unauthenticated: send one X-API-Key header"},
 		{"two tokens in one", map[string][]string{"Authorization": {bearer + ", " + bearer}}, "unauthenticated: the Authorization header must be", "unauthenticated: the Authorization header must be"},
 		{"a token that is a key", map[string][]string{"Authorization": {"Bearer " + key}}, isKey, isKey},
@@ -214,6 +220,59 @@ func TestWhichHeadersCount(t *testing.T) {
 				if !strings.HasPrefix(got, area.want) {
 					t.Errorf("%s (read %v): got %s, want %s", tc.name, area.read, got, area.want)
 				}
+				if mixed := area.want == one || strings.Contains(tc.name, "in one"); mixed && !denial.Passing {
+					t.Errorf("%s (read %v): the gateway keeps the denial under a value that may be good", tc.name, area.read)
+				}
+				if p.Kind == "" {
+					continue
+				}
+				handed := handedOn(&p)
+				sent := http.Header{}
+				for name, values := range tc.headers {
+					sent[http.CanonicalHeaderKey(name)] = values
+				}
+				if _, err := PrincipalOf(handed, sent); err != nil {
+					t.Errorf("%s (read %v): the function refuses what the authorizer accepts", tc.name, area.read)
+				}
+			}
+		})
+	}
+}
+
+// TestAFunctionServesTheCredentialThatWasJudged holds that an answer which the
+// gateway keeps serves nobody else.
+func TestAFunctionServesTheCredentialThatWasJudged(t *testing.T) {
+	b := newHarness(t, account.CreateApiKeyDto{})
+	bearer, key := "Bearer "+b.token, b.key.Key
+	for _, tc := range []struct {
+		name  string
+		of    http.Header // judged
+		sent  http.Header
+		wants error
+	}{
+		{"the token", http.Header{"Authorization": {bearer}}, http.Header{"Authorization": {"bearer  " + b.token}}, nil},
+		{"the key", http.Header{"X-Api-Key": {key}}, http.Header{"X-Api-Key": {key}, "Authorization": {"Basic eDp5"}}, nil},
+		{"no token", http.Header{"Authorization": {bearer}}, http.Header{}, ErrNoPrincipal},
+		{"another token", http.Header{"Authorization": {bearer}}, http.Header{"Authorization": {bearer + "x"}}, ErrNoPrincipal},
+		{"another token beside it", http.Header{"Authorization": {bearer}}, http.Header{"Authorization": {bearer, bearer + "x"}}, ErrNoPrincipal},
+		{"a proxy's header before it", http.Header{"Authorization": {bearer}}, http.Header{"Authorization": {"Basic eDp5", bearer}}, ErrNoPrincipal},
+		{"a key in its place", http.Header{"Authorization": {bearer}}, http.Header{"X-Api-Key": {key}}, ErrNoPrincipal},
+		{"another key", http.Header{"X-Api-Key": {key}}, http.Header{"X-Api-Key": {key + "x"}}, ErrNoPrincipal},
+		{"a token in place of a key", http.Header{"X-Api-Key": {key}}, http.Header{"Authorization": {bearer}}, ErrNoPrincipal},
+		{"two keys", http.Header{"X-Api-Key": {key}}, http.Header{"X-Api-Key": {key, key}}, ErrNoPrincipal},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p, denial, err := b.Authorize(t.Context(), Request{Headers: tc.of, Read: true})
+			if denial != nil || err != nil {
+				t.Fatal(denial, err)
+			}
+			handed := handedOn(&p)
+			if got, err := PrincipalOf(handed, tc.sent); !errors.Is(err, tc.wants) {
+				t.Errorf("got %+v, %v, want %v", got, err, tc.wants)
+			}
+			delete(handed, contextCredential)
+			if got, err := PrincipalOf(handed, tc.of); !errors.Is(err, ErrNoPrincipal) {
+				t.Errorf("without the digest: got %+v, %v, want %v", got, err, ErrNoPrincipal)
 			}
 		})
 	}
@@ -228,7 +287,7 @@ func TestAKeysPrincipal(t *testing.T) {
 	}
 	want := Principal{
 		Kind: KindKey, OrganizationID: org, ApplicationID: b.app.ID, KeyID: b.key.ID, Scopes: Scopes{OrdersRead},
-		SiteIDs: []value.ID{siteA}, RateLimit: 1234, ExpiresAt: start.Add(time.Hour),
+		SiteIDs: []value.ID{siteA}, RateLimit: 1234, ExpiresAt: start.Add(time.Hour), Credential: Digest(b.key.Key),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("principal (-want +got):\n%s", diff)

@@ -79,10 +79,7 @@ func checkGood(t *testing.T, b *harness, application string, sent map[string][]s
 // checkContext sends the principal through the gateway.
 func checkContext(t *testing.T, p *Principal) {
 	t.Helper()
-	handed := map[string]any{}
-	for name, v := range p.Context() {
-		handed[name] = v
-	}
+	handed := handedOn(p)
 	got, err := PrincipalFromContext(handed)
 	if err != nil {
 		t.Fatalf("%+v: the gateway hands on %v: %v", p, handed, err)

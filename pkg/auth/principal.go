@@ -36,6 +36,7 @@ type Principal struct {
 	SiteIDs        []value.ID // nil: every site; never empty
 	RateLimit      int        // requests per 60 s of the subject
 	ExpiresAt      time.Time  // zero: does not expire
+	Credential     string     // [Digest] of the credential that the authorizer judged
 }
 
 // Subject is the key of the rate limit: the application, or the user within
@@ -63,6 +64,7 @@ const (
 	contextSites        = "siteIds"
 	contextRateLimit    = "rateLimit"
 	contextExpires      = "expiresAt"
+	contextCredential   = "credential"
 )
 
 // Context writes the principal as the authorizer context of API Gateway,
@@ -73,6 +75,7 @@ func (p *Principal) Context() map[string]string {
 		contextOrganization: p.OrganizationID.String(),
 		contextScopes:       p.Scopes.String(),
 		contextRateLimit:    strconv.Itoa(p.RateLimit),
+		contextCredential:   p.Credential,
 	}
 	setID := func(key string, id value.ID) {
 		if !id.IsZero() {
@@ -108,7 +111,7 @@ func PrincipalFromContext(ctx map[string]any) (Principal, error) {
 		}
 		return fmt.Sprint(ctx[key])
 	}
-	p := Principal{Kind: PrincipalKind(get(contextKind)), Scopes: ParseScopes(get(contextScopes))}
+	p := Principal{Kind: PrincipalKind(get(contextKind)), Scopes: ParseScopes(get(contextScopes)), Credential: get(contextCredential)}
 	if p.Kind != KindUser && p.Kind != KindKey && p.Kind != KindApplication {
 		return Principal{}, ErrNoPrincipal
 	}
@@ -126,6 +129,9 @@ func PrincipalFromContext(ctx map[string]any) (Principal, error) {
 	p.UserID = id(contextUser, p.Kind == KindUser)
 	p.ApplicationID = id(contextApplication, p.Kind != KindUser)
 	p.KeyID = id(contextKey, p.Kind == KindKey)
+	if _, limited := ctx[contextSites]; limited && strings.TrimSpace(get(contextSites)) == "" {
+		err = errors.Join(err, errors.New("limited to no site"))
+	}
 	for _, text := range strings.Fields(get(contextSites)) {
 		site, parseErr := value.ParseID(text)
 		err = errors.Join(err, parseErr)

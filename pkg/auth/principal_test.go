@@ -10,6 +10,15 @@ import (
 	"github.com/commerce-integration/service/pkg/value"
 )
 
+// handedOn is the context of a principal as the gateway hands it to a function.
+func handedOn(p *Principal) map[string]any {
+	context := map[string]any{}
+	for name, text := range p.Context() {
+		context[name] = text
+	}
+	return context
+}
+
 func TestAPrincipalSurvivesTheGatewaysContext(t *testing.T) {
 	sites := make([]value.ID, MaxSites)
 	for i := range sites {
@@ -17,7 +26,7 @@ func TestAPrincipalSurvivesTheGatewaysContext(t *testing.T) {
 	}
 	key := value.NewID()
 	for _, p := range []Principal{
-		{Kind: KindUser, OrganizationID: org, UserID: user, Scopes: Owner.Scopes(), RateLimit: 600, ExpiresAt: time.Unix(1_795_000_000, 0)},
+		{Kind: KindUser, OrganizationID: org, UserID: user, Scopes: Owner.Scopes(), RateLimit: 600, ExpiresAt: time.Unix(1_795_000_000, 0), Credential: "d"},
 		{Kind: KindKey, OrganizationID: org, ApplicationID: user, KeyID: key, Scopes: Scopes{OrdersRead}, SiteIDs: sites, RateLimit: 1_000_000},
 		{Kind: KindApplication, OrganizationID: org, ApplicationID: user, Scopes: Scopes{}, RateLimit: 1},
 	} {
@@ -53,16 +62,14 @@ func TestADamagedContextHasNoPrincipal(t *testing.T) {
 		"no application":        func(c map[string]any) { delete(c, contextApplication) },
 		"no key":                func(c map[string]any) { c[contextKey] = nil },
 		"a user without user":   func(c map[string]any) { c[contextKind] = "user" },
+		"limited to no site":    func(c map[string]any) { c[contextSites] = "" },
 		"damaged site":          func(c map[string]any) { c[contextSites] = siteA.String() + " x" },
 		"no rate limit":         func(c map[string]any) { delete(c, contextRateLimit) },
 		"a limit that is text":  func(c map[string]any) { c[contextRateLimit] = "many" },
 		"an expiry that is not": func(c map[string]any) { c[contextExpires] = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			context := map[string]any{}
-			for key, text := range good.Context() {
-				context[key] = text
-			}
+			context := handedOn(&good)
 			change(context)
 			if p, err := PrincipalFromContext(context); !errors.Is(err, ErrNoPrincipal) {
 				t.Errorf("got %+v, %v, want ErrNoPrincipal", p, err)

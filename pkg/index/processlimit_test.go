@@ -19,11 +19,13 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/local/processes"
+	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -124,17 +126,18 @@ func (a *limitedAPI) get(t testing.TB, org value.ID, path string, parameters map
 	for name, value := range parameters {
 		multi[name] = []string{value}
 	}
-	event, err := json.Marshal(events.APIGatewayProxyRequest{
+	request := events.APIGatewayProxyRequest{
 		Resource: path, Path: path, HTTPMethod: http.MethodGet,
 		QueryStringParameters: parameters, MultiValueQueryStringParameters: multi,
 		RequestContext: events.APIGatewayProxyRequestContext{
 			HTTPMethod: http.MethodGet, Path: path, ResourcePath: path, RequestID: "r", RequestTimeEpoch: time.Now().UnixMilli(),
-			Authorizer: map[string]any{
-				"applicationId": value.NewID().String(), "keyId": value.NewID().String(), "organizationId": org.String(),
-				"principalId": org.String(), "principalKind": "key", "rateLimit": "600", "scopes": "orders:read products:read",
-			},
 		},
+	}
+	servicetest.Authorize(&request, auth.Principal{
+		Kind: auth.KindKey, OrganizationID: org, ApplicationID: value.NewID(), KeyID: value.NewID(),
+		Scopes: auth.Scopes{auth.OrdersRead, auth.ProductsRead}, RateLimit: 600,
 	})
+	event, err := json.Marshal(request)
 	if err != nil {
 		t.Fatal(err)
 	}

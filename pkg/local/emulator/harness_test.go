@@ -43,6 +43,7 @@ const (
 	sampleUser         = "01938f5a-0f00-7000-8000-000000000021"
 	sampleApplication  = "01938f5a-0f00-7000-8000-000000000031"
 	sampleEndpoint     = "01938f5a-0f00-7000-8000-000000000051"
+	sampleToken        = "Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlIn0.c2lnbmF0dXJl"
 )
 
 // harness is the table, queues and keys of one test's functions.

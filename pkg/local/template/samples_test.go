@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/template"
@@ -104,8 +105,8 @@ func TestRequestSamplesMatchTheirRoutes(t *testing.T) {
 	for name, function := range requests() {
 		r := sample[events.APIGatewayProxyRequest](t, name)
 		all = append(all, asked{r.HTTPMethod, r.Resource, function, ""})
-		if r.RequestContext.Path != "/prod"+r.Path || r.RequestContext.Authorizer["principalKind"] == nil {
-			t.Errorf("%s: context %+v", name, r.RequestContext)
+		if _, err := auth.PrincipalOf(r.RequestContext.Authorizer, r.MultiValueHeaders); err != nil || r.RequestContext.Path != "/prod"+r.Path {
+			t.Errorf("%s: context %+v: %v", name, r.RequestContext, err)
 		}
 	}
 	for name, authorizer := range map[string]string{"authorizer-jwt": "JwtOnly", "authorizer-key": "Any"} {
