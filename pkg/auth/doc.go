@@ -5,8 +5,9 @@
 // decide what a scope permits, and the table stores the keys.
 //
 // API Gateway keeps an answer about a bearer token for minutes where developers'
-// and webhook resources are managed; a suspension must act within 5 s, and so
-// must its end. There the authorizer only verifies an application's token, and
+// and webhook resources are managed. A function does not trust that it is about
+// its request, but compares the digest of the credential that was judged, by
+// [PrincipalOf]. A suspension must act within 5 s, and so must its end. There the authorizer only verifies an application's token, and
 // the function itself looks at the application, by [Applications]. The
 // alternative, an authorizer that is asked every time, would cost every user's
 // request an invocation more.
