@@ -10,9 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxPostFaults bounds how many faults of a request are named.
-const maxPostFaults = 100
-
 // PostRecordsDto is the body of a request that brings records: a message of many.
 type PostRecordsDto struct {
 	OrganizationID *value.ID      `json:"organizationId" required:"false" nullable:"false" doc:"The credential's organization. Absent: that one."`
@@ -82,8 +79,7 @@ func checkPosted(organization value.ID, records members) error {
 			f = fault.Field(fault.InBody, name, f.Code, "%s", f.Message)
 		}
 		details = append(details, f.Details...)
-		if len(details) >= maxPostFaults {
-			details = details[:maxPostFaults]
+		if len(details) >= fault.MaxDetails {
 			break
 		}
 	}

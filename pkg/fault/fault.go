@@ -66,6 +66,29 @@ const (
 	DetailDuplicate  = "duplicate"
 )
 
+// Bounds of a fault, so that an answer stays small whatever names and values of
+// a request it repeats.
+const (
+	MaxDetails = 20
+	maxField   = 200   // code points
+	maxMessage = 1_000 // code points
+)
+
+// cut shortens a text to so many code points, the last of which then is an ellipsis.
+func cut(text string, most int) string {
+	end := 0
+	for at := range text {
+		switch most {
+		case 1:
+			end = at
+		case 0:
+			return text[:end] + "…"
+		}
+		most--
+	}
+	return text
+}
+
 // Detail names one thing that is wrong with a request.
 type Detail struct {
 	Field   string `json:"field" doc:"The parameter's name, or the path to the field in the body, such as items[2].name."`
@@ -96,15 +119,20 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // New makes a fault.
 func New(kind Kind, code, format string, args ...any) *Error {
-	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+	return &Error{Kind: kind, Code: code, Message: cut(fmt.Sprintf(format, args...), maxMessage)}
 }
 
-// Validation makes the fault of a request with the given things wrong. The
-// message repeats the first, so that it is enough to read one line.
+// Validation makes the fault of a request with the given things wrong; it keeps
+// the first [MaxDetails]. The message repeats the first, so that it is enough to
+// read one line.
 func Validation(details ...Detail) *Error {
-	e := &Error{Kind: Invalid, Code: CodeValidation, Details: details}
+	e := &Error{Kind: Invalid, Code: CodeValidation, Details: slices.Clone(details[:min(len(details), MaxDetails)])}
+	for i := range e.Details {
+		d := &e.Details[i]
+		d.Field, d.Message = cut(d.Field, maxField), cut(d.Message, maxMessage)
+	}
 	if len(details) > 0 {
-		e.Message = details[0].Field + " " + details[0].Message
+		e.Message = e.Details[0].Field + " " + e.Details[0].Message
 	}
 	return e
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestAFaultIsFoundInAChain(t *testing.T) {
@@ -48,6 +50,31 @@ func TestAValidationRepeatsItsFirstDetail(t *testing.T) {
 	}
 	if got := Missing("order"); got.Kind != NotFound || got.Message != "no such order" || got.Error() != "not_found: no such order" {
 		t.Errorf("Missing = %+v", got)
+	}
+}
+
+// An answer repeats names and values of the request, which may be of any number and length.
+func TestAFaultIsBoundedWhateverItRepeats(t *testing.T) {
+	for _, n := range []int{MaxDetails, MaxDetails + 1} {
+		if got := Validation(make([]Detail, n)...); len(got.Details) != MaxDetails {
+			t.Errorf("%d details: got %d, want %d", n, len(got.Details), MaxDetails)
+		}
+	}
+	for _, unit := range []string{"x", "é", "\U0001F600", "\xff"} {
+		text := func(n int) string { return strings.Repeat(unit, n) }
+		for _, row := range []struct{ field, message, wantField, wantMessage string }{
+			{text(200), text(1000), text(200), text(1000)},
+			{text(201), text(1001), text(199) + "…", text(999) + "…"},
+			{text(200_000), text(200_000), text(199) + "…", text(999) + "…"},
+		} {
+			f := Field(InBody, row.field, DetailUnknown, "%s", row.message)
+			if d := f.Details[0]; d.Field != row.wantField || d.Message != row.wantMessage || f.Message != d.Field+" "+d.Message {
+				t.Errorf("%q × %d: got %d and %d bytes", unit, utf8.RuneCountInString(row.field), len(d.Field), len(d.Message))
+			}
+			if got := New(Invalid, CodeValidation, "%s", row.message); got.Message != row.wantMessage {
+				t.Errorf("New of %q × %d: got %d bytes", unit, utf8.RuneCountInString(row.message), len(got.Message))
+			}
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ type Problem struct {
 	Error      string         `json:"error" doc:"The HTTP status in words."`
 	Code       string         `json:"code" doc:"Says what is wrong, for programs; a code keeps its meaning."`
 	Message    string         `json:"message" doc:"Says how to correct the request, for people."`
-	Details    []fault.Detail `json:"details" doc:"Every fault that was found, each with its field. Empty when the fault is none of a field."`
+	Details    []fault.Detail `json:"details" doc:"The faults that were found, at most 20, each with its field. Empty when the fault is none of a field."`
 	RequestID  string         `json:"requestId" doc:"The request's id, the same as X-Request-Id. Quote it when you report an error."`
 }
 

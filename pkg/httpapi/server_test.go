@@ -253,6 +253,50 @@ func TestRequestsAreRefusedInOurErrorShape(t *testing.T) {
 	}
 }
 
+// The answer to a small request was many times as large: every name of it came back, some twice.
+func TestARefusalIsSmallWhateverTheRequest(t *testing.T) {
+	k, u := apiKey(), user()
+	parameters := func(n int) call {
+		var query strings.Builder
+		for i := range n {
+			query.WriteString("&" + strconv.Itoa(10_000+i) + "=1")
+		}
+		return call{method: "GET", path: "/api/widgets?" + query.String()[1:]}
+	}
+	post := func(body string) call {
+		return call{method: "POST", path: "/developers/widgets", body: body, header: map[string]string{"Content-Type": "application/json"}}
+	}
+	huge := strings.Repeat("é", 100_000)
+	for _, tt := range []struct {
+		name      string
+		principal auth.Principal
+		call      call
+		details   int
+	}{
+		{"20 unknown parameters", k, parameters(20), 20},
+		{"21 unknown parameters", k, parameters(21), 20},
+		{"10,000 unknown parameters", k, parameters(10_000), 20},
+		{"a parameter's name of 200 KB", k, call{method: "GET", path: "/api/widgets?" + huge + "=1"}, 1},
+		{"a field's name of 200 KB", u, post(`{"` + huge + `":1}`), 1},
+		{"a duplicate name of 200 KB", u, post(`{"` + huge[:100_000] + `":1,"` + huge[:100_000] + `":1}`), 1},
+		{"broken JSON below a name of 200 KB", u, post(`{"` + huge + "\":{\"\x01"), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			resp, body := do(t, serve(t, &tt.principal, allowAll{}).URL, tt.call)
+			var p httpapi.Problem
+			if err := json.Unmarshal(body, &p); err != nil || resp.StatusCode != 400 || len(p.Details) != tt.details {
+				t.Fatalf("got %d with %d details, %v", resp.StatusCode, len(p.Details), err)
+			}
+			if tt.details == 20 && p.Details[0].Field != "10000" {
+				t.Errorf("the first detail is of %s, want the first by name", p.Details[0].Field)
+			}
+			if len(body) > 4<<10 {
+				t.Errorf("got %d bytes: %.200s", len(body), body)
+			}
+		})
+	}
+}
+
 func TestAnswersCarryTheRateLimitAndRequestID(t *testing.T) {
 	k := apiKey()
 	resp, _ := do(t, serve(t, &k, allowAll{}).URL, call{method: "GET", path: "/api/widgets/bad"})

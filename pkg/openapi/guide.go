@@ -23,7 +23,7 @@ const requests = `## Requests
 
 What an operation does not know is refused with 400 and never ignored, so that a misspelt filter cannot answer the whole
 list: a parameter or a field that is not declared, one that is given twice, an empty parameter (a blank search apart).
-details names every fault of the query or of the body. In a body an absent field takes its default; in a PATCH it stays
+details names the faults of the query or of the body, at most 20. In a body an absent field takes its default; in a PATCH it stays
 as it is, and null clears it where its type takes null. In text control characters are refused, but for tab, line feed
 and carriage return where several lines are allowed.`
 

@@ -77,7 +77,7 @@ func otherStatuses(op *httpapi.Operation) []int {
 func meaning(status int) string {
 	return map[int]string{
 		http.StatusNotModified:           "A tag in If-None-Match is current: the answer would be the one that the client has.",
-		http.StatusBadRequest:            "The request is not valid; details names every fault with its field.",
+		http.StatusBadRequest:            "The request is not valid; details names the faults, each with its field.",
 		http.StatusUnauthorized:          "There are no acceptable credentials; code says why.",
 		http.StatusForbidden:             "The credential is valid and may not do this: it lacks the scope, or does not cover the site.",
 		http.StatusNotFound:              "There is no such thing, or it is another organization's.",

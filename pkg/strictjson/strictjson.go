@@ -20,9 +20,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxFaults bounds how many faults of one document are named.
-const maxFaults = 20
-
 // Unmarshal decodes data into v, a pointer; a struct takes no null. Every
 // error is a [fault.Error] whose details name each field that is wrong by its
 // path from the top: items[2].quantity.
@@ -35,7 +32,7 @@ func Unmarshal(data []byte, v any, opts ...json.Options) error {
 }
 
 // Collect decodes as [Unmarshal] does, but goes on past a member of the
-// document that is wrong: details names at most 20 of them, and v has the
+// document that is wrong: details names at most [fault.MaxDetails] of them, and v has the
 // others. The error is that of a document that cannot be taken apart.
 func Collect(data []byte, v any, opts ...json.Options) (fault.Details, error) {
 	details, err := checkText(data)
@@ -66,7 +63,7 @@ func collectMembers(data []byte, v any, details fault.Details, opts []json.Optio
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, explain(err)
 	}
-	for dec.PeekKind() != '}' && len(details) < maxFaults {
+	for dec.PeekKind() != '}' && len(details) < fault.MaxDetails {
 		name, err := dec.ReadValue()
 		if err != nil {
 			return nil, explain(err)
@@ -112,7 +109,7 @@ func checkText(data []byte) (details fault.Details, _ error) {
 		if err != nil {
 			return nil, explainSyntax(data, err)
 		}
-		if tok.Kind() == '"' && len(details) < maxFaults {
+		if tok.Kind() == '"' && len(details) < fault.MaxDetails {
 			if position, r := control(tok.String()); position > 0 {
 				details.Add(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
 					"must not contain control characters: character %d%s is %U", position, ofName(dec), r)
@@ -184,10 +181,7 @@ func Malformed(noun string, data []byte, err error) error {
 		reason = fmt.Sprintf("%s holds a control character unescaped: character %d of the %s is %U",
 			fieldPath(syntactic.JSONPointer), utf8.RuneCount(before)+1, noun, data[len(before)])
 	}
-	return &fault.Error{
-		Kind: fault.Invalid, Code: fault.CodeMalformedJSON, Cause: err,
-		Message: "the " + noun + " is not valid JSON: " + reason,
-	}
+	return fault.New(fault.Invalid, fault.CodeMalformedJSON, "the %s is not valid JSON: %s", noun, reason)
 }
 
 func explainSemantic(err *json.SemanticError) error {

@@ -138,7 +138,7 @@ func TestEveryFaultOfADocumentIsNamed(t *testing.T) {
 	many, named := `{"x0":1`, []string{"x0 unknown"}
 	for i := 1; i < 30; i++ {
 		many += `,"x` + strconv.Itoa(i) + `":1`
-		if i < maxFaults {
+		if i < fault.MaxDetails {
 			named = append(named, "x"+strconv.Itoa(i)+" unknown")
 		}
 	}

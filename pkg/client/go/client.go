@@ -95,7 +95,7 @@ type Error struct {
 	StatusCode int           `json:"statusCode"`
 	Code       string        `json:"code"`    // for programs; a code keeps its meaning
 	Message    string        `json:"message"` // says how to correct the request
-	Details    []ErrorDetail `json:"details"` // every fault that was found
+	Details    []ErrorDetail `json:"details"` // at most 20 of the faults
 	RequestID  string        `json:"requestId"`
 }
 
