@@ -366,9 +366,16 @@ func (w *tour) checkHeaders(op *httpapi.Operation, answer *events.APIGatewayProx
 	declared, _ := response["headers"].(node)
 	var got []string
 	for name := range answer.MultiValueHeaders {
-		if !slices.Contains([]string{"Cache-Control", "Content-Type", "Pragma", "Vary"}, name) {
+		if !slices.Contains([]string{"Cache-Control", "Content-Type", "Pragma", "Vary", "X-Content-Type-Options"}, name) {
 			got = append(got, name)
 		}
+	}
+	// An answer that shows a secret in full is one to a change.
+	if caching := answer.MultiValueHeaders["Cache-Control"]; op.Method != http.MethodGet && !slices.Equal(caching, []string{"no-store"}) {
+		w.t.Errorf("%s answers %d with Cache-Control %q, want no-store", op.ID, answer.StatusCode, caching)
+	}
+	if sniffing := answer.MultiValueHeaders["X-Content-Type-Options"]; !slices.Equal(sniffing, []string{"nosniff"}) {
+		w.t.Errorf("%s answers %d with X-Content-Type-Options %q, want nosniff", op.ID, answer.StatusCode, sniffing)
 	}
 	for _, name := range got {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(declared)), func(d string) bool { return http.CanonicalHeaderKey(d) == name }) {

@@ -18,8 +18,7 @@ func PageHeader(caching string) http.Header {
 		"Cache-Control": {caching},
 		"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 			"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
-		"Referrer-Policy":        {"no-referrer"},
-		"X-Content-Type-Options": {"nosniff"},
+		"Referrer-Policy": {"no-referrer"},
 	}
 }
 

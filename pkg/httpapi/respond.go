@@ -40,7 +40,7 @@ func (x *exchange) respond(resp *Response) error {
 		h[name] = append(h[name], values...)
 	}
 	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "private, no-cache")
+		h.Set("Cache-Control", x.caching())
 	}
 	switch {
 	case body == nil:
@@ -58,6 +58,19 @@ func (x *exchange) respond(resp *Response) error {
 	return nil
 }
 
+// reading reports whether the request only reads.
+func (x *exchange) reading() bool {
+	return x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
+}
+
+// caching says how the answer may be kept. That to a change may show a secret in full.
+func (x *exchange) caching() string {
+	if x.reading() {
+		return "private, no-cache"
+	}
+	return "no-store"
+}
+
 func (resp *Response) marshal() ([]byte, error) {
 	if resp.JSON == nil {
 		return resp.Raw, nil
@@ -73,8 +86,7 @@ func (resp *Response) marshal() ([]byte, error) {
 // hash, and reports whether a read names it in If-None-Match.
 func (x *exchange) notModified(tag string, status int, body []byte) bool {
 	h := x.w.Header()
-	reading := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
-	if reading {
+	if x.reading() {
 		varies(h)
 		if tag == "" && status == http.StatusOK {
 			tag = ETagOf(body)
@@ -89,7 +101,7 @@ func (x *exchange) notModified(tag string, status int, body []byte) bool {
 	if x.compressed(body) {
 		h.Set("ETag", gzipTag(tag))
 	}
-	return reading && noneMatch(x.r.Header.Values("If-None-Match"), tag)
+	return x.reading() && noneMatch(x.r.Header.Values("If-None-Match"), tag)
 }
 
 // compressed reports whether the body goes out compressed: when that pays

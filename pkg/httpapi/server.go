@@ -82,6 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.cfg.Clock()
 	x := &exchange{Server: s, w: w, r: r, caller: s.cfg.Caller(r)}
 	w.Header().Set("X-Request-Id", x.caller.RequestID)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	err := x.run()
 	if err != nil {
 		x.fail(err)
@@ -168,7 +169,7 @@ func (x *exchange) fail(err error) {
 	h := x.w.Header()
 	maps.Copy(h, header)
 	h.Del("ETag")
-	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Cache-Control", x.caching())
 	varies(h)
 	// A problem repeats names that the client sent, whatever bytes they are. What
 	// else it holds are strings and numbers, so that marshalling does not fail.

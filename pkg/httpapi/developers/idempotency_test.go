@@ -42,6 +42,11 @@ func (s *service) applications() int {
 // same fails unless the answer is a replay of the first.
 func (s *service) same(first, again reply) {
 	s.t.Helper()
+	for _, a := range []string{first.header.Get("Cache-Control"), again.header.Get("Cache-Control")} {
+		if a != "no-store" {
+			s.t.Errorf("Cache-Control: got %q, want no-store: the answer may show a secret", a)
+		}
+	}
 	if again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
 		s.t.Errorf("Idempotency-Replayed: got %q and then %q, want it on the second only",
 			first.header.Get("Idempotency-Replayed"), again.header.Get("Idempotency-Replayed"))

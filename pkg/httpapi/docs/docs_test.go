@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 		"/llms.txt":            {"# Commerce Integration Service\n\n> ", "](https://a.example/prod/docs/webhooks.md)"},
 	} {
 		r, body := get(t, "https://a.example/prod", path)
-		if r.StatusCode != http.StatusOK || r.Header.Get("Cache-Control") != cacheable || !strings.HasPrefix(r.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
+		if r.StatusCode != http.StatusOK || r.Header.Get("Cache-Control") != cacheable || !slices.Equal(r.Header.Values("X-Content-Type-Options"), []string{"nosniff"}) || !strings.HasPrefix(r.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
 			t.Errorf("%s: got %d %v", path, r.StatusCode, r.Header)
 		}
 		for _, want := range wants {

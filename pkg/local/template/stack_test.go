@@ -191,8 +191,8 @@ func TestEveryGatewayResponseIsDeclaredInTheErrorShape(t *testing.T) {
 		if body.StatusCode != response.Status || body.Error == "" || body.Code == "" || body.Message == "" || body.Details == nil {
 			t.Errorf("%s: status %d, body %s", name, response.Status, text)
 		}
-		if body.RequestID != "$context.requestId" || response.Headers["X-Request-Id"] != "context.requestId" {
-			t.Errorf("%s: request id is missing from %s or %v", name, text, response.Headers)
+		if body.RequestID != "$context.requestId" || response.Headers["X-Request-Id"] != "context.requestId" || response.Headers["X-Content-Type-Options"] != "'nosniff'" {
+			t.Errorf("%s: request id or nosniff is missing from %s or %v", name, text, response.Headers)
 		}
 		if challenge := response.Headers["WWW-Authenticate"]; (challenge == "'Bearer'") != (response.Status == 401) {
 			t.Errorf("%s: status %d with WWW-Authenticate %q", name, response.Status, challenge)
