@@ -409,12 +409,12 @@ func TestAbsentNestedIdentifiersAreDerived(t *testing.T) {
 
 func TestFreeFormObjectsAreKeptButForTheirForm(t *testing.T) {
 	head := `{"id":"` + testID.String() + `","name":"a","attributes":`
-	old := store(t, nil, put(KindProduct, head+`{ "b": 1.0, "a": {"z":1e400, "\u0079": 12345678901234567890.12} }}`), testNow)
+	old := store(t, nil, put(KindProduct, head+`{ "b": 1.0, "a": {"z":-1.7976931348623157e308, "\u0079": 12345678901234567890.12} }}`), testNow)
 	got := mustRecord(t, old).(*Product).Attributes
-	if want := `{"a":{"y":12345678901234567890.12,"z":1e400},"b":1.0}`; string(got) != want {
+	if want := `{"a":{"y":12345678901234567890.12,"z":-1.7976931348623157e308},"b":1.0}`; string(got) != want {
 		t.Errorf("attributes %s, want %s", got, want)
 	}
-	same := put(KindProduct, head+`{"a":{"y":12345678901234567890.12,"z":1e400},"b":1.0}}`)
+	same := put(KindProduct, head+`{"a":{"y":12345678901234567890.12,"z":-1.7976931348623157e308},"b":1.0}}`)
 	if next, err := Apply(old, same, testNow); next != nil || err != nil {
 		t.Errorf("another order of names: %+v, %v", next, err)
 	}
@@ -463,6 +463,7 @@ func TestABadRecordIsRefusedByField(t *testing.T) {
 		{KindProduct, product(`,"tags":["` + strings.Repeat("é", 256) + `"]`), "record.tags[0]", "at most 255 characters"},
 		{KindProduct, product(`,"attributes":[]`), "record.attributes", "must be an object"},
 		{KindProduct, product(`,"attributes":{"a":1,"a":2}`), "record.attributes.a", "once"},
+		{KindProduct, product(`,"attributes":{"a":[1e309]}`), "record.attributes.a[0]", "as a double can hold"},
 		{KindProduct, product(`,"attributes":` + nest(9)), "record.attributes", "8 levels"},
 		{KindProduct, product(`,"attributes":{"a":"` + strings.Repeat("x", 32<<10) + `"}`), "record.attributes", "32768 bytes"},
 		{KindProduct, product(`,"description":"` + strings.Repeat("x", 128<<10) + `"`), "record", "at most 131072"},

@@ -15,8 +15,8 @@ const (
 
 // freeForm checks a free-form object and returns the form that is stored:
 // compact, names sorted, text escaped only where it must be, numbers as they
-// were written (a number here may be finer than a binary float holds).
-// Absent is {}.
+// were written (a number here may be finer than a binary float holds; the decoder
+// refuses one that overflows it). Absent is {}.
 func (d *draft) freeForm(field string, v jsontext.Value) jsontext.Value {
 	switch {
 	case len(v) == 0 || v.Kind() == 'n':

@@ -108,7 +108,7 @@ func words(t *rapid.T, name string) string {
 
 func freeFormText(t *rapid.T, name string) jsontext.Value {
 	return jsontext.Value(rapid.SampledFrom([]string{
-		`{}`, `{"b":1,"a":[true,null,{"z":"x","y":1e400}]}`, `{"n":12345678901234567890.123456789}`, `{"\u00e9":"\u0041\/"}`,
+		`{}`, `{"b":1,"a":[true,null,{"z":"x","y":1e300}]}`, `{"n":12345678901234567890.123456789}`, `{"\u00e9":"\u0041\/"}`,
 		`{ "isOverdue" : false, "status":"ISSUED","dueAt":"1999-01-01T00:00:00.000Z","updatedAt":"x"}`,
 	}).Draw(t, name))
 }

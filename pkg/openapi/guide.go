@@ -25,7 +25,7 @@ What an operation does not know is refused with 400 and never ignored, so that a
 list: a parameter or a field that is not declared, one that is given twice, an empty parameter (a blank search apart).
 details names the faults of the query or of the body, at most 20. In a body an absent field takes its default; in a PATCH it stays
 as it is, and null clears it where its type takes null. In text control characters are refused, but for tab, line feed
-and carriage return where several lines are allowed.`
+and carriage return where several lines are allowed, and so is a number that overflows a double, such as 1e400.`
 
 const versions = `## Versions
 

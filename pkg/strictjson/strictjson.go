@@ -1,6 +1,7 @@
 // Package strictjson decodes JSON that comes from outside. It refuses unknown
-// and duplicate members, trailing data, invalid UTF-8, and control characters
-// in text except tab, line feed and carriage return. Its errors name the field.
+// and duplicate members, trailing data, invalid UTF-8, numbers that overflow a
+// double, and control characters in text except tab, line feed and carriage
+// return. Its errors name the field.
 package strictjson
 
 import (
@@ -98,7 +99,8 @@ func TrimText() json.Options {
 }
 
 // checkText reads the whole document once: syntax, UTF-8, duplicate names and
-// trailing data. details names the texts that hold control characters.
+// trailing data. details names the texts that hold control characters, and the
+// numbers that overflow a double.
 func checkText(data []byte) (details fault.Details, _ error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fault.New(fault.Invalid, fault.CodeMalformedJSON, "the body is empty; send a JSON object")
@@ -109,14 +111,28 @@ func checkText(data []byte) (details fault.Details, _ error) {
 		if err != nil {
 			return nil, explainSyntax(data, err)
 		}
-		if tok.Kind() == '"' && len(details) < fault.MaxDetails {
-			if position, r := control(tok.String()); position > 0 {
-				details.Add(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
-					"must not contain control characters: character %d%s is %U", position, ofName(dec), r)
-			}
+		if len(details) < fault.MaxDetails {
+			checkToken(tok, dec, &details)
 		}
 		if dec.StackDepth() == 0 {
 			return details, atEnd(dec)
+		}
+	}
+}
+
+// checkToken checks the text or number that was just read. Most clients read a
+// number into a double, and one that overflows as infinity, which is not JSON.
+func checkToken(tok jsontext.Token, dec *jsontext.Decoder, details *fault.Details) {
+	switch tok.Kind() {
+	case '"':
+		if position, r := control(tok.String()); position > 0 {
+			details.Add(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailFormat,
+				"must not contain control characters: character %d%s is %U", position, ofName(dec), r)
+		}
+	case '0':
+		if _, err := strconv.ParseFloat(tok.String(), 64); err != nil {
+			details.Add(fault.InBody, fieldPath(dec.StackPointer()), fault.DetailOutOfRange,
+				"must lie between -1.7976931348623157e308 and 1.7976931348623157e308, as a double can hold")
 		}
 	}
 }

@@ -35,6 +35,7 @@ func TestWrongDeliverySettingsAreRefusedByField(t *testing.T) {
 		{`{"filter":[]}`, "filter invalid_format"},
 		{`{"filter":{}}`, "filter invalid_format"},
 		{`{"filter":{"object":{"total":[{"numeric":["!",1]}]}}}`, "filter.object.total[0].numeric invalid_format"},
+		{`{"filter":{"object":{"total":[{"numeric":["<",1e309]}]}}}`, "filter.object.total[0].numeric[1] out_of_range"},
 		{`{"filter":{"object":{"totl":[1]}}}`, "filter.object.totl[0] unknown"},
 		{`{"filter":{"object":{"total":["12.5"]}}}`, "filter.object.total[0] wrong_type"},
 		{`{"filter":{"object":{"status":["PAID",{"numeric":[">",1]}]}}}`, "filter.object.status[1] wrong_type"},

@@ -179,6 +179,7 @@ func TestAWrongEnvelopeIsRefusedByItsPath(t *testing.T) {
 		"a record of another":    {fmt.Sprintf(`{"records":[{"kind":"order","op":"put","record":{"id":%q,"organizationId":%q}}]}`, other, other), "records[0].record.organizationId"},
 		"an organization inside": {fmt.Sprintf(`{"records":[{"organizationId":%q,%s]}`, h.Org, good[1:]), "records[0].organizationId"},
 		"sites of an order":      {`{"records":[{"kind":"order","op":"put","siteIds":[],"record":{"id":"` + other.String() + `"}}]}`, "records[0].siteIds"},
+		"a number for no double": {`{"records":[` + good + `,{"kind":"order","op":"put","record":{"id":"` + other.String() + `","metadata":{"a":-1e400}}}]}`, "records[1].record.metadata.a"},
 		"one record alone":       {good, "records"},
 		"twice":                  {`{"records":[` + good + `],"records":[` + good + `]}`, "records"},
 		"an unknown member":      {`{"records":[` + good + `],"silent":true}`, "silent"},
