@@ -450,6 +450,11 @@ func TestABadRecordIsRefusedByField(t *testing.T) {
 		{KindProduct, product(`,"sellingPrice":1.00001`), "record.sellingPrice", "at most 4 decimals"},
 		{KindProduct, product(`,"sellingPrice":"1"`), "record.sellingPrice", "must be a number"},
 		{KindProduct, product(`,"sellingPrice":100000000000`), "record.sellingPrice", "must lie between"},
+		{KindProduct, product(`,"sellingPrice":-0.0001`), "record.sellingPrice", "must be 0 or more"},
+		{KindProduct, product(`,"purchasePrice":-1`), "record.purchasePrice", "must be 0 or more"},
+		{KindProduct, product(`,"minStockLevel":-1`), "record.minStockLevel", "must be 0 or more"},
+		{KindProduct, product(`,"maxStockLevel":-1`), "record.maxStockLevel", "must be 0 or more"},
+		{KindProduct, product(`,"reorderPoint":-1`), "record.reorderPoint", "must be 0 or more"},
 		{KindProduct, product(`,"taxRate":1000.0001`), "record.taxRate", "between 0 and 1000"},
 		{KindProduct, product(`,"taxRate":-1`), "record.taxRate", "between 0 and 1000"},
 		{KindProduct, product(`,"shelfLifeDays":1.00001`), "record.shelfLifeDays", "at most 4 decimals"},
@@ -477,6 +482,12 @@ func TestABadRecordIsRefusedByField(t *testing.T) {
 		{KindOrder, order(`,"items":[{"quantity":1,"unitPrice":1}]`), "record.items[0].name", "is required"},
 		{KindOrder, order(`,"items":[{"name":"a","unitPrice":1}]`), "record.items[0].quantity", "is required"},
 		{KindOrder, order(`,"items":[{"name":"a","quantity":1}]`), "record.items[0].unitPrice", "is required"},
+		{KindOrder, order(`,"items":[{"name":"a","quantity":-0.0001,"unitPrice":1}]`), "record.items[0].quantity", "must be 0 or more"},
+		{KindOrder, order(`,"items":[{"name":"a","quantity":1,"unitPrice":-1}]`), "record.items[0].unitPrice", "must be 0 or more"},
+		{KindOrder, item(`,"fulfilledQuantity":-1`), "record.items[0].fulfilledQuantity", "must be 0 or more"},
+		{KindOrder, item(`,"refundedQuantity":-1`), "record.items[0].refundedQuantity", "must be 0 or more"},
+		{KindOrder, order(`,"shipments":[{},{"items":[{"quantity":-1}]}]`), "record.shipments[1].items[0].quantity", "must be 0 or more"},
+		{KindOrder, order(`,"refunds":[{"items":[{},{"quantity":-1}]}]`), "record.refunds[0].items[1].quantity", "must be 0 or more"},
 		{KindOrder, item(`,"taxRate":1001`), "record.items[0].taxRate", "between 0 and 1000"},
 		{KindOrder, item(`,"attributes":` + nest(9)), "record.items[0].attributes", "8 levels"},
 		{KindOrder, order(`,"items":` + list(1001, `{"name":"a","quantity":1,"unitPrice":1}`)), "record.items", "at most 1000"},
@@ -493,6 +504,14 @@ func TestABadRecordIsRefusedByField(t *testing.T) {
 		{
 			KindInvoice, `{` + id + `,"currency":"EUR","lines":[{"quantity":1,"unitPrice":1}]}`,
 			"record.lines[0].description", "is required",
+		},
+		{
+			KindInvoice, `{` + id + `,"currency":"EUR","lines":[{"description":"a","quantity":-1,"unitPrice":1}]}`,
+			"record.lines[0].quantity", "must be 0 or more",
+		},
+		{
+			KindInvoice, `{` + id + `,"currency":"EUR","type":"INVOICE","lines":[{"description":"a","quantity":1,"unitPrice":-1}]}`,
+			"record.lines[0].unitPrice", "must be 0 or more",
 		},
 		{KindInvoice, `{` + id + `,"currency":"EUR","taxLines":[{"taxRate":-1}]}`, "record.taxLines[0].taxRate", "between"},
 	} {
@@ -527,6 +546,23 @@ func TestWhatIsAtABoundIsKept(t *testing.T) {
 	store(t, nil, sized(MaxRecordBytes-frame), testNow)
 	if next, err := Apply(nil, sized(MaxRecordBytes-frame+1), testNow); err == nil {
 		t.Errorf("one byte over the bound is stored: %d bytes", len(next.Doc))
+	}
+}
+
+// A price below 0 was taken once.
+func TestARecordStoredWithANegativePriceStaysReadable(t *testing.T) {
+	old := store(t, nil, put(KindProduct, `{"id":"`+testID.String()+`","name":"a","sellingPrice":1.5}`), testNow)
+	old.Doc = bytes.Replace(old.Doc, []byte(`"sellingPrice":1.5`), []byte(`"sellingPrice":-1.5`), 1)
+	if p := mustRecord(t, old).(*Product); *p.SellingPrice != -1_5000 {
+		t.Errorf("read as %s", p.SellingPrice)
+	}
+	if _, err := Document(old, testNow); err != nil {
+		t.Errorf("not indexed: %v", err)
+	}
+	next := store(t, old, put(KindProduct, `{"id":"`+testID.String()+`","name":"a","sellingPrice":0}`), testNow+5)
+	events, err := Events(old, next)
+	if err != nil || len(events) != 1 || !strings.Contains(string(events[0].Data.PreviousAttributes), `"sellingPrice":-1.5`) {
+		t.Errorf("its correction means %+v, %v", events, err)
 	}
 }
 

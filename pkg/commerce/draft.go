@@ -145,6 +145,14 @@ func (d *draft) percent(field string, rate *value.Amount) {
 	}
 }
 
+// notNegative refuses a price, stock level or quantity below 0. Records that were
+// stored with one stay.
+func (d *draft) notNegative(field string, a *value.Amount) {
+	if a != nil && *a < 0 {
+		d.refuse(field, fault.DetailOutOfRange, "must be 0 or more")
+	}
+}
+
 func (d *draft) taxLines(lines []TaxLine) {
 	if !d.count("taxLines", len(lines), maxNested) {
 		return

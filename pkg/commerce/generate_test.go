@@ -55,10 +55,14 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 	case *value.Time:
 		*p = value.Time(rapid.Int64Range(0, 4_000_000_000_000).Draw(t, name))
 	case *value.Amount:
-		*p = value.Amount(rapid.Int64Range(-100_000_0000, 100_000_0000).Draw(t, name))
-		if name == "taxRate" {
-			*p = value.Amount(rapid.Int64Range(0, 1_000_0000).Draw(t, name))
+		least, most := int64(-100_000_0000), int64(100_000_0000)
+		switch name {
+		case "taxRate":
+			least, most = 0, 1_000_0000
+		case "purchasePrice", "sellingPrice", "minStockLevel", "maxStockLevel", "reorderPoint", "quantity", "unitPrice", "fulfilledQuantity", "refundedQuantity":
+			least = 0
 		}
+		*p = value.Amount(rapid.Int64Range(least, most).Draw(t, name))
 	case *Currency:
 		*p = Currency(rapid.SampledFrom([]string{"EUR", "USD", "JPY", "HRK"}).Draw(t, name))
 	case *Country:

@@ -114,9 +114,9 @@ type InvoiceLine struct {
 	ProductID      *value.ID     `json:"productId" doc:"The product. null when it is none of the catalogue's."`
 	Description    string        `json:"description" doc:"What is billed."`
 	SKU            *string       `json:"sku" doc:"The product's SKU when it was billed. null when it had none."`
-	Quantity       value.Amount  `json:"quantity" doc:"How much is billed, in units."`
+	Quantity       value.Amount  `json:"quantity" doc:"How much is billed, in units. Of a credit note it may be negative."`
 	Unit           Unit          `json:"unit" doc:"The unit of the quantity; an open enumeration."`
-	UnitPrice      value.Amount  `json:"unitPrice" doc:"The price of one unit, without tax."`
+	UnitPrice      value.Amount  `json:"unitPrice" doc:"The price of one unit, without tax. Of a credit note it may be negative."`
 	DiscountAmount *value.Amount `json:"discountAmount" doc:"The discount on the whole position. null when there is none."`
 	TaxRate        *value.Amount `json:"taxRate" doc:"Percent: 20 is 20%, from 0 to 1,000. null when it is not known."`
 	TaxAmount      value.Amount  `json:"taxAmount" doc:"The tax on the position."`
@@ -127,11 +127,14 @@ type InvoiceLine struct {
 // InvoiceType tells an invoice from a credit note.
 type InvoiceType string
 
-// invoiceRegular is the type of an invoice that is no credit note, and the default.
-const invoiceRegular InvoiceType = "INVOICE"
+// The invoice types. invoiceRegular is the default.
+const (
+	invoiceRegular InvoiceType = "INVOICE"
+	invoiceCredit  InvoiceType = "CREDIT_NOTE"
+)
 
 // Values lists what the type accepts.
-func (InvoiceType) Values() []string { return []string{"INVOICE", "CREDIT_NOTE"} }
+func (InvoiceType) Values() []string { return enumNames([]InvoiceType{invoiceRegular, invoiceCredit}) }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (t *InvoiceType) UnmarshalText(b []byte) error { return parseEnum(t, b) }
@@ -213,7 +216,7 @@ func (in *invoiceInput) completeLines(d *draft) {
 	for i := range in.Lines {
 		path := at("lines", i) + "."
 		d.require(path+"description", in.Lines[i].Description != "")
-		d.checkLine(path, in.Lines[i].line())
+		d.checkLine(path, in.Lines[i].line(), in.Type == invoiceCredit)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestTheListOfProducts(t *testing.T) {
 	category, brand := value.DeriveID(testOrg, "category"), value.DeriveID(testOrg, "brand")
 	s.add(t, "everywhere", `"name":"Élan Mug","sku":"M-1","tags":["red cup","blue"],"sellingPrice":5`)
 	s.add(t, "inA", `"name":"beer mug","sku":"m-2","barcode":"400","categoryId":"`+category.String()+`","type":"DIGITAL","sellingPrice":10`, siteA)
-	s.add(t, "inAB", `"name":"Bowl","brandId":"`+brand.String()+`","isActive":false,"trackInventory":true,"purchasePrice":-1`, siteA, siteB)
+	s.add(t, "inAB", `"name":"Bowl","brandId":"`+brand.String()+`","isActive":false,"trackInventory":true,"purchasePrice":0`, siteA, siteB)
 	s.check(t, []listCase{
 		{"orderDirection=asc", SiteScope{}, "everywhere inA inAB"},
 		{"", SiteScope{}, "inAB inA everywhere"},

@@ -211,6 +211,12 @@ func (in *orderInput) completeNested(d *draft) {
 	d.nested("payments", len(o.Payments), func(i int) *value.ID { return &o.Payments[i].ID })
 	d.nested("shipments", len(o.Shipments), func(i int) *value.ID { return &o.Shipments[i].ID })
 	d.nested("refunds", len(o.Refunds), func(i int) *value.ID { return &o.Refunds[i].ID })
+	for i := range o.Shipments {
+		d.quantities(at("shipments", i), o.Shipments[i].Items)
+	}
+	for i := range o.Refunds {
+		d.quantities(at("refunds", i), o.Refunds[i].Items)
+	}
 	if !d.nested("items", len(in.Items), func(i int) *value.ID { return &in.Items[i].ID }) {
 		return
 	}
@@ -219,8 +225,16 @@ func (in *orderInput) completeNested(d *draft) {
 		item := &in.Items[i]
 		path := at("items", i) + "."
 		d.require(path+"name", item.Name != "")
-		d.checkLine(path, item.line())
+		d.checkLine(path, item.line(), false)
+		d.notNegative(path+"fulfilledQuantity", item.FulfilledQuantity)
+		d.notNegative(path+"refundedQuantity", item.RefundedQuantity)
 		item.Attributes = d.freeForm(path+"attributes", item.Attributes)
+	}
+}
+
+func (d *draft) quantities(path string, items []ItemQuantity) {
+	for i := range items {
+		d.notNegative(path+"."+at("items", i)+".quantity", items[i].Quantity)
 	}
 }
 

@@ -20,10 +20,15 @@ type line struct {
 
 type lineAmounts struct{ quantity, unitPrice, subtotal, tax, total *value.Amount }
 
-// checkLine refuses a line without what the others follow from.
-func (d *draft) checkLine(path string, l line) {
+// checkLine refuses a line without what the others follow from. That of a credit
+// note may have a negative quantity or price.
+func (d *draft) checkLine(path string, l line, credit bool) {
 	d.require(path+"quantity", l.sent.quantity != nil)
 	d.require(path+"unitPrice", l.sent.unitPrice != nil)
+	if !credit {
+		d.notNegative(path+"quantity", l.sent.quantity)
+		d.notNegative(path+"unitPrice", l.sent.unitPrice)
+	}
 	d.percent(path+"taxRate", l.taxRate)
 	*l.unit = cmp.Or(*l.unit, UnitPiece)
 }

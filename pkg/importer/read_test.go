@@ -53,6 +53,10 @@ func TestRefusedRowsAreAsTheyWereRead(t *testing.T) {
 			"a.csv", "id\tname\n0197fb9c-8e00-7000-8000-000000000001\t Mug \n", "product",
 			"id\tname\trefused\n0197fb9c-8e00-7000-8000-000000000001\t Mug \ta.csv:2: version_conflict: it is stored",
 		},
+		"a negative price": {
+			"a.csv", "id,name,sellingPrice\n0197fb9c-8e00-7000-8000-000000000001,Mug,-1\n", "product",
+			"id,name,sellingPrice,refused\n0197fb9c-8e00-7000-8000-000000000001,Mug,-1,a.csv:2: validation_failed: sellingPrice must be 0 or more",
+		},
 		"no CSV": {
 			"a.csv", "id,name\nx,\"a\" b\n\n1\n", "product",
 			"id,name,refused\nx,\"a\" b,\"a.csv:2: malformed_csv: extraneous or missing \"\" in quoted-field\"\n" +

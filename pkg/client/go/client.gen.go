@@ -758,7 +758,7 @@ type InvoiceLine struct {
 	// ProductID The product. null when it is none of the catalogue's.
 	ProductID *string `json:"productId"`
 
-	// Quantity How much is billed, in units.
+	// Quantity How much is billed, in units. Of a credit note it may be negative.
 	Quantity json.Number `json:"quantity"`
 
 	// Sku The product's SKU when it was billed. null when it had none.
@@ -779,7 +779,7 @@ type InvoiceLine struct {
 	// Unit The unit of the quantity; an open enumeration.
 	Unit string `json:"unit"`
 
-	// UnitPrice The price of one unit, without tax.
+	// UnitPrice The price of one unit, without tax. Of a credit note it may be negative.
 	UnitPrice json.Number `json:"unitPrice"`
 }
 
@@ -1090,7 +1090,7 @@ type PostedRecord struct {
 	// Op put replaces the whole record: an absent field takes its default. delete removes it; its record needs no more than its id.
 	Op string `json:"op"`
 
-	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Absent totals are computed. At most 128 KiB as stored.
+	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more, but for quantity and unitPrice of a credit note's lines. Absent totals are computed. At most 128 KiB as stored.
 	Record map[string]interface{} `json:"record"`
 
 	// Silent Store and list the record without an event.

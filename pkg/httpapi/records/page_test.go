@@ -83,7 +83,7 @@ func TestTheOrderIsThatOfItsFieldUnlessADirectionIsAskedFor(t *testing.T) {
 	a := product(1, map[string]any{"name": "B", "sellingPrice": 2, "createdAt": "2026-01-03"})
 	b := product(2, map[string]any{"name": "á", "sku": "x", "createdAt": "2026-01-02"})
 	c := product(3, map[string]any{"name": "A", "sellingPrice": 10, "createdAt": "2026-01-02"})
-	d := product(4, map[string]any{"name": "c", "sellingPrice": -1, "sku": "X", "createdAt": "2026-01-01"})
+	d := product(4, map[string]any{"name": "c", "sellingPrice": 0, "sku": "X", "createdAt": "2026-01-01"})
 	w.settle()
 	api := w.serve()
 	for query, want := range map[string][]*commerce.Stored{

@@ -202,8 +202,10 @@ var moments = []string{
 
 func (s *scene) moment() string { return moments[s.random.IntN(len(moments))] }
 
+func (s *scene) price() any { return s.pick(0, 12.5, 0.0001, jsontext.Value("99999999999.9999"), 7) }
+
 func (s *scene) amount() any {
-	return s.pick(0, -5, 12.5, 0.0001, jsontext.Value("99999999999.9999"), jsontext.Value("-99999999999.9999"), 7)
+	return s.pick(s.price(), -5, jsontext.Value("-99999999999.9999"))
 }
 
 func (s *scene) count() any { return s.pick(0, -1, 7, int64(math.MaxInt64), int64(math.MinInt64)) }
@@ -249,8 +251,8 @@ func (s *scene) product(m map[string]any) {
 	s.sometimes(m, "isActive", s.random.IntN(2) == 0)
 	s.sometimes(m, "trackInventory", s.random.IntN(2) == 0)
 	s.sometimes(m, "tags", []string{s.word(), s.word()}[:s.random.IntN(3)])
-	s.orNull(m, "sellingPrice", s.amount())
-	s.orNull(m, "purchasePrice", s.amount())
+	s.orNull(m, "sellingPrice", s.price())
+	s.orNull(m, "purchasePrice", s.price())
 }
 
 func (s *scene) order(m map[string]any) {
