@@ -68,7 +68,7 @@ func (x *exchange) once(body []byte, handle func(*idempotency.Lock) (*Response, 
 	}
 	ctx, p := x.r.Context(), &x.caller.Principal
 	// The gateway gives the parameters of a query in no order.
-	f := idempotency.FingerprintOf(x.r.Method, x.r.URL.Path, x.r.URL.Query().Encode(), body)
+	f := idempotency.FingerprintOf(x.r.Method, x.path, x.r.URL.Query().Encode(), body)
 	lock, first, err := x.cfg.Idempotency.Lock(ctx, idempotency.NewKey(p.OrganizationID, p.Subject(), text), f)
 	if err != nil {
 		return nil, err

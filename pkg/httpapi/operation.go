@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
@@ -155,13 +154,7 @@ func (r *Request) PathText(name string) string { return r.texts[name] }
 
 // Path is the request's path in one form: identifiers in lower case, no
 // trailing slash.
-func (r *Request) Path() string {
-	path := r.op.Path
-	for name, id := range r.ids {
-		path = strings.Replace(path, "{"+name+"}", id.String(), 1)
-	}
-	return path
-}
+func (r *Request) Path() string { return r.x.path }
 
 // Response is a handler's answer. Exactly one of JSON and Raw is set, or
 // neither for an empty body.

@@ -134,6 +134,18 @@ func (op *Operation) splitPath(raw map[string]string) (ids map[string]value.ID, 
 	return ids, texts, nil
 }
 
+// pathWith is the operation's path with the parameters, identifiers in lower case.
+func (op *Operation) pathWith(raw map[string]string) string {
+	path := op.Path
+	for name, text := range raw {
+		if id, err := value.ParseID(text); err == nil {
+			text = id.String()
+		}
+		path = strings.Replace(path, "{"+name+"}", text, 1)
+	}
+	return path
+}
+
 // takes reports whether the operation declares the parameter.
 func (op *Operation) takes(in, name string) bool {
 	return slices.ContainsFunc(op.Params, func(p Param) bool { return p.In == in && p.Name == name })

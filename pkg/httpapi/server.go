@@ -70,6 +70,7 @@ type exchange struct {
 	r       *http.Request
 	caller  Caller
 	op      *Operation
+	path    string    // in one form: identifiers in lower case, no trailing slash
 	site    *value.ID // that the request asks for
 	siteErr error     // the fault of the parameters of the site
 	status  int
@@ -103,7 +104,7 @@ func (x *exchange) run() (err error) {
 	if err != nil {
 		return err
 	}
-	x.op = op
+	x.op, x.path = op, op.pathWith(rawPath)
 	if op.Deprecated != nil {
 		op.Deprecated.announce(x.w.Header())
 	}

@@ -79,6 +79,9 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 			s.t = t
 			first := s.want(test.status, "POST", test.path, test.body, header, test.path)
 			s.same(first, s.do("POST", test.path, test.body, header, test.path))
+			s.same(first, s.do("POST", test.path+"/", test.body, header, test.path))
+			upper := strings.NewReplacer(app.ID.String(), strings.ToUpper(app.ID.String()), key.ID.String(), strings.ToUpper(key.ID.String()))
+			s.same(first, s.do("POST", upper.Replace(test.path), test.body, header, test.path))
 		})
 	}
 }
