@@ -20,9 +20,9 @@ type ApplicationAlerts struct {
 	UpdatedAt  value.Time `json:"updatedAt"`
 }
 
-// ParseAlerts reads the body that sets an alert URL.
-func (r Rules) ParseAlerts(body []byte) (SetAlertsDto, error) {
-	c, dto := checks{rules: r}, SetAlertsDto{}
+// ParseAlerts reads the body that sets an alert URL of the organization.
+func (r Rules) ParseAlerts(body []byte, org value.ID) (SetAlertsDto, error) {
+	c, dto := checks{rules: r, org: org}, SetAlertsDto{}
 	if err := c.Read(body, &dto); err != nil {
 		return SetAlertsDto{}, err
 	}

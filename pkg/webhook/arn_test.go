@@ -27,6 +27,7 @@ func TestOnlyARNsWithTheOrganizationsNameAreTaken(t *testing.T) {
 		{"own account", "arn:aws:sqs:eu-central-1:111111111111:orders-" + org, others, fault.DetailNotAllowed},
 		{"bus of the own account", "arn:aws:events:eu-central-1:111111111111:event-bus/" + org, others, fault.DetailNotAllowed},
 		{"none permitted", "arn:aws:sqs:eu-central-1:222222222222:orders-" + org, webhook.ARNRules{}, fault.DetailNotAllowed},
+		{"nobody's queue", "arn:aws:sqs:eu-central-1:222222222222:orders-00000000-0000-0000-0000-000000000000", all, fault.DetailNotAllowed},
 		{"another organization's queue", "arn:aws:sqs:eu-central-1:222222222222:orders-" + other, all, fault.DetailNotAllowed},
 		{"another organization's bus", "arn:aws:events:eu-central-1:222222222222:event-bus/" + other, all, fault.DetailNotAllowed},
 		{"id in front", "arn:aws:sqs:eu-central-1:222222222222:" + org + "-orders", all, fault.DetailNotAllowed},
@@ -51,7 +52,8 @@ func TestOnlyARNsWithTheOrganizationsNameAreTaken(t *testing.T) {
 			rules := webhook.Rules{ARNs: tt.rules}
 			_, createErr := rules.ParseCreate([]byte(`{"url":"`+tt.url+`","events":["*"]}`), value.MustID(org), value.NewID())
 			_, updateErr := rules.ParseUpdate([]byte(`{"url":"`+tt.url+`"}`), value.MustID(org))
-			for _, err := range []error{createErr, updateErr} {
+			_, alertsErr := rules.ParseAlerts([]byte(`{"url":"`+tt.url+`"}`), value.MustID(org))
+			for _, err := range []error{createErr, updateErr, alertsErr} {
 				got := ""
 				if f, ok := fault.As(err); ok && len(f.Details) == 1 && f.Details[0].Field == "url" {
 					got = f.Details[0].Code

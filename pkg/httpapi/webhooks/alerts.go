@@ -75,7 +75,7 @@ func answerAlerts(e *webhook.Endpoint, err error) (*httpapi.Response, error) {
 }
 
 func (a *area) setAlerts(r *httpapi.Request) (*httpapi.Response, error) {
-	dto, err := a.cfg.Rules.ParseAlerts(r.Body)
+	dto, err := a.cfg.Rules.ParseAlerts(r.Body, r.Organization())
 	if err != nil {
 		return nil, err
 	}

@@ -95,8 +95,12 @@ func TestAlertURLOfAnotherTenantIsAbsent(t *testing.T) {
 
 func TestAlertURLMustBeOneThatDeliveriesReach(t *testing.T) {
 	h := newHarness(t)
+	queue := func(org value.ID) string {
+		return `{"url":"arn:aws:sqs:eu-central-1:222222222222:alerts-` + org.String() + `"}`
+	}
 	for body, field := range map[string]string{
 		`{}`: "url", `{"url":null}`: "url", `{"url":"http://example.com/"}`: "url", `{"url":"https://localhost/"}`: "url",
+		queue(value.NewID()): "url", queue(value.ID{}): "url",
 		`{"url":"https://example.com/","events":["*"]}`:                   "events",
 		`{"url":"https://example.com/` + strings.Repeat("x", 2029) + `"}`: "url",
 	} {
@@ -106,6 +110,7 @@ func TestAlertURLMustBeOneThatDeliveriesReach(t *testing.T) {
 		}
 	}
 	h.must(t, http.StatusOK, "PUT", h.alertsPath(), `{"url":"https://example.com/`+strings.Repeat("x", 2028)+`"}`)
+	h.must(t, http.StatusOK, "PUT", h.alertsPath(), queue(h.Org))
 }
 
 func TestOnlyOneAlertURLIsMadeAtATime(t *testing.T) {

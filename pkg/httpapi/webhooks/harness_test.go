@@ -55,7 +55,7 @@ func newHarness(t *testing.T) *harness {
 	deliveries := s.Queues().Deliveries()
 	operations := webhooks.Operations(s.Table, webhooks.Config{
 		Clock: s.Time, History: history{s.Table}, Sender: deliveries, Seal: s.Box.Seal,
-		Backlog: sweeper.NewBacklog(s.Table, deliveries, s.Time), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal},
+		Backlog: sweeper.NewBacklog(s.Table, deliveries, s.Time), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal, ARNs: webhook.ARNRules{Permitted: true}},
 	})
 	return &harness{s, httpapi.NewServer(operations, httpapi.Config{
 		Caller: caller, Limiter: servicetest.Unlimited{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
