@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -146,12 +147,10 @@ func (c *Client) post(ctx context.Context, target string, header http.Header, bo
 	if err := c.refuse(req.URL); err != nil {
 		return c.explain(ctx, err, attempt, timeout)
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
 	// Tells net/http that the request may be sent again when a kept
 	// connection turns out to be closed; an empty list is not sent itself.
 	req.Header["Idempotency-Key"] = nil
+	maps.Copy(req.Header, header) // last: what the caller gives is sent
 	// The transport alone knows neither redirects nor cookies.
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {

@@ -239,7 +239,7 @@ func reservedHeader(canonical string) bool {
 	}
 	return slices.Contains([]string{
 		"Host", "User-Agent", "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
-		"Accept-Encoding", "Http2-Settings", "Date", "Range",
+		"Accept-Encoding", "Http2-Settings", "Date", "Range", "Idempotency-Key",
 	}, canonical)
 }
 

@@ -77,6 +77,25 @@ func TestRetriesSendTheSameBodyWithTheHeadersOfTheirTime(t *testing.T) {
 	}
 }
 
+// TestNoSettingNamesAHeaderThatTheServiceSets looks at a request as it arrives,
+// at what HTTP itself reads from it, and at the client's mark for net/http.
+func TestNoSettingNamesAHeaderThatTheServiceSets(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 0)
+	h.event(t, e)
+	h.handle(t, h.Worker, h.receive(t)...)
+	set := rcv.requests(t, 1)[0].header
+	for _, name := range []string{"Host", "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Idempotency-Key"} {
+		set.Set(name, "")
+	}
+	for name := range set {
+		if _, err := webhook.ParseDeliverySettings([]byte(`{"headers":{"` + name + `":"x"}}`)); err == nil {
+			t.Errorf("%s: %v, want it to be refused", name, err)
+		}
+	}
+}
+
 func TestADeliveryWhoseHeaderCannotBeOpenedStaysInTheQueue(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusOK))
