@@ -109,30 +109,23 @@ func newClassifier() *classifier {
 	}
 }
 
-// classified is the class of an address, and the address that decided it: an
-// IPv4 address that an IPv6 one carries, or the address itself.
-type classified struct {
-	class class
-	by    netip.Addr
-}
-
 // classify gives an address the class of the most specific block that holds
 // it. An IPv6 address that carries an IPv4 one is never better than what it
 // carries.
-func (c *classifier) classify(addr netip.Addr) classified {
+func (c *classifier) classify(addr netip.Addr) class {
 	if addr.Zone() != "" {
-		return classified{"scoped to a link", addr}
+		return "scoped to a link"
 	}
 	addr = addr.Unmap()
 	if addr.Is4() {
-		return classified{mostSpecific(c.ipv4, addr, public), addr}
+		return mostSpecific(c.ipv4, addr, public)
 	}
 	for _, carried := range c.carried(addr) {
-		if v := c.classify(carried); v.class != public {
+		if v := c.classify(carried); v != public {
 			return v
 		}
 	}
-	return classified{mostSpecific(c.ipv6, addr, ""), addr}
+	return mostSpecific(c.ipv6, addr, "")
 }
 
 // carried returns the IPv4 addresses that tunnels and translators would take

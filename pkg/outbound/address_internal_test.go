@@ -28,8 +28,8 @@ func addressTable(t testing.TB) map[string]class {
 func TestAddressesAreClassifiedByTheRegistries(t *testing.T) {
 	c := newClassifier()
 	for address, want := range addressTable(t) {
-		if got := c.classify(netip.MustParseAddr(address)); got.class != want {
-			t.Errorf("classify(%s) = %q because of %s, want %q", address, got.class, got.by, want)
+		if got := c.classify(netip.MustParseAddr(address)); got != want {
+			t.Errorf("classify(%s) = %q, want %q", address, got, want)
 		}
 	}
 }
@@ -58,16 +58,18 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-func TestReasonNamesTheAddressAndWhatItCarries(t *testing.T) {
+// TestReasonNamesTheClassOfAnAddressOnly keeps the addresses of the deployment's
+// resolver from the owner of a URL, who sees the reason.
+func TestReasonNamesTheClassOfAnAddressOnly(t *testing.T) {
 	g := &guard{classifier: newClassifier(), ports: RefusedPorts()}
 	for address, want := range map[string]string{
-		"10.0.0.1":            "the address 10.0.0.1 is private",
-		"127.0.0.1":           "the address 127.0.0.1 is loopback",
-		"203.0.113.9":         "the address 203.0.113.9 is reserved for documentation",
-		"fd00:ec2::254":       "the address fd00:ec2::254 is unique local",
-		"64:ff9b::a9fe:a9fe":  "the address 64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is link-local",
-		"2002:a00:1::":        "the address 2002:a00:1:: stands for 10.0.0.1, which is private",
-		"::ffff:192.168.1.20": "the address ::ffff:192.168.1.20 stands for 192.168.1.20, which is private",
+		"10.0.0.1":            "the address is private",
+		"127.0.0.1":           "the address is loopback",
+		"203.0.113.9":         "the address is reserved for documentation",
+		"fd00:ec2::254":       "the address is unique local",
+		"64:ff9b::a9fe:a9fe":  "the address is link-local",
+		"2002:a00:1::":        "the address is private",
+		"::ffff:192.168.1.20": "the address is private",
 		"93.184.216.34":       "",
 	} {
 		t.Run(address, func(t *testing.T) {
@@ -121,21 +123,21 @@ func FuzzNothingSpecialIsPublic(f *testing.F) {
 			return
 		}
 		got := c.classify(addr)
-		if got.class == "" {
+		if got == "" {
 			t.Errorf("%s has no class", addr)
 		}
-		if got.class == public && special(addr) {
+		if got == public && special(addr) {
 			t.Errorf("%s is public", addr)
 		}
-		if again := c.classify(addr.Unmap()); again.class != got.class {
-			t.Errorf("%s is %s, unmapped it is %s", addr, got.class, again.class)
+		if again := c.classify(addr.Unmap()); again != got {
+			t.Errorf("%s is %s, unmapped it is %s", addr, got, again)
 		}
 		if !addr.Is4() {
 			return
 		}
 		for name, carrier := range carriers(addr) {
-			if outer := c.classify(carrier); outer.class == public && got.class != public {
-				t.Errorf("%s %s is public, %s is %s", name, carrier, addr, got.class)
+			if outer := c.classify(carrier); outer == public && got != public {
+				t.Errorf("%s %s is public, %s is %s", name, carrier, addr, got)
 			}
 		}
 	})

@@ -46,7 +46,7 @@ func TestRebindingReachesNothingPrivate(t *testing.T) {
 		if got := n.reached(); out.Kind != want || !slices.Equal(got, reached) {
 			t.Errorf("attempt %d: outcome %+v, dialled %s, want %s", attempt, out, got, reached)
 		}
-		if want == outbound.Forbidden && out.Reason != "the address 169.254.169.254 is link-local" {
+		if want == outbound.Forbidden && out.Reason != "the address is link-local" {
 			t.Errorf("attempt %d: reason %q", attempt, out.Reason)
 		}
 	}
@@ -69,9 +69,9 @@ func TestOnlyAllowedAddressesOfANameAreDialled(t *testing.T) {
 		{"families mixed", []string{"fd00::1", "::1", "192.168.1.1", works}, outbound.Answered, "", []string{works}},
 		{"the allowed one is down", []string{"10.0.0.1", refuses}, outbound.Failed, "connection refused", []string{refuses}},
 		{"first is down", []string{refuses, works}, outbound.Answered, "", nil},
-		{"all private", []string{"10.0.0.1", "10.0.0.2"}, outbound.Forbidden, "the address 10.0.0.", nil},
-		{"translated", []string{"64:ff9b::a9fe:a9fe"}, outbound.Forbidden, "the address 64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is link-local", nil},
-		{"mapped", []string{"::ffff:127.0.0.1"}, outbound.Forbidden, "the address 127.0.0.1 is loopback", nil},
+		{"all private", []string{"10.0.0.1", "10.0.0.2"}, outbound.Forbidden, "the address is private", nil},
+		{"translated", []string{"64:ff9b::a9fe:a9fe"}, outbound.Forbidden, "the address is link-local", nil},
+		{"mapped", []string{"::ffff:127.0.0.1"}, outbound.Forbidden, "the address is loopback", nil},
 		{"none", nil, outbound.Failed, "the name does not resolve", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestOnlyAllowedAddressesOfANameAreDialled(t *testing.T) {
 			n.host(t, works, ok, "some.test")
 			n.name("some.test", row.addrs...)
 			out := post(t, n.client(), "https://some.test/", 5*time.Second)
-			if out.Kind != row.kind || !strings.HasPrefix(out.Reason, row.reason) {
+			if out.Kind != row.kind || out.Reason != row.reason {
 				t.Errorf("outcome %+v, want kind %d, %q", out, row.kind, row.reason)
 			}
 			reached := n.reached()

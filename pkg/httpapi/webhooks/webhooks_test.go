@@ -669,8 +669,8 @@ func TestARefusedTargetIsExplained(t *testing.T) {
 	create := endpoints + "?applicationId=" + h.App.String()
 	for url, want := range map[string]string{
 		"https://example.com:25/":       "url must be one that deliveries can reach: port 25 is not allowed",
-		"https://192.168.0.7/hook":      "url must be one that deliveries can reach: the address 192.168.0.7 is private",
-		"https://[64:ff9b::7f00:1]/":    "url must be one that deliveries can reach: the address 64:ff9b::7f00:1 stands for 127.0.0.1, which is loopback",
+		"https://192.168.0.7/hook":      "url must be one that deliveries can reach: the address is private",
+		"https://[64:ff9b::7f00:1]/":    "url must be one that deliveries can reach: the address is loopback",
 		"https://hooks.localhost:8443/": "url must be one that deliveries can reach: the name hooks.localhost stands for the sender itself",
 	} {
 		t.Run(url, func(t *testing.T) {
