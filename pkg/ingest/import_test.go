@@ -49,10 +49,10 @@ func (i *imports) Move(_ context.Context, messages ...*events.SQSMessage) error 
 
 func (*imports) Moved(m *events.SQSMessage) bool { return m.EventSource == "imports" }
 
-func (*imports) Arrived(m *events.SQSMessage) value.Time {
+func (*imports) Origin(m *events.SQSMessage) (string, value.Time) {
 	var at int64
 	_, _ = fmt.Sscan(m.Attributes["SentTimestamp"], &at)
-	return value.Time(at)
+	return m.MessageId, value.Time(at)
 }
 
 // load is a message of many records, some 60 KB.

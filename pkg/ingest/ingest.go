@@ -83,8 +83,9 @@ type Queues interface {
 	Move(ctx context.Context, messages ...*events.SQSMessage) error
 	// Moved reports whether a message came by the imports queue.
 	Moved(m *events.SQSMessage) bool
-	// Arrived is when a message was first sent, 0 when that is not known.
-	Arrived(m *events.SQSMessage) value.Time
+	// Origin tells the id of a message when it was first sent, "" when that is not
+	// known, and when that was, 0 when that is not known.
+	Origin(m *events.SQSMessage) (messageID string, arrived value.Time)
 	// Postpone changes the messages' visibility: they come again later, the
 	// later the more often they were received.
 	Postpone(ctx context.Context, messages ...*events.SQSMessage) error
@@ -108,6 +109,7 @@ func New(store Store, senders Senders, rejects Rejects, queues Queues, clock fun
 // message is a message of the batch and its results.
 type message struct {
 	*events.SQSMessage
+	source   string     // its id when it was first sent, "" when that is not known
 	arrived  value.Time // 0 when that is not known
 	records  int        // that it brings, 1 when it cannot be divided
 	changes  []commerce.Change
@@ -174,7 +176,8 @@ func (g *Ingester) report(ctx context.Context, messages []*message) events.SQSEv
 
 func (g *Ingester) parse(m *message) {
 	m.changes, m.refusals = commerce.ParseMessage([]byte(m.Body))
-	m.records, m.arrived = len(m.changes)+len(m.refusals), g.queues.Arrived(m.SQSMessage)
+	m.records = len(m.changes) + len(m.refusals)
+	m.source, m.arrived = g.queues.Origin(m.SQSMessage)
 	for i := range m.changes {
 		m.changes[i].Arrived = m.arrived
 	}
@@ -204,7 +207,7 @@ func (g *Ingester) reject(ctx context.Context, messages []*message) {
 			g.logger.WarnContext(ctx, "record refused", "messageId", m.MessageId, "reason", r.Reason, "field", r.Field, "message", r.Message)
 		}
 		m.sign()
-		if err := g.rejects.Reject(ctx, m.MessageId, m.refusals); err != nil {
+		if err := g.rejects.Reject(ctx, m.source, m.refusals); err != nil {
 			m.err = fmt.Errorf("hand over %d refused records: %w", len(m.refusals), err)
 		}
 	})

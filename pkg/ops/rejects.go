@@ -1,7 +1,9 @@
 package ops
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -162,7 +164,16 @@ type Resend struct {
 	RefusedAgain  int // sent, and refused again meanwhile
 	WithoutRecord int // left, because they do not hold a single record
 
-	sent map[string]bool // message IDs
+	sent map[string]bool // message IDs, and digests of bodies
+}
+
+// origin names what was sent and refused: its message, or its body where a
+// message of the full size had no room for that.
+func (r *Reject) origin() string { return cmp.Or(r.SourceMessageID, digest(r.Body)) }
+
+func digest(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return string(sum[:])
 }
 
 // Run sends what the scan finds and takes. The scan must be of another queue.
@@ -184,7 +195,7 @@ func (s *Resend) sendBatch(ctx context.Context, scan *QueueScan, batch []Message
 		switch {
 		case r.Holds != OneRecord:
 			s.WithoutRecord++
-		case s.sent[r.SourceMessageID]: // or there would be no end
+		case s.sent[r.origin()]: // or there would be no end
 			s.RefusedAgain++
 		case scan.Take():
 			taken = append(taken, r)
@@ -198,7 +209,7 @@ func (s *Resend) sendBatch(ctx context.Context, scan *QueueScan, batch []Message
 	group.Wait()
 	for i, r := range taken {
 		if errs[i] == nil {
-			s.sent[ids[i]] = true
+			s.sent[ids[i]], s.sent[digest(r.Body)] = true, true
 			done = append(done, r.Message)
 		}
 	}

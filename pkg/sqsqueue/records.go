@@ -1,11 +1,13 @@
 package sqsqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/sender"
@@ -13,7 +15,8 @@ import (
 )
 
 // Attributes of a received message, as SQS names them, and the one that says
-// when a message that was moved to the imports had arrived.
+// when a message that was moved to the imports had arrived. Such a message names
+// in [attrSource] the one that it was.
 const (
 	systemGroup = "MessageGroupId"
 	systemSent  = "SentTimestamp"
@@ -35,7 +38,7 @@ func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error
 	messages := make([]Message, len(received))
 	for n, m := range received {
 		messages[n] = Message{Body: m.Body, Group: m.Attributes[systemGroup], Attributes: map[string]string{
-			attrArrived: strconv.FormatInt(int64(r.Arrived(m)), 10),
+			attrArrived: m.Attributes[systemSent], attrSource: m.MessageId,
 		}}
 		for _, name := range []string{sender.Attribute, receipt.Attribute} {
 			if text := m.MessageAttributes[name].StringValue; text != nil && *text != "" {
@@ -43,8 +46,10 @@ func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error
 			}
 		}
 		// A message of the full size leaves room for what it came with only.
-		if messages[n].size() > MaxMessage {
-			delete(messages[n].Attributes, attrArrived)
+		for _, name := range []string{attrSource, attrArrived} {
+			if messages[n].size() > MaxMessage {
+				delete(messages[n].Attributes, name)
+			}
 		}
 	}
 	return r.imports.Send(ctx, messages...)
@@ -67,16 +72,19 @@ func (r Records) Postpone(ctx context.Context, received ...*events.SQSMessage) e
 	return errors.Join(r.records.ChangeVisibility(ctx, records...), r.imports.ChangeVisibility(ctx, imports...))
 }
 
-// Arrived is when a received message of records was sent, by the queue's
-// clock; 0 when that is not known.
-func (Records) Arrived(m *events.SQSMessage) value.Time {
-	text := m.Attributes[systemSent]
-	if arrived, moved := m.MessageAttributes[attrArrived]; moved && arrived.StringValue != nil {
-		text = *arrived.StringValue
+// Origin tells the id of the message as which a received one was first sent, ""
+// where it was moved and had no room for that, and when that was, by the queue's
+// clock, 0 when that is not known. A sender could write the attributes that tell
+// it, so they count only in messages that came by the imports.
+func (r Records) Origin(m *events.SQSMessage) (messageID string, arrived value.Time) {
+	messageID, text := m.MessageId, m.Attributes[systemSent]
+	if r.Moved(m) {
+		messageID = aws.ToString(m.MessageAttributes[attrSource].StringValue)
+		text = cmp.Or(aws.ToString(m.MessageAttributes[attrArrived].StringValue), text)
 	}
 	at, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0
+		return messageID, 0
 	}
-	return value.Time(at)
+	return messageID, value.Time(at)
 }

@@ -13,16 +13,19 @@ import (
 	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
 )
 
-func TestMovedMessageKeepsItsGroupAndItsTime(t *testing.T) {
+func TestMovedMessageKeepsItsGroupItsIDAndItsTime(t *testing.T) {
 	queues := queuetest.Start(t)
 	records := sqsqueue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
-	if err := queues.Queue("RecordsQueue").Send(t.Context(), sqsqueue.Message{Body: "a", Group: "g"}, sqsqueue.Message{Body: "b"}); err != nil {
+	// A sender's own word on when and as what the message came does not count.
+	claims := map[string]string{"arrived": "9000000000000", "sourceMessageId": "another"}
+	if err := queues.Queue("RecordsQueue").Send(t.Context(), sqsqueue.Message{Body: "a", Group: "g", Attributes: claims}, sqsqueue.Message{Body: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	group, sent := map[string]string{"a": "g", "b": ""}, map[string]string{}
 	for _, m := range queues.Receive(t, "RecordsQueue") {
-		if sent[m.Body] = m.Attributes["SentTimestamp"]; records.Moved(&m) || records.Arrived(&m) == 0 {
-			t.Errorf("%s: moved %t, arrived %s; want neither moved nor 0", m.Body, records.Moved(&m), records.Arrived(&m))
+		sent[m.Body] = m.MessageId
+		if id, at := records.Origin(&m); records.Moved(&m) || id != m.MessageId || fmt.Sprint(int64(at)) != m.Attributes["SentTimestamp"] {
+			t.Errorf("%s: moved %t, was %s at %d; want it as it came", m.Body, records.Moved(&m), id, at)
 		}
 		m.Attributes["SentTimestamp"] = "1795000000123" // long ago
 		if err := records.Move(t.Context(), &m); err != nil {
@@ -31,8 +34,9 @@ func TestMovedMessageKeepsItsGroupAndItsTime(t *testing.T) {
 	}
 	received := queues.Receive(t, "ImportsQueue")
 	for _, m := range received {
-		if !records.Moved(&m) || records.Arrived(&m) != 1795000000123 || m.Attributes["MessageGroupId"] != group[m.Body] {
-			t.Errorf("%s: moved %t, arrived %d, group %q", m.Body, records.Moved(&m), records.Arrived(&m), m.Attributes["MessageGroupId"])
+		id, at := records.Origin(&m)
+		if !records.Moved(&m) || id != sent[m.Body] || at != 1795000000123 || m.Attributes["MessageGroupId"] != group[m.Body] {
+			t.Errorf("%s: moved %t, was %s at %d, group %q", m.Body, records.Moved(&m), id, at, m.Attributes["MessageGroupId"])
 		}
 	}
 	if len(received) != 2 {
@@ -40,15 +44,19 @@ func TestMovedMessageKeepsItsGroupAndItsTime(t *testing.T) {
 	}
 }
 
-func TestMessageOfTheFullSizeIsMovedWithoutItsTime(t *testing.T) {
+func TestMessageOfTheFullSizeIsMovedAlone(t *testing.T) {
 	queues := queuetest.Start(t)
 	records := sqsqueue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
 	body := strings.Repeat("x", sqsqueue.MaxMessage)
-	if err := records.Move(t.Context(), &events.SQSMessage{Body: body, Attributes: map[string]string{"SentTimestamp": "1"}}); err != nil {
+	if err := records.Move(t.Context(), &events.SQSMessage{MessageId: "m-1", Body: body, Attributes: map[string]string{"SentTimestamp": "1"}}); err != nil {
 		t.Fatal(err)
 	}
-	if received := queues.Receive(t, "ImportsQueue"); len(received) != 1 || received[0].Body != body || !records.Moved(&received[0]) {
-		t.Errorf("%d messages, want the whole one", len(received))
+	received := queues.Receive(t, "ImportsQueue")
+	if len(received) != 1 || received[0].Body != body || !records.Moved(&received[0]) {
+		t.Fatalf("%d messages, want the whole one", len(received))
+	}
+	if id, at := records.Origin(&received[0]); id != "" || at == 0 {
+		t.Errorf("was %q at %d; want an unknown message, and when it was moved", id, at)
 	}
 }
 

@@ -22,12 +22,16 @@ type Rejects struct{ queue *Queue }
 // NewRejects returns the rejects in the queue.
 func NewRejects(q *Queue) Rejects { return Rejects{q} }
 
-// Reject sends the refused records of a message.
+// Reject sends the refused records of a message, whose id is "" when it is not
+// known.
 func (r Rejects) Reject(ctx context.Context, sourceMessageID string, refusals []commerce.Refusal) error {
 	messages := make([]Message, len(refusals))
 	for i, f := range refusals {
 		attributes := map[string]string{
-			attrReason: printable(f.Reason), attrMessage: printable(f.Message), attrSource: sourceMessageID,
+			attrReason: printable(f.Reason), attrMessage: printable(f.Message),
+		}
+		if sourceMessageID != "" {
+			attributes[attrSource] = sourceMessageID
 		}
 		if f.Field != "" {
 			attributes[attrField] = printable(f.Field)
@@ -53,7 +57,7 @@ type Rejection struct {
 	Reason          string `json:"reason"`          // the fault's code
 	Field           string `json:"field"`           // path from the top of the message
 	Message         string `json:"message"`         // how to mend it
-	SourceMessageID string `json:"sourceMessageId"` // of the message that it came in
+	SourceMessageID string `json:"sourceMessageId"` // of the message that it came in, as it was first sent
 }
 
 // RejectionOf reads the attributes of a refused record.

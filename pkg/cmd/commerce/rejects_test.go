@@ -288,6 +288,35 @@ func TestARecordIsAppliedOnceItIsSentBack(t *testing.T) {
 	s.stop(t)
 }
 
+// Messages of more than 32 KiB come back by the imports queue, and one of the
+// full size has no room to say which message it was.
+func TestARefusedRecordOfAnySizeIsSentBackOnce(t *testing.T) {
+	t.Parallel()
+	s := newOwnService(t)
+	s.start(t)
+	dead := strings.Replace(s.RecordsQueueURL, "RecordsQueue", "RecordsDLQ", 1)
+	for i, row := range []struct {
+		kind string
+		size int
+	}{{"product", 40 << 10}, {"category", sqsqueue.MaxMessage}} {
+		there := func() bool { return s.messages(t, dead) == i+1 }
+		body := fmt.Sprintf(`{"organizationId":%q,"kind":%q,"op":"put","record":{"id":%q,"slug":""}}`, s.OrganizationID, row.kind, value.NewID())
+		s.send(t, strings.Replace(body, `""`, `"`+strings.Repeat("x", row.size-len(body))+`"`, 1))
+		await(t, "the refused record", there)
+		// A run ends when no message comes for a second, which may be before
+		// the record is back.
+		await(t, "a run that sees the record come back", func() bool {
+			got := s.commerce(t, "rejects", "--replay", "--kind", row.kind)
+			if !strings.HasPrefix(got, "sent 1 record to ") {
+				t.Fatalf("%d bytes: got %q, want it sent once", row.size, got)
+			}
+			await(t, "the record where it was", there)
+			return strings.HasSuffix(got, "\n1 record came back refused\n")
+		})
+	}
+	s.stop(t)
+}
+
 // scriptRefuse puts what is refused of the messages of a file, one a line,
 // where ingest puts it.
 func scriptRefuse(ts *testscript.TestScript, _ bool, args []string) {
