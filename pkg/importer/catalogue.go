@@ -31,6 +31,9 @@ type layout struct {
 	categories func(*sheet) []string // paths such as Clothing > Shirts, the main one first
 	brand      func(*sheet) string
 	price      func(*Source, *sheet) (string, error) // the column of the price
+	// salePrice is asked instead of the price, which is an attribute then, unless
+	// saleBegins says that it will be.
+	salePrice, saleBegins string
 	// part says what a row is, for a format whose variants have rows anywhere
 	// below their product's.
 	part func(*sheet) (kind rowPart, parent string)
@@ -240,7 +243,12 @@ func (c *catalogue) add(l *listing) {
 		attributes["options"] = options
 	}
 	fields := map[string]any{"id": id, "name": name, "attributes": attributes}
-	if price := c.amount(c.price); price != nil {
+	column := c.price
+	if c.get(c.salePrice) != "" && c.get(c.saleBegins) == "" {
+		set(attributes, "compareAtPrice", c.maybe(c.price))
+		column = c.salePrice
+	}
+	if price := c.amount(column); price != nil {
 		fields["sellingPrice"] = price
 	}
 	c.fill(fields, c.own)

@@ -30,6 +30,7 @@ func (s *Source) readRows(name string, r io.Reader, emit emitter) error {
 		return err
 	}
 	sh.warn, sh.decimalComma = s.warn, mapping.DecimalComma
+	defer s.noteDropped(sh)
 	t := &table{sheet: sh, source: s, emit: emit}
 	if t.constants, err = mapping.constants(); err != nil {
 		return err

@@ -60,6 +60,7 @@ type Summary struct {
 	AlreadySent int            // records that an earlier run had sent
 	Refused     int            // rows that were not sent
 	Repeated    int            // records with the id of an earlier one, which one of them replaces
+	SharedSKUs  []string       // SKUs that several products have
 	Rejected    []*Rejection   // the first 20 of them
 	Reasons     map[string]int // all of them by reason
 
@@ -75,7 +76,7 @@ func Run(ctx context.Context, records iter.Seq2[Record, error], organizationID v
 	}
 	r := &run{
 		organizationID: organizationID, to: to, cfg: cfg, packer: newPacker(organizationID, cfg.MaxMessage),
-		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{},
+		summary: Summary{Reasons: map[string]int{}, Kinds: map[commerce.Kind]int{}}, seen: map[recordKey]int{}, skus: map[string]value.ID{},
 	}
 	if cfg.Warn == nil {
 		r.cfg.Warn = func(Place, string) {}
@@ -94,7 +95,8 @@ type run struct {
 	cfg            Config
 	packer         *packer
 	summary        Summary
-	seen           map[recordKey]int // line of the record without a version that came first
+	seen           map[recordKey]int   // line of the record without a version that came first
+	skus           map[string]value.ID // the product that came with it first; zero if it is told already
 }
 
 type recordKey struct {
@@ -102,8 +104,8 @@ type recordKey struct {
 	id   value.ID
 }
 
-// maxSeen bounds the memory for repeated ids, to some 100 MB; they are not looked
-// for among later records.
+// maxSeen bounds the memory for repeated ids and SKUs, to some 100 MB each; they
+// are not looked for among later records.
 const maxSeen = 1 << 20
 
 // next takes one row of the source: a record, or why there is none.
@@ -231,8 +233,13 @@ func (r *run) check(place Place, message []byte) error {
 			bad.Field = strings.TrimPrefix(bad.Field, "record.")
 			return bad
 		}
+		id, err := commerce.Identify(change)
+		if err != nil {
+			continue // Apply has refused it
+		}
+		r.noteSKU(change, id)
 		if change.Version == nil {
-			r.remember(place, change)
+			r.remember(place, change.Kind, id)
 		}
 	}
 	return nil
@@ -240,17 +247,31 @@ func (r *run) check(place Place, message []byte) error {
 
 // remember warns of a record whose id came before. Versions tell such records
 // apart, so only those without are looked at.
-func (r *run) remember(place Place, change commerce.Change) {
-	id, err := commerce.Identify(change)
-	if err != nil {
-		return // Apply has refused it
-	}
-	key := recordKey{change.Kind, id}
+func (r *run) remember(place Place, kind commerce.Kind, id value.ID) {
+	key := recordKey{kind, id}
 	if line, twice := r.seen[key]; twice {
 		r.summary.Repeated++
-		r.cfg.Warn(place, fmt.Sprintf("the %s %s has the id of line %d; one replaces the other", change.Kind, id, line))
+		r.cfg.Warn(place, fmt.Sprintf("the %s %s has the id of line %d; one replaces the other", kind, id, line))
 	} else if len(r.seen) < maxSeen {
 		r.seen[key] = place.Line
+	}
+}
+
+// noteSKU notes the SKU of a product that another one has, once.
+func (r *run) noteSKU(change commerce.Change, id value.ID) {
+	var product struct {
+		SKU string `json:"sku"`
+	}
+	if change.Kind != commerce.KindProduct || json.Unmarshal(change.Record, &product) != nil || product.SKU == "" {
+		return
+	}
+	first, known := r.skus[product.SKU]
+	switch {
+	case !known && len(r.skus) < maxSeen:
+		r.skus[product.SKU] = id
+	case known && first != id && !first.IsZero():
+		r.skus[product.SKU] = value.ID{}
+		r.summary.SharedSKUs = append(r.summary.SharedSKUs, product.SKU)
 	}
 }
 

@@ -25,6 +25,7 @@ type sheet struct {
 	// decimalComma says that amounts may have a comma for their point.
 	decimalComma bool
 	found        map[string][]int // what positions has answered
+	filled, used []bool           // columns that have values, and that were read
 
 	row  []string
 	line int
@@ -64,6 +65,7 @@ func openSheet(name string, r io.Reader, separator rune, required ...string) (*s
 			return nil, fmt.Errorf("read %s: column %q is there twice", name, s.header[i])
 		}
 	}
+	s.filled, s.used = make([]bool, len(header)), make([]bool, len(header))
 	for _, column := range required {
 		if len(s.positions(column)) == 0 {
 			return nil, fmt.Errorf("read %s: column %q is missing", name, column)
@@ -148,6 +150,9 @@ func (s *sheet) next() error {
 		message := fmt.Sprintf("the row has %d fields, the header %d", len(row), len(s.header))
 		return &Rejection{Place: s.place(), Reason: "malformed_csv", Message: message}
 	}
+	for i, cell := range row {
+		s.filled[i] = s.filled[i] || strings.TrimSpace(cell) != ""
+	}
 	return nil
 }
 
@@ -182,6 +187,7 @@ func (s *sheet) get(columns string) string {
 // cell returns a cell, trimmed and with its encoding mended, which is warned of
 // once.
 func (s *sheet) cell(i int) string {
+	s.used[i] = true
 	mended, changes := mend(s.row[i])
 	if changes != "" {
 		s.row[i] = mended

@@ -45,6 +45,7 @@ func (s *Source) readShop(name string, r io.Reader, emit emitter) error {
 		return err
 	}
 	sh.warn = s.warn
+	defer s.noteDropped(sh)
 	var known []string
 	for _, f := range shopFiles() {
 		if f.format != s.Format {
@@ -189,9 +190,9 @@ var wooProducts = &layout{
 		{"trackInventory", "Stock", filled},
 		{"reorderPoint", "Low stock amount", amount},
 	},
-	sharedAttributes: map[string]string{"slug": "Slug"},
+	sharedAttributes: map[string]string{"slug": "Slug", "shortDescription": "Short description"},
 	ownAttributes: map[string]string{
-		"inventoryQuantity": "Stock", "inStock": "In stock?", "salePrice": "Sale price", "parent": "Parent",
+		"inventoryQuantity": "Stock", "inStock": "In stock?", "parent": "Parent",
 		"taxClass": "Tax class", "externalUrl": "External URL", "groupedProducts": "Grouped products",
 	},
 	active: func(sh *sheet) bool { return isTrue(sh.get("Published")) },
@@ -207,7 +208,7 @@ var wooProducts = &layout{
 		name, _, _ := strings.Cut(sh.get("Brands"), ",")
 		return strings.TrimSpace(name)
 	},
-	price: onePrice("Regular price"),
+	price: onePrice("Regular price"), salePrice: "Sale price", saleBegins: "Date sale price starts",
 	part: func(sh *sheet) (rowPart, string) {
 		kinds := splitList(strings.ToLower(sh.get("Type")), ",")
 		switch {

@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write the records of the example files anew")
 
 // describe runs an import of the paths and returns what it sent, record by
-// record, what it refused and what it warned of.
+// record, what it refused, what it warned of and what it left out.
 func describe(t *testing.T, source *importer.Source) string {
 	t.Helper()
 	var out strings.Builder
@@ -32,10 +32,11 @@ func describe(t *testing.T, source *importer.Source) string {
 			}
 		}
 	}
-	run(t, iter.Seq2[importer.Record, error](records), &outbox{}, importer.Config{Warn: warn, Refused: func(bad *importer.Rejection) error {
+	summary := run(t, iter.Seq2[importer.Record, error](records), &outbox{}, importer.Config{Warn: warn, Refused: func(bad *importer.Rejection) error {
 		fmt.Fprintf(&out, "refused %s\n        %s\n", bad, rowOf(bad))
 		return nil
 	}})
+	fmt.Fprintf(&out, "shared SKUs %q, not imported %q\n", summary.SharedSKUs, source.NotImported())
 	return out.String()
 }
 

@@ -58,6 +58,8 @@ type Source struct {
 
 	categories map[value.ID]bool // that this pass has emitted
 
+	dropped []string // what NotImported returns
+
 	paths  []string
 	stream bool // can be read only once
 	size   int64
@@ -162,6 +164,18 @@ func (s *Source) Size() int64 { return s.size }
 // Read is how many bytes the current pass over [Source.Records] has taken.
 func (s *Source) Read() int64 { return s.read }
 
+// NotImported are the columns that have values which the last pass over
+// [Source.Records] put into no record.
+func (s *Source) NotImported() []string { return s.dropped }
+
+func (s *Source) noteDropped(sh *sheet) {
+	for i, column := range sh.header {
+		if sh.filled[i] && !sh.used[i] && column != RefusedColumn && !slices.Contains(s.dropped, column) {
+			s.dropped = append(s.dropped, column)
+		}
+	}
+}
+
 // Fingerprint names the source by format, kind and the content of its files,
 // so that two sources with one fingerprint give the same records in the same
 // order. It is empty when the source can be read only once, as the standard
@@ -193,7 +207,7 @@ func (s *Source) Fingerprint() (string, error) {
 // sequence.
 func (s *Source) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		s.read, s.categories = 0, map[value.ID]bool{}
+		s.read, s.categories, s.dropped = 0, map[value.ID]bool{}, nil
 		err := s.readAll(func(r Record, err error) error {
 			if ends(err) {
 				return err

@@ -75,7 +75,8 @@ they were read, with the reasons in a further column, refused (in JSON Lines a m
 which an import leaves out: correct the rows and import the file. Rows of a file with
 another header go to FILE-2 and so on, before the extension. Ids are
 derived, so that the same file again changes nothing. Text in the wrong encoding is
-mended and named. Categories by type or path, and brands by name, come with products.
+mended and named. At the end come the columns that were not imported, and the SKUs that
+several products share. Categories by type or path, and brands by name, come with products.
 
 A mapping is a JSON file. Columns that it does not name are left out:
 
@@ -196,6 +197,7 @@ func (c *importCommand) send(ctx context.Context, source *importer.Source, refus
 	if err == nil || summary.Sent+summary.AlreadySent+summary.Refused > 0 {
 		err = errors.Join(err, c.json.print(out, c.result(source, summary), func() error {
 			printSummary(out, summary)
+			printLosses(out, source, summary)
 			return nil
 		}))
 	}

@@ -191,21 +191,25 @@ func (c *importCommand) preview(ctx context.Context, source *importer.Source, re
 
 // importResult is what an import prints as JSON.
 type importResult struct {
-	Format     importer.Format       `json:"format"`
-	DryRun     bool                  `json:"dryRun"`   // nothing was sent
-	Accepted   int                   `json:"accepted"` // by this run
-	Before     int                   `json:"before"`   // sent by the interrupted import
-	Kinds      map[commerce.Kind]int `json:"kinds"`    // all of these
-	Repeated   int                   `json:"repeated"` // with the id of an earlier record
-	Rejected   int                   `json:"rejected"`
-	Reasons    map[string]int        `json:"reasons"`    // of the rejected
-	Rejections []string              `json:"rejections"` // the first of them
+	Format   importer.Format       `json:"format"`
+	DryRun   bool                  `json:"dryRun"`   // nothing was sent
+	Accepted int                   `json:"accepted"` // by this run
+	Before   int                   `json:"before"`   // sent by the interrupted import
+	Kinds    map[commerce.Kind]int `json:"kinds"`    // all of these
+	Repeated int                   `json:"repeated"` // with the id of an earlier record
+	Rejected int                   `json:"rejected"`
+
+	SharedSKUs  []string       `json:"sharedSkus"`  // that several products have
+	NotImported []string       `json:"notImported"` // columns with values
+	Reasons     map[string]int `json:"reasons"`     // of the rejected
+	Rejections  []string       `json:"rejections"`  // the first of them
 }
 
 func (c *importCommand) result(source *importer.Source, s importer.Summary) importResult {
 	r := importResult{
 		Format: source.Format, DryRun: c.dryRun, Accepted: s.Sent, Before: s.AlreadySent, Kinds: s.Kinds,
 		Repeated: s.Repeated, Rejected: s.Refused, Reasons: s.Reasons,
+		SharedSKUs: s.SharedSKUs, NotImported: source.NotImported(),
 	}
 	for _, bad := range s.Rejected {
 		r.Rejections = append(r.Rejections, bad.Error())
@@ -224,6 +228,7 @@ func printPreview(out io.Writer, source *importer.Source, summary importer.Summa
 		fmt.Fprintf(out, "  repeated    %d (with the id of an earlier record)\n", summary.Repeated)
 	}
 	printRejected(out, summary)
+	printLosses(out, source, summary)
 	for _, kind := range commerce.Kinds() {
 		if len(first[kind]) == 0 {
 			continue
@@ -236,6 +241,22 @@ func printPreview(out io.Writer, source *importer.Source, summary importer.Summa
 		}
 	}
 	return nil
+}
+
+// printLosses says what may be missed later. An export of hundreds of variants
+// may share many SKUs, so that only the first are named.
+func printLosses(out io.Writer, source *importer.Source, s importer.Summary) {
+	const shown = 10
+	if n := len(s.SharedSKUs); n > 0 {
+		first := strings.Join(s.SharedSKUs[:min(n, shown)], ", ")
+		if n > shown {
+			first += ", …"
+		}
+		fmt.Fprintf(out, "several products share %s: %s\n", counted(n, "SKU"), visible(first))
+	}
+	if columns := source.NotImported(); len(columns) > 0 {
+		fmt.Fprintf(out, "not imported: %s\n", visible(strings.Join(columns, ", ")))
+	}
 }
 
 // printRecord writes the fields of a record that are neither empty nor long, and
