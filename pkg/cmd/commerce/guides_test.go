@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -228,9 +229,21 @@ func TestTheGuidesReceiversTakeWhatIsSignedAndNothingElse(t *testing.T) {
 			for _, c := range tampered(first, oldSecret) {
 				old.take(t, c.name, parseRequest(t, c.Request), http.StatusUnauthorized)
 			}
+			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
+				old.take(t, "an unsigned "+method, request{line: method + " / HTTP/1.1", body: "{}"}, http.StatusUnauthorized)
+			}
+			for _, sent := range []string{"soon", "-1", "²", "1e9", strings.Repeat("9", 400), strings.Repeat("9", 5000)} {
+				old.take(t, "a time that is none", first.with("webhook-timestamp", sent), http.StatusUnauthorized)
+			}
+			old.take(t, "a signature in Latin-1", first.with("webhook-signature", "v1,\xe9"), http.StatusUnauthorized)
+			for _, length := range []string{"x", "-1", "²", "99999"} { // and then the connection ends
+				old.send(t, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: "+length+"\r\n\r\n{")
+			}
+			old.take(t, "after all that", first, http.StatusNoContent)
 			old.stop()
-			if got := strings.Count(old.out.String(), "order.created "); got != 2 {
-				t.Errorf("it printed %d events, want each of two once:\n%s", got, &old.out)
+			got := regexp.MustCompile(`(?m)^order\.created \S+$`).FindAllString(old.out.String(), -1)
+			if len(got) != 2 || strings.Contains(old.out.String(), "Traceback") {
+				t.Errorf("it printed %d events, want each of two once, and no fault:\n%s", len(got), &old.out)
 			}
 		})
 	}
@@ -286,9 +299,29 @@ func startReceiver(t *testing.T, folder string, command []string, secret string)
 	return r
 }
 
+// send sends what may be no request, and waits for the end of what comes back.
+func (r *guideReceiver) send(t *testing.T, raw string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(r.url, "http:"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err = io.WriteString(conn, raw); err == nil {
+		err = conn.(*net.TCPConn).CloseWrite()
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, conn)
+	}
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%q: %v", raw, err)
+	}
+}
+
 func (r *guideReceiver) take(t *testing.T, what string, as request, want int) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, strings.NewReader(as.body))
+	method, _, _ := strings.Cut(as.line, " ")
+	req, err := http.NewRequestWithContext(t.Context(), method, r.url, strings.NewReader(as.body))
 	if err != nil {
 		t.Fatal(err)
 	}

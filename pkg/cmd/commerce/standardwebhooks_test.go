@@ -150,9 +150,10 @@ type specimen struct {
 }
 
 // tampered are the ways to tamper with a request; none may verify by a secret
-// that verifies the request itself.
+// that verifies the request itself. Times are the request's own, changed: one
+// reckoned from now could be the genuine one of a request that waited.
 func tampered(r request, secret string) []specimen {
-	now := time.Now().Unix()
+	sent, _ := strconv.ParseInt(r.header["webhook-timestamp"], 10, 64) // genuine
 	swapped := make([]string, 0, 5)
 	for _, s := range r.signatures() {
 		swapped = append(swapped, s[:10]+strings.Map(swapCase, s[10:14])+s[14:])
@@ -167,10 +168,10 @@ func tampered(r request, secret string) []specimen {
 		{"no body", r.withBody("")},
 		{"another id", r.with("webhook-id", value.NewID().String())},
 		{"no id", r.without("webhook-id")},
-		{"an earlier time", r.with("webhook-timestamp", fmt.Sprint(now-60))},
-		{"a later time", r.with("webhook-timestamp", fmt.Sprint(now+60))},
-		{"a time long ago", r.with("webhook-timestamp", fmt.Sprint(now-600))},
-		{"a time far ahead", r.with("webhook-timestamp", fmt.Sprint(now+600))},
+		{"an earlier time", r.with("webhook-timestamp", fmt.Sprint(sent-60))},
+		{"a later time", r.with("webhook-timestamp", fmt.Sprint(sent+60))},
+		{"a time long ago", r.with("webhook-timestamp", fmt.Sprint(sent-600))},
+		{"a time far ahead", r.with("webhook-timestamp", fmt.Sprint(sent+600))},
 		{"no time", r.without("webhook-timestamp")},
 		{"other signatures", r.with("webhook-signature", strings.Join(swapped, " "))},
 		{"signatures of another version", r.with("webhook-signature", strings.ReplaceAll(r.header["webhook-signature"], "v1,", "v2,"))},
