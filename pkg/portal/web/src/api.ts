@@ -99,9 +99,16 @@ export async function ask<T>(answer: Answer<T>): Promise<T> {
   throw new Refusal(got.response.status, problem);
 }
 
-// tagged asks for what is to be changed: tag names the state that was read in the
-// If-Match of the change, which is refused with 412 when there is another by then.
-export async function tagged<T>(answer: Answer<T>): Promise<{ body: T; tag: string }> {
+// Tagged is a state that was read. Its tag names it in the If-Match of a change,
+// which is refused with 412 when there is another by then; "" where nothing is.
+export interface Tagged<T> {
+  body: T;
+  tag: string;
+}
+
+export type Match = { "If-Match"?: string };
+
+export async function tagged<T>(answer: Answer<T>): Promise<Tagged<T>> {
   const body = await ask(answer);
   return { body, tag: (await answer).response.headers.get("ETag") ?? "*" };
 }

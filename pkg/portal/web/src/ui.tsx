@@ -1,7 +1,8 @@
 // The parts that pages share.
-import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { once, Refusal, type Meta, type Once } from "./api";
+import { Fragment, type ComponentChildren, type JSX } from "preact";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { once, Refusal, type Match, type Meta, type Once } from "./api";
+import { useEdit, type Difference, type Editable, type Values } from "./edit";
 import { ago, count, fullTime, title } from "./format";
 import { useAction } from "./load";
 
@@ -257,21 +258,64 @@ export function Dialog(props: { title: string; close: () => void; children: Comp
   );
 }
 
+const fieldNames: Record<string, string> = {
+  name: "Name", description: "Description", website: "Website", status: "State", clientSecret: "Client secret",
+  url: "URL", events: "Events", secret: "Signing secret", scopes: "Scopes",
+  filter: "Filter", changed: "Only if changed", fields: "Only these fields", payload: "Payload", headers: "Headers", retryCount: "Retries", timeoutSeconds: "Timeout in seconds",
+};
+
+// Elsewhere tells which fields of the form somebody else has changed, and has the
+// user choose for those that both have.
+export function Elsewhere({ of }: { of: Difference[] }) {
+  const choose = (input: HTMLInputElement, name: string) => {
+    (input.form!.elements.namedItem(name) as HTMLInputElement).value = input.value;
+  };
+  const shown = (value: string | string[]) => (value.length > 0 ? <code class="answer">{[value].flat().join(", ")}</code> : "empty");
+  if (of.length === 0) return null;
+  return (
+    <div class="notice elsewhere" role="alert">
+      <p>This was changed elsewhere meanwhile, so nothing is done yet. What you see now has those changes and yours: check it, and confirm again.</p>
+      {of.map(({ name, theirs, yours }) =>
+        yours === undefined ? (
+          <p key={name}>
+            <strong>{fieldNames[name]}</strong>: now {shown(theirs)}
+          </p>
+        ) : (
+          <fieldset key={name}>
+            <legend>{fieldNames[name]}, which both of you changed</legend>
+            {[["Theirs", String(theirs)] as const, ["Yours", yours] as const].map(([whose, value]) => (
+              <label class="check" key={whose}>
+                <input type="radio" name={`choice of ${name}`} required value={value} onChange={(e) => choose(e.currentTarget, name)} /> {whose}: {shown(value)}
+              </label>
+            ))}
+          </fieldset>
+        ),
+      )}
+    </div>
+  );
+}
+
+const creation: Editable<undefined> = { state: { body: undefined, tag: "*" }, load: async () => creation.state, values: () => ({}) };
+
 // FormDialog asks for what act takes, and stays open until that has succeeded.
-// What is sent again because no answer came is the same request.
-export function FormDialog(props: {
+// What is sent again because no answer came is the same request. What edits
+// something says what, and draws its fields from the values.
+export function FormDialog<T = undefined>(props: {
   title: string;
   submit: string;
   danger?: boolean;
-  act: (fields: FormData, header: Once) => Promise<void>;
+  edits?: Editable<T>;
+  act: (fields: FormData, header: Once, match: Match) => Promise<void>;
   close: () => void;
-  children: ComponentChildren;
+  children: ComponentChildren | ((values: Values) => ComponentChildren);
 }) {
   const { busy, error, run } = useAction();
-  const [header] = useState(once);
-  const submit = async (form: HTMLFormElement) => {
-    if (await run(() => props.act(new FormData(form), header))) props.close();
-  };
+  const edit = useEdit<T | undefined>((props.edits ?? creation) as Editable<T | undefined>);
+  const header = useMemo(once, [edit.turn]);
+  const submit = (form: HTMLFormElement) =>
+    run(async () => {
+      if (await edit.send(form, (fields, match) => props.act(fields, header, match))) props.close();
+    });
   return (
     <Dialog title={props.title} close={props.close}>
       <form
@@ -280,7 +324,10 @@ export function FormDialog(props: {
           void submit(event.currentTarget);
         }}
       >
-        {props.children}
+        <Fragment key={edit.turn}>
+          {typeof props.children === "function" ? props.children(edit.values) : props.children}
+          <Elsewhere of={edit.differences} />
+        </Fragment>
         <Failed error={error} />
         <div class="actions end">
           <button type="button" onClick={props.close}>

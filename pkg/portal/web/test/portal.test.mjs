@@ -318,6 +318,118 @@ test("an endpoint is created with the picker, tested, edited, rotated and delete
   });
 });
 
+// twoTabs opens the page in two tabs, and in both the same form.
+async function twoTabs(path, button, use) {
+  await signedIn(path, (mine) =>
+    signedIn(path, async (theirs) => {
+      for (const page of [mine, theirs]) await click(page, button);
+      await use(mine, theirs);
+    }),
+  );
+}
+
+// holdToTag answers 412 to a change that names another state than the present one.
+async function holdToTag(route) {
+  const { "if-match": tag, authorization } = await route.request().allHeaders();
+  const present = tag && (await fetch(route.request().url(), { headers: { authorization } })).headers.get("ETag");
+  await (tag === present ? route.continue() : route.fulfill({ status: 412, json: { code: "precondition_failed", message: "it has changed" } }));
+}
+
+const elsewhere = (page) => dialog(page).getByRole("alert").filter({ hasText: "This was changed elsewhere meanwhile" });
+const closed = (page) => dialog(page).waitFor({ state: "detached" });
+
+test("two tabs edit an endpoint, and neither loses what the other saved", async () => {
+  const endpoint = await endpointAt("Shared", ["order.created"]);
+  const path = `/developers/webhooks/endpoints/${endpoint.id}`;
+  await twoTabs(`endpoints/${endpoint.id}`, "Edit", async (mine, theirs) => {
+    for (const [page, group, events] of [[theirs, "product", "all of product"], [mine, "customer", "all of customer"]]) {
+      await dialog(page).getByText(group, { exact: true }).click();
+      await dialog(page).getByLabel(events).check();
+    }
+    await dialog(theirs).getByLabel("URL").fill(`${service.receiver.url}theirs`);
+    await submit(theirs, "Save");
+    await closed(theirs);
+    await dialog(mine).getByLabel("Description").fill("Mine");
+    await submit(mine, "Save");
+    await elsewhere(mine).filter({ hasText: `URL: now ${service.receiver.url}theirs` }).filter({ hasText: "Events: now order.created, product.*" }).waitFor();
+    assert.deepEqual(await findings(mine), []);
+    await submit(mine, "Save");
+    await closed(mine);
+    const merged = await service.ask(path);
+    assert.deepEqual(
+      [merged.url, merged.description, merged.subscribedEvents.sort()],
+      [`${service.receiver.url}theirs`, "Mine", ["customer.*", "order.created", "product.*"]],
+    );
+
+    // What both have changed, the user chooses.
+    for (const [description, choice] of [["Theirs", "Theirs"], ["Theirs again", "Yours"]]) {
+      await click(mine, "Edit");
+      await dialog(mine).getByLabel("Description").fill("Mine now");
+      await service.ask(path, "PATCH", { description });
+      await submit(mine, "Save");
+      await elsewhere(mine).getByRole("group", { name: "Description, which both of you changed" }).waitFor();
+      await submit(mine, "Save"); // which the browser does not, without a choice
+      assert.equal((await service.ask(path)).description, description);
+      await elsewhere(mine).getByLabel(`${choice}: `).check();
+      assert.deepEqual(await findings(mine), []);
+      await submit(mine, "Save");
+      await closed(mine);
+      assert.equal((await service.ask(path)).description, choice === "Yours" ? "Mine now" : description);
+    }
+
+    // What no field of the form shows is in nobody's way.
+    await click(mine, "Edit");
+    await service.ask(`${path}/delivery`, "PUT", { ...(await service.ask(`${path}/delivery`)), retryCount: 3 });
+    await dialog(mine).getByLabel("Description").fill("Last");
+    await submit(mine, "Save");
+    await closed(mine);
+    assert.equal((await service.ask(path)).description, "Last");
+
+    // A decision is asked for again when what it was made about has changed.
+    await click(mine, "Rotate the secret");
+    await service.ask(`${path}/rotate-secret`, "POST");
+    await submit(mine, "Rotate");
+    await elsewhere(mine).filter({ hasText: "Signing secret: now whsec_" }).waitFor();
+    await submit(mine, "Rotate");
+    await copied(mine, "Signing secret");
+    await click(mine, "Delete");
+    await service.ask(path, "PATCH", { status: "PAUSED" });
+    await submit(mine, "Delete");
+    await elsewhere(mine).filter({ hasText: "State: now Paused" }).waitFor();
+    await submit(mine, "Delete");
+    await heading(mine, "Endpoints");
+  });
+});
+
+test("two tabs change an application, and neither loses what the other saved", async () => {
+  const { id } = await service.ask("/developers/applications", "POST", { name: "Shared" });
+  const path = `/developers/applications/${id}`;
+  const forms = [
+    { button: "Edit", at: "", theirs: (page) => page.getByLabel("Website").fill("https://theirs.example/"), mine: (page) => page.getByLabel("Name").fill("Mine"), told: "Website: now https://theirs.example/", merged: { website: "https://theirs.example/", name: "Mine" } },
+    { button: "Change", at: "/token-scopes", theirs: (page) => page.getByLabel("webhooks:write").check(), mine: (page) => page.getByLabel("products:read").uncheck(), told: /Scopes: now .*webhooks:write/, merged: { scopes: ["categories:read", "customers:read", "invoices:read", "orders:read", "webhooks:write"] } },
+    { button: "Set a URL", at: "/alerts", theirs: (page) => page.getByLabel("URL").fill(`${service.receiver.url}theirs`), mine: (page) => page.getByLabel("URL").fill(`${service.receiver.url}mine`), told: "URL, which both of you changed", choose: "Yours: ", merged: { url: `${service.receiver.url}mine` } },
+    { button: "Change the URL", at: "/alerts", theirs: (page) => page.getByLabel("URL").fill(`${service.receiver.url}again`), mine: (page) => page.getByLabel("URL").fill(`${service.receiver.url}no`), told: "URL, which both of you changed", choose: "Theirs: ", merged: { url: `${service.receiver.url}again` } },
+  ];
+  for (const { button, at, told, choose, merged, ...edit } of forms) {
+    await twoTabs(`applications/${id}`, button, async (mine, theirs) => {
+      if (at) await mine.route(`**${path}${at}`, holdToTag);
+      await edit.theirs(dialog(theirs));
+      await submit(theirs, "Save");
+      if (button === "Set a URL") await copied(theirs, "Signing secret");
+      await closed(theirs);
+      await edit.mine(dialog(mine));
+      await submit(mine, "Save");
+      await elsewhere(mine).filter({ hasText: told }).waitFor();
+      if (choose) await dialog(mine).getByLabel(choose).check();
+      await submit(mine, "Save");
+      await closed(mine);
+      const now = await service.ask(path + at);
+      assert.deepEqual(Object.fromEntries(Object.keys(merged).map((name) => [name, now[name]])), merged);
+    });
+  }
+  await service.ask(path, "DELETE");
+});
+
 test("a form says what is wrong, and keeps what was typed", async () => {
   await signedIn("endpoints", async (page) => {
     await click(page, "Create an endpoint");
@@ -470,14 +582,20 @@ test("delivery settings are tried on past events, refused at their field, saved,
     await until(async () => (await service.ask(settings)).retryCount === 4);
     await page.getByText(/^Saved/).waitFor(); // the form holds what was typed before
 
-    // What another one saves meanwhile stays.
-    await service.ask(settings, "PUT", { ...(await service.ask(settings)), retryCount: 7 });
+    // What somebody else saves meanwhile stays, and what both have changed is chosen.
+    await service.ask(settings, "PUT", { ...(await service.ask(settings)), retryCount: 7, changed: ["status"] });
     await page.getByLabel("Retries").fill("5");
+    await page.getByLabel("Only these fields").fill("orderNumber, status");
     await click(page, "Save");
-    await page.getByText(/^Somebody else has changed the endpoint/).waitFor();
+    await page.getByRole("alert").filter({ hasText: "Only if changed: now status" }).waitFor();
     assert.equal((await service.ask(settings)).retryCount, 7);
-    await page.reload();
-    assert.equal(await page.getByLabel("Retries").inputValue(), "7");
+    assert.deepEqual(await findings(page), []);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/settings-merged.png`, fullPage: true });
+    await page.getByRole("group", { name: "Retries, which both of you changed" }).getByLabel("Theirs: 7").check();
+    await click(page, "Save");
+    await page.getByText(/^Saved/).waitFor();
+    const { retryCount, changed, fields } = await service.ask(settings);
+    assert.deepEqual([retryCount, changed, fields], [7, ["status"], ["orderNumber", "status"]]);
     await service.put(order(randomUUID(), "F-TINY"));
     await page.getByRole("link", { name: "Large orders" }).click();
     await page.getByText(/events filtered: 1/).waitFor();

@@ -1,6 +1,7 @@
 // Where an application's alerts go: that endpoints fail, recover, are disabled.
 import { useState } from "preact/hooks";
-import { api, ask, Refusal } from "../api";
+import { api, ask, Refusal, tagged, type Match, type Once } from "../api";
+import { textOf } from "../edit";
 import { useLoad } from "../load";
 import { link } from "../route";
 import { can, useMe } from "../session";
@@ -11,24 +12,24 @@ export function Alerts({ application }: { application: string }) {
   const [opened, setOpened] = useState<"" | "set" | "remove">("");
   const [secret, setSecret] = useState("");
   const path = { params: { path: { id: application } } };
-  const { data, error, reload } = useLoad(
-    () =>
-      ask(api.GET("/developers/applications/{id}/alerts", path)).catch((refusal) => {
-        if (refusal instanceof Refusal && refusal.status === 404) return null; // they go nowhere
-        throw refusal;
-      }),
-    [application],
-  );
+  const load = () =>
+    tagged(api.GET("/developers/applications/{id}/alerts", path)).catch((refusal) => {
+      if (refusal instanceof Refusal && refusal.status === 404) return { body: null, tag: "" }; // they go nowhere
+      throw refusal;
+    });
+  const { data: state, error, reload } = useLoad(load, [application]);
+  const data = state?.body;
   const close = () => setOpened("");
-  const set = async (fields: FormData) => {
-    const alerts = await ask(api.PUT("/developers/applications/{id}/alerts", { ...path, body: { url: valueOf(fields, "url") } }));
-    if (!data) setSecret(alerts.secret);
+  const set = async (fields: FormData, _: Once, match: Match) => {
+    const alerts = await ask(api.PUT("/developers/applications/{id}/alerts", { ...path, headers: match, body: { url: valueOf(fields, "url") } }));
+    if (!match["If-Match"]) setSecret(alerts.secret);
     reload();
   };
-  const remove = async () => {
-    await ask(api.DELETE("/developers/applications/{id}/alerts", path));
+  const remove = async (_: FormData, __: Once, match: Match) => {
+    await ask(api.DELETE("/developers/applications/{id}/alerts", { ...path, headers: match }));
     reload();
   };
+  const edits = state && { state, load, values: (alerts: typeof state.body) => ({ url: alerts?.url ?? "" }) };
   return (
     <Panel
       title="Alerts"
@@ -62,12 +63,12 @@ export function Alerts({ application }: { application: string }) {
         />
       )}
       {opened === "set" && (
-        <FormDialog title="Where alerts go" submit="Save" act={set} close={close}>
-          <Input label="URL" name="url" type="url" required maxLength={2048} value={data?.url} />
+        <FormDialog title="Where alerts go" submit="Save" edits={edits} act={set} close={close}>
+          {(values) => <Input label="URL" name="url" type="url" required maxLength={2048} value={textOf(values, "url")} />}
         </FormDialog>
       )}
       {opened === "remove" && (
-        <FormDialog title="Send no alerts?" submit="Send none" danger act={remove} close={close}>
+        <FormDialog title="Send no alerts?" submit="Send none" danger edits={edits} act={remove} close={close}>
           <p>Alerts that wait are cancelled.</p>
         </FormDialog>
       )}

@@ -1,8 +1,9 @@
 // One application: its keys, what its tokens may do, and what it uses.
 import { useState } from "preact/hooks";
-import { api, ask, type ApiKey, type Application, type UsageDay, type Once } from "../api";
+import { api, ask, tagged, type ApiKey, type Application, type Match, type Once, type Tagged, type UsageDay } from "../api";
 import { Bars, Meter } from "../chart";
-import { count, percent } from "../format";
+import { listOf, type Editable } from "../edit";
+import { count, percent, title } from "../format";
 import { useAction, useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
@@ -13,15 +14,22 @@ import { ApplicationFields } from "./applications";
 const path = (id: string) => ({ params: { path: { id } } });
 const readScopes = ["categories:read", "customers:read", "invoices:read", "orders:read", "products:read"];
 
+const editable = (state: Tagged<Application>): Editable<Application> => ({
+  state,
+  load: () => tagged(api.GET("/developers/applications/{id}", path(state.body.id))),
+  values: (a) => ({ name: a.name, description: a.description ?? "", website: a.website ?? "", status: title(a.status), clientSecret: a.clientSecret }),
+});
+
 type Opened = "" | "edit" | "rotate" | "delete" | "suspend";
 
 export function ApplicationPage({ path: [id = ""] }: Route) {
   const me = useMe();
   const [opened, setOpened] = useState<Opened>("");
   const [secret, setSecret] = useState("");
-  const { data, error, reload } = useLoad(() => ask(api.GET("/developers/applications/{id}", path(id))), [id]);
+  const { data: state, error, reload } = useLoad(() => tagged(api.GET("/developers/applications/{id}", path(id))), [id]);
   const action = useAction();
-  if (!data) return <Page title="Application">{error ? <Failed error={error} /> : <Loading />}</Page>;
+  if (!state) return <Page title="Application">{error ? <Failed error={error} /> : <Loading />}</Page>;
+  const data = state.body;
 
   const close = () => setOpened("");
   const activate = () =>
@@ -76,11 +84,11 @@ export function ApplicationPage({ path: [id = ""] }: Route) {
       <TokenScopes application={id} />
       {can(me, "webhooks:read") && <Alerts application={id} />}
       <Usage application={data} />
-      {opened === "edit" && <Edit application={data} close={close} done={reload} />}
+      {opened === "edit" && <Edit of={state} close={close} done={reload} />}
       {opened === "suspend" && <Suspend id={id} close={close} done={reload} />}
-      {opened === "rotate" && <Rotate id={id} close={close} done={setSecret} />}
-      {opened === "delete" && <Delete application={data} close={close} />}
-      {secret && <Shown title="The new client secret" secrets={[["Client secret", secret]]} close={() => { setSecret(""); reload(); }} />}
+      {opened === "rotate" && <Rotate of={state} close={close} done={(made) => { setSecret(made); reload(); }} />}
+      {opened === "delete" && <Delete of={state} close={close} />}
+      {secret && <Shown title="The new client secret" secrets={[["Client secret", secret]]} close={() => setSecret("")} />}
     </Page>
   );
 }
@@ -202,12 +210,10 @@ function Checks(props: { legend: string; name: string; all: string[]; checked: s
 function TokenScopes({ application }: { application: string }) {
   const me = useMe();
   const [edits, setEdits] = useState(false);
-  const { data, error, reload } = useLoad(
-    () => Promise.all([ask(api.GET("/developers/applications/{id}/token-scopes", path(application))), ask(api.GET("/.well-known/oauth-authorization-server"))]),
-    [application],
-  );
-  const change = async (fields: FormData) => {
-    await ask(api.PUT("/developers/applications/{id}/token-scopes", { ...path(application), body: { scopes: fields.getAll("scopes").map(String) } }));
+  const load = () => tagged(api.GET("/developers/applications/{id}/token-scopes", path(application)));
+  const { data, error, reload } = useLoad(() => Promise.all([load(), ask(api.GET("/.well-known/oauth-authorization-server"))]), [application]);
+  const change = async (fields: FormData, _: Once, match: Match) => {
+    await ask(api.PUT("/developers/applications/{id}/token-scopes", { ...path(application), headers: match, body: { scopes: fields.getAll("scopes").map(String) } }));
     reload();
   };
   return (
@@ -223,10 +229,10 @@ function TokenScopes({ application }: { application: string }) {
     >
       <Failed error={error} />
       {!data && !error && <Loading />}
-      {data && <p>{data[0].scopes.join(", ")}</p>}
+      {data && <p>{data[0].body.scopes.join(", ")}</p>}
       {edits && data && (
-        <FormDialog title="What its tokens may do" submit="Save" act={change} close={() => setEdits(false)}>
-          <Checks legend="Scopes" name="scopes" all={data[1].scopes_supported} checked={data[0].scopes} />
+        <FormDialog title="What its tokens may do" submit="Save" edits={{ state: data[0], load, values: ({ scopes }) => ({ scopes }) }} act={change} close={() => setEdits(false)}>
+          {(values) => <Checks legend="Scopes" name="scopes" all={data[1].scopes_supported} checked={listOf(values, "scopes")} />}
         </FormDialog>
       )}
     </Panel>
@@ -280,19 +286,20 @@ function Today({ day, limit }: { day: UsageDay; limit: number }) {
   );
 }
 
-function Edit({ application, close, done }: { application: Application; close: () => void; done: () => void }) {
-  const save = async (fields: FormData) => {
+function Edit({ of, close, done }: { of: Tagged<Application>; close: () => void; done: () => void }) {
+  const save = async (fields: FormData, _: Once, match: Match) => {
     await ask(
       api.PATCH("/developers/applications/{id}", {
-        ...path(application.id),
+        ...path(of.body.id),
+        headers: match,
         body: { name: valueOf(fields, "name"), description: valueOf(fields, "description") || null, website: valueOf(fields, "website") || null },
       }),
     );
     done();
   };
   return (
-    <FormDialog title="Edit the application" submit="Save" act={save} close={close}>
-      <ApplicationFields of={application} />
+    <FormDialog title="Edit the application" submit="Save" edits={editable(of)} act={save} close={close}>
+      {(values) => <ApplicationFields of={values} />}
     </FormDialog>
   );
 }
@@ -309,27 +316,27 @@ function Suspend({ id, close, done }: { id: string; close: () => void; done: () 
   );
 }
 
-function Rotate({ id, close, done }: { id: string; close: () => void; done: (secret: string) => void }) {
-  const rotate = async (_: FormData, header: Once) => {
-    const rotated = await ask(api.POST("/developers/applications/{id}/rotate-secret", { params: { path: { id }, header } }));
+function Rotate({ of, close, done }: { of: Tagged<Application>; close: () => void; done: (secret: string) => void }) {
+  const rotate = async (_: FormData, header: Once, match: Match) => {
+    const rotated = await ask(api.POST("/developers/applications/{id}/rotate-secret", { params: { path: { id: of.body.id }, header }, headers: match }));
     done(rotated.clientSecret);
   };
   return (
-    <FormDialog title="Rotate the client secret?" submit="Rotate" act={rotate} close={close}>
+    <FormDialog title="Rotate the client secret?" submit="Rotate" edits={editable(of)} act={rotate} close={close}>
       <p>For 24 hours both secrets work.</p>
     </FormDialog>
   );
 }
 
-function Delete({ application, close }: { application: Application; close: () => void }) {
-  const remove = async () => {
-    await ask(api.DELETE("/developers/applications/{id}", path(application.id)));
+function Delete({ of, close }: { of: Tagged<Application>; close: () => void }) {
+  const remove = async (_: FormData, __: Once, match: Match) => {
+    await ask(api.DELETE("/developers/applications/{id}", { ...path(of.body.id), headers: match }));
     go(link("applications"));
   };
   return (
-    <FormDialog title="Delete the application?" submit="Delete" danger act={remove} close={close}>
+    <FormDialog title="Delete the application?" submit="Delete" danger edits={editable(of)} act={remove} close={close}>
       <p>
-        <strong>{application.name}</strong> goes with its keys and endpoints. This cannot be undone.
+        <strong>{of.body.name}</strong> goes with its keys and endpoints. This cannot be undone.
       </p>
     </FormDialog>
   );

@@ -1,6 +1,7 @@
 // The applications, and how to make one.
 import { useState } from "preact/hooks";
 import { api, ask, type Application, type Once } from "../api";
+import { textOf, type Values } from "../edit";
 import { count } from "../format";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
@@ -81,12 +82,12 @@ function Create({ close, done }: { close: () => void; done: (created: Applicatio
 }
 
 // ApplicationFields are what people say of an application.
-export function ApplicationFields({ of }: { of?: Application }) {
+export function ApplicationFields({ of = {} }: { of?: Values }) {
   return (
     <>
-      <Input label="Name" name="name" required maxLength={120} value={of?.name} />
-      <Input label="Description" name="description" maxLength={2000} value={of?.description ?? ""} />
-      <Input label="Website" name="website" type="url" value={of?.website ?? ""} />
+      <Input label="Name" name="name" required maxLength={120} value={textOf(of, "name")} />
+      <Input label="Description" name="description" maxLength={2000} value={textOf(of, "description")} />
+      <Input label="Website" name="website" type="url" value={textOf(of, "website")} />
     </>
   );
 }

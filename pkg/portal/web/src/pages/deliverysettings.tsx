@@ -2,47 +2,60 @@
 // before they are saved.
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import { api, ask, Refusal, tagged, type DeliveryPreview, type DeliverySettings, type PreviewedEvent } from "../api";
+import { api, ask, Refusal, tagged, type DeliveryPreview, type DeliverySettings, type PreviewedEvent, type Tagged } from "../api";
+import { textOf, useEdit, type Values } from "../edit";
 import { count } from "../format";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
 import { can, useMe } from "../session";
-import { Failed, Field, Input, Loading, Page, Panel, Status, Table, TextArea, Time, valueOf, wrongIn } from "../ui";
+import { Elsewhere, Failed, Field, Input, Loading, Page, Panel, Status, Table, TextArea, Time, valueOf, wrongIn } from "../ui";
 
 const path = (id: string) => ({ params: { path: { id } } });
 
 export function DeliverySettingsPage({ path: [id = ""] }: Route) {
-  const me = useMe();
-  const [preview, setPreview] = useState<DeliveryPreview>();
-  const [saved, setSaved] = useState<{ times: number; body: DeliverySettings; tag: string }>();
-  const action = useAction();
-  const { data, error } = useLoad(
-    () => Promise.all([ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), tagged(api.GET("/developers/webhooks/endpoints/{id}/delivery", path(id)))]),
-    [id],
-  );
+  const load = () => tagged(api.GET("/developers/webhooks/endpoints/{id}/delivery", path(id)));
+  const { data, error } = useLoad(() => Promise.all([ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), load()]), [id]);
   const title = "Delivery settings";
   if (!data) return <Page title={title}>{error ? <Failed error={error} /> : <Loading />}</Page>;
-
-  const send = (fields: FormData, saves: boolean) =>
-    action.run(async () => {
-      const body = settingsOf(fields);
-      if (!saves) return setPreview(await ask(api.POST("/developers/webhooks/endpoints/{id}/delivery/preview", { ...path(id), body })));
-      const params = { path: { id }, header: { "If-Match": (saved ?? data[1]).tag } };
-      const settings = await tagged(api.PUT("/developers/webhooks/endpoints/{id}/delivery", { params, body })).catch((why) => {
-        throw why instanceof Refusal && why.status === 412 ? new Error(changed) : why;
-      });
-      setSaved((before) => ({ times: (before?.times ?? 0) + 1, ...settings }));
-    });
   return (
     <Page title={title} actions={<a href={link(`endpoints/${id}`)}>{data[0].description || data[0].url}</a>}>
+      <Settings id={id} of={data[1]} load={load} />
+    </Page>
+  );
+}
+
+function Settings({ id, of, load }: { id: string; of: Tagged<DeliverySettings>; load: () => Promise<Tagged<DeliverySettings>> }) {
+  const me = useMe();
+  const [preview, setPreview] = useState<DeliveryPreview>();
+  const [saved, setSaved] = useState(false);
+  const action = useAction();
+  const edit = useEdit({ state: of, load, values: valuesOf });
+
+  const send = (form: HTMLFormElement, saves: boolean) =>
+    action.run(async () => {
+      setSaved(false);
+      if (!saves) return setPreview(await ask(api.POST("/developers/webhooks/endpoints/{id}/delivery/preview", { ...path(id), body: settingsOf(new FormData(form)) })));
+      let settings: Tagged<DeliverySettings> | undefined;
+      await edit.send(form, async (fields, match) => {
+        settings = await tagged(api.PUT("/developers/webhooks/endpoints/{id}/delivery", { ...path(id), headers: match, body: settingsOf(fields) }));
+      });
+      if (!settings) return;
+      edit.restart(settings);
+      setSaved(true);
+    });
+  return (
+    <>
       <form
         class="settings"
         onSubmit={(event) => {
           event.preventDefault();
-          void send(new FormData(event.currentTarget), (event.submitter as HTMLButtonElement).value === "save");
+          void send(event.currentTarget, (event.submitter as HTMLButtonElement).value === "save");
         }}
       >
-        <Fields key={saved?.times} of={(saved ?? data[1]).body} error={action.error} />
+        <Fragment key={edit.turn}>
+          <Fields of={edit.values} error={action.error} />
+          <Elsewhere of={edit.differences} />
+        </Fragment>
         {!named.some((name) => wrongIn(action.error, name)) && <Failed error={action.error} />}
         <div class="actions">
           <button type="submit" value="try" disabled={action.busy}>
@@ -53,54 +66,61 @@ export function DeliverySettingsPage({ path: [id = ""] }: Route) {
               Save
             </button>
           )}
-          <span role="status">{saved && !action.error && !action.busy && "Saved: they hold for the events that are stored from now on."}</span>
+          <span role="status">{saved && "Saved: they hold for the events that are stored from now on."}</span>
         </div>
       </form>
       {preview && <Preview of={preview} />}
-    </Page>
+    </>
   );
 }
 
-const changed = "Somebody else has changed the endpoint since this page was loaded, so nothing is saved. Copy what you typed, and load the page again.";
+// valuesOf are the settings as the form has them.
+const valuesOf = (s: DeliverySettings): Values => ({
+  filter: s.filter ? JSON.stringify(s.filter, null, 2) : "",
+  changed: s.changed?.join(", ") ?? "",
+  fields: s.fields?.join(", ") ?? "",
+  payload: s.payload,
+  headers: Object.entries(s.headers).map(([name, value]) => `${name}: ${value}`).join("\n"),
+  retryCount: String(s.retryCount),
+  timeoutSeconds: String(s.timeoutSeconds),
+});
 
 // named are the fields that say themselves what is wrong in them.
 const named = ["filter", "changed", "fields", "payload", "headers", "retryCount", "timeoutSeconds"];
 
-function Fields({ of: s, error }: { of: DeliverySettings; error?: Error }) {
+function Fields({ of, error }: { of: Values; error?: Error }) {
   const names = { type: "text", autoComplete: "off" } as const;
-  const input = (name: string) => ({ name, wrong: wrongIn(error, name) });
+  const input = (name: string) => ({ name, value: textOf(of, name), wrong: wrongIn(error, name) });
   return (
     <Fragment>
       <TextArea
         label="Filter"
         {...input("filter")}
         rows={8}
-        value={s.filter ? JSON.stringify(s.filter, null, 2) : ""}
         placeholder='{"object": {"total": [{"numeric": [">", 100]}]}}'
         hint="A pattern in EventBridge's language over object, previousAttributes and siteId. Empty: every event."
       />
       <div class="filters">
-        <Input {...names} label="Only if changed" {...input("changed")} value={s.changed?.join(", ")} placeholder="status, total" hint="Fields, comma-separated, of which one must have changed. Creations and deletions pass." />
-        <Input {...names} label="Only these fields" {...input("fields")} value={s.fields?.join(", ")} placeholder="orderNumber, status" hint="Comma-separated; the object is sent with these. Empty: with all." />
+        <Input {...names} label="Only if changed" {...input("changed")} placeholder="status, total" hint="Fields, comma-separated, of which one must have changed. Creations and deletions pass." />
+        <Input {...names} label="Only these fields" {...input("fields")} placeholder="orderNumber, status" hint="Comma-separated; the object is sent with these. Empty: with all." />
         <Field label="Payload" wrong={wrongIn(error, "payload")} hint="thin: only id and updatedAt.">
           {(attributes) => (
             <select {...attributes} name="payload">
               {["full", "thin"].map((form) => (
-                <option key={form} selected={form === s.payload}>
+                <option key={form} selected={form === of.payload}>
                   {form}
                 </option>
               ))}
             </select>
           )}
         </Field>
-        <Input label="Retries" {...input("retryCount")} type="number" min={0} max={10} required value={String(s.retryCount)} hint="0 to 10." />
-        <Input label="Timeout in seconds" {...input("timeoutSeconds")} type="number" min={1} max={30} required value={String(s.timeoutSeconds)} hint="1 to 30." />
+        <Input label="Retries" {...input("retryCount")} type="number" min={0} max={10} required hint="0 to 10." />
+        <Input label="Timeout in seconds" {...input("timeoutSeconds")} type="number" min={1} max={30} required hint="1 to 30." />
       </div>
       <TextArea
         label="Headers"
         {...input("headers")}
         rows={3}
-        value={Object.entries(s.headers).map(([name, value]) => `${name}: ${value}`).join("\n")}
         placeholder="Authorization: Bearer …"
         hint="One a line, sent with every attempt. Values are not shown again; **** keeps the one that is stored."
       />

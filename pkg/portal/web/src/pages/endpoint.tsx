@@ -1,8 +1,9 @@
 // One endpoint: how it does, and everything that can be done with it.
 import { useState } from "preact/hooks";
-import { api, ask, type Endpoint, type EndpointStats, type Recovery, type Once, type StatsPoint } from "../api";
+import { api, ask, tagged, type Endpoint, type EndpointStats, type Match, type Once, type Recovery, type StatsPoint, type Tagged } from "../api";
 import { Bars, Latencies, outcomes, successRate } from "../chart";
-import { count, fullTime } from "../format";
+import { change, listOf, textOf, type Editable } from "../edit";
+import { count, fullTime, title } from "../format";
 import { useAction, useLoad, type Loaded } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
@@ -13,6 +14,12 @@ import { Subscriptions, subscribed } from "./subscriptions";
 const path = (id: string) => ({ params: { path: { id } } });
 const refresh = 5000;
 
+const editable = (state: Tagged<Endpoint>): Editable<Endpoint> => ({
+  state,
+  load: () => tagged(api.GET("/developers/webhooks/endpoints/{id}", path(state.body.id))),
+  values: (e) => ({ url: e.url, description: e.description ?? "", events: e.subscribedEvents, status: title(e.status), secret: e.secret }),
+});
+
 type Opened = "" | "edit" | "rotate" | "delete" | "recover";
 
 export function EndpointPage({ path: [id = ""] }: Route) {
@@ -21,7 +28,7 @@ export function EndpointPage({ path: [id = ""] }: Route) {
   const [secret, setSecret] = useState("");
   const [said, setSaid] = useState<{ text: string; delivery?: string }>();
   const [recovery, setRecovery] = useState("");
-  const { data, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/endpoints/{id}", path(id))), [id], refresh);
+  const { data: state, error, reload } = useLoad(() => tagged(api.GET("/developers/webhooks/endpoints/{id}", path(id))), [id], refresh);
   const [interval, setInterval] = useState("hour");
   const stats = useLoad(
     () => ask(api.GET("/developers/webhooks/endpoints/{id}/stats", { params: { path: { id }, query: { interval: interval as "hour" | "day" } } })),
@@ -29,12 +36,18 @@ export function EndpointPage({ path: [id = ""] }: Route) {
     refresh,
   );
   const action = useAction();
-  if (!data) return <Page title="Endpoint">{error ? <Failed error={error} /> : <Loading />}</Page>;
+  if (!state) return <Page title="Endpoint">{error ? <Failed error={error} /> : <Loading />}</Page>;
+  const data = state.body;
 
   const close = () => setOpened("");
   const setState = (status: "ACTIVE" | "PAUSED") =>
     action.run(async () => {
-      await ask(api.PATCH("/developers/webhooks/endpoints/{id}", { ...path(id), body: { status } }));
+      const patch = (match: Match) => ask(api.PATCH("/developers/webhooks/endpoints/{id}", { ...path(id), headers: match, body: { status } }));
+      const present = await change({ ...editable(state), values: (e) => ({ status: e.status }) }, patch);
+      if (present) {
+        reload();
+        throw new Error(`It was changed elsewhere meanwhile, so nothing is done: its state is now ${title(present.body.status)}.`);
+      }
       setSaid({ text: status === "PAUSED" ? "It is paused: its events are held." : "It is active. What was held meanwhile goes out when you recover it." });
       reload();
     });
@@ -90,10 +103,10 @@ export function EndpointPage({ path: [id = ""] }: Route) {
       {recovery && <Progress endpoint={id} recovery={recovery} />}
       <About endpoint={data} stats={stats.data} />
       <Statistics of={stats} interval={interval} choose={setInterval} />
-      {opened === "edit" && <Edit endpoint={data} close={close} done={reload} />}
+      {opened === "edit" && <Edit of={state} close={close} done={reload} />}
       {opened === "recover" && <Recover id={id} close={close} done={setRecovery} />}
-      {opened === "rotate" && <Rotate id={id} close={close} done={setSecret} />}
-      {opened === "delete" && <Delete endpoint={data} close={close} />}
+      {opened === "rotate" && <Rotate of={state} close={close} done={(made) => { setSecret(made); reload(); }} />}
+      {opened === "delete" && <Delete of={state} close={close} />}
       {secret && <Shown title="The new secret" secrets={[["Signing secret", secret]]} close={() => setSecret("")} />}
     </Page>
   );
@@ -156,48 +169,53 @@ function rates(points: StatsPoint[]) {
   return `${successRate(points)} answered 2xx${filtered ? `, events filtered: ${count(filtered)}` : ""}`;
 }
 
-function Edit({ endpoint, close, done }: { endpoint: Endpoint; close: () => void; done: () => void }) {
+function Edit({ of, close, done }: { of: Tagged<Endpoint>; close: () => void; done: () => void }) {
   const types = useLoad(listEventTypes, []);
-  const save = async (fields: FormData) => {
+  const save = async (fields: FormData, _: Once, match: Match) => {
     await ask(
       api.PATCH("/developers/webhooks/endpoints/{id}", {
-        ...path(endpoint.id),
+        ...path(of.body.id),
+        headers: match,
         body: { url: valueOf(fields, "url"), description: valueOf(fields, "description") || null, events: subscribed(fields) },
       }),
     );
     done();
   };
   return (
-    <FormDialog title="Edit the endpoint" submit="Save" act={save} close={close}>
-      <Failed error={types.error} />
-      <Input label="URL" name="url" type="url" required maxLength={2048} value={endpoint.url} />
-      <Input label="Description" name="description" maxLength={2000} value={endpoint.description ?? ""} />
-      {types.data && <Subscriptions types={types.data} selected={endpoint.subscribedEvents} />}
+    <FormDialog title="Edit the endpoint" submit="Save" edits={editable(of)} act={save} close={close}>
+      {(values) => (
+        <>
+          <Failed error={types.error} />
+          <Input label="URL" name="url" type="url" required maxLength={2048} value={textOf(values, "url")} />
+          <Input label="Description" name="description" maxLength={2000} value={textOf(values, "description")} />
+          {types.data && <Subscriptions types={types.data} selected={listOf(values, "events")} />}
+        </>
+      )}
     </FormDialog>
   );
 }
 
-function Rotate({ id, close, done }: { id: string; close: () => void; done: (secret: string) => void }) {
-  const rotate = async (_: FormData, header: Once) => {
-    const rotated = await ask(api.POST("/developers/webhooks/endpoints/{id}/rotate-secret", { params: { path: { id }, header } }));
+function Rotate({ of, close, done }: { of: Tagged<Endpoint>; close: () => void; done: (secret: string) => void }) {
+  const rotate = async (_: FormData, header: Once, match: Match) => {
+    const rotated = await ask(api.POST("/developers/webhooks/endpoints/{id}/rotate-secret", { params: { path: { id: of.body.id }, header }, headers: match }));
     done(rotated.secret);
   };
   return (
-    <FormDialog title="Rotate the secret?" submit="Rotate" act={rotate} close={close}>
+    <FormDialog title="Rotate the secret?" submit="Rotate" edits={editable(of)} act={rotate} close={close}>
       <p>For 24 hours deliveries carry two signatures, by the old secret and by the new one.</p>
     </FormDialog>
   );
 }
 
-function Delete({ endpoint, close }: { endpoint: Endpoint; close: () => void }) {
-  const remove = async () => {
-    await ask(api.DELETE("/developers/webhooks/endpoints/{id}", path(endpoint.id)));
+function Delete({ of, close }: { of: Tagged<Endpoint>; close: () => void }) {
+  const remove = async (_: FormData, __: Once, match: Match) => {
+    await ask(api.DELETE("/developers/webhooks/endpoints/{id}", { ...path(of.body.id), headers: match }));
     go(link("endpoints"));
   };
   return (
-    <FormDialog title="Delete the endpoint?" submit="Delete" danger act={remove} close={close}>
+    <FormDialog title="Delete the endpoint?" submit="Delete" danger edits={editable(of)} act={remove} close={close}>
       <p>
-        <strong>{endpoint.url}</strong> gets nothing any more, and events that wait for it are cancelled. This cannot be undone.
+        <strong>{of.body.url}</strong> gets nothing any more, and events that wait for it are cancelled. This cannot be undone.
       </p>
     </FormDialog>
   );
