@@ -1,6 +1,6 @@
 // The portal: signing in, the frame around the pages, and which page is shown.
 import { render, type ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { api, ask, base, hasCredential, observe, setCredential, type Me, type Rate } from "./api";
 import { Meter } from "./chart";
 import { count } from "./format";
@@ -124,8 +124,9 @@ function Frame({ me, rate, signOut }: { me: Me; rate?: Rate; signOut: () => void
 }
 
 function Content({ area, me, route }: { area?: Area; me: Me; route: Route }) {
+  const [broken] = useErrorBoundary();
   const Shown = area?.pages[Math.min(route.path.length, area.pages.length - 1)];
-  if (!area || !Shown) {
+  if (!area || !Shown || broken) {
     return (
       <Page title="No such page">
         <Notice>There is no page at this address.</Notice>

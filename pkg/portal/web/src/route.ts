@@ -9,7 +9,16 @@ export interface Route {
 
 function current(): Route {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return { path: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+  return { path: path.split("/").filter(Boolean).map(decoded), query: new URLSearchParams(query) };
+}
+
+// decoded is a segment as it stands where it is malformed: no page has that name.
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 export function useRoute(): Route {

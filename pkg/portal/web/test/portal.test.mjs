@@ -79,6 +79,19 @@ test("the link that the service prints signs in, and leaves no token in the addr
   await close();
 });
 
+test("an address that names no page shows the frame and says so", async () => {
+  await signedIn("", async (page) => {
+    for (const [path, title] of [["%", "No such page"], ["%zz", "No such page"], ["constructor", "No such page"], ["endpoints/.", "No such page"], ["records/constructor", "Records"], ["endpoints/%zz", "Endpoint"]]) {
+      await visit(page, path);
+      await page.reload();
+      await heading(page, title);
+    }
+    await click(page, "Sign out");
+    await page.reload();
+    await heading(page, "Commerce Integration Service");
+  });
+});
+
 test("no link signs anybody in on another host than this machine", async () => {
   const elsewhere = await startBrowser("--host-resolver-rules=MAP portal.example 127.0.0.1");
   const url = service.url.replace("127.0.0.1", "portal.example");

@@ -130,8 +130,7 @@ export const nameOfRecord = (kind: string, row: Row) => definitions[kind as Kind
 
 export function Records({ path: [kind = "products", id], query }: Route) {
   const me = useMe();
-  const definition = definitions[kind as Kind];
-  if (!definition) {
+  if (!kinds.includes(kind as Kind)) {
     return (
       <Page title="Records">
         <Notice>There are no such records.</Notice>
