@@ -144,6 +144,15 @@ function Content({ area, me, route }: { area?: Area; me: Me; route: Route }) {
   return <Shown {...route} />;
 }
 
-const token = tokenOfLink();
-if (token) setCredential(token);
-render(<App />, document.getElementById("app")!);
+// start signs in with the link of the address, which may be pasted into a tab that
+// shows the portal already: then the tab is that user's, whoever's it was. It listens before any
+// page does, so that none takes the token for a page's name.
+let starts = 0;
+function start() {
+  const token = tokenOfLink();
+  if (token) setCredential(token);
+  if (token || starts === 0) render(<App key={++starts} />, document.getElementById("app")!);
+}
+
+addEventListener("hashchange", start);
+start();

@@ -79,6 +79,26 @@ test("the link that the service prints signs in, and leaves no token in the addr
   await close();
 });
 
+test("a link that is pasted into an open tab signs in there, in place of who was signed in", async () => {
+  const { page, close } = await openPage(browser, service.url);
+  await page.goto(`${service.url}/portal#/deliveries`);
+  await heading(page, "Commerce Integration Service");
+  const paste = (token) => page.evaluate((to) => { location.hash = to; }, `token=${token}`);
+  await paste(service.info.apiKey);
+  await heading(page, "Overview");
+  await page.getByRole("link", { name: "Signed in with an API key" }).waitFor();
+  await link(page, "Records");
+  await paste(service.info.jwt);
+  await page.getByRole("link", { name: "Signed in with a user's token" }).waitFor();
+  await heading(page, "Overview");
+  assert.ok(!page.url().includes("token"), page.url());
+  await paste("cis_expired");
+  await heading(page, "Commerce Integration Service");
+  await page.getByText("API key is").waitFor();
+  assert.ok(!page.url().includes("token"), page.url());
+  await close();
+});
+
 test("an address that names no page shows the frame and says so", async () => {
   await signedIn("", async (page) => {
     for (const [path, title] of [["%", "No such page"], ["%zz", "No such page"], ["constructor", "No such page"], ["endpoints/.", "No such page"], ["records/constructor", "Records"], ["endpoints/%zz", "Endpoint"]]) {
