@@ -74,7 +74,7 @@ const tones: Record<string, string> = {
   DELIVERED: "good", PASSES: "good", YES: "good", ACTIVE: "good", COMPLETED: "good", PAID: "good", FULFILLED: "good", SHIPPED: "good", CONFIRMED: "good",
   PENDING: "busy", RUNNING: "busy", PROCESSING: "busy", AUTHORIZED: "busy", PARTIALLY_PAID: "busy", PARTIALLY_FULFILLED: "busy",
   FAILED: "bad", FAILING: "bad", CIRCUIT_OPEN: "bad", DISABLED: "bad", REFUSED: "bad", REVOKED: "bad", SUSPENDED: "bad", EXPIRED: "bad",
-  HELD: "warn", PAUSED: "warn",
+  HELD: "warn", PAUSED: "warn", PARTLY_REFUSED: "warn",
 };
 
 // Status is a state; its colour only repeats what its word says.

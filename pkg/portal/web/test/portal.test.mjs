@@ -685,12 +685,32 @@ test("records are posted, and a receipt tells which were refused and why", async
     await submit(page, "Post");
     await heading(page, "Receipt");
     await page.getByText("2: 1 accepted, 1 refused").waitFor();
+    await page.locator(".status.warn").getByText("Partly refused", { exact: true }).waitFor();
     await page.getByRole("row", { name: `1 order ${bad} records[1].record.currency` }).waitFor();
     await link(page, "All receipts");
-    await page.getByRole("row", { name: /HTTP Refused 2 1 record\.currency is required/ }).waitFor();
+    await page.getByRole("row", { name: /HTTP Partly refused 2 1 record\.currency is required/ }).waitFor();
     await service.send({ organizationId: service.info.organizationId, kind: "customer", op: "put", record: { id: bad, email: 7 } });
     await page.getByRole("row", { name: /Queue Refused 1 1 record\.email must be/ }).getByRole("link").click();
     await page.getByRole("row", { name: `0 customer ${bad} record.email` }).waitFor();
+    await page.locator(".status.bad").getByText("Refused", { exact: true }).waitFor();
+
+    const { id } = await service.ask("/ingest/records", "POST", { records: [{ kind: "product", op: "put", record: { id: good, name: "Posted tea 2" } }] });
+    const stands = async (word, tone) => {
+      await visit(page, `posted/${id}`);
+      await page.locator(`.status.${tone}`).getByText(word, { exact: true }).waitFor();
+      await link(page, "All receipts");
+      await page.getByRole("row", { name: `HTTP ${word} 1 0` }).waitFor();
+    };
+    await stands("Completed", "good");
+    // A receipt is worked on for too short a time to be seen: the answers of the service say that it is.
+    await page.route("**/ingest/receipts**", async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      for (const receipt of json.data ?? [json]) if (receipt.id === id) receipt.status = "PENDING";
+      await route.fulfill({ response, json });
+    });
+    await stands("Pending", "busy");
+    await page.unrouteAll({ behavior: "ignoreErrors" });
   });
   await signedIn(
     "posted",

@@ -11,6 +11,12 @@ const refresh = 5000;
 
 const from = (r: Receipt) => (r.source === "QUEUE" ? "Queue" : r.source === "POSTED" ? "HTTP" : r.source);
 
+// State is how a receipt stands, the same wherever it shows.
+function State({ of: r }: { of: Receipt }) {
+  if (r.status !== "COMPLETED" || r.refusedCount === 0) return <Status of={r.status} />;
+  return <Status of={r.refusedCount < r.recordCount ? "PARTLY_REFUSED" : "REFUSED"} />;
+}
+
 export function Receipts({ query }: Route) {
   const [posts, setPosts] = useState(false);
   const before = query.get("before") || undefined;
@@ -40,7 +46,7 @@ export function Receipts({ query }: Route) {
             columns={[
               { label: "Received", cell: (r) => <a href={link(`posted/${r.id}`)}><Time at={r.createdAt} /></a> },
               { label: "From", cell: from },
-              { label: "State", cell: (r) => <Status of={r.refusedCount > 0 ? "REFUSED" : r.status} /> },
+              { label: "State", cell: (r) => <State of={r} /> },
               { label: "Records", number: true, cell: (r) => count(r.recordCount) },
               { label: "Refused", number: true, cell: (r) => count(r.refusedCount) },
               { label: "The first reason", cell: (r) => r.refusals[0]?.message ?? "–" },
@@ -103,11 +109,11 @@ function Of({ receipt: r }: { receipt: Receipt }) {
       <Panel title="About it">
         <Facts
           of={[
-            ["State", <Status of={r.status} />],
+            ["State", <State of={r} />],
             ["Records", `${count(r.recordCount)}: ${count(r.acceptedCount)} accepted, ${count(r.refusedCount)} refused`],
             ["From", from(r)],
             ["Received", <Time at={r.createdAt} />],
-            ["Completed", <Time at={r.completedAt} />],
+            ["Finished", <Time at={r.completedAt} />],
             ["Can be read until", <Time at={r.expiresAt} />],
             ["Receipt", <Id value={r.id} what="the receipt's id" />],
           ]}
