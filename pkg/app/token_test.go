@@ -94,7 +94,7 @@ func deployed(t *testing.T, parameters map[string]string) *gatewayService {
 // grant sets what the client's tokens may do.
 func (w *gatewayService) grant(t *testing.T, scopes ...string) {
 	t.Helper()
-	if _, err := w.Table.ChangeClient(t.Context(), w.Org, w.client.ID, func(c *account.Client) { c.TokenScopes = scopes }); err != nil {
+	if _, err := w.Table.ChangeClient(t.Context(), w.Org, w.client.ID, func(c *account.Client) error { c.TokenScopes = scopes; return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

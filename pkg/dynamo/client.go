@@ -73,16 +73,18 @@ func decodeClient(it item) (*account.Client, error) {
 // ChangeClient stores what change makes of the application's client and
 // returns it, or nil when there is no such application; and the answers that
 // keep makes of that client. Change may be called again, with a fresher client,
-// and keep after it. The write also makes an application of an earlier version
+// and keep after it; an error of either ends the attempt. The write also makes an application of an earlier version
 // known by its client id.
 func (t *AccountStore) ChangeClient(
-	ctx context.Context, org, id value.ID, change func(*account.Client), keep ...func(*account.Client) (*idempotency.Kept, error),
+	ctx context.Context, org, id value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
 ) (*account.Client, error) {
 	var c *account.Client
 	found, err := changeItem(ctx, t.db, "application", applicationKey(org, id), decodeClient,
 		func(stored *account.Client, it item) ([]write, error) {
 			c = stored
-			change(c)
+			if err := change(c); err != nil {
+				return nil, err
+			}
 			kept := make([]*idempotency.Kept, len(keep))
 			for i := range keep {
 				var err error

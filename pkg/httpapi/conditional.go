@@ -25,7 +25,8 @@ func IfMatch() Param {
 }
 
 // CheckIfMatch answers 412 unless the request has no If-Match or one of its
-// tags is current. A weak tag never matches.
+// tags is current; where there is nothing yet, which "" tells, none is. A weak tag
+// never matches.
 func (r *Request) CheckIfMatch(current string) error {
 	return r.checkIfMatch(current, func(tag string) string { return tag })
 }
@@ -43,7 +44,7 @@ func (r *Request) CheckIfMatchPrefix(current string) error {
 func (r *Request) checkIfMatch(current string, compared func(tag string) string) error {
 	values := r.Header.Values("If-Match")
 	for _, tag := range entityTags(values) {
-		if tag == "*" || !strings.HasPrefix(tag, "W/") && compared(plainTag(tag)) == compared(current) {
+		if tag == "*" && current != "" || !strings.HasPrefix(tag, "W/") && compared(plainTag(tag)) == compared(current) {
 			return nil
 		}
 	}

@@ -80,25 +80,25 @@ func (a *applications) operations() []httpapi.Operation {
 	return operations
 }
 
-// etag is the entity tag of an application: that of its body, as reading it
+// etag is the entity tag of what is shown: that of its body, as reading it
 // answers.
-func etag(app *account.Application) (string, error) {
-	body, err := json.Marshal(app, json.Deterministic(true))
+func etag(shown any) (string, error) {
+	body, err := json.Marshal(shown, json.Deterministic(true))
 	return httpapi.ETagOf(body), err
 }
 
-// answer shows the application with the tag that a later If-Match needs.
-func answer(app *account.Application, err error) (*httpapi.Response, error) {
+// answer shows it with the tag that a later If-Match needs.
+func answer[T any](shown *T, err error) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	tag, err := etag(app)
-	return &httpapi.Response{JSON: app, ETag: tag}, err
+	tag, err := etag(shown)
+	return &httpapi.Response{JSON: shown, ETag: tag}, err
 }
 
-// checkIfMatch is the precondition of a change.
-func checkIfMatch(r *httpapi.Request, app *account.Application) error {
-	tag, err := etag(app)
+// checkIfMatch is the precondition of a change of what is shown.
+func checkIfMatch(r *httpapi.Request, shown any) error {
+	tag, err := etag(shown)
 	if err != nil {
 		return err
 	}

@@ -20,15 +20,15 @@ type clients struct {
 }
 
 func (c *clients) operations() []httpapi.Operation {
-	conflict := []int{http.StatusConflict}
+	changed := []int{http.StatusConflict, http.StatusPreconditionFailed}
 	return []httpapi.Operation{
 		{
 			ID: "rotateApplicationSecret", Method: http.MethodPost, Path: applicationPath + "/rotate-secret",
 			Summary: "Give an application a new client secret",
 			Description: "This answer is the only one that shows the new clientSecret in full. The one before works for 24 hours more; to rotate " +
 				"again ends one that is older than that at once. Tokens that were given are good until they expire.",
-			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersWrite,
-			Result: account.Application{}, Tagged: true, Errors: conflict, Audit: audit.ApplicationSecretRotated, Handle: c.rotate,
+			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersWrite, Params: []httpapi.Param{httpapi.IfMatch()},
+			Result: account.Application{}, Tagged: true, Errors: changed, Audit: audit.ApplicationSecretRotated, Handle: c.rotate,
 		},
 		{
 			ID: "getTokenScopes", Method: http.MethodGet, Path: tokenScopesPath,
@@ -41,8 +41,8 @@ func (c *clients) operations() []httpapi.Operation {
 			Description: "The most that a token can permit; a new application has the five read scopes. With webhooks:read or webhooks:write its " +
 				"tokens manage the application's own webhook endpoints and no others; with records:write they post records. A scope that is taken away also leaves the tokens that were " +
 				"given, within 5 s.",
-			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersAdmin,
-			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Errors: conflict, Audit: audit.ApplicationScopesSet, Handle: c.setTokenScopes,
+			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersAdmin, Params: []httpapi.Param{httpapi.IfMatch()},
+			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Tagged: true, Errors: changed, Audit: audit.ApplicationScopesSet, Handle: c.setTokenScopes,
 		},
 	}
 }
@@ -54,7 +54,13 @@ func (c *clients) rotate(r *httpapi.Request) (*httpapi.Response, error) {
 	var secret string // of the last try, which is the one that is stored
 	var resp *httpapi.Response
 	_, err := foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"),
-		func(client *account.Client) { secret = client.RotateSecret(c.now()) },
+		func(client *account.Client) error {
+			if err := checkIfMatch(r, client.Application); err != nil {
+				return err
+			}
+			secret = client.RotateSecret(c.now())
+			return nil
+		},
 		func(client *account.Client) (*idempotency.Kept, error) {
 			tag, err := etag(client.Application)
 			if err != nil {
@@ -80,15 +86,23 @@ func (c *clients) setTokenScopes(r *httpapi.Request) (*httpapi.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	return answerScopes(foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) {
+	return answerScopes(foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) error {
+		if err := checkIfMatch(r, shownScopes(client)); err != nil {
+			return err
+		}
 		r.Changed(!slices.Equal(client.TokenScopes, scopes))
 		client.TokenScopes = scopes
+		return nil
 	})))
+}
+
+func shownScopes(client *account.Client) *account.TokenScopesDto {
+	return &account.TokenScopesDto{Scopes: &client.TokenScopes}
 }
 
 func answerScopes(client *account.Client, err error) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return httpapi.OK(account.TokenScopesDto{Scopes: &client.TokenScopes})
+	return answer(shownScopes(client), nil)
 }

@@ -95,3 +95,24 @@ func TestAClientEndsWithItsApplication(t *testing.T) {
 		t.Errorf("the client of a deleted application: got %+v, %v, want none", c, err)
 	}
 }
+
+func TestChangesOfAClientTakeAPrecondition(t *testing.T) {
+	s := newService(t)
+	path := apps + "/" + s.create("Shop").ID.String()
+	for _, tc := range []struct{ method, read, change, body string }{
+		{"PUT", path + "/token-scopes", path + "/token-scopes", `{"scopes":["orders:read"]}`},
+		{"POST", path, path + "/rotate-secret", ""},
+	} {
+		stale := s.want(200, "GET", tc.read, "").header.Get("ETag")
+		changed := s.want(200, tc.method, tc.change, tc.body, "If-Match", stale)
+		now := s.want(200, "GET", tc.read, "")
+		if tag := now.header.Get("ETag"); tag == stale || changed.header.Get("ETag") != tag {
+			t.Errorf("%s: ETag %q before, %q of the answer, %q after; want a new one in both", tc.change, stale, changed.header.Get("ETag"), tag)
+		}
+		s.want(412, tc.method, tc.change, tc.body, "If-Match", stale)
+		if again := s.want(200, "GET", tc.read, ""); again.body != now.body {
+			t.Errorf("%s: a refused change made %s of %s", tc.change, again.body, now.body)
+		}
+		s.want(200, tc.method, tc.change, tc.body, "If-Match", "*")
+	}
+}

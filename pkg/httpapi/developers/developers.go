@@ -49,7 +49,7 @@ type ClientStore interface {
 	// ChangeClient stores what change makes of the client and returns it, nil
 	// when there is no such application; and the answers that keep makes of it.
 	ChangeClient(
-		ctx context.Context, organization, application value.ID, change func(*account.Client), keep ...func(*account.Client) (*idempotency.Kept, error),
+		ctx context.Context, organization, application value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
 	) (*account.Client, error)
 }
 

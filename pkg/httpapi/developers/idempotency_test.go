@@ -294,7 +294,7 @@ func (d delayed) CreateApplication(ctx context.Context, org value.ID, app accoun
 func nothing() error { return nil }
 
 func (d delayed) ChangeClient(
-	ctx context.Context, org, id value.ID, change func(*account.Client), keep ...func(*account.Client) (*idempotency.Kept, error),
+	ctx context.Context, org, id value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
 ) (*account.Client, error) {
 	c, err := d.Store.ChangeClient(ctx, org, id, change, keep...)
 	return c, errors.Join(err, d.after())

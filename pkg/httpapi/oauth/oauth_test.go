@@ -224,7 +224,7 @@ func TestAnUnknownClientAndAWrongSecretAreAnsweredAlike(t *testing.T) {
 func TestAnApplicationsStateAndSecrets(t *testing.T) {
 	h := newHarness(t)
 	var second string
-	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.client.ID, func(c *account.Client) { second = c.RotateSecret(h.Now()) }); err != nil {
+	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.client.ID, func(c *account.Client) error { second = c.RotateSecret(h.Now()); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	first, rotated := h.client, h.client

@@ -28,8 +28,9 @@ func (a *area) alertOperations() []httpapi.Operation {
 				"endpoints, also of its only one, signed and retried as every event. It counts as one of the application's endpoints; what befalls it is not announced. " +
 				"The answer that makes it is the only one that shows its secret in full; to set another URL keeps the secret, and activates it. " +
 				"409 limit_reached when there are as many endpoints as there can be, and conflict while another request makes it.",
-			Scope: auth.WebhooksWrite, Body: webhook.SetAlertsDto{}, Result: webhook.ApplicationAlerts{}, Tagged: true,
-			Errors: []int{http.StatusConflict}, Audit: audit.ApplicationAlertsSet, Handle: a.setAlerts,
+			Scope: auth.WebhooksWrite, Params: []httpapi.Param{httpapi.IfMatch()},
+			Body: webhook.SetAlertsDto{}, Result: webhook.ApplicationAlerts{}, Tagged: true,
+			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.ApplicationAlertsSet, Handle: a.setAlerts,
 		},
 		{
 			ID: "deleteApplicationAlerts", Method: http.MethodDelete, Path: alertsPath,
@@ -86,6 +87,9 @@ func (a *area) setAlerts(r *httpapi.Request) (*httpapi.Response, error) {
 	case e != nil:
 		return answerAlerts(a.changeAlerts(r, e.ID, dto))
 	}
+	if err := r.CheckIfMatch(""); err != nil {
+		return nil, err
+	}
 	e, secret := webhook.NewAlertURL(r.Organization(), application, dto, a.cfg.Seal, a.now())
 	if err := a.store.CreateEndpoint(r.Context(), e); err != nil {
 		return nil, err
@@ -102,6 +106,9 @@ func (a *area) changeAlerts(r *httpapi.Request, id value.ID, dto webhook.SetAler
 		Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active},
 	}
 	return foundAlerts(a.store.ChangeEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+		if err := checkChange(r, e, nil); err != nil {
+			return nil, err
+		}
 		next, err := e.Update(change, a.now())
 		r.Changed(err == nil && next != e)
 		return next, err

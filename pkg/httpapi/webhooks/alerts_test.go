@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/value"
@@ -77,6 +78,22 @@ func TestAlertURLIsRemovedAndMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.must(t, http.StatusNotFound, "PUT", h.alertsPath(), alertURL)
+}
+
+// TestAlertURLTakesAPrecondition: of two people who set it at a time, the second
+// hears of the first. A tag cannot be that of a URL which is not there.
+func TestAlertURLTakesAPrecondition(t *testing.T) {
+	h := newHarness(t)
+	h.must(t, http.StatusPreconditionFailed, "PUT", h.alertsPath(), alertURL, "If-Match", "*")
+	h.must(t, http.StatusOK, "PUT", h.alertsPath(), alertURL)
+	read := h.must(t, http.StatusOK, "GET", h.alertsPath(), "").header.Get("ETag")
+	h.Pass(time.Second)
+	const other = `{"url":"https://example.com/other"}`
+	h.must(t, http.StatusOK, "PUT", h.alertsPath(), other, "If-Match", read)
+	h.must(t, http.StatusPreconditionFailed, "PUT", h.alertsPath(), alertURL, "If-Match", read)
+	if now := h.must(t, http.StatusOK, "GET", h.alertsPath(), ""); now.text("url") != "https://example.com/other" || now.header.Get("ETag") == read {
+		t.Errorf("got %s with the tag %s, want the other URL with a new one", now.body, now.header.Get("ETag"))
+	}
 }
 
 func TestAlertURLOfAnotherTenantIsAbsent(t *testing.T) {

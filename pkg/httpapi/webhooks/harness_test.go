@@ -143,7 +143,7 @@ func (h *harness) must(t *testing.T, status int, method, path, body string, head
 // grant sets what tokens of the application may do.
 func (h *harness) grant(t *testing.T, scopes ...string) {
 	t.Helper()
-	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.App, func(c *account.Client) { c.TokenScopes = scopes }); err != nil {
+	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.App, func(c *account.Client) error { c.TokenScopes = scopes; return nil }); err != nil {
 		t.Fatal(err)
 	}
 }
