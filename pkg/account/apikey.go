@@ -76,11 +76,12 @@ type CreatedKey struct {
 	Key string `json:"key" doc:"The key itself, shown in this answer only."`
 }
 
-// CreateApiKeyDto is the input of a new key. Absent scopes are all five read
-// scopes, absent siteIds every site, an absent expiresAt never.
+// CreateApiKeyDto is the input of a new key. Absent scopes are those of the five
+// read scopes that its maker has, absent siteIds every site, an absent expiresAt
+// never.
 type CreateApiKeyDto struct { //nolint:revive,staticcheck // clients know it by this name
 	Name      *string     `json:"name" nullable:"false" minLength:"1" maxLength:"120" doc:"What people call it."`
-	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"categories:read, customers:read, invoices:read, orders:read, products:read; absent: all of them."`
+	Scopes    *[]string   `json:"scopes" required:"false" minItems:"1" doc:"categories:read, customers:read, invoices:read, orders:read, products:read; absent: those of them that you have."`
 	SiteIDs   *[]value.ID `json:"siteIds" required:"false" minItems:"1" maxItems:"100" doc:"Absent: every site."`
 	ExpiresAt *value.Time `json:"expiresAt" required:"false" doc:"In the future; absent: never."`
 }

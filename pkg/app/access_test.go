@@ -37,6 +37,7 @@ const (
 	readScopes = "products:read categories:read orders:read customers:read invoices:read"
 	ownScopes  = readScopes + " developers:read developers:write webhooks:read webhooks:write" // of a developer
 	allScopes  = ownScopes + " records:write"
+	granted    = readScopes + " records:write webhooks:read webhooks:write" // the most that tokens of applications can have
 )
 
 // request is a request with what it needs. This table and [credentials] say by
@@ -48,6 +49,8 @@ type request struct {
 	ifMatch      string
 	area         area
 	scope        string // one of these will do; "": none is needed
+	also         string // one of these is needed, too
+	every        string // and each of these
 	status       int    // when it is permitted
 	note         string // tells this request from others of the operation
 
@@ -72,18 +75,19 @@ func requests() []request {
 	)
 	const unmet, precondition = `"none"`, http.StatusPreconditionFailed
 	all := []request{
-		{operation: "createApplication", method: "POST", path: applications, body: `{"name":"one more"}`, area: people, scope: "developers:write", status: 201},
+		{operation: "createApplication", method: "POST", path: applications, body: `{"name":"one more"}`, area: people, scope: "developers:write", also: readScopes, status: 201},
 		{operation: "listApplications", method: "GET", path: applications, area: people, scope: "developers:read", status: 200, shows: "spare"},
 		{operation: "getApplication", method: "GET", path: application, area: people, scope: "developers:read", status: 200, thing: true},
 		{operation: "updateApplication", method: "PATCH", path: application, body: `{}`, area: people, scope: "developers:write", status: 200, thing: true},
 		{operation: "deleteApplication", method: "DELETE", path: application, ifMatch: unmet, area: people, scope: "developers:write", status: precondition, thing: true},
 		{operation: "suspendApplication", method: "POST", path: application + "/suspend", area: people, scope: "developers:admin", status: 200, thing: true},
 		{operation: "activateApplication", method: "POST", path: application + "/activate", area: people, scope: "developers:admin", status: 200, thing: true},
-		{operation: "rotateApplicationSecret", method: "POST", path: application + "/rotate-secret", area: people, scope: "developers:write", status: 200, thing: true},
+		{operation: "rotateApplicationSecret", method: "POST", path: application + "/rotate-secret", area: people, scope: "developers:write", every: granted, status: 200, thing: true},
 		{operation: "getTokenScopes", method: "GET", path: application + "/token-scopes", area: people, scope: "developers:read", status: 200, thing: true},
-		{operation: "setTokenScopes", method: "PUT", path: application + "/token-scopes", body: `{"scopes":["orders:read"]}`, area: people, scope: "developers:admin", status: 200, thing: true},
+		{operation: "setTokenScopes", method: "PUT", path: application + "/token-scopes", body: `{"scopes":["` + strings.ReplaceAll(granted, " ", `","`) + `"]}`, area: people, scope: "developers:admin", status: 200, thing: true},
+		{operation: "setTokenScopes", method: "PUT", path: applications + "/{modest}/token-scopes", ifMatch: unmet, body: `{"scopes":["customers:read","records:write"]}`, note: "which adds two", area: people, scope: "developers:admin", every: "customers:read records:write", status: precondition, thing: true},
 		{operation: "getApplicationUsage", method: "GET", path: application + "/usage", area: people, scope: "developers:read", status: 200, thing: true},
-		{operation: "createApiKey", method: "POST", path: application + "/api-keys", body: `{"name":"one more"}`, area: people, scope: "developers:write", status: 201, thing: true},
+		{operation: "createApiKey", method: "POST", path: application + "/api-keys", body: `{"name":"one more"}`, area: people, scope: "developers:write", also: readScopes, status: 201, thing: true},
 		{operation: "listApiKeys", method: "GET", path: application + "/api-keys", area: people, scope: "developers:read", status: 200, shows: "spareKey", thing: true},
 		{operation: "revokeApiKey", method: "POST", path: application + "/api-keys/{spareKey}/revoke", area: people, scope: "developers:write", status: 200, thing: true},
 
@@ -162,6 +166,11 @@ type credential struct {
 	direct      bool   // nobody authorizes: the function is invoked by itself
 }
 
+// hasAny reports whether the credential has one of the scopes.
+func (c *credential) hasAny(scopes string) bool {
+	return slices.ContainsFunc(strings.Fields(scopes), func(s string) bool { return slices.Contains(strings.Fields(c.scopes), s) })
+}
+
 // answered is what can be seen of an answer: its status and the code of an error.
 type answered struct {
 	status int
@@ -181,10 +190,12 @@ func expected(c *credential, r *request) answered {
 		return answered{401, c.refused}
 	case c.application != "" && r.area == people:
 		return answered{403, "insufficient_scope"}
-	case r.scope != "" && !slices.ContainsFunc(strings.Fields(r.scope), func(s string) bool { return slices.Contains(strings.Fields(c.scopes), s) }):
+	case r.scope != "" && !c.hasAny(r.scope):
 		return answered{403, "insufficient_scope"}
 	case c.sites && (r.siteB || r.area != readers):
 		return answered{403, "site_forbidden"}
+	case r.also != "" && !c.hasAny(r.also), slices.ContainsFunc(strings.Fields(r.every), func(s string) bool { return !c.hasAny(s) }):
+		return answered{403, "insufficient_scope"}
 	case r.thing && c.other, r.ofB && c.sites, r.own && c.application != "" && c.application != "application":
 		return answered{404, "not_found"}
 	}

@@ -198,9 +198,10 @@ func (w *accessScene) application(name string, org value.ID) {
 // furnish makes what the requests name.
 func (w *accessScene) furnish() {
 	w.t.Helper()
-	for _, name := range []string{"application", "another", "suspended", "spare"} {
+	for _, name := range []string{"application", "another", "suspended", "spare", "modest"} {
 		w.application(name, w.Org)
 	}
+	w.do(w.owner, "PUT", "/developers/applications/{modest}/token-scopes", `{"scopes":["orders:read"]}`)
 	w.application("stranger", w.other)
 	w.kept["spareKey"] = w.do(w.owner, "POST", "/developers/applications/{spare}/api-keys", `{"name":"spare"}`).ID
 	w.kept["endpoint"] = w.do(w.owner, "POST", "/developers/webhooks/endpoints?applicationId={application}",
@@ -334,17 +335,16 @@ func (w *accessScene) keys() group {
 }
 
 func (w *accessScene) tokens() group {
-	all := readScopes + " records:write webhooks:read webhooks:write"
 	g := group{title: "Tokens of applications", text: "The application has every scope that tokens can be granted.", credentials: []credential{
-		{name: "every scope", token: w.token("application", ""), scopes: all, application: "application"},
+		{name: "every scope", token: w.token("application", ""), scopes: granted, application: "application"},
 	}}
-	for _, scope := range strings.Fields(all) {
+	for _, scope := range strings.Fields(granted) {
 		g.credentials = append(g.credentials, credential{name: scope, token: w.token("application", scope), scopes: scope, application: "application"})
 	}
 	g.credentials = append(
 		g.credentials,
-		credential{name: "another application's", token: w.token("another", ""), scopes: all, application: "another"},
-		credential{name: "another organization's", token: w.token("stranger", ""), scopes: all, application: "stranger", other: true},
+		credential{name: "another application's", token: w.token("another", ""), scopes: granted, application: "another"},
+		credential{name: "another organization's", token: w.token("stranger", ""), scopes: granted, application: "stranger", other: true},
 		credential{name: "of a suspended application", token: w.token("suspended", ""), refused: "application_suspended"},
 	)
 	return g

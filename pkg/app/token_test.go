@@ -85,7 +85,7 @@ func deployed(t *testing.T, parameters map[string]string) *gatewayService {
 	t.Cleanup(w.Close)
 	name := "machine"
 	w.client = account.NewApplication(s.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, s.Now())
-	if err := s.Table.CreateApplication(t.Context(), s.Org, w.client); err != nil {
+	if err := s.Table.CreateApplication(t.Context(), s.Org, w.client, account.ReadScopes()); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -84,5 +84,5 @@ func (s Scopes) grantedTo(c *account.Client) Scopes {
 	if c == nil {
 		return nil
 	}
-	return s.Intersect(scopesNamed(c.TokenScopes))
+	return s.Intersect(ScopesNamed(c.TokenScopes))
 }

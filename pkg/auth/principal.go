@@ -53,6 +53,15 @@ func (p *Principal) MaySeeSite(site value.ID) bool {
 	return p.SiteIDs == nil || slices.Contains(p.SiteIDs, site)
 }
 
+// Lacks returns those of the scopes that the credential does not hold. What a
+// request mints, grants, rotates, subscribes to or shows takes every scope that
+// can be reached by it: nobody gets more by a detour than he has. Sites need no
+// such look: what a detour makes reaches every site, and the operations that make
+// it refuse a credential that is limited to sites.
+func (p *Principal) Lacks(scopes ...Scope) Scopes {
+	return slices.DeleteFunc(NewScopes(scopes...), p.Scopes.Has)
+}
+
 // Keys of the authorizer context. API Gateway hands every value on as text.
 const (
 	contextKind         = "principalKind"

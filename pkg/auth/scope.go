@@ -36,6 +36,9 @@ func ReadScopes() Scopes {
 	return Scopes{CategoriesRead, CustomersRead, InvoicesRead, OrdersRead, ProductsRead}
 }
 
+// ReadScope is the scope that reads a kind of records, by its plural.
+func ReadScope(plural string) Scope { return Scope(plural + ":read") }
+
 // AllScopes is every scope that a claim can name.
 func AllScopes() Scopes { return NewScopes(append(developerScopes(), RecordsWrite)...) }
 
@@ -54,11 +57,11 @@ func NewScopes(scopes ...Scope) Scopes {
 // ParseScopes reads a space-separated list; it is not checked against the
 // known scopes, and an unknown one permits nothing.
 func ParseScopes(text string) Scopes {
-	return NewScopes(scopesNamed(strings.Fields(text))...)
+	return NewScopes(ScopesNamed(strings.Fields(text))...)
 }
 
-// scopesNamed turns names into scopes, in their order.
-func scopesNamed(names []string) Scopes {
+// ScopesNamed turns names into scopes, in their order.
+func ScopesNamed(names []string) Scopes {
 	scopes := make(Scopes, len(names))
 	for i, name := range names {
 		scopes[i] = Scope(name)
@@ -80,10 +83,13 @@ func (s Scopes) Intersect(other Scopes) Scopes {
 	return out
 }
 
-func (s Scopes) String() string {
-	parts := make([]string, len(s))
+// Names are the names of the scopes, in their order.
+func (s Scopes) Names() []string {
+	names := make([]string, len(s))
 	for i, scope := range s {
-		parts[i] = string(scope)
+		names[i] = string(scope)
 	}
-	return strings.Join(parts, " ")
+	return names
 }
+
+func (s Scopes) String() string { return strings.Join(s.Names(), " ") }

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -19,7 +20,8 @@ import (
 // when it expires (ms, 0: never). The map is what the limit of active keys
 // counts: a condition can see it exactly. attrPreviousHash and
 // attrPreviousUntil are those of the secret before a rotation, and
-// attrTokenScopes what tokens may do, absent for the read scopes.
+// attrTokenScopes what tokens may do, absent for the read scopes in applications of
+// earlier versions.
 //
 // The organization's counter holds attrApplications and attrEndpoints. Both
 // change only in the transaction that makes or removes what they count.
@@ -35,10 +37,10 @@ const (
 	attrApplication   = "applicationId"
 )
 
-// CreateApplication stores a new application of the organization and the
-// hash of its client secret, and the answer that shows it, if one is kept. A
-// fault limit_reached means that there are [account.MaxApplications] already.
-func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app account.Application, kept ...*idempotency.Kept) error {
+// CreateApplication stores a new application of the organization, what its tokens
+// may do, at least one scope, and the hash of its client secret, and the answer
+// that shows it, if one is kept. A fault limit_reached means that there are [account.MaxApplications] already.
+func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error {
 	hash := account.HashSecret(app.ClientSecret)
 	it := applicationKey(org, app.ID).newItem(typeApplication)
 	var err error
@@ -46,6 +48,7 @@ func (t *AccountStore) CreateApplication(ctx context.Context, org value.ID, app 
 		return err
 	}
 	it[attrSecretHash], it[attrItemVersion], it[attrKeys] = binary(hash[:]), num(1), &types.AttributeValueMemberM{Value: item{}}
+	it[attrTokenScopes] = str(strings.Join(tokenScopes, " "))
 	writes := []write{
 		t.put(it, ifAbsent, nil),
 		t.update(countKey(org), "SET t = :type ADD applications :one", "attribute_not_exists(applications) OR applications < :max",

@@ -42,7 +42,7 @@ func ptr[T any](v T) *T { return &v }
 func (a *accounts) application(t *testing.T, name string) account.Application {
 	t.Helper()
 	app := account.NewApplication(a.org, value.NewID(), account.CreateApplicationDto{Name: &name, Description: ptr("d")}, value.TimeOf(a.now))
-	if err := a.CreateApplication(t.Context(), a.org, app); err != nil {
+	if err := a.CreateApplication(t.Context(), a.org, app, account.ReadScopes()); err != nil {
 		t.Fatalf("create application %s: %v", name, err)
 	}
 	return app
@@ -155,7 +155,7 @@ func TestExactlyTheLimitOfApplicationsIsCreatedWhenManyTryAtOnce(t *testing.T) {
 		group.Go(func() {
 			for range work {
 				app := account.NewApplication(a.org, value.NewID(), account.CreateApplicationDto{Name: ptr("x")}, value.TimeOf(a.now))
-				err := a.CreateApplication(context.Background(), a.org, app)
+				err := a.CreateApplication(context.Background(), a.org, app, account.ReadScopes())
 				f, _ := fault.As(err)
 				switch {
 				case err == nil:

@@ -23,7 +23,7 @@ func newApplication(t testing.TB, table *dynamo.Table, org value.ID) value.ID {
 	t.Helper()
 	name := "app"
 	app := account.NewApplication(org, value.NewID(), account.CreateApplicationDto{Name: &name}, hookNow)
-	if err := table.CreateApplication(t.Context(), org, app); err != nil {
+	if err := table.CreateApplication(t.Context(), org, app, account.ReadScopes()); err != nil {
 		t.Fatal(err)
 	}
 	return app.ID

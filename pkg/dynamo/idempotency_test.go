@@ -20,7 +20,7 @@ func TestARequestIsStoredInThePlaceOfTheOneThatWasRead(t *testing.T) {
 	key := idempotency.NewKey(value.NewID(), "user", "k")
 	record := func(token uint64) *idempotency.Record {
 		return &idempotency.Record{
-			Key: key, Fingerprint: idempotency.FingerprintOf("POST", "/p", "", nil), Token: token,
+			Key: key, Fingerprint: idempotency.FingerprintOf("POST", "/p", "", nil, ""), Token: token,
 			LockedUntil: value.TimeOf(now).Add(time.Minute), ExpiresAt: value.TimeOf(now).Add(time.Hour),
 		}
 	}

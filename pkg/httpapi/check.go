@@ -73,17 +73,26 @@ func (x *exchange) authorize() error {
 
 // MissingScope is the fault of a credential that lacks the scope, or each of
 // several of which one would do.
-func MissingScope(scopes ...auth.Scope) error {
+func MissingScope(scopes ...auth.Scope) error { return missingScopes(scopes, " or ") }
+
+func missingScopes(scopes auth.Scopes, joint string) error {
 	const code = "insufficient_scope"
 	var details fault.Details
-	names := make([]string, len(scopes))
-	for i, scope := range scopes {
-		names[i] = string(scope)
-		details.Add(fault.InHeader, names[i], code, "the credential lacks this scope")
+	for _, name := range scopes.Names() {
+		details.Add(fault.InHeader, name, code, "the credential lacks this scope")
 	}
-	f := fault.New(fault.Forbidden, code, "the credential lacks the scope %s", strings.Join(names, " or "))
+	f := fault.New(fault.Forbidden, code, "the credential lacks the scope %s", strings.Join(scopes.Names(), joint))
 	f.Details = details
 	return f
+}
+
+// CheckHolds refuses a request by which more could be reached than the caller
+// holds, with every scope that he lacks.
+func (r *Request) CheckHolds(scopes ...auth.Scope) error {
+	if lacked := r.Principal.Lacks(scopes...); len(lacked) > 0 {
+		return missingScopes(lacked, " and ")
+	}
+	return nil
 }
 
 // refresh brings the principal up to date where it may be some minutes old.

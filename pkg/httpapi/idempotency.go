@@ -22,7 +22,7 @@ func IdempotencyKey() Param {
 		Name: idempotencyHeader, In: fault.InHeader, Type: "string", Pattern: "^[!-~]+$", Min: &least, Max: &most,
 		Description: "A name for this request, new for each: 1 to 128 visible ASCII characters, such as a UUID. The same request " +
 			"sent again within 24 hours gets the first success again, with Idempotency-Replayed: true, and changes nothing. Errors are not kept. " +
-			"409 conflict while the first one runs, at most 60 seconds when it was interrupted; 422 when the key named another request.",
+			"409 conflict while the first one runs, at most 60 seconds when it was interrupted; 422 when the key named another request, or one by a credential with other scopes.",
 	}
 }
 
@@ -67,8 +67,9 @@ func (x *exchange) once(body []byte, handle func(*idempotency.Lock) (*Response, 
 		return handle(nil)
 	}
 	ctx, p := x.r.Context(), &x.caller.Principal
-	// The gateway gives the parameters of a query in no order.
-	f := idempotency.FingerprintOf(x.r.Method, x.path, x.r.URL.Query().Encode(), body)
+	// The gateway gives the parameters of a query in no order. Another credential
+	// of the same caller may not see what the answer to this one shows.
+	f := idempotency.FingerprintOf(x.r.Method, x.path, x.r.URL.Query().Encode(), body, p.Scopes.String())
 	lock, first, err := x.cfg.Idempotency.Lock(ctx, idempotency.NewKey(p.OrganizationID, p.Subject(), text), f)
 	if err != nil {
 		return nil, err

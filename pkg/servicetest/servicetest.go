@@ -105,7 +105,7 @@ func (s *Service) Application(t testing.TB) value.ID {
 	name := "app"
 	app := account.NewApplication(s.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, s.Now())
 	s.Leaks.Made(app.ClientSecret)
-	if err := s.Table.CreateApplication(t.Context(), s.Org, app); err != nil {
+	if err := s.Table.CreateApplication(t.Context(), s.Org, app, account.ReadScopes()); err != nil {
 		t.Fatal(err)
 	}
 	return app.ID

@@ -266,7 +266,7 @@ type CreateAPIKeyDto struct {
 	// Name What people call it.
 	Name string `json:"name"`
 
-	// Scopes categories:read, customers:read, invoices:read, orders:read, products:read; absent: all of them.
+	// Scopes categories:read, customers:read, invoices:read, orders:read, products:read; absent: those of them that you have.
 	Scopes []string `json:"scopes,omitempty"`
 
 	// SiteIds Absent: every site.

@@ -24,7 +24,7 @@ func (k *keys) operations() []httpapi.Operation {
 			ID: "createApiKey", Method: http.MethodPost, Path: keysPath,
 			Summary: "Create an API key",
 			Description: "An application can have 20 keys that are neither revoked nor expired. " +
-				"This answer is the only one that holds the key itself.",
+				"This answer is the only one that holds the key itself. A key may read what its maker may read: 403 names the scopes that he lacks.",
 			Scope: auth.DevelopersWrite, Body: account.CreateApiKeyDto{}, Result: account.CreatedKey{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.KeyCreated, Handle: k.create,
 		},
 		{
@@ -48,6 +48,16 @@ func (k *keys) operations() []httpapi.Operation {
 func (k *keys) create(r *httpapi.Request) (*httpapi.Response, error) {
 	dto, err := account.ParseCreateKey(r.Body, k.now())
 	if err != nil {
+		return nil, err
+	}
+	held, err := heldToRead(r)
+	if err != nil {
+		return nil, err
+	}
+	if dto.Scopes == nil {
+		dto.Scopes = &held
+	}
+	if err := r.CheckHolds(auth.ScopesNamed(*dto.Scopes)...); err != nil {
 		return nil, err
 	}
 	app, err := k.find(r)

@@ -32,9 +32,10 @@ func (a *applications) operations() []httpapi.Operation {
 	operations := []httpapi.Operation{
 		{
 			ID: "createApplication", Method: http.MethodPost, Path: applicationsPath,
-			Summary:     "Create an application",
-			Description: "An organization can have 100 applications. This answer is the only one that shows clientSecret in full.",
-			Scope:       auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.ApplicationCreated, Handle: a.create,
+			Summary: "Create an application",
+			Description: "An organization can have 100 applications. This answer is the only one that shows clientSecret in full. Its tokens may do what the caller " +
+				"may do of the five read scopes, of which one is needed; an owner or admin sets others.",
+			Scope: auth.DevelopersWrite, Body: account.CreateApplicationDto{}, Status: http.StatusCreated, Errors: conflict, Audit: audit.ApplicationCreated, Handle: a.create,
 		},
 		{
 			ID: "listApplications", Method: http.MethodGet, Path: applicationsPath,
@@ -112,6 +113,10 @@ func (a *applications) create(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	tokenScopes, err := heldToRead(r)
+	if err != nil {
+		return nil, err
+	}
 	app := account.NewApplication(r.Organization(), r.Principal.UserID, dto, a.now())
 	masked := app.Masked()
 	tag, err := etag(&masked)
@@ -119,8 +124,18 @@ func (a *applications) create(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	return r.Create(r.Path()+"/"+app.ID.String(), app, tag, func(kept *idempotency.Kept) error {
-		return a.store.CreateApplication(r.Context(), r.Organization(), app, kept)
+		return a.store.CreateApplication(r.Context(), r.Organization(), app, tokenScopes, kept)
 	})
+}
+
+// heldToRead are the read scopes that the caller holds, which are the most that he
+// gives to what he makes. It refuses a caller without any.
+func heldToRead(r *httpapi.Request) ([]string, error) {
+	held := r.Principal.Scopes.Intersect(auth.ReadScopes())
+	if len(held) == 0 {
+		return nil, httpapi.MissingScope(auth.ReadScopes()...)
+	}
+	return held.Names(), nil
 }
 
 func (a *applications) list(r *httpapi.Request) (*httpapi.Response, error) {

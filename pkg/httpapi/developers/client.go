@@ -26,7 +26,8 @@ func (c *clients) operations() []httpapi.Operation {
 			ID: "rotateApplicationSecret", Method: http.MethodPost, Path: applicationPath + "/rotate-secret",
 			Summary: "Give an application a new client secret",
 			Description: "This answer is the only one that shows the new clientSecret in full. The one before works for 24 hours more; to rotate " +
-				"again ends one that is older than that at once. Tokens that were given are good until they expire.",
+				"again ends one that is older than that at once. Tokens that were given are good until they expire. It takes every scope that the application's " +
+				"tokens may have, since the secret gets such tokens: 403 names those that you lack.",
 			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersWrite, Params: []httpapi.Param{httpapi.IfMatch()},
 			Result: account.Application{}, Tagged: true, Errors: changed, Audit: audit.ApplicationSecretRotated, Handle: c.rotate,
 		},
@@ -38,7 +39,8 @@ func (c *clients) operations() []httpapi.Operation {
 		{
 			ID: "setTokenScopes", Method: http.MethodPut, Path: tokenScopesPath,
 			Summary: "Set what an application's tokens may do",
-			Description: "The most that a token can permit; a new application has the five read scopes. With webhooks:read or webhooks:write its " +
+			Description: "The most that a token can permit; a new application has the read scopes of who made it. You can add the scopes that you have and take away any: 403 names " +
+				"those that you lack. Everybody who has the client secret gets tokens with them. With webhooks:read or webhooks:write its " +
 				"tokens manage the application's own webhook endpoints and no others; with records:write they post records. A scope that is taken away also leaves the tokens that were " +
 				"given, within 5 s.",
 			Tag: applicationsTag, Access: httpapi.Developer, Scope: auth.DevelopersAdmin, Params: []httpapi.Param{httpapi.IfMatch()},
@@ -55,6 +57,9 @@ func (c *clients) rotate(r *httpapi.Request) (*httpapi.Response, error) {
 	var resp *httpapi.Response
 	_, err := foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"),
 		func(client *account.Client) error {
+			if err := r.CheckHolds(auth.ScopesNamed(client.TokenScopes)...); err != nil {
+				return err
+			}
 			if err := checkIfMatch(r, client.Application); err != nil {
 				return err
 			}
@@ -87,6 +92,10 @@ func (c *clients) setTokenScopes(r *httpapi.Request) (*httpapi.Response, error) 
 		return nil, err
 	}
 	return answerScopes(foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) error {
+		added := slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(client.TokenScopes, s) })
+		if err := r.CheckHolds(auth.ScopesNamed(added)...); err != nil {
+			return err
+		}
 		if err := checkIfMatch(r, shownScopes(client)); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/value"
 )
 
@@ -93,6 +95,98 @@ func TestAClientEndsWithItsApplication(t *testing.T) {
 	s.want(204, "DELETE", "/developers/applications/"+app.ID.String(), "")
 	if c, err := s.table.ClientByID(t.Context(), app.ClientID); c != nil || err != nil {
 		t.Errorf("the client of a deleted application: got %+v, %v, want none", c, err)
+	}
+}
+
+// narrowed is the caller with a token whose scope claim names only the scopes.
+func (s *service) narrowed(as auth.Principal, scopes string) {
+	s.as = as
+	s.as.Scopes = auth.ParseScopes(scopes)
+}
+
+// TestNobodyGivesMoreThanHeHas is about a token that its scope claim narrows, and
+// about a DEVELOPER: what they make or rotate would reach what they cannot.
+func TestNobodyGivesMoreThanHeHas(t *testing.T) {
+	s := newService(t)
+	owner := s.as
+	const readOrders = "developers:write orders:read"
+	developer := auth.DeveloperRole.Scopes().String()
+	for _, tc := range []struct {
+		name, scopes string // of the caller
+		tokens       string // scopes of the application's tokens before; "": the five
+		method, path string
+		body         string
+		lacked       string // in the answer's details; "": it succeeds
+		given        string // the scopes of the key, or of the application's tokens after it
+	}{
+		{"a key of what he reads", readOrders, "", "POST", "/api-keys", `{"name":"x"}`, "", "orders:read"},
+		{"a key of more", readOrders, "", "POST", "/api-keys", `{"name":"x","scopes":["orders:read","products:read","customers:read"]}`, "customers:read products:read", ""},
+		{"a key of nothing", "developers:write", "", "POST", "/api-keys", `{"name":"x"}`, "categories:read customers:read invoices:read orders:read products:read", ""},
+		{"an application of what he reads", readOrders, "", "POST", "", shop, "", "orders:read"},
+		{"an application of nothing", "developers:write webhooks:write", "", "POST", "", shop, "categories:read customers:read invoices:read orders:read products:read", ""},
+		{"a rotation of what he reads", readOrders, "orders:read", "POST", "/rotate-secret", "", "", "orders:read"},
+		{"a rotation of more", readOrders, "orders:read products:read", "POST", "/rotate-secret", "", "products:read", ""},
+		{"a developer's rotation", developer, "", "POST", "/rotate-secret", "", "", "categories:read customers:read invoices:read orders:read products:read"},
+		{"a developer's rotation of what posts records", developer, "records:write webhooks:read", "POST", "/rotate-secret", "", "records:write", ""},
+		{"a grant of what he reads", readOrders + " developers:admin", "products:read", "PUT", "/token-scopes", `{"scopes":["orders:read","products:read"]}`, "", "orders:read products:read"},
+		{"a grant of more", readOrders + " developers:admin", "products:read", "PUT", "/token-scopes", `{"scopes":["orders:read","records:write"]}`, "records:write", ""},
+		{"a grant that takes away", "developers:write developers:admin", "products:read records:write", "PUT", "/token-scopes", `{"scopes":["records:write"]}`, "", "records:write"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s.t, s.as = t, owner
+			app := s.create("Shop").ID.String()
+			path := apps + "/" + app
+			if tc.tokens != "" {
+				s.want(200, "PUT", path+"/token-scopes", `{"scopes":["`+strings.ReplaceAll(tc.tokens, " ", `","`)+`"]}`)
+			}
+			s.narrowed(owner, tc.scopes)
+			if tc.path == "" {
+				path = apps
+			}
+			got := s.do(tc.method, path+tc.path, tc.body)
+			if tc.lacked != "" {
+				var lacked []string
+				for _, d := range decode[httpapi.Problem](t, got).Details {
+					lacked = append(lacked, d.Field)
+				}
+				if got.status != 403 || strings.Join(lacked, " ") != tc.lacked || !strings.Contains(got.body, `"code":"insufficient_scope"`) {
+					t.Errorf("got %d %s, want 403 for %s", got.status, got.body, tc.lacked)
+				}
+				return
+			}
+			s.as = owner
+			read := got
+			switch {
+			case got.status >= 300:
+				t.Fatalf("got %d %s, want success", got.status, got.body)
+			case tc.path == "":
+				read = s.want(200, "GET", apps+"/"+decode[account.Application](t, got).ID.String()+"/token-scopes", "")
+			case tc.path != "/api-keys":
+				read = s.want(200, "GET", path+"/token-scopes", "")
+			}
+			if want := `"scopes":["` + strings.ReplaceAll(tc.given, " ", `","`) + `"]`; !strings.Contains(read.body, want) {
+				t.Errorf("got %s, want %s in it", read.body, want)
+			}
+		})
+	}
+}
+
+// TestANarrowedTokenGetsNoKeptSecret is about a repetition, whose answer was kept
+// for a token of the same user that may do more.
+func TestANarrowedTokenGetsNoKeptSecret(t *testing.T) {
+	s := newService(t)
+	owner, path := s.as, apps+"/"+s.create("Shop").ID.String()
+	for _, path := range []string{apps, path + "/api-keys", path + "/rotate-secret"} {
+		body := shop
+		if strings.HasSuffix(path, "/rotate-secret") {
+			body = ""
+		}
+		s.as = owner
+		first := s.want(s.do("POST", path, body, header, path).status, "POST", path, body, header, path)
+		s.narrowed(owner, "developers:write")
+		s.want(422, "POST", path, body, header, path)
+		s.as = owner
+		s.want(first.status, "POST", path, body, header, path)
 	}
 }
 

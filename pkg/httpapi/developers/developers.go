@@ -18,8 +18,9 @@ import (
 
 // ApplicationStore keeps applications.
 type ApplicationStore interface {
-	// CreateApplication may answer a fault limit_reached.
-	CreateApplication(ctx context.Context, organization value.ID, app account.Application, kept ...*idempotency.Kept) error
+	// CreateApplication stores the application with what its tokens may do. It may
+	// answer a fault limit_reached.
+	CreateApplication(ctx context.Context, organization value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error
 	// Application returns nil when there is none.
 	Application(ctx context.Context, organization, id value.ID) (*account.Application, error)
 	Applications(ctx context.Context, organization value.ID) ([]account.Application, error)

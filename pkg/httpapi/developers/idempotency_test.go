@@ -166,7 +166,7 @@ func TestTheOrderOfAQueryIsNoOtherRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return idempotency.FingerprintOf("POST", "/p", values.Encode(), nil)
+		return idempotency.FingerprintOf("POST", "/p", values.Encode(), nil, "")
 	}
 	if f("a=1&b=2") != f("b=2&a=1") || f("a=1&b=2") == f("a=2&b=1") {
 		t.Error("a fingerprint must depend on parameters and not on their order")
@@ -261,7 +261,7 @@ func TestOnlySuccessesAreKept(t *testing.T) {
 func TestALockOfAKilledInstanceEndsAfter60Seconds(t *testing.T) {
 	s := newService(t)
 	key := idempotency.NewKey(s.as.OrganizationID, s.as.Subject(), "k")
-	lock, _, err := s.keeper.Lock(t.Context(), key, idempotency.FingerprintOf("POST", apps, "", []byte(shop)))
+	lock, _, err := s.keeper.Lock(t.Context(), key, idempotency.FingerprintOf("POST", apps, "", []byte(shop), s.as.Scopes.String()))
 	if err != nil || lock == nil {
 		t.Fatalf("lock: got %v, %v", lock, err)
 	}
@@ -287,8 +287,8 @@ type delayed struct {
 	before, after func() error
 }
 
-func (d delayed) CreateApplication(ctx context.Context, org value.ID, app account.Application, kept ...*idempotency.Kept) error {
-	return errors.Join(d.before(), d.Store.CreateApplication(ctx, org, app, kept...), d.after())
+func (d delayed) CreateApplication(ctx context.Context, org value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error {
+	return errors.Join(d.before(), d.Store.CreateApplication(ctx, org, app, tokenScopes, kept...), d.after())
 }
 
 func nothing() error { return nil }

@@ -65,7 +65,7 @@ func (h *harness) newClient(t testing.TB, rateLimit int) account.Application {
 	app := account.NewApplication(h.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, h.Now())
 	app.RateLimit = rateLimit
 	h.Leaks.Made(app.ClientSecret)
-	if err := h.Table.CreateApplication(t.Context(), h.Org, app); err != nil {
+	if err := h.Table.CreateApplication(t.Context(), h.Org, app, account.ReadScopes()); err != nil {
 		t.Fatal(err)
 	}
 	return app

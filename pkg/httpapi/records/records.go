@@ -34,7 +34,7 @@ type Store interface {
 }
 
 // scopeOf is the scope that reads a kind.
-func scopeOf(kind commerce.Kind) auth.Scope { return auth.Scope(kind.Plural() + ":read") }
+func scopeOf(kind commerce.Kind) auth.Scope { return auth.ReadScope(kind.Plural()) }
 
 // item is the operation that reads one record of a kind.
 func (a *area) item(kind commerce.Kind) httpapi.Operation {

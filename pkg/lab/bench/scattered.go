@@ -221,7 +221,7 @@ func (s *scattered) stock(ctx context.Context) error {
 func (s *scattered) register(ctx context.Context, table *dynamo.Table, organization value.ID) (string, error) {
 	name, now := "scattered", value.TimeOf(s.now)
 	application := account.NewApplication(organization, value.NewID(), account.CreateApplicationDto{Name: &name}, now)
-	if err := table.CreateApplication(ctx, organization, application); err != nil {
+	if err := table.CreateApplication(ctx, organization, application, account.ReadScopes()); err != nil {
 		return "", err
 	}
 	key, credential := account.NewKey(&application, value.NewID(), account.CreateApiKeyDto{Name: &name}, now)

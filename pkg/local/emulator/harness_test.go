@@ -144,7 +144,7 @@ func (w *harness) makeApplication(t testing.TB) (key string) {
 	name := "Shop sync"
 	application := account.NewApplication(org, value.MustID(sampleUser), account.CreateApplicationDto{Name: &name}, now)
 	application.ID = id
-	if err := w.table.CreateApplication(t.Context(), org, application); err != nil {
+	if err := w.table.CreateApplication(t.Context(), org, application, account.ReadScopes()); err != nil {
 		t.Fatal(err)
 	}
 	created, credential := account.NewKey(&application, application.UserID, account.CreateApiKeyDto{Name: &name}, now)
