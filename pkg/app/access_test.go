@@ -54,11 +54,12 @@ type request struct {
 	status       int    // when it is permitted
 	note         string // tells this request from others of the operation
 
-	shows string // what a permitted answer must hold: the name of an id of the fixture
-	thing bool   // it names a thing of the organization: 404 for another
-	own   bool   // it names a thing of one application: 404 for the token of another
-	siteB bool   // it asks for site B: 403 for a credential that does not cover it
-	ofB   bool   // it names a record that only site B shows: 404 for such a credential
+	shows  string // what a permitted answer must hold: the name of an id of the fixture
+	thing  bool   // it names a thing of the organization: 404 for another
+	own    bool   // it names a thing of one application: 404 for the token of another
+	siteB  bool   // it asks for site B: 403 for a credential that does not cover it
+	ofKind string // it names a record that takes this scope: 404 without it
+	ofB    bool   // it names a record that only site B shows: 404 for such a credential
 }
 
 // requests ask for every operation. Those that would end what others need are
@@ -91,18 +92,19 @@ func requests() []request {
 		{operation: "listApiKeys", method: "GET", path: application + "/api-keys", area: people, scope: "developers:read", status: 200, shows: "spareKey", thing: true},
 		{operation: "revokeApiKey", method: "POST", path: application + "/api-keys/{spareKey}/revoke", area: people, scope: "developers:write", status: 200, thing: true},
 
-		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: managers, scope: "webhooks:write", status: 201, thing: true, own: true},
+		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: managers, scope: "webhooks:write", every: readScopes, status: 201, thing: true, own: true},
 		{operation: "listWebhookEndpoints", method: "GET", path: endpoints, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
 		{operation: "getWebhookEndpoint", method: "GET", path: endpoint, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
+		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{"url":"https://example.com/moved"}`, ifMatch: unmet, note: "which moves it", area: managers, scope: "webhooks:write", every: "orders:read", status: precondition, thing: true, own: true},
 		{operation: "deleteWebhookEndpoint", method: "DELETE", path: endpoint, ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
-		{operation: "rotateWebhookEndpointSecret", method: "POST", path: endpoint + "/rotate-secret", ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
+		{operation: "rotateWebhookEndpointSecret", method: "POST", path: endpoint + "/rotate-secret", ifMatch: unmet, area: managers, scope: "webhooks:write", every: "orders:read", status: precondition, thing: true, own: true},
 		{operation: "testWebhookEndpoint", method: "POST", path: endpoint + "/test", area: managers, scope: "webhooks:write", status: 202, thing: true, own: true},
 		{operation: "recoverWebhookEndpoint", method: "POST", path: endpoint + "/recover", area: managers, scope: "webhooks:write", status: 202, thing: true, own: true},
 		{operation: "getWebhookRecovery", method: "GET", path: endpoint + "/recoveries/{recovery}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "getWebhookDeliverySettings", method: "GET", path: endpoint + "/delivery", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
-		{operation: "setWebhookDeliverySettings", method: "PUT", path: endpoint + "/delivery", body: `{}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
-		{operation: "previewWebhookDelivery", method: "POST", path: endpoint + "/delivery/preview", body: `{}`, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
+		{operation: "setWebhookDeliverySettings", method: "PUT", path: endpoint + "/delivery", body: `{}`, area: managers, scope: "webhooks:write", every: "orders:read", status: 200, thing: true, own: true},
+		{operation: "previewWebhookDelivery", method: "POST", path: endpoint + "/delivery/preview", body: `{}`, area: managers, scope: "webhooks:read", every: "orders:read", status: 200, thing: true, own: true},
 		{operation: "getWebhookEndpointStats", method: "GET", path: endpoint + "/stats", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "getApplicationAlerts", method: "GET", path: alerts, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "setApplicationAlerts", method: "PUT", path: alerts, body: `{"url":"https://example.com/alerts"}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
@@ -110,7 +112,7 @@ func requests() []request {
 		{operation: "listWebhookEvents", method: "GET", path: history, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
 		{operation: "getWebhookEvent", method: "GET", path: history + "/{event}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "redeliverWebhookEvent", method: "POST", path: history + "/{event}/redeliver", area: managers, scope: "webhooks:write", status: 409, note: "which is PENDING", thing: true, own: true},
-		{operation: "getWebhookTrace", method: "GET", path: "/developers/webhooks/trace/{order of B}", area: managers, scope: "webhooks:read", status: 200, thing: true},
+		{operation: "getWebhookTrace", method: "GET", path: "/developers/webhooks/trace/{order of B}", area: managers, scope: "webhooks:read", status: 200, thing: true, ofKind: "orders:read"},
 		{operation: "listWebhookEventTypes", method: "GET", path: "/developers/webhooks/event-types", area: managers, scope: "webhooks:read", status: 200},
 
 		{operation: "postRecords", method: "POST", path: "/ingest/records", body: `{"records":[{"kind":"order","op":"delete","record":{"id":"{recovery}"}}]}`, area: managers, scope: "records:write", status: 202},
@@ -196,7 +198,7 @@ func expected(c *credential, r *request) answered {
 		return answered{403, "site_forbidden"}
 	case r.also != "" && !c.hasAny(r.also), slices.ContainsFunc(strings.Fields(r.every), func(s string) bool { return !c.hasAny(s) }):
 		return answered{403, "insufficient_scope"}
-	case r.thing && c.other, r.ofB && c.sites, r.own && c.application != "" && c.application != "application":
+	case r.thing && c.other, r.ofKind != "" && !c.hasAny(r.ofKind), r.ofB && c.sites, r.own && c.application != "" && c.application != "application":
 		return answered{404, "not_found"}
 	}
 	return answered{r.status, map[int]string{409: "conflict", 412: "precondition_failed"}[r.status]}

@@ -32,7 +32,7 @@ type Attempt struct {
 	At             value.Time `json:"at" doc:"When it began."`
 	DurationMs     int64      `json:"durationMs" doc:"How long it took, in milliseconds."`
 	ResponseStatus *int       `json:"responseStatus" doc:"null: there was no response."`
-	ResponseBody   *string    `json:"responseBody" doc:"The first KiB of it. null in lists, and without a response."`
+	ResponseBody   *string    `json:"responseBody" doc:"The first KiB of it. null in lists, without a response, and without the read scope of the record's kind."`
 	Error          *string    `json:"error" doc:"Why it failed. null: it was answered 2xx."`
 }
 

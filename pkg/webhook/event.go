@@ -24,7 +24,7 @@ type WebhookEvent struct {
 	LastAttemptAt  *value.Time              `json:"lastAttemptAt" doc:"When the last attempt began. null before the first."`
 	DeliveredAt    *value.Time              `json:"deliveredAt" doc:"When it was answered 2xx. null before."`
 	Attempts       []Attempt                `json:"attempts" doc:"The last 12, the oldest first."`
-	Payload        *commerce.WebhookPayload `json:"payload" doc:"What is delivered, byte-identical on every attempt: with the fields of the object that the endpoint's delivery settings chose when the event was stored for it. null in lists."`
+	Payload        *commerce.WebhookPayload `json:"payload" doc:"What is delivered, byte-identical on every attempt: with the fields of the object that the endpoint's delivery settings chose when the event was stored for it. null in lists, and without the read scope of the record's kind."`
 	CreatedAt      value.Time               `json:"createdAt" doc:"When the event was stored for the endpoint."`
 	UpdatedAt      value.Time               `json:"updatedAt"`
 }

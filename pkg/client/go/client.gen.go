@@ -141,7 +141,7 @@ type Attempt struct {
 	// Error Why it failed. null: it was answered 2xx.
 	Error *string `json:"error"`
 
-	// ResponseBody The first KiB of it. null in lists, and without a response.
+	// ResponseBody The first KiB of it. null in lists, without a response, and without the read scope of the record's kind.
 	ResponseBody *string `json:"responseBody"`
 
 	// ResponseStatus null: there was no response.
@@ -1735,7 +1735,7 @@ type WebhookEvent struct {
 	// OrganizationID The organization that it belongs to.
 	OrganizationID string `json:"organizationId"`
 
-	// Payload What is delivered, byte-identical on every attempt: with the fields of the object that the endpoint's delivery settings chose when the event was stored for it. null in lists.
+	// Payload What is delivered, byte-identical on every attempt: with the fields of the object that the endpoint's delivery settings chose when the event was stored for it. null in lists, and without the read scope of the record's kind.
 	Payload *WebhookPayload `json:"payload"`
 
 	// SiteID The site of the event's object. null when it is of no site.

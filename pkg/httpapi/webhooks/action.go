@@ -107,7 +107,7 @@ func (a *area) test(r *httpapi.Request) (*httpapi.Response, error) {
 	}
 	now := a.now()
 	payload := example(eventType)
-	payload.ID, payload.Timestamp, payload.OrganizationID, payload.SiteID = value.NewID(), now, r.Organization(), nil
+	payload.ID, payload.Timestamp, payload.OrganizationID, payload.SiteID, payload.ObjectID = value.NewID(), now, r.Organization(), nil, value.ID{}
 	body, err := payload.Encode()
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func readOptional(body []byte, dto any) error {
 // sending fails, the sweeper finds the due mark: the answer is the same.
 func (a *area) send(r *httpapi.Request, e *webhook.Endpoint, d *webhook.Delivery, payload []byte) (*httpapi.Response, error) {
 	_ = a.cfg.Sender.Send(r.Context(), e.Lane, *d.NextAttemptAt, d)
-	shape, err := whole(d, payload)
+	shape, err := whole(r, d, payload)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (a *area) deliveryOperations() []httpapi.Operation {
 			Description: "Replaces all settings: what is absent takes its default. filter, changed, fields and payload are about events of records, and hold for " +
 				"those that are stored from then on; events about endpoints, and webhook.test, are always sent, and whole. What an endpoint filters has no entry in " +
 				"its history; its statistics count it. headers, retryCount and timeoutSeconds hold from the next attempt on. A field that no event has that the " +
-				"endpoint subscribes to is refused, and so is a condition that its field can never meet. The entity tag changes with every change of the endpoint's configuration.",
+				"endpoint subscribes to is refused, and so is a condition that its field can never meet. The entity tag changes with every change of the endpoint's configuration." + takesReads,
 			Scope: auth.WebhooksWrite, Params: []httpapi.Param{httpapi.IfMatch()},
 			Body: webhook.DeliverySettingsDto{}, Result: webhook.WebhookDeliverySettings{}, Tagged: true,
 			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.EndpointUpdated, Handle: a.setDelivery,
@@ -63,7 +63,7 @@ func (a *area) deliveryOperations() []httpapi.Operation {
 			Summary: "Try delivery settings on past events",
 			Description: "Tells which of the last 100 events the endpoint would have got with these settings, which are not stored, and why not the others. They are the events " +
 				"of the organization's history, for an application's token of its application's, of types that the endpoint subscribes to; an event that no endpoint " +
-				"got is not there. Tests do not count.",
+				"got is not there. Tests do not count." + takesReads,
 			Body: webhook.DeliverySettingsDto{}, Result: WebhookDeliveryPreview{}, Handle: a.preview,
 		},
 	}
@@ -90,7 +90,7 @@ func (a *area) setDelivery(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answerDelivery(a.changeEndpoint(r, application, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+	return answerDelivery(a.changeEndpoint(r, application, readsAll(r), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		return e.SetDelivery(dto, a.cfg.Seal, a.now())
 	}))
 }
@@ -102,6 +102,9 @@ func (a *area) preview(r *httpapi.Request) (*httpapi.Response, error) {
 	}
 	e, err := a.endpoint(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := readsAll(r)(e); err != nil {
 		return nil, err
 	}
 	tried, err := e.SetDelivery(dto, func([]byte, string) string { return "" }, a.now())

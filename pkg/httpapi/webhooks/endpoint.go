@@ -31,7 +31,7 @@ func (a *area) endpointOperations() []httpapi.Operation {
 		{
 			ID: "createWebhookEndpoint", Method: http.MethodPost, Path: endpointsPath,
 			Summary:     "Create a webhook endpoint",
-			Description: "An application can have 50 endpoints, an organization 500. This answer is the only one that shows the secret in full.",
+			Description: "An application can have 50 endpoints, an organization 500. This answer is the only one that shows the secret in full." + takesReads,
 			Scope:       auth.WebhooksWrite, Params: []httpapi.Param{required}, Body: webhook.CreateWebhookEndpointDto{},
 			Result: webhook.WebhookEndpoint{}, Status: http.StatusCreated, Tagged: true,
 			Errors: []int{http.StatusNotFound, http.StatusConflict}, Audit: audit.EndpointCreated, Handle: a.createEndpoint,
@@ -51,7 +51,9 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			ID: "updateWebhookEndpoint", Method: http.MethodPatch, Path: endpointPath,
 			Summary: "Change a webhook endpoint",
 			Description: "An absent field stays as it is; null clears the description. PAUSED holds its events until they are recovered; " +
-				"ACTIVE also ends a DISABLED that the service has set. retryCount and timeoutSeconds are changed by the endpoint's delivery settings.",
+				"ACTIVE also ends a DISABLED that the service has set. retryCount and timeoutSeconds are changed by the endpoint's delivery settings. " +
+				"To change url or events takes the read scopes of the kinds of records that the endpoint gets before and after, and another url those of what its history holds, too: " +
+				"403 names those that you lack.",
 			Scope: auth.WebhooksWrite, Body: webhook.UpdateWebhookEndpointDto{},
 			Result: webhook.WebhookEndpoint{}, Tagged: true,
 			Errors: conflicts, Audit: audit.EndpointUpdated, Handle: a.updateEndpoint,
@@ -68,7 +70,7 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			Summary: "Give an endpoint a new secret",
 			Description: "This answer is the only one that shows the new secret in full. For 24 hours deliveries carry one signature for each " +
 				"secret, separated by spaces in webhook-signature, so that a receiver can change from the old one to the new at any time " +
-				"within; then the old one is no longer used. An endpoint has at most 5 secrets that are valid at the same time; past that 409 limit_reached.",
+				"within; then the old one is no longer used. An endpoint has at most 5 secrets that are valid at the same time; past that 409 limit_reached." + takesReads,
 			Scope: auth.WebhooksWrite, Params: []httpapi.Param{httpapi.IfMatch()},
 			Result: webhook.WebhookEndpoint{}, Tagged: true,
 			Errors: []int{http.StatusConflict, http.StatusPreconditionFailed}, Audit: audit.EndpointSecretRotated, Handle: a.rotate,
@@ -86,6 +88,9 @@ func (a *area) createEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	}
 	dto, err := a.cfg.Rules.ParseCreate(r.Body, r.Organization(), *application)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.CheckHolds(readScopes(*dto.Events...)...); err != nil {
 		return nil, err
 	}
 	if !manages(r, *application) {
@@ -175,18 +180,20 @@ func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.changeEndpoint(r, application, func(e *webhook.Endpoint) (*webhook.Endpoint, error) { return e.Update(dto, a.now()) })
+	e, err := a.changeEndpoint(r, application, a.readsChanged(r, &dto), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+		return e.Update(dto, a.now())
+	})
 	return a.answerEndpoint(r, e, err)
 }
 
 // changeEndpoint stores what change makes of the endpoint, once its
-// application and the precondition have been checked.
+// application, what else the caller needs and the precondition have been checked.
 func (a *area) changeEndpoint(
-	r *httpapi.Request, application *value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
+	r *httpapi.Request, application *value.ID, permitted func(*webhook.Endpoint) error, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
 ) (*webhook.Endpoint, error) {
 	return foundEndpoint(a.store.ChangeEndpoint(r.Context(), r.Organization(), r.PathID("id"),
 		func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-			if err := checkChange(r, e, application); err != nil {
+			if err := checkChange(r, e, application, permitted); err != nil {
 				return nil, err
 			}
 			next, err := change(e)
@@ -195,10 +202,16 @@ func (a *area) changeEndpoint(
 		}))
 }
 
-// checkChange checks the application and then the precondition of a change.
-func checkChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID) error {
+// checkChange checks the application, then what else the caller needs, and then
+// the precondition of a change.
+func checkChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID, permitted ...func(*webhook.Endpoint) error) error {
 	if err := ofApplication(r, e, application); err != nil {
 		return err
+	}
+	for _, check := range permitted {
+		if err := check(e); err != nil {
+			return err
+		}
 	}
 	return r.CheckIfMatchPrefix(e.ETag(webhook.Counters{}))
 }
@@ -240,7 +253,7 @@ func (a *area) rotate(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	var secret string // of the last try, which is the one that is stored
-	e, err := a.changeEndpoint(r, application, func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
+	e, err := a.changeEndpoint(r, application, readsAll(r), func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
 		next, secret, err = e.Rotate(a.cfg.Seal, a.now())
 		return next, err
 	})

@@ -21,9 +21,14 @@ const (
 	eventPath  = eventsPath + "/{id}"
 )
 
-// whole shows a delivery with its payload, which is null once it has expired.
-func whole(d *webhook.Delivery, payload []byte) (webhook.WebhookEvent, error) {
+// whole shows a delivery with its payload, which is null once it has expired, and
+// what the receiver answered, who may repeat it; neither to a caller who may not
+// see the record.
+func whole(r *httpapi.Request, d *webhook.Delivery, payload []byte) (webhook.WebhookEvent, error) {
 	e := d.Shape()
+	if !reads(r, d.Type) {
+		return e, nil
+	}
 	copy(e.Attempts, d.Attempts)
 	if payload == nil {
 		return e, nil
@@ -56,7 +61,9 @@ func (a *area) eventOperations() []httpapi.Operation {
 		},
 		{
 			ID: "getWebhookEvent", Method: http.MethodGet, Path: eventPath,
-			Summary: "Read an event of the history", Result: webhook.WebhookEvent{}, Handle: a.getEvent,
+			Summary:     "Read an event of the history",
+			Description: "payload and the attempts' responseBody are null for a caller without the read scope of the record's kind.",
+			Result:      webhook.WebhookEvent{}, Handle: a.getEvent,
 		},
 		{
 			ID: "redeliverWebhookEvent", Method: http.MethodPost, Path: eventPath + "/redeliver",
@@ -135,7 +142,7 @@ func (a *area) getEvent(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return httpapi.Answer(whole(d, payload))
+	return httpapi.Answer(whole(r, d, payload))
 }
 
 func (a *area) redeliver(r *httpapi.Request) (*httpapi.Response, error) {

@@ -36,7 +36,9 @@ func (h *harness) asMachine(t *testing.T, app value.ID, scopes auth.Scopes, meth
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
 
-func machineScopes() auth.Scopes { return auth.Scopes{auth.WebhooksRead, auth.WebhooksWrite} }
+func machineScopes() auth.Scopes {
+	return auth.Scopes{auth.OrdersRead, auth.WebhooksRead, auth.WebhooksWrite}
+}
 
 func TestAMachineManagesItsApplicationsEndpoints(t *testing.T) {
 	h := newHarness(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
@@ -78,7 +79,8 @@ func (a *area) traceOperation() httpapi.Operation {
 		Summary: "Trace what became of an object's changes",
 		Description: "For a record's id, or that of the webhook endpoint or entry of the history that alerts are about: what is stored, which events came of it, " +
 			"and which endpoint got each, or why not, with every attempt. It is as of about a second ago. Why an endpoint did not get an event is told by its present configuration. An application " +
-			"sees its own endpoints only. 404 when no such record is stored and the history that the caller sees has no event of it.",
+			"sees its own endpoints only. 404 when no such record is stored and the history that the caller sees has no event of it, " +
+			"and of a record without the read scope of its kind.",
 		Params: []httpapi.Param{param}, Result: WebhookTrace{},
 		Handle: func(r *httpapi.Request) (*httpapi.Response, error) {
 			limit := defaultTraced
@@ -106,7 +108,7 @@ func (a *area) trace(r *httpapi.Request, object value.ID, limit int) (*WebhookTr
 	for i, deliveries := range groups {
 		events[i] = deliveries[0].EventID
 	}
-	record, payloads, err := a.store.Origin(r.Context(), r.Organization(), object, kindsOf(groups), events)
+	record, payloads, err := a.store.Origin(r.Context(), r.Organization(), object, kindsOf(r, groups), events)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func (a *area) trace(r *httpapi.Request, object value.ID, limit int) (*WebhookTr
 }
 
 // deliveriesOf reads the deliveries of the object's newest events that the
-// caller sees, each event's together. More tells that older ones are left out.
+// caller sees and may read, each event's together. More tells that older ones are left out.
 func (a *area) deliveriesOf(r *httpapi.Request, object value.ID) (groups [][]*webhook.Delivery, more bool, err error) {
 	schema := webhook.DeliveryList().Schema
 	found, err := a.cfg.History.Query(r.Context(), r.Organization(), columnar.Query{
@@ -150,7 +152,7 @@ func (a *area) deliveriesOf(r *httpapi.Request, object value.ID) (groups [][]*we
 	place := map[value.ID]int{}
 	for _, id := range ids {
 		d := stored[id]
-		if d == nil {
+		if d == nil || !reads(r, d.Type) {
 			continue
 		}
 		i, known := place[d.EventID]
@@ -166,11 +168,11 @@ func (a *area) deliveriesOf(r *httpapi.Request, object value.ID) (groups [][]*we
 	return groups, more, nil
 }
 
-// kindsOf are the kinds of which the events' object may be a record: any when
-// there is no event, and none when it is not a record.
-func kindsOf(groups [][]*webhook.Delivery) (kinds []commerce.Kind) {
+// kindsOf are the kinds of which the events' object may be a record: any that the
+// caller reads when there is no event, and none when it is not a record.
+func kindsOf(r *httpapi.Request, groups [][]*webhook.Delivery) (kinds []commerce.Kind) {
 	if len(groups) == 0 {
-		return commerce.Kinds()
+		return slices.DeleteFunc(commerce.Kinds(), func(kind commerce.Kind) bool { return !r.Principal.Scopes.Has(auth.ReadScope(kind.Plural())) })
 	}
 	for _, deliveries := range groups {
 		if kind, ok := kindOf(deliveries[0].Type); ok && !slices.Contains(kinds, kind) {
