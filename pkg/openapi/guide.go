@@ -47,6 +47,8 @@ func permissions() string {
 	}
 	b.WriteString("\n\nAn API key has some or all of the five read scopes. On the read API it decides alone when a token is sent beside\n" +
 		"it; elsewhere it is ignored. A user or a key that is limited to sites reads what these show, and manages nothing:\n" +
-		"applications, keys and webhooks reach the records of every site.")
+		"applications, keys and webhooks reach the records of every site.\n\n" +
+		"What a request mints, grants, rotates, subscribes to or shows takes every scope that can be reached by it, beside the\n" +
+		"operation's own; 403 insufficient_scope names those that are lacking.")
 	return b.String()
 }
