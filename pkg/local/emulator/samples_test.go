@@ -108,7 +108,7 @@ func TestWebhooksListsTheCatalogue(t *testing.T) {
 	}
 	f := newHarness(t).start(t, "webhooks")
 	for _, encoding := range []string{"identity", "gzip"} {
-		event := edited(t, "webhooks-event-types", map[string]any{"multiValueHeaders": map[string][]string{"Authorization": {sampleToken}, "Accept-Encoding": {encoding}}})
+		event := edited(t, "webhooks-event-types", map[string]any{"multiValueHeaders": map[string][]string{"Authorization": {sampleToken}, "Accept": {"*/*"}, "Accept-Encoding": {encoding}}})
 		answer := f.request(t, event, http.StatusOK, &listed)
 		if len(listed.Data) < 20 || answer.IsBase64Encoded != (encoding == "gzip") {
 			t.Errorf("%s: %d event types, packed %t", encoding, len(listed.Data), answer.IsBase64Encoded)
