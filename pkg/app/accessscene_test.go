@@ -156,6 +156,7 @@ type made struct {
 	ClientSecret string `json:"clientSecret"`
 	Key          string `json:"key"`
 	AccessToken  string `json:"access_token"`
+	Payload      any    `json:"payload"`
 }
 
 // do makes a request that must succeed.

@@ -484,6 +484,6 @@ func checkGolden(t *testing.T, file string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not current: go test ./pkg/app -run 'OpenAPI|WhoMayDoWhat' -update", file)
+		t.Errorf("%s is not current: go test ./pkg/app -run 'OpenAPI|WhoMayDoWhat|Detour' -update", file)
 	}
 }
