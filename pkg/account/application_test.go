@@ -78,6 +78,7 @@ var inputs = []struct{ body, want string }{
 	{`{"name":"x","website":"https://example.com:65536"}`, "website invalid_format"},
 	{`{"name":"x","website":"https://example.com:0"}`, "website invalid_format"},
 	{`{"name":"x","website":"javascript:alert(1)"}`, "website invalid_format"},
+	{`{"name":"x","website":"https://a]b/"}`, "website invalid_format"},
 	{`{"name":"x","website":"https://exa mple.com"}`, "website invalid_format"},
 	{`{"name":"x","website":"https://example.com/a b"}`, "website invalid_format"},
 	{`{"name":"x","website":"https://example.com/` + strings.Repeat("x", 2048-20) + `"}`, "ok"},

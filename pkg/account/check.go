@@ -1,12 +1,14 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/fault"
@@ -125,19 +127,26 @@ func parseURL(text *string) (u *url.URL, problem string) {
 		return nil, fmt.Sprintf("must have at most %d characters", MaxURL)
 	}
 	u, err := url.Parse(*text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" || !ValidPort(u) || strings.ContainsAny(*text, " \t\r\n") {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || !ValidHost(u) || strings.ContainsAny(*text, " \t\r\n") {
 		return nil, "must be an absolute URL such as https://example.com/path"
 	}
 	return u, ""
 }
 
-// ValidPort reports whether the URL has no port, or one from 1 to 65535: any
-// digits parse.
-func ValidPort(u *url.URL) bool {
-	if u.Port() == "" {
-		return true
+// ValidHost reports whether the URL's host is a name or an address, and its port,
+// where it has one, from 1 to 65535: other characters, and any digits, parse.
+func ValidHost(u *url.URL) bool {
+	name := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		if _, err := netip.ParseAddr(name); err != nil {
+			return false
+		}
+	} else if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("-._", r)
+	}) {
+		return false
 	}
-	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
 	return err == nil && port > 0
 }
 

@@ -203,7 +203,7 @@ func (c *checks) url(text *string) {
 	switch {
 	case utf8.RuneCountInString(*text) > account.MaxURL:
 		c.Add("url", fault.DetailOutOfRange, "must have at most %d characters", account.MaxURL)
-	case err != nil || u.Hostname() == "" || u.Opaque != "" || !account.ValidPort(u) || strings.ContainsAny(*text, " \t\r\n"):
+	case err != nil || u.Opaque != "" || !account.ValidHost(u) || strings.ContainsAny(*text, " \t\r\n"):
 		c.Add("url", fault.DetailFormat, "must be an absolute URL such as https://example.com/path")
 	case u.Scheme != "https" && (u.Scheme != "http" || !c.rules.AllowPrivateTargets):
 		c.Add("url", fault.DetailFormat, "must start with https://")
