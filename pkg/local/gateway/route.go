@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/local/template"
@@ -67,10 +68,15 @@ func (n *routes) match(method, path string) (template.Route, []parameter, bool) 
 		return template.Route{}, nil, false
 	}
 	route, ok := found.methods[method]
-	if !ok {
+	if !ok && slices.Contains(anyMethods(), method) {
 		route, ok = found.methods[template.AnyMethod]
 	}
 	return route, parameters, ok
+}
+
+// anyMethods are those that ANY covers. In lower case they are others.
+func anyMethods() []string {
+	return []string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
 }
 
 // find walks down to the node with methods that fits the rest of a path best.

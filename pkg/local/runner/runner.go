@@ -203,8 +203,13 @@ func (r *run) serve(ctx context.Context) (err error) {
 		return err
 	}
 	handler := gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger, Direct: functions.direct})
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	return r.runAll(ctx, server, src)
+	return r.runAll(ctx, newServer(handler), src)
+}
+
+// newServer makes the server of the gateway. A request that comes in drips is given up; an idle connection stays as
+// long as API Gateway keeps one.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 310 * time.Second}
 }
 
 func (r *run) runAll(ctx context.Context, server *http.Server, src *sources) error {
