@@ -6,9 +6,12 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/fault"
@@ -258,13 +261,11 @@ func acceptsJSON(accept string) bool {
 	return allowed || strings.TrimSpace(accept) == ""
 }
 
-// query refuses parameters that the operation does not take, and those given
-// twice or empty. Only search may be empty: it then searches for nothing.
+// query refuses parameters that the operation does not take, those given twice
+// or empty, and what is no text. Only search may be empty: it then searches for
+// nothing. The gateway has decoded the query, also what was not encoded well.
 func (x *exchange) query() (url.Values, error) {
-	values, err := url.ParseQuery(x.r.URL.RawQuery)
-	if err != nil {
-		return nil, fault.New(fault.Invalid, fault.CodeValidation, "the query string is not valid: encode it as application/x-www-form-urlencoded")
-	}
+	values := x.r.URL.Query()
 	var details fault.Details
 	for name, given := range values {
 		switch {
@@ -274,6 +275,8 @@ func (x *exchange) query() (url.Values, error) {
 			details.Add(fault.InQuery, name, fault.DetailDuplicate, "must be given once")
 		case given[0] == "" && name != "search":
 			details.Add(fault.InQuery, name, fault.DetailFormat, "must not be empty; leave the parameter out instead")
+		case slices.ContainsFunc(given, isNoText):
+			details.Add(fault.InQuery, name, fault.DetailFormat, "must be UTF-8 without control characters")
 		}
 	}
 	details.Sort()
@@ -281,4 +284,12 @@ func (x *exchange) query() (url.Values, error) {
 		return nil, err
 	}
 	return values, nil
+}
+
+// isNoText reports whether a text has control characters but for white space, or
+// was not UTF-8: the gateway has replaced the bytes that were not.
+func isNoText(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r)
+	})
 }

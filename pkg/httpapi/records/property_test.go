@@ -247,7 +247,7 @@ func (s *scene) searches() []string {
 		found = append(found, string(runes[len(runes)/3:len(runes)/3+1+len(runes)/2]))
 	}
 	for range 10 {
-		found = append(found, s.word()+" "+s.word()[:1])
+		found = append(found, s.word()+" "+string([]rune(s.word())[:1]))
 	}
 	return found
 }
