@@ -598,6 +598,14 @@ test("delivery settings are tried on past events, refused at their field, saved,
     await page.getByText(/^filter\.object\.orderNumbr\[0\] /).waitFor();
     assert.equal(await page.getByLabel("Filter").getAttribute("aria-invalid"), "true");
 
+    await page.getByLabel("Filter").fill("");
+    await click(page, "Try on the last 100 events");
+    await page.getByText(/ of \d+ pass$/).waitFor();
+    await page.getByLabel("Filter").fill('{"object": {"orderNumbr": ["of another shop"]}}');
+    await click(page, "Try on the last 100 events");
+    await page.getByText(/^filter\.object\.orderNumbr\[0\] /).waitFor();
+    assert.equal(await page.getByText(/ of \d+ pass$/).count(), 0); // the result was of another filter
+
     await page.getByLabel("Filter").fill('{"object": {"orderNumber": [{"suffix": "LARGE"}]}}');
     await page.getByLabel("Headers").fill("X-Shop: secret");
     await page.getByLabel("Retries").fill("3");

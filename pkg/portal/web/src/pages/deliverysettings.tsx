@@ -34,6 +34,7 @@ function Settings({ id, of, load }: { id: string; of: Tagged<DeliverySettings>; 
   const send = (form: HTMLFormElement, saves: boolean) =>
     action.run(async () => {
       setSaved(false);
+      setPreview(undefined);
       if (!saves) return setPreview(await ask(api.POST("/developers/webhooks/endpoints/{id}/delivery/preview", { ...path(id), body: settingsOf(new FormData(form)) })));
       let settings: Tagged<DeliverySettings> | undefined;
       await edit.send(form, async (fields, match) => {
