@@ -1,5 +1,5 @@
 // What several pages say of webhooks.
-import { api, ask, type Application, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
+import { api, ask, Refusal, type Application, type Delivery, type Endpoint, type EndpointStats, type EventType } from "./api";
 import { fullTime } from "./format";
 
 export const listApplications = (): Promise<Application[]> =>
@@ -11,11 +11,23 @@ export const listEndpoints = (): Promise<Endpoint[]> =>
 export const listEventTypes = (): Promise<EventType[]> =>
   ask(api.GET("/developers/webhooks/event-types", { params: { query: { limit: 100 } } })).then((page) => page.data);
 
+// findEndpoint is the endpoint; null when it was deleted.
+export const findEndpoint = (id: string): Promise<Endpoint | null> =>
+  ask(api.GET("/developers/webhooks/endpoints/{id}", { params: { path: { id } } })).catch((why) => {
+    if (why instanceof Refusal && why.status === 404) return null;
+    throw why;
+  });
+
 // nameOf is what people call the endpoint, of those that there are.
 export function nameOf(endpoints: Endpoint[], id: string): string {
   const endpoint = endpoints.find((e) => e.id === id);
   return endpoint ? endpoint.description || endpoint.url : id;
 }
+
+// shown is the delivery as it stands. One of a deleted endpoint is cancelled, though the
+// service writes that only when the delivery is due.
+export const shown = (d: Delivery, deleted: boolean): Delivery =>
+  deleted && (d.status === "PENDING" || d.status === "HELD") ? { ...d, status: "CANCELLED", nextAttemptAt: null } : d;
 
 // groupsOf are the resources of types: order.* of order.created.
 export const groupsOf = (types: EventType[]): string[] => [...new Set(types.map((t) => `${t.type.split(".")[0]}.*`))];

@@ -581,6 +581,28 @@ test("an event shows its payload, its attempts and why it failed, and is redeliv
   await remove(endpoint);
 });
 
+test("what waits for a deleted endpoint is cancelled, and nothing else is planned for it", async (t) => {
+  failing(t);
+  const endpoint = await endpointAt("Gone", ["order.created"]);
+  const id = randomUUID();
+  await service.put(order(id, "G-1"));
+  const path = `/developers/webhooks/events?endpointId=${endpoint.id}`;
+  let delivery;
+  await until(async () => (delivery = (await service.ask(path)).data[0])?.attemptCount > 0);
+  await remove(endpoint);
+  assert.equal((await service.ask(path)).data[0].status, "PENDING"); // until it is due
+  await signedIn(`deliveries?endpointId=${endpoint.id}`, async (page) => {
+    await page.getByRole("row", { name: /order.created Cancelled 1 500 deleted/ }).waitFor();
+    await link(page, "order.created");
+    await page.getByText("Cancelled Its endpoint or application was deleted before it arrived.").waitFor();
+    await page.getByText(`${endpoint.id}, deleted`).waitFor();
+    assert.equal(await page.getByText(/in \d+ (second|minute)/).count(), 0);
+    assert.equal(await page.getByRole("button", { name: "Redeliver" }).count(), 0);
+    await visit(page, `deliveries/trace/${id}`);
+    await page.getByRole("row", { name: /deleted Cancelled Its endpoint or application was deleted/ }).waitFor();
+  });
+});
+
 test("delivery settings are tried on past events, refused at their field, saved, and keep what they filter", async () => {
   const endpoint = await endpointAt("Large orders", ["order.created"]);
   const settings = `/developers/webhooks/endpoints/${endpoint.id}/delivery`;

@@ -6,7 +6,7 @@ import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, useMe } from "../session";
 import { Failed, Input, Loading, Page, Pager, Select, Status, Table, Time } from "../ui";
-import { groupsOf, listEndpoints, listEventTypes, nameOf } from "../webhooks";
+import { findEndpoint, groupsOf, listEndpoints, listEventTypes, nameOf, shown } from "../webhooks";
 
 const live = 2000;
 const states = ["PENDING", "DELIVERED", "FAILED", "HELD", "CANCELLED"] as const;
@@ -26,6 +26,11 @@ export function Deliveries({ query }: Route) {
     [query.toString()],
     follows ? live : 0,
   );
+  // The list of endpoints lacks those that were deleted, and alert URLs.
+  const unlisted = choices.data ? [...new Set(data?.data.map((d) => d.endpointId))].filter((id) => !endpoints.some((e) => e.id === id)) : [];
+  const found = useLoad(async () => new Map(await Promise.all(unlisted.map(async (id) => [id, await findEndpoint(id)] as const))), [unlisted.join()]).data;
+  const deleted = (d: Delivery) => found?.get(d.endpointId) === null;
+  const known = [...endpoints, ...(found?.values() ?? [])].filter((e) => e !== null);
 
   return (
     <Page
@@ -80,10 +85,10 @@ export function Deliveries({ query }: Route) {
             columns={[
               { label: "Created", cell: (d) => <Time at={d.createdAt} /> },
               { label: "Type", cell: (d) => <a href={link(`deliveries/${d.id}`)}>{d.type}</a> },
-              { label: "State", cell: (d) => <Status of={d.status} /> },
+              { label: "State", cell: (d) => <Status of={shown(d, deleted(d)).status} /> },
               { label: "Attempts", number: true, cell: (d) => d.attemptCount },
               { label: "Last answer", cell: (d) => d.attempts.at(-1)?.responseStatus ?? d.attempts.at(-1)?.error ?? "–" },
-              { label: "Endpoint", cell: (d) => nameOf(endpoints, d.endpointId) },
+              { label: "Endpoint", cell: (d) => (deleted(d) ? "deleted" : nameOf(known, d.endpointId)) },
             ]}
           />
           <Pager meta={data.meta} go={(page) => show({ page: String(page) })} />

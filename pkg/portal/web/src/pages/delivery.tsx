@@ -5,22 +5,23 @@ import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
 import { can, useMe } from "../session";
 import { Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { reasonOf, recordKinds } from "../webhooks";
+import { findEndpoint, reasonOf, recordKinds, shown } from "../webhooks";
 
 export function DeliveryPage({ path: [id = ""] }: Route) {
   const me = useMe();
-  const { data, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } } })), [id], 2000);
-  // A deleted endpoint has no name any more.
-  const endpoint = useLoad(async () => data && ask(api.GET("/developers/webhooks/endpoints/{id}", { params: { path: { id: data.endpointId } } })), [data?.endpointId]).data;
+  const { data: stored, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } } })), [id], 2000);
+  const endpoint = useLoad(async () => stored && findEndpoint(stored.endpointId), [stored?.endpointId]).data;
   const redelivery = useAction();
   const redeliver = () =>
     redelivery.run(async () => {
       await ask(api.POST("/developers/webhooks/events/{id}/redeliver", { params: { path: { id } } }));
       reload();
     });
-  if (!data) return <Page title="Delivery">{error ? <Failed error={error} /> : <Loading />}</Page>;
+  if (!stored) return <Page title="Delivery">{error ? <Failed error={error} /> : <Loading />}</Page>;
 
-  const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING";
+  const deleted = endpoint === null;
+  const data = shown(stored, deleted);
+  const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING" && !deleted;
   const object = (data.payload?.data.object ?? {}) as { id?: string };
   const kind = recordKinds[data.type.split(".")[0] ?? ""];
   return (
@@ -43,7 +44,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
           of={[
             ["Created", <Time at={data.createdAt} />],
             ["Next attempt", <Time at={data.nextAttemptAt} />],
-            ["Endpoint", <a href={link(`endpoints/${data.endpointId}`)}>{endpoint ? endpoint.description || endpoint.url : data.endpointId}</a>],
+            ["Endpoint", deleted ? `${data.endpointId}, deleted` : <a href={link(`endpoints/${data.endpointId}`)}>{endpoint ? endpoint.description || endpoint.url : data.endpointId}</a>],
             ["Event (webhook-id)", <Id value={data.eventId} what="the event's id" />],
             ["Delivery", <Id value={data.id} what="the delivery's id" />],
             [

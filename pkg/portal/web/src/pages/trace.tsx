@@ -4,7 +4,7 @@ import { title } from "../format";
 import { useLoad } from "../load";
 import { link, type Route } from "../route";
 import { Failed, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
-import { listEndpoints, nameOf, reasonOf, recordKinds } from "../webhooks";
+import { listEndpoints, nameOf, reasonOf, recordKinds, shown } from "../webhooks";
 
 export function TracePage({ path: [, id = ""] }: Route) {
   const { data, error } = useLoad(
@@ -49,7 +49,7 @@ function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
             columns={[
               { label: "Endpoint", cell: (e) => (e.deleted ? "deleted" : <a href={link(`endpoints/${e.endpointId}`)}>{nameOf(endpoints, e.endpointId)}</a>) },
               { label: "Outcome", cell: (e) => <Outcome of={e} /> },
-              { label: "Why", cell: (e) => (e.entry ? reasonOf(e.entry) : (e.reason ?? absences[e.outcome] ?? "–")) },
+              { label: "Why", cell: (e) => (e.entry ? reasonOf(shown(e.entry, e.deleted)) : (e.reason ?? absences[e.outcome] ?? "–")) },
             ]}
           />
         </Panel>
@@ -61,7 +61,7 @@ function Events({ trace, endpoints }: { trace: Trace; endpoints: Endpoint[] }) {
 
 // Outcome leads to the delivery, or to the settings that filtered the event.
 function Outcome({ of: e }: { of: TracedEndpoint }) {
-  const status = <Status of={e.outcome} />;
+  const status = <Status of={e.entry ? shown(e.entry, e.deleted).status : e.outcome} />;
   if (e.entry) return <a href={link(`deliveries/${e.entry.id}`)}>{status}</a>;
   return e.outcome === "FILTERED" ? <a href={link(`endpoints/${e.endpointId}/delivery`)}>{status}</a> : status;
 }
