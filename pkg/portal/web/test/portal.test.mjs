@@ -603,6 +603,38 @@ test("what waits for a deleted endpoint is cancelled, and nothing else is planne
   });
 });
 
+test("an organization without anything is led to its first application, and told of no filters", async () => {
+  const token = await service.token("OWNER", randomUUID());
+  await signedIn(
+    "",
+    async (page) => {
+      for (const [path, empty, filter, none] of [
+        ["deliveries", "There is no delivery yet.", "status=FAILED", "No delivery matches."],
+        ["records/products", "There are no products yet.", "search=tea", "No record matches."],
+        ["applications", "There is no application yet.", "search=shop", "No application matches."],
+      ]) {
+        await visit(page, path);
+        await page.getByText(empty).waitFor();
+        await visit(page, `${path}?${filter}`);
+        await page.getByText(none).waitFor();
+      }
+      await visit(page, "endpoints");
+      await click(page, "Create an endpoint");
+      await dialog(page).getByText("there is none yet").waitFor();
+      assert.deepEqual(await findings(page), []);
+      await dialog(page).getByRole("link", { name: "Create an application" }).click();
+      await dialog(page).getByLabel("Name").fill("First");
+      await submit(page, "Create");
+      await copied(page, "Client secret");
+      await link(page, "Its endpoints");
+      await page.getByText("The application has no endpoint yet.").waitFor();
+      await click(page, "Create an endpoint");
+      await dialog(page).getByLabel("Application").filter({ hasText: "First" }).waitFor();
+    },
+    { token },
+  );
+});
+
 test("delivery settings are tried on past events, refused at their field, saved, and keep what they filter", async () => {
   const endpoint = await endpointAt("Large orders", ["order.created"]);
   const settings = `/developers/webhooks/endpoints/${endpoint.id}/delivery`;

@@ -38,7 +38,7 @@ export async function startService() {
     link: /signed in: (\S+)/.exec(said)[1],
     url: info.baseUrl,
     // token is that of a user with the role.
-    token: (role) => command("token", "--organization", info.organizationId, "--roles", role),
+    token: (role, organization = info.organizationId) => command("token", "--organization", organization, "--roles", role),
     // put has the back office send records.
     async put(...records) {
       const file = join(data, "records.jsonl");

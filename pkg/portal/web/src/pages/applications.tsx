@@ -12,7 +12,7 @@ export function Applications({ query }: Route) {
   const me = useMe();
   const search = query.get("search") ?? "";
   const page = Number(query.get("page") ?? 1);
-  const [creates, setCreates] = useState(false);
+  const [creates, setCreates] = useState(query.has("create"));
   const [created, setCreated] = useState<Application>();
   const { data, error } = useLoad(
     () => ask(api.GET("/developers/applications", { params: { query: { page, search: search || undefined } } })),
@@ -39,7 +39,7 @@ export function Applications({ query }: Route) {
             label="Applications"
             rows={data.data}
             id={(a) => a.id}
-            empty="No application matches."
+            empty={query.has("search") ? "No application matches." : "There is no application yet. Endpoints and keys belong to one."}
             columns={[
               { label: "Name", cell: (a) => <a href={link(`applications/${a.id}`)}>{a.name}</a> },
               { label: "State", cell: (a) => <Status of={a.status} /> },

@@ -81,7 +81,7 @@ export function Deliveries({ query }: Route) {
             label="Deliveries"
             rows={data.data}
             id={(d) => d.id}
-            empty="No delivery matches."
+            empty={query.toString() ? "No delivery matches." : "There is no delivery yet. An endpoint receives the events that are stored after it was created."}
             columns={[
               { label: "Created", cell: (d) => <Time at={d.createdAt} /> },
               { label: "Type", cell: (d) => <a href={link(`deliveries/${d.id}`)}>{d.type}</a> },

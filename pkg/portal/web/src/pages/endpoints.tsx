@@ -4,7 +4,7 @@ import { api, ask, type Endpoint, type Once } from "../api";
 import { useLoad } from "../load";
 import { go, link, type Route } from "../route";
 import { can, kindOf, useMe } from "../session";
-import { Failed, Field, FormDialog, Input, Loading, Page, Pager, Shown, Status, Table, Time, valueOf } from "../ui";
+import { Dialog, Failed, Field, FormDialog, Input, Loading, Page, Pager, Shown, Status, Table, Time, valueOf } from "../ui";
 import { listApplications, listEventTypes, statesOf } from "../webhooks";
 import { Subscriptions, subscribed } from "./subscriptions";
 
@@ -38,7 +38,7 @@ export function Endpoints({ query }: Route) {
             label="Endpoints"
             rows={data.data}
             id={(e) => e.id}
-            empty="There is no endpoint yet. One receives the events that it subscribes to."
+            empty={`${query.has("applicationId") ? "The application has no endpoint" : "There is no endpoint"} yet. One receives the events that it subscribes to.`}
             columns={[
               { label: "Endpoint", cell: (e) => <a href={link(`endpoints/${e.id}`)}>{e.description || e.url}</a> },
               { label: "URL", cell: (e) => <span class="url">{e.url}</span> },
@@ -86,6 +86,21 @@ function Create(props: { application: string; close: () => void; done: (created:
     );
     props.done(endpoint);
   };
+  if (choices.data && !me.applicationId && applications.length === 0) {
+    return (
+      <Dialog title="Create an endpoint" close={props.close}>
+        <p>
+          An endpoint belongs to an application, and there is none yet.{" "}
+          {can(me, "developers:write") ? <a href={link("applications", { create: "1" })}>Create an application</a> : "Somebody with the scope developers:write can create one."}
+        </p>
+        <div class="actions end">
+          <button type="button" onClick={props.close}>
+            Cancel
+          </button>
+        </div>
+      </Dialog>
+    );
+  }
   return (
     <FormDialog title="Create an endpoint" submit="Create" act={create} close={props.close}>
       <Failed error={choices.error} />

@@ -196,7 +196,7 @@ function List({ kind, query }: { kind: Kind; query: URLSearchParams }) {
             label={title(kind.toUpperCase())}
             rows={data.data as unknown as Row[]}
             id={(row) => row.id}
-            empty="No record matches."
+            empty={query.toString() ? "No record matches." : `There are no ${kind} yet.`}
             columns={[{ label: d.one, cell: (row) => <a href={link(`records/${kind}/${row.id}`)}>{d.name(row)}</a> }, ...d.columns]}
           />
           <Pager meta={data.meta} go={(page) => show({ page: String(page) })} />
