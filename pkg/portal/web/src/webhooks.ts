@@ -88,7 +88,7 @@ export function reasonOf(d: Delivery): string {
 const held: Record<string, string> = {
   PAUSED: "Its endpoint is paused. Activate the endpoint, then recover what was held.",
   DISABLED: "The service disabled its endpoint after too many failures. Activate the endpoint, then recover what was held.",
-  CIRCUIT_OPEN: "Its endpoint failed so often that only probes are sent. The first success sends everything held, the oldest first.",
+  CIRCUIT_OPEN: "Its endpoint failed so often that only probes are sent. The first success sends everything held, the oldest first. Redeliver it to probe the endpoint at once.",
   SUSPENDED: "Its application is suspended. Activate the application, then recover the endpoint.",
 };
 

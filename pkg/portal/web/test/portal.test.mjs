@@ -329,6 +329,7 @@ test("an endpoint is created with the picker, tested, edited, rotated and delete
     await heading(page, "Shop");
 
     await click(page, "Send a test");
+    await page.getByText(/It has no effect on the circuit or the counters/).waitFor();
     await link(page, "See how it went");
     await heading(page, "webhook.test");
     await page.getByText("The receiver answered 204 to attempt 1.").waitFor();
@@ -488,8 +489,11 @@ test("what a paused endpoint missed is recovered, and its charts show it", async
     await page.getByRole("row", { name: /order.created Held/ }).nth(1).waitFor();
     await page.getByRole("link", { name: "order.created" }).first().click();
     await page.getByText(/Its endpoint is paused/).waitFor();
+    await click(page, "Redeliver");
+    await page.getByRole("alert").filter({ hasText: "endpoint" }).waitFor();
     await visit(page, `endpoints/${endpoint.id}`);
     await click(page, "Activate");
+    await page.getByText(/If its circuit is open, a probe is sent at once/).waitFor();
     await click(page, "Recover");
     await submit(page, "Recover");
     await page.getByText(/Completed.* 2 of 2 events sent again/).waitFor();
@@ -572,7 +576,11 @@ test("an event shows its payload, its attempts and why it failed, and is redeliv
     await page.getByRole("region", { name: "Payload as JSON" }).filter({ hasText: '"orderNumber": "E-1"' }).waitFor();
 
     service.receiver.down = false;
+    let open;
+    service.receiver.gate = new Promise((resolve) => (open = resolve));
     await click(page, "Redeliver");
+    await page.getByRole("status").filter({ hasText: "An attempt is under way." }).waitFor();
+    open();
     await page.getByText(/The receiver answered 204 to attempt 2/).waitFor();
 
     await link(page, id);

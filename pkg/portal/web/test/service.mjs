@@ -73,12 +73,13 @@ export async function startService() {
   };
 }
 
-// startReceiver answers webhooks: 204, or as long as it is down 500.
+// startReceiver answers webhooks: 204, or as long as it is down 500, and not before its gate is open.
 async function startReceiver() {
   const receiver = { down: false };
   receiver.server = createServer((request, response) => {
     request.resume();
-    request.on("end", () => {
+    request.on("end", async () => {
+      await receiver.gate;
       response.statusCode = receiver.down ? 500 : 204;
       response.end(receiver.down ? "my database is down" : undefined);
     });

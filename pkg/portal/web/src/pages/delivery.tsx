@@ -1,4 +1,5 @@
 // One delivery: why it stands as it does, its attempts, and what was sent.
+import { useState } from "preact/hooks";
 import { api, ask, type Attempt } from "../api";
 import { milliseconds } from "../format";
 import { useAction, useLoad } from "../load";
@@ -12,15 +13,17 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
   const { data: stored, error, reload } = useLoad(() => ask(api.GET("/developers/webhooks/events/{id}", { params: { path: { id } } })), [id], 2000);
   const endpoint = useLoad(async () => stored && findEndpoint(stored.endpointId), [stored?.endpointId]).data;
   const redelivery = useAction();
+  const [redelivered, setRedelivered] = useState(-1); // after so many attempts
   const redeliver = () =>
     redelivery.run(async () => {
-      await ask(api.POST("/developers/webhooks/events/{id}/redeliver", { params: { path: { id } } }));
+      setRedelivered((await ask(api.POST("/developers/webhooks/events/{id}/redeliver", { params: { path: { id } } }))).attemptCount);
       reload();
     });
   if (!stored) return <Page title="Delivery">{error ? <Failed error={error} /> : <Loading />}</Page>;
 
   const deleted = endpoint === null;
   const data = shown(stored, deleted);
+  const underWay = data.status === "PENDING" && data.attemptCount === redelivered;
   const mayRedeliver = can(me, "webhooks:write") && data.status !== "PENDING" && !deleted;
   const object = (data.payload?.data.object ?? {}) as { id?: string };
   const kind = recordKinds[data.type.split(".")[0] ?? ""];
@@ -37,7 +40,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
     >
       <Failed error={redelivery.error ?? error} />
       <Notice>
-        <Status of={data.status} /> {reasonOf(data)}
+        <Status of={data.status} /> <span role="status">{underWay ? "An attempt is under way. How it ends shows here." : reasonOf(data)}</span>
       </Notice>
       <Panel title="About it">
         <Facts

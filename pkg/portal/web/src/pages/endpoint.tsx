@@ -48,13 +48,13 @@ export function EndpointPage({ path: [id = ""] }: Route) {
         reload();
         throw new Error(`It was changed elsewhere meanwhile, so nothing is done: its state is now ${title(present.body.status)}.`);
       }
-      setSaid({ text: status === "PAUSED" ? "It is paused: its events are held." : "It is active. What was held meanwhile goes out when you recover it." });
+      setSaid({ text: status === "PAUSED" ? "It is paused: its events are held." : "It is active. If its circuit is open, a probe is sent at once, whose success sends what the circuit held. What was held for another reason goes out when you recover it." });
       reload();
     });
   const test = () =>
     action.run(async () => {
       const delivery = await ask(api.POST("/developers/webhooks/endpoints/{id}/test", { ...path(id), body: { type: "webhook.test" } }));
-      setSaid({ text: "A test event is on its way.", delivery: delivery.id });
+      setSaid({ text: "A test event is on its way. It has no effect on the circuit or the counters.", delivery: delivery.id });
     });
   const trouble = failing(data, stats.data);
   return (
