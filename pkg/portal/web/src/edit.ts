@@ -28,8 +28,9 @@ const sorted = (of: unknown) => JSON.stringify(Array.isArray(of) ? [...of].sort(
 
 const differ = (a: Values, b: Values) => Object.keys(b).some((name) => !same(a[name], b[name]));
 
-// change calls act with the tag of the state. It returns the present state instead
-// when somebody else has changed one of the values; what else has changed is in nobody's way.
+// change calls act with the tag of the state. It returns the present state instead when
+// somebody else has changed one of the values. A change of anything else does not matter:
+// act is called again, with the present tag.
 export async function change<T>({ state, load, values }: Editable<T>, act: (match: Match) => Promise<unknown>): Promise<Tagged<T> | undefined> {
   const before = values(state.body);
   let tag = state.tag;

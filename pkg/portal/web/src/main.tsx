@@ -144,9 +144,9 @@ function Content({ area, me, route }: { area?: Area; me: Me; route: Route }) {
   return <Shown {...route} />;
 }
 
-// start signs in with the link of the address, which may be pasted into a tab that
-// shows the portal already: then the tab is that user's, whoever's it was. It listens before any
-// page does, so that none takes the token for a page's name.
+// start signs in with the link of the address. It may be pasted into a tab that shows the
+// portal already, which then is the link's user's. It listens before any page does, so that
+// none takes the token for a page's name.
 let starts = 0;
 function start() {
   const token = tokenOfLink();
