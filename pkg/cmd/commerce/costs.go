@@ -67,7 +67,7 @@ func printCosts(out io.Writer, costs *ops.Costs) error {
 		return err
 	}
 	u := &costs.Usage
-	_, err := fmt.Fprintf(out, "%s to %s: %d requests, %d events (%d delivered, %d failed) of %s\nabout $%.4f at the prices of %s, an estimate: commerce costs --help\n",
+	_, err := fmt.Fprintf(out, asCalled("%s to %s: %d requests, %d events (%d delivered, %d failed) of %s\nabout $%.4f at the prices of %s, an estimate: commerce costs --help\n"),
 		costs.From, costs.To, u.Requests, u.Events, u.Delivered, u.Failed, counted(costs.Applications, "application"), costs.Dollars, costs.Prices)
 	return err
 }

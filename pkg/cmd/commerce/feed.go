@@ -147,7 +147,7 @@ which --after goes on.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "following the changes; commerce trigger makes some, Ctrl-C ends it")
+			fmt.Fprintln(cmd.ErrOrStderr(), asCalled("following the changes; commerce trigger makes some, Ctrl-C ends it"))
 			return f.follow(cmd.Context(), api, cmd.ErrOrStderr(), func(c feedChange) error {
 				line := fmt.Sprintf("%s  %-6s  %-8s  %s", c.ChangedAt, c.Op, c.Kind, c.ID)
 				if asJSON {

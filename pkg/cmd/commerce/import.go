@@ -297,8 +297,6 @@ func (c *importCommand) open(paths []string, in io.Reader) (*importer.Source, er
 	}
 	source, err := importer.Open(format, kind, paths, in)
 	switch {
-	case errors.Is(err, importer.ErrUnknownFormat):
-		return nil, wrongUsage("--format %s: must be one of %s", c.format, strings.Join(flagValues("format"), ", "))
 	case errors.Is(err, importer.ErrNoKind):
 		return nil, wrongUsage("%s has the header of no known shop system: give --kind if its columns are named as fields, or --mapping", paths[0])
 	case err != nil:

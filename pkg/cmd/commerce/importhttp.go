@@ -156,12 +156,12 @@ func persist(ctx context.Context, request func() error) error {
 // waitPosted waits until the lists show the last of what is stored, if the token
 // may read it.
 func waitPosted(ctx context.Context, api *apiclient.Client, last importer.Batch, errOut io.Writer) error {
-	done := "all is stored, but for what was rejected, and the lists show the last of it"
+	done := "all is stored except what was rejected, and the lists show the last of it"
 	switch err := waitListed(ctx, api, last, false); {
 	case apiclient.Refused(err) == http.StatusForbidden:
-		done = "all is stored, but for what was rejected"
+		done = "all is stored except what was rejected"
 	case err != nil:
-		return fmt.Errorf("all is stored, but for what was rejected; the wait for the lists ended: %w", unlessInterrupted(err))
+		return fmt.Errorf("all is stored except what was rejected; the wait for the lists ended: %w", unlessInterrupted(err))
 	}
 	fmt.Fprintln(errOut, done)
 	return nil

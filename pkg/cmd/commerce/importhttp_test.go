@@ -106,7 +106,7 @@ func TestImportSendsOverHTTPAndListsWhatTheServiceRefused(t *testing.T) {
 		if !strings.HasPrefix(stdout, want) || exitCode(err) != 1 || !strings.Contains(stderr, "1 of 250 records were rejected") {
 			t.Fatalf("import printed\n%s%s%v; want\n%s", stdout, stderr, err, want)
 		}
-		if want := "all is stored, but for what was rejected, and the lists show the last of it\n"; !strings.Contains(stderr, want) {
+		if want := "all is stored except what was rejected, and the lists show the last of it\n"; !strings.Contains(stderr, want) {
 			t.Errorf("import said %q, want %q", stderr, want)
 		}
 		await(t, "all in the list", func() bool { return s.total(t, "/api/products") == 250 })

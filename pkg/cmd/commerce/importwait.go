@@ -64,7 +64,7 @@ func (c *importCommand) wait(ctx context.Context, client *sqs.Client, last impor
 	fmt.Fprintln(errOut, "waiting until it is stored and listed (Ctrl-C ends the wait only) …")
 	start, done := time.Now(), "the last records are stored and listed; whether all are is not known here"
 	if local {
-		done = "all is stored, but for what commerce rejects shows, and the lists show the last of it"
+		done = asCalled("all is stored except what commerce rejects shows, and the lists show the last of it")
 		err = c.waitStored(ctx, client, info, errOut)
 	}
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 func TestEveryCommandWithAResultPrintsItForPrograms(t *testing.T) {
 	t.Parallel()
 	without := map[string]string{
-		"commerce run": "its data folder has run.json", "commerce openapi": "it prints JSON",
+		"commerce run": "its data folder has run.json", "commerce openapi": "it prints JSON", "commerce version": "it is one line",
 	}
 	var check func(*cobra.Command)
 	check = func(cmd *cobra.Command) {

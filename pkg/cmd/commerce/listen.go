@@ -109,7 +109,7 @@ func (c *listenCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	next := "give the URL to a sender, or make an endpoint of the local service by --subscribe 'order.*'"
 	if len(c.events) > 0 {
-		next = "to see an event: commerce trigger " + exampleOf(c.events)
+		next = asCalled("to see an event: commerce trigger ") + exampleOf(c.events)
 	}
 	fmt.Fprintf(errOut, "listening on %s\n%s\n", c.url(socket.Addr()), next)
 	return serve(ctx, socket, receiver)

@@ -11,9 +11,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/commerce-integration/service/pkg/openapi"
 )
 
 func main() {
@@ -51,6 +56,30 @@ func trouble(err error) error {
 	return &exitError{exitTrouble, unlessInterrupted(err)}
 }
 
+// asCalled puts the program, as it was called, before the names of its commands,
+// so that they can be pasted. In a clone it is .build/commerce.
+func asCalled(text string) string { return strings.ReplaceAll(text, "commerce ", os.Args[0]+" ") }
+
+// version is what the binary knows of its origin: builds of a clone have no
+// revision.
+func version() string {
+	release := "of no release"
+	if built, ok := debug.ReadBuildInfo(); ok && built.Main.Version != "" && built.Main.Version != "(devel)" {
+		release = built.Main.Version
+	}
+	return fmt.Sprintf("commerce %s, API %s, %s %s/%s", release, openapi.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the versions of the program and of the API", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			return err
+		},
+	}
+}
+
 // unlessInterrupted replaces the error of an interrupt. For a command that ends
 // by itself an interrupt is a failure.
 func unlessInterrupted(err error) error {
@@ -78,12 +107,14 @@ func newRootCommand() *cobra.Command {
 		Long: `Commerce runs and operates the Commerce Integration Service. A command exits with
 0 when it is done, 1 when it failed, and 2 when the command line is wrong; those
 that compare or look have their own codes, which their help tells.`,
-		SilenceUsage: true, SilenceErrors: true, PersistentPreRunE: checkFlags,
+		SilenceUsage: true, SilenceErrors: true, PersistentPreRunE: checkFlags, Version: version(),
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: os.Args[0]},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newRunCommand(), newTokenCommand(), newApplicationCommand(), newImportCommand(), newExportCommand(), newEraseCommand(),
 		newListenCommand(), newTriggerCommand(), newTailCommand(), newReindexCommand(), newVerifyCommand(), newRedriveCommand(), newReplayCommand(),
-		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand())
+		newRejectsCommand(), newResealCommand(), newSendersCommand(), newStatusCommand(), newCostsCommand(), newOpenAPICommand(), newVersionCommand())
 	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(helpOf(root))
 	strict(root)

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	os.Args[0] = "commerce" // as which tests call it
 	// The tests' services start their own servers, whatever the environment.
 	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"} {
 		if err := os.Unsetenv(name); err != nil {

@@ -35,6 +35,7 @@ func launch(t *testing.T, env []string, args ...string) *process {
 		t.Fatal(err)
 	}
 	p := &process{cmd: exec.Command(self, args...), ended: make(chan struct{})}
+	p.cmd.Args[0] = "commerce"
 	p.cmd.Env = append(append(os.Environ(), actAsCommand+"=1"), env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, io.MultiWriter(&p.output, watched)

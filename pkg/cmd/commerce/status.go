@@ -63,6 +63,9 @@ func (c *statusCommand) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return trouble(err)
 	}
+	for _, q := range queues {
+		q.Next = asCalled(q.Next)
+	}
 	result := statusResult{Queues: queues}
 	if c.secret != "" {
 		look := resealCommand{target: c.target, secret: c.secret, dryRun: true}
@@ -106,7 +109,7 @@ func (c *statusCommand) print(out io.Writer, result statusResult) error {
 		return err
 	}
 	if n := result.OlderKey; n != nil && *n > 0 {
-		_, err := fmt.Fprintf(out, "\n%s under an older service key; before the next rotation: commerce reseal --table %s --secret %s\n",
+		_, err := fmt.Fprintf(out, asCalled("\n%s under an older service key; before the next rotation: commerce reseal --table %s --secret %s\n"),
 			counted(*n, "item"), c.table, c.secret)
 		return err
 	}

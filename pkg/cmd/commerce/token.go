@@ -29,7 +29,7 @@ func newTokenCommand() *cobra.Command {
 			}
 			issuer, err := runner.OpenIssuer(data)
 			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("no local service has been started in %s yet: start commerce run first", data)
+				return fmt.Errorf("no local service has been started in %s yet: start it by make run first", data)
 			}
 			if err != nil {
 				return err

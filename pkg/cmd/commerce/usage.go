@@ -30,6 +30,7 @@ func wrongUsage(format string, args ...any) error {
 // strict makes a command and those below it refuse wrong command lines, in words of flags and
 // arguments, complete what a shell asks for, and put errors of AWS plainly.
 func strict(cmd *cobra.Command) {
+	cmd.Long = asCalled(cmd.Long)
 	switch arguments, run := cmd.Args, cmd.RunE; {
 	case cmd.HasSubCommands():
 		cmd.DisableFlagsInUseLine = true
@@ -106,8 +107,16 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	return wrongUsage("there is no command %s %s; %s", cmd.CommandPath(), args[0], advice)
 }
 
-// wrongFlag puts an error of a flag's value.
-func wrongFlag(_ *cobra.Command, err error) error {
+// wrongFlag puts an error of a flag, and of its value.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			given := unknown.GetSpecifiedName()
+			if strings.HasPrefix(f.Name, given) || strings.HasPrefix(given, f.Name) {
+				err = fmt.Errorf("%w; did you mean --%s?", unknown, f.Name)
+			}
+		})
+	}
 	wrong := (*pflag.InvalidValueError)(nil)
 	if !errors.As(err, &wrong) {
 		return wrongUsage("%w", err)
@@ -187,7 +196,7 @@ func checkFlag(name, text string) error {
 		}
 	case name == "alert-topic" && !strings.HasPrefix(text, "arn:"):
 		return errors.New("must be the ARN of a topic")
-	case name == "log-level" || name == "table-server" || name == "consumer":
+	case name == "log-level" || name == "table-server" || name == "consumer" || name == "format":
 		if known := flagValues(name); !slices.Contains(known, text) {
 			return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
 		}

@@ -43,7 +43,7 @@ func ReadInfo(dataDir string) (*Info, error) {
 	path := filepath.Join(dataDir, infoName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s is not there; start commerce run first, or name its data folder with --data", ErrNotRunning, path)
+		return nil, fmt.Errorf("%w: %s is not there; start it by make run, or name its data folder with --data", ErrNotRunning, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the local service: %w", err)
