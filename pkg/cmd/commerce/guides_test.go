@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/value"
 )
@@ -120,6 +121,56 @@ func TestTheGuidesCommandsPrintWhatTheyShow(t *testing.T) {
 	}
 }
 
+// TestTheReadmesToursPrintWhatTheyShow runs each in a folder that has what a clone
+// has, against a service of its own. Programs in the background print in any order.
+func TestTheReadmesToursPrintWhatTheyShow(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newOwnService(t)
+	s.start(t, "--no-demo=false")
+	clone := filepath.Dir(s.data)
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Mkdir(filepath.Join(clone, ".build"), 0o755)
+	}
+	for name, to := range map[string]string{".local": s.data, "pkg": filepath.Join(root, "pkg"), ".build/commerce": self} {
+		if err == nil {
+			err = os.Symlink(to, filepath.Join(clone, name))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := strings.NewReplacer("4000", freePort(t), "4001", freePort(t))
+	samples, tours := fenced.FindAllStringSubmatch(string(readme), -1), 0
+	for i, found := range samples {
+		if found[1] != "sh" || !strings.Contains(found[3], ".local/run.json") {
+			continue
+		}
+		tours++
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(ports.Replace(found[3]), ".build/commerce listen", ".build/commerce listen --addr "+ports.Replace("127.0.0.1:4000")))
+		cmd.Dir, cmd.Env, cmd.WaitDelay = clone, append(os.Environ(), actAsCommand+"=1"), time.Second
+		out, err := cmd.CombinedOutput()
+		got, want := strings.Split(shape(t, "text", string(out)), "\n"), strings.Split(shape(t, "text", samples[i+1][3]), "\n")
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("got %v and\n%s\nunlike what the README shows (-want +got)\n%s", err, out, diff)
+		}
+	}
+	if tours != 2 {
+		t.Errorf("found %d tours, want 2", tours)
+	}
+	s.stop(t)
+}
+
 // reader gives the organization what a reader of the guides has: the demo's
 // records, an endpoint that got an order, and the variables for the shell.
 func (s *service) reader(t *testing.T) []string {
@@ -152,8 +203,8 @@ func (s *service) reader(t *testing.T) []string {
 	}
 }
 
-// shape is what a sample prints, less what differs from run to run. JSON is
-// compared however it is indented.
+// shape is what a sample prints, less what differs from run to run: amounts, which
+// have a point, stay. JSON is compared however it is indented.
 func shape(t *testing.T, language, text string) string {
 	t.Helper()
 	if language == "" {
@@ -177,11 +228,17 @@ func shape(t *testing.T, language, text string) string {
 		text = lines.String()
 	}
 	for _, r := range []struct{ varies, becomes string }{
-		{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, "ID"}, {`<http[^>]*>`, "<URL>"}, {`-?\d+(\.\d+)?`, "0"}, {`\r`, ""},
+		{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, "ID"}, {`<http[^>]*>`, "<URL>"}, {`\d+-\d+-\d+T[\d:.]+Z`, "TIME"}, {`127(\.\d+){3}|HTTP/[\d.]+`, "0"},
+		{`\d+(\.\d+)?(ms|s|m)\b`, "0"}, {`\r`, ""},
 	} {
 		text = regexp.MustCompile(r.varies).ReplaceAllString(text, r.becomes)
 	}
-	return text
+	return regexp.MustCompile(`-?[\d.]+`).ReplaceAllStringFunc(text, func(number string) string {
+		if strings.Contains(number, ".") {
+			return number
+		}
+		return "0"
+	})
 }
 
 func freePort(t *testing.T) string {
