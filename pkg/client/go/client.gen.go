@@ -86,8 +86,8 @@ type APIKey struct {
 	// Scopes What the key may read, in the order of their names.
 	Scopes []string `json:"scopes"`
 
-	// SiteIds null: every site.
-	SiteIds []string `json:"siteIds"`
+	// SiteIDs null: every site.
+	SiteIDs []string `json:"siteIds"`
 
 	// Status ACTIVE, REVOKED or EXPIRED.
 	Status string `json:"status"`
@@ -269,8 +269,8 @@ type CreateAPIKeyDto struct {
 	// Scopes categories:read, customers:read, invoices:read, orders:read, products:read; absent: those of them that you have.
 	Scopes []string `json:"scopes,omitempty"`
 
-	// SiteIds Absent: every site.
-	SiteIds []string `json:"siteIds,omitempty"`
+	// SiteIDs Absent: every site.
+	SiteIDs []string `json:"siteIds,omitempty"`
 }
 
 // CreateApplicationDto defines model for CreateApplicationDto.
@@ -350,8 +350,8 @@ type CreatedAPIKey struct {
 	// Scopes What the key may read, in the order of their names.
 	Scopes []string `json:"scopes"`
 
-	// SiteIds null: every site.
-	SiteIds []string `json:"siteIds"`
+	// SiteIDs null: every site.
+	SiteIDs []string `json:"siteIds"`
 
 	// Status ACTIVE, REVOKED or EXPIRED.
 	Status string `json:"status"`
@@ -761,8 +761,8 @@ type InvoiceLine struct {
 	// Quantity How much is billed, in units. Of a credit note it may be negative.
 	Quantity json.Number `json:"quantity"`
 
-	// Sku The product's SKU when it was billed. null when it had none.
-	Sku *string `json:"sku"`
+	// SKU The product's SKU when it was billed. null when it had none.
+	SKU *string `json:"sku"`
 
 	// Subtotal quantity times unitPrice, before the discount.
 	Subtotal json.Number `json:"subtotal"`
@@ -816,8 +816,8 @@ type Me struct {
 	// Scopes What the credential may do, in the order of their names.
 	Scopes []string `json:"scopes"`
 
-	// SiteIds The sites that it is limited to, at most 100. null when it is not limited.
-	SiteIds []string `json:"siteIds"`
+	// SiteIDs The sites that it is limited to, at most 100. null when it is not limited.
+	SiteIDs []string `json:"siteIds"`
 
 	// UserID The user. null for an application.
 	UserID *string `json:"userId"`
@@ -1020,8 +1020,8 @@ type OrderItem struct {
 	// RefundedQuantity How much of it was given back, in units. null when it is not known.
 	RefundedQuantity *json.Number `json:"refundedQuantity"`
 
-	// Sku The product's SKU when it was ordered. null when it had none.
-	Sku *string `json:"sku"`
+	// SKU The product's SKU when it was ordered. null when it had none.
+	SKU *string `json:"sku"`
 
 	// Subtotal quantity times unitPrice, before the discount.
 	Subtotal json.Number `json:"subtotal"`
@@ -1096,8 +1096,8 @@ type PostedRecord struct {
 	// Silent Store and list the record without an event.
 	Silent *bool `json:"silent,omitempty"`
 
-	// SiteIds The sites that show a product, of no other kind. Empty or null: every site. Absent: the sites stay as they are.
-	SiteIds []string `json:"siteIds,omitempty"`
+	// SiteIDs The sites that show a product, of no other kind. Empty or null: every site. Absent: the sites stay as they are.
+	SiteIDs []string `json:"siteIds,omitempty"`
 
 	// Version A number that rises with each change of the record, such as a row version. A lower one than the stored changes nothing. Absent: the last to arrive wins.
 	Version *int64 `json:"version,omitempty"`
@@ -1180,8 +1180,8 @@ type Product struct {
 	// ShelfLifeDays How many days it keeps. null when it is not known.
 	ShelfLifeDays *json.Number `json:"shelfLifeDays"`
 
-	// Sku The stock keeping unit, the sender's own article code. null when it has none.
-	Sku *string `json:"sku"`
+	// SKU The stock keeping unit, the sender's own article code. null when it has none.
+	SKU *string `json:"sku"`
 
 	// Tags The organization's own keywords, at most 250 of at most 255 characters.
 	Tags []string `json:"tags"`
@@ -1913,8 +1913,8 @@ type ListCategoriesParams struct {
 	// Slug The category's slug. Compared whole, regardless of case and accents.
 	Slug *string `form:"slug,omitempty" json:"slug,omitempty"`
 
-	// Ids The records with these ids, at most 100.
-	Ids []string `form:"ids,omitempty" json:"ids,omitempty"`
+	// IDs The records with these ids, at most 100.
+	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
 	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
@@ -1991,8 +1991,8 @@ type ListCustomersParams struct {
 	// ExternalRef The sender's reference. Compared whole, regardless of case and accents.
 	ExternalRef *string `form:"externalRef,omitempty" json:"externalRef,omitempty"`
 
-	// Ids The records with these ids, at most 100.
-	Ids []string `form:"ids,omitempty" json:"ids,omitempty"`
+	// IDs The records with these ids, at most 100.
+	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
 	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
@@ -2099,8 +2099,8 @@ type ListInvoicesParams struct {
 	// DueTo When the invoice is due. Before this time.
 	DueTo *time.Time `form:"dueTo,omitempty" json:"dueTo,omitempty"`
 
-	// Ids The records with these ids, at most 100.
-	Ids []string `form:"ids,omitempty" json:"ids,omitempty"`
+	// IDs The records with these ids, at most 100.
+	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
 	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
@@ -2171,8 +2171,8 @@ type ListOrdersParams struct {
 	// PlacedTo When the order was placed. Before this time.
 	PlacedTo *time.Time `form:"placedTo,omitempty" json:"placedTo,omitempty"`
 
-	// Ids The records with these ids, at most 100.
-	Ids []string `form:"ids,omitempty" json:"ids,omitempty"`
+	// IDs The records with these ids, at most 100.
+	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
 	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
@@ -2234,14 +2234,14 @@ type ListProductsParams struct {
 	// Type The nature of the product.
 	Type []string `form:"type,omitempty" json:"type,omitempty"`
 
-	// Sku The product's SKU. Compared whole, regardless of case and accents.
-	Sku *string `form:"sku,omitempty" json:"sku,omitempty"`
+	// SKU The product's SKU. Compared whole, regardless of case and accents.
+	SKU *string `form:"sku,omitempty" json:"sku,omitempty"`
 
 	// Barcode The product's barcode. Compared whole, regardless of case and accents.
 	Barcode *string `form:"barcode,omitempty" json:"barcode,omitempty"`
 
-	// Ids The records with these ids, at most 100.
-	Ids []string `form:"ids,omitempty" json:"ids,omitempty"`
+	// IDs The records with these ids, at most 100.
+	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
 	CreatedFrom *time.Time `form:"createdFrom,omitempty" json:"createdFrom,omitempty"`
