@@ -283,6 +283,16 @@ func TestTheGreetingsRequestsWork(t *testing.T) {
 	t.Parallel()
 	s := newOwnService(t)
 	s.process = launch(t, nil, s.args()...) // with the demo
+	await(t, "health", func() bool {
+		resp, err := http.Get("http://" + s.addr + "/health")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil && resp.StatusCode == http.StatusOK
+	})
+	if _, err := runner.ReadInfo(s.data); err != nil {
+		t.Errorf("the service is healthy, and yet: %v", err)
+	}
 	await(t, "the greeting", func() bool { return strings.Contains(s.output.String(), "Ctrl-C stops it.") })
 	tried := 0
 	for line := range strings.Lines(s.output.String()) {

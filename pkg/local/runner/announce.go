@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
@@ -18,7 +20,7 @@ const tokenTTL = 30 * 24 * time.Hour
 // announce waits until the service answers, makes the demo and reports.
 func (r *run) announce(ctx context.Context) error {
 	base := baseURL(r.listener.Addr())
-	if err := awaitHealth(ctx, base); err != nil {
+	if err := awaitAnswer(ctx, base); err != nil {
 		return err
 	}
 	jwt, err := r.servers.issuer.Sign(issuer.Grant{
@@ -42,8 +44,21 @@ func (r *run) announce(ctx context.Context) error {
 	if err := WriteInfo(r.cfg.DataDir, info); err != nil {
 		return err
 	}
+	r.announced.Store(true)
 	r.ready(info)
 	return nil
+}
+
+// healthyOnceAnnounced answers 503 to /health until run.json says where the
+// service is: a program that waits for the one reads the other then.
+func (r *run) healthyOnceAnnounced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.TrimSuffix(req.URL.Path, "/") == "/health" && !r.announced.Load() {
+			http.Error(w, "the service is starting", http.StatusServiceUnavailable)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
 }
 
 // ready turns the faults on and reports that the service is ready.
@@ -65,13 +80,13 @@ func baseURL(listener net.Addr) string {
 	return "http://" + listener.String()
 }
 
-func awaitHealth(ctx context.Context, base string) error {
+func awaitAnswer(ctx context.Context, base string) error {
 	const patience, interval = 20 * time.Second, 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	service := apiclient.New(base, "")
 	for {
-		err := service.Get(ctx, "/health", nil)
+		err := service.Get(ctx, "/openapi.json", nil)
 		if err == nil {
 			return nil
 		}

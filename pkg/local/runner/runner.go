@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -149,6 +150,8 @@ type run struct {
 	servers  *servers
 	faults   *faults.Proxy // in front of the table server for the functions; nil for none
 
+	announced atomic.Bool // run.json is written
+
 	model     *template.Model
 	queues    map[string]provision.Queue
 	streamARN string
@@ -203,7 +206,7 @@ func (r *run) serve(ctx context.Context) (err error) {
 		return err
 	}
 	handler := gateway.New(r.model, functions.invoke, &gateway.Config{Logger: r.cfg.Logger, Direct: functions.direct})
-	return r.runAll(ctx, newServer(handler), src)
+	return r.runAll(ctx, newServer(r.healthyOnceAnnounced(handler)), src)
 }
 
 // newServer makes the server of the gateway. A request that comes in drips is given up; an idle connection stays as
