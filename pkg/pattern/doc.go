@@ -34,11 +34,16 @@
 //
 // # What differs from EventBridge
 //
-// Its numbers are binary floating point within a range, and equality is of
-// their text; here they are decimals. In an array of objects its exists: false
-// looks at all of them together, here each object is looked at by itself. cidr is
-// not known here. A $or that is no array of objects is a field's name there; here
-// it is refused.
+// These are the differences from its engine, Event Ruler 2.1.
+// Its numbers are binary floating point within a range; here they are decimals.
+// In an array of objects its exists: false looks at all of them together, here
+// each object is looked at by itself. Of a field that is both beside $or and in an
+// alternative it keeps the later conditions only; here both must hold. A field's
+// name with points is a path there, and ß equals SS where case is ignored, but
+// letters beyond U+FFFF keep theirs; here a name is a name, and case is folded
+// letter by letter. It takes empty texts of prefix, suffix, equals-ignore-case and
+// wildcard, and a $or that is no array of objects as a field's name; here they
+// are refused. cidr is not known here.
 //
 // # Why it is no library
 //

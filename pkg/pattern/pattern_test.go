@@ -97,6 +97,8 @@ func TestPatternsSelectAsTheLanguageSays(t *testing.T) {
 		{`{"$or":[{"status":["OPEN"]},{"total":[12.5]}]}`, ""},
 		{`{"$or":[{"status":["OPEN"]},{"total":[1]}]}`, "$or"},
 		{`{"status":["PAID"],"$or":[{"total":[1]},{"paid":[true],"$or":[{"tags":["x"]},{"tags":["new"]}]}]}`, ""},
+		{`{"status":["PAID"],"$or":[{"status":["OPEN"]},{"total":[1]}]}`, "$or"},
+		{`{"shop.city":[{"prefix":"K"}]}`, "shop.city"},
 		{`{"shop":{"$or":[{"city":["x"]},{"city":["y"]}]}}`, "shop.$or"},
 	} {
 		t.Run(test.pattern, func(t *testing.T) {
