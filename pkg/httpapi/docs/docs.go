@@ -11,6 +11,7 @@
 package docs
 
 import (
+	"bytes"
 	"embed"
 	"html"
 	"mime"
@@ -20,6 +21,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/swaggest/swgui/v5/static"
 
 	"github.com/commerce-integration/service/pkg/fault"
@@ -72,10 +74,19 @@ func Operations(render func(markdown string) (string, error)) []httpapi.Operatio
 	}
 }
 
+// document answers the document with the address at which it was asked for, since
+// a tool that reads it from a file cannot resolve a relative one.
 func document() func(*httpapi.Request) (*httpapi.Response, error) {
 	etag := sync.OnceValue(func() string { return httpapi.ETagOf(OpenAPI) }) // no function reads the document before it is asked for
-	return func(*httpapi.Request) (*httpapi.Response, error) {
-		return &httpapi.Response{Raw: OpenAPI, ETag: etag(), Header: http.Header{"Cache-Control": {cacheable}}}, nil
+	return func(r *httpapi.Request) (*httpapi.Response, error) {
+		server, err := json.Marshal(r.BaseURL)
+		if err != nil {
+			return nil, err
+		}
+		return &httpapi.Response{
+			Raw: bytes.Replace(OpenAPI, []byte(`"url": "."`), append([]byte(`"url": `), server...), 1), ETag: httpapi.ETagOf(append([]byte(etag()), server...)),
+			Header: http.Header{"Cache-Control": {cacheable}},
+		}, nil
 	}
 }
 

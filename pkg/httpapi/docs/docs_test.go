@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 )
@@ -63,6 +65,25 @@ func TestPagesLinkBelowTheBasePath(t *testing.T) {
 		if strings.Contains(body, basePath) || strings.Contains(body, "{{") {
 			t.Errorf("%s has a placeholder", path)
 		}
+	}
+}
+
+func TestTheDocumentsServerIsTheServedAddress(t *testing.T) {
+	etags := map[string]string{}
+	for _, base := range []string{"https://a.example/prod", "http://127.0.0.1:3000"} {
+		r, body := get(t, base, "/openapi.json")
+		var document struct {
+			Servers []struct {
+				URL string `json:"url"`
+			} `json:"servers"`
+		}
+		if err := json.Unmarshal([]byte(body), &document); err != nil || len(document.Servers) != 1 || document.Servers[0].URL != base {
+			t.Errorf("%s: got %v, %v", base, document.Servers, err)
+		}
+		if other := etags[r.Header.Get("ETag")]; other != "" {
+			t.Errorf("%s and %s have one ETag", base, other)
+		}
+		etags[r.Header.Get("ETag")] = base
 	}
 }
 
