@@ -61,7 +61,7 @@ func Operations(clients ClientStore, cfg Config) []httpapi.Operation {
 		},
 		{
 			ID: "getOAuthMetadata", Method: http.MethodGet, Path: metadataPath, Summary: "Read the metadata of the token endpoint",
-			Description: "RFC 8414. The issuer is the base URL of this request.",
+			Description: "RFC 8414. The issuer is the base URL of this request. The claim aud of every token is " + apptoken.Audience + ".",
 			Result:      Metadata{}, Handle: metadata,
 		},
 	}
@@ -87,7 +87,7 @@ type Metadata struct {
 	TokenEndpoint string   `json:"token_endpoint" format:"uri" doc:"Where tokens are given."`
 	JWKSURI       string   `json:"jwks_uri" format:"uri" doc:"The keys that verify tokens."`
 	Scopes        []string `json:"scopes_supported" doc:"The scopes that an application can be granted."`
-	ResponseTypes []string `json:"response_types_supported" doc:"Empty: there is no authorization endpoint."`
+	ResponseTypes []string `json:"response_types_supported" doc:"none: there is no authorization endpoint."`
 	GrantTypes    []string `json:"grant_types_supported" doc:"client_credentials."`
 	AuthMethods   []string `json:"token_endpoint_auth_methods_supported" doc:"client_secret_basic and client_secret_post."`
 	Documentation string   `json:"service_documentation" format:"uri" doc:"The documentation for people."`
@@ -96,7 +96,7 @@ type Metadata struct {
 func metadata(r *httpapi.Request) (*httpapi.Response, error) {
 	return published(Metadata{
 		Issuer: r.BaseURL, TokenEndpoint: r.BaseURL + tokenPath, JWKSURI: r.BaseURL + jwksPath,
-		Scopes: account.TokenScopes(), ResponseTypes: []string{}, GrantTypes: []string{clientCredentials},
+		Scopes: account.TokenScopes(), ResponseTypes: []string{"none"}, GrantTypes: []string{clientCredentials},
 		AuthMethods: []string{"client_secret_basic", "client_secret_post"}, Documentation: r.BaseURL + "/docs",
 	}), nil
 }

@@ -320,7 +320,7 @@ func TestKeysAndMetadataArePublic(t *testing.T) {
 	want := `{"issuer":"https://api.example.com/prod","token_endpoint":"https://api.example.com/prod/oauth/token",` +
 		`"jwks_uri":"https://api.example.com/prod/.well-known/jwks.json",` +
 		`"scopes_supported":["categories:read","customers:read","invoices:read","orders:read","products:read","records:write","webhooks:read","webhooks:write"],` +
-		`"response_types_supported":[],"grant_types_supported":["client_credentials"],` +
+		`"response_types_supported":["none"],"grant_types_supported":["client_credentials"],` +
 		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"service_documentation":"https://api.example.com/prod/docs"}`
 	if meta.status != 200 || meta.body != want {
 		t.Errorf("metadata: got %d %s\nwant %s", meta.status, meta.body, want)
