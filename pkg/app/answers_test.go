@@ -76,7 +76,7 @@ func tourSteps() []step {
 		{operation: "createToken", body: `{
 			"grant_type": "client_credentials", "client_id": "{applicationClient}", "client_secret": "{applicationSecret}", "scope": "orders:read webhooks:write"}`},
 		{operation: "getJwks"},
-		{operation: "getOAuthMetadata"},
+		{operation: "getOauthMetadata"},
 		{operation: "createApiKey", path: application, keep: "key", body: `{
 			"name": "Nightly copy", "scopes": ["orders:read", "products:read"], "expiresAt": "2027-11-21T00:00:00.000Z"}`},
 		{operation: "getApplicationUsage", path: application, query: "from=2026-11-20"},
@@ -100,7 +100,7 @@ func tourSteps() []step {
 		{operation: "getWebhookEvent", path: map[string]string{"id": "event"}},
 		{operation: "getWebhookTrace", path: map[string]string{"objectId": "order"}, query: "limit=1"},
 		{operation: "redeliverWebhookEvent", path: map[string]string{"id": "event"}},
-		{operation: "testWebhookEndpoint", path: endpoint, body: `{"type": "webhook.test"}`},
+		{operation: "sendTestEvent", path: endpoint, body: `{"type": "webhook.test"}`},
 		{operation: "recoverWebhookEndpoint", path: endpoint, keep: "recovery", body: `{"since": "2026-11-21T00:00:00.000Z"}`},
 		{operation: "getWebhookRecovery", path: map[string]string{"id": "endpoint", "recoveryId": "recovery"}},
 		{operation: "getWebhookEndpointStats", path: endpoint, query: "from=2026-11-21T06:00:00Z&interval=hour"},

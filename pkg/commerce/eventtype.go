@@ -62,8 +62,8 @@ func resourceOf(name string) string {
 	return resource
 }
 
-// TestObject is the object of webhook.test.
-type TestObject struct {
+// WebhookTestMessage is the object of webhook.test.
+type WebhookTestMessage struct {
 	Message string `json:"message" doc:"A text for people."`
 }
 
@@ -91,7 +91,7 @@ func EventTypes(samples map[string]Sample) (types []EventType) {
 		})
 	}
 	return append(types, EventType{
-		Name: EventWebhookTest, Object: TestObject{}, Description: "A test that was asked for; the object is a message.",
+		Name: EventWebhookTest, Object: WebhookTestMessage{}, Description: "A test that was asked for; the object is a message.",
 		Example: examplePayload(EventWebhookTest, jsontext.Value(`{"message":"This is a test event."}`), null),
 	})
 }

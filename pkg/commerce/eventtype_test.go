@@ -12,7 +12,7 @@ import (
 func alertSamples() map[string]Sample {
 	samples := map[string]Sample{}
 	for _, a := range alerts() {
-		samples[a.name] = Sample{Object: TestObject{}, Example: jsontext.Value(`{"status":"DISABLED"}`), Previous: jsontext.Value(`{"status":"ACTIVE"}`)}
+		samples[a.name] = Sample{Object: WebhookTestMessage{}, Example: jsontext.Value(`{"status":"DISABLED"}`), Previous: jsontext.Value(`{"status":"ACTIVE"}`)}
 	}
 	return samples
 }

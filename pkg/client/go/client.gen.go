@@ -573,6 +573,36 @@ type DeveloperApplicationPage struct {
 	Meta Meta                   `json:"meta"`
 }
 
+// EndpointAlert defines model for EndpointAlert.
+type EndpointAlert struct {
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	APIVersion string            `json:"apiVersion"`
+	Data       EndpointAlertData `json:"data"`
+
+	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	ID string `json:"id"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// SiteID The site of the object. null when it is of no site.
+	SiteID *string `json:"siteId"`
+
+	// Timestamp When the change was stored; of one record it rises with every change.
+	Timestamp time.Time `json:"timestamp"`
+
+	// Type A type of the catalogue, such as order.created; an open enumeration.
+	Type string `json:"type"`
+}
+
+// EndpointAlertData defines model for EndpointAlertData.
+type EndpointAlertData struct {
+	Object WebhookEndpoint `json:"object"`
+
+	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
+}
+
 // EndpointCircuit defines model for EndpointCircuit.
 type EndpointCircuit struct {
 	// ClosedAt When it closed. null when OPEN.
@@ -601,6 +631,36 @@ type ErrorDetail struct {
 
 	// Message Says what it must be, for people.
 	Message string `json:"message"`
+}
+
+// EventAlert defines model for EventAlert.
+type EventAlert struct {
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	APIVersion string         `json:"apiVersion"`
+	Data       EventAlertData `json:"data"`
+
+	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	ID string `json:"id"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// SiteID The site of the object. null when it is of no site.
+	SiteID *string `json:"siteId"`
+
+	// Timestamp When the change was stored; of one record it rises with every change.
+	Timestamp time.Time `json:"timestamp"`
+
+	// Type A type of the catalogue, such as order.created; an open enumeration.
+	Type string `json:"type"`
+}
+
+// EventAlertData defines model for EventAlertData.
+type EventAlertData struct {
+	Object WebhookEvent `json:"object"`
+
+	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // Health defines model for Health.
@@ -1333,6 +1393,12 @@ type Refusal struct {
 	RecordID *string `json:"recordId"`
 }
 
+// SendTestDto defines model for SendTestDto.
+type SendTestDto struct {
+	// Type A type of the catalogue.
+	Type *string `json:"type,omitempty"`
+}
+
 // SetAlertsDto defines model for SetAlertsDto.
 type SetAlertsDto struct {
 	// URL Where the application's alerts are sent, by https, as for the url of an endpoint.
@@ -1397,48 +1463,6 @@ type TaxLine struct {
 
 	// TaxableAmount The amount that is taxed. null when it is not known.
 	TaxableAmount *json.Number `json:"taxableAmount"`
-}
-
-// TestDto defines model for TestDto.
-type TestDto struct {
-	// Type A type of the catalogue.
-	Type *string `json:"type,omitempty"`
-}
-
-// TestObject defines model for TestObject.
-type TestObject struct {
-	// Message A text for people.
-	Message string `json:"message"`
-}
-
-// TestObjectEvent defines model for TestObjectEvent.
-type TestObjectEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
-	APIVersion string              `json:"apiVersion"`
-	Data       TestObjectEventData `json:"data"`
-
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
-	ID string `json:"id"`
-
-	// OrganizationID The organization that it belongs to.
-	OrganizationID string `json:"organizationId"`
-
-	// SiteID The site of the object. null when it is of no site.
-	SiteID *string `json:"siteId"`
-
-	// Timestamp When the change was stored; of one record it rises with every change.
-	Timestamp time.Time `json:"timestamp"`
-
-	// Type A type of the catalogue, such as order.created; an open enumeration.
-	Type string `json:"type"`
-}
-
-// TestObjectEventData defines model for TestObjectEventData.
-type TestObjectEventData struct {
-	Object TestObject `json:"object"`
-
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
-	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // TokenScopesDto defines model for TokenScopesDto.
@@ -1651,36 +1675,6 @@ type WebhookEndpoint struct {
 	URL string `json:"url"`
 }
 
-// WebhookEndpointEvent defines model for WebhookEndpointEvent.
-type WebhookEndpointEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
-	APIVersion string                   `json:"apiVersion"`
-	Data       WebhookEndpointEventData `json:"data"`
-
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
-	ID string `json:"id"`
-
-	// OrganizationID The organization that it belongs to.
-	OrganizationID string `json:"organizationId"`
-
-	// SiteID The site of the object. null when it is of no site.
-	SiteID *string `json:"siteId"`
-
-	// Timestamp When the change was stored; of one record it rises with every change.
-	Timestamp time.Time `json:"timestamp"`
-
-	// Type A type of the catalogue, such as order.created; an open enumeration.
-	Type string `json:"type"`
-}
-
-// WebhookEndpointEventData defines model for WebhookEndpointEventData.
-type WebhookEndpointEventData struct {
-	Object WebhookEndpoint `json:"object"`
-
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
-	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
-}
-
 // WebhookEndpointPage defines model for WebhookEndpointPage.
 type WebhookEndpointPage struct {
 	// Data The entries of the page, in the order that was asked for.
@@ -1749,36 +1743,6 @@ type WebhookEvent struct {
 
 	// UpdatedAt When it was last changed; it rises with every change.
 	UpdatedAt time.Time `json:"updatedAt"`
-}
-
-// WebhookEventEvent defines model for WebhookEventEvent.
-type WebhookEventEvent struct {
-	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
-	APIVersion string                `json:"apiVersion"`
-	Data       WebhookEventEventData `json:"data"`
-
-	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
-	ID string `json:"id"`
-
-	// OrganizationID The organization that it belongs to.
-	OrganizationID string `json:"organizationId"`
-
-	// SiteID The site of the object. null when it is of no site.
-	SiteID *string `json:"siteId"`
-
-	// Timestamp When the change was stored; of one record it rises with every change.
-	Timestamp time.Time `json:"timestamp"`
-
-	// Type A type of the catalogue, such as order.created; an open enumeration.
-	Type string `json:"type"`
-}
-
-// WebhookEventEventData defines model for WebhookEventEventData.
-type WebhookEventEventData struct {
-	Object WebhookEvent `json:"object"`
-
-	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
-	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // WebhookEventPage defines model for WebhookEventPage.
@@ -1861,6 +1825,42 @@ type WebhookRecovery struct {
 
 	// UpdatedAt When it was last changed; it rises with every change.
 	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// WebhookTestMessage defines model for WebhookTestMessage.
+type WebhookTestMessage struct {
+	// Message A text for people.
+	Message string `json:"message"`
+}
+
+// WebhookTestMessageEvent defines model for WebhookTestMessageEvent.
+type WebhookTestMessageEvent struct {
+	// APIVersion The version of the payload's shape, a date: 2026-11-01. Fields may be added under the same one.
+	APIVersion string                      `json:"apiVersion"`
+	Data       WebhookTestMessageEventData `json:"data"`
+
+	// ID The event's id, the same on every attempt and for every endpoint: the header webhook-id.
+	ID string `json:"id"`
+
+	// OrganizationID The organization that it belongs to.
+	OrganizationID string `json:"organizationId"`
+
+	// SiteID The site of the object. null when it is of no site.
+	SiteID *string `json:"siteId"`
+
+	// Timestamp When the change was stored; of one record it rises with every change.
+	Timestamp time.Time `json:"timestamp"`
+
+	// Type A type of the catalogue, such as order.created; an open enumeration.
+	Type string `json:"type"`
+}
+
+// WebhookTestMessageEventData defines model for WebhookTestMessageEventData.
+type WebhookTestMessageEventData struct {
+	Object WebhookTestMessage `json:"object"`
+
+	// PreviousAttributes The changed top-level fields with their old values, a changed array whole. null on created and deleted; empty when none that is shown did: only a product's sites, or an endpoint's health.
+	PreviousAttributes map[string]interface{} `json:"previousAttributes"`
 }
 
 // WebhookTrace defines model for WebhookTrace.
@@ -2457,8 +2457,8 @@ type GetWebhookEndpointStatsParams struct {
 	Interval *string `form:"interval,omitempty" json:"interval,omitempty"`
 }
 
-// TestWebhookEndpointParams are the parameters of TestWebhookEndpoint.
-type TestWebhookEndpointParams struct {
+// SendTestEventParams are the parameters of SendTestEvent.
+type SendTestEventParams struct {
 	// ApplicationID The endpoint's application; another is answered 404.
 	ApplicationID *string `form:"applicationId,omitempty" json:"applicationId,omitempty"`
 }
@@ -2802,8 +2802,8 @@ func (c *Client) GetWebhookEndpointStats(ctx context.Context, id string, params 
 	return ask[WebhookEndpointStats](ctx, c, "GET", path("/developers/webhooks/endpoints/%s/stats", id), params, nil, options)
 }
 
-// TestWebhookEndpoint is POST /developers/webhooks/endpoints/{id}/test: send a test event.
-func (c *Client) TestWebhookEndpoint(ctx context.Context, id string, params *TestWebhookEndpointParams, body *TestDto, options ...Option) (*WebhookEvent, error) {
+// SendTestEvent is POST /developers/webhooks/endpoints/{id}/test: send a test event.
+func (c *Client) SendTestEvent(ctx context.Context, id string, params *SendTestEventParams, body *SendTestDto, options ...Option) (*WebhookEvent, error) {
 	return ask[WebhookEvent](ctx, c, "POST", path("/developers/webhooks/endpoints/%s/test", id), params, body, options)
 }
 
@@ -2879,15 +2879,15 @@ func newPayload(eventType string) any {
 	case "customer.updated":
 		return new(CustomerEvent)
 	case "endpoint.disabled":
-		return new(WebhookEndpointEvent)
+		return new(EndpointAlert)
 	case "endpoint.disabling":
-		return new(WebhookEndpointEvent)
+		return new(EndpointAlert)
 	case "endpoint.failing":
-		return new(WebhookEndpointEvent)
+		return new(EndpointAlert)
 	case "endpoint.recovered":
-		return new(WebhookEndpointEvent)
+		return new(EndpointAlert)
 	case "event.failed":
-		return new(WebhookEventEvent)
+		return new(EventAlert)
 	case "invoice.created":
 		return new(InvoiceEvent)
 	case "invoice.deleted":
@@ -2935,7 +2935,7 @@ func newPayload(eventType string) any {
 	case "product.updated":
 		return new(ProductEvent)
 	case "webhook.test":
-		return new(TestObjectEvent)
+		return new(WebhookTestMessageEvent)
 	default:
 		return new(WebhookPayload)
 	}

@@ -110,7 +110,7 @@ func TestTheReadmesProgramReadsOrdersAndWebhooks(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	event, err := user.TestWebhookEndpoint(t.Context(), endpoint.ID, nil, &commerce.TestDto{Type: new("order.paid")})
+	event, err := user.SendTestEvent(t.Context(), endpoint.ID, nil, &commerce.SendTestDto{Type: new("order.paid")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,15 +44,15 @@ func TestADeliveryIsTheEventOfItsType(t *testing.T) {
 	for eventType, want := range map[string]func(any) bool{
 		"payment.failed":      func(v any) bool { _, ok := v.(*commerce.OrderEvent); return ok },
 		"product.created":     func(v any) bool { _, ok := v.(*commerce.ProductEvent); return ok },
-		"endpoint.failing":    func(v any) bool { _, ok := v.(*commerce.WebhookEndpointEvent); return ok },
+		"endpoint.failing":    func(v any) bool { _, ok := v.(*commerce.EndpointAlert); return ok },
 		"of another version":  func(v any) bool { p, ok := v.(*commerce.WebhookPayload); return ok && p.Data.Object["a"] == "b" },
-		"webhook.test":        func(v any) bool { _, ok := v.(*commerce.TestObjectEvent); return ok },
+		"webhook.test":        func(v any) bool { _, ok := v.(*commerce.WebhookTestMessageEvent); return ok },
 		"category.deleted":    func(v any) bool { _, ok := v.(*commerce.CategoryEvent); return ok },
 		"invoice.voided":      func(v any) bool { _, ok := v.(*commerce.InvoiceEvent); return ok },
 		"customer.updated":    func(v any) bool { _, ok := v.(*commerce.CustomerEvent); return ok },
-		"event.failed":        func(v any) bool { _, ok := v.(*commerce.WebhookEventEvent); return ok },
+		"event.failed":        func(v any) bool { _, ok := v.(*commerce.EventAlert); return ok },
 		"payment.completed":   func(v any) bool { _, ok := v.(*commerce.OrderEvent); return ok },
-		"endpoint.recovered":  func(v any) bool { _, ok := v.(*commerce.WebhookEndpointEvent); return ok },
+		"endpoint.recovered":  func(v any) bool { _, ok := v.(*commerce.EndpointAlert); return ok },
 		"order.another.thing": func(v any) bool { _, ok := v.(*commerce.WebhookPayload); return ok },
 	} {
 		body := `{"type":"` + eventType + `","data":{"object":{"a":"b"}}}`

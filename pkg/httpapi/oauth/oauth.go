@@ -60,7 +60,7 @@ func Operations(clients ClientStore, cfg Config) []httpapi.Operation {
 			Result: apptoken.KeySet{}, Errors: []int{http.StatusServiceUnavailable}, Handle: a.jwks,
 		},
 		{
-			ID: "getOAuthMetadata", Method: http.MethodGet, Path: metadataPath, Summary: "Read the metadata of the token endpoint",
+			ID: "getOauthMetadata", Method: http.MethodGet, Path: metadataPath, Summary: "Read the metadata of the token endpoint",
 			Description: "RFC 8414. The issuer is the base URL of this request. The claim aud of every token is " + apptoken.Audience + ".",
 			Result:      Metadata{}, Handle: metadata,
 		},

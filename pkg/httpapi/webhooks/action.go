@@ -16,8 +16,8 @@ import (
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
-// TestDto is the input of a test; an absent type is webhook.test.
-type TestDto struct {
+// SendTestDto is the input of a test; an absent type is webhook.test.
+type SendTestDto struct {
 	Type *string `json:"type" required:"false" default:"webhook.test" doc:"A type of the catalogue."`
 }
 
@@ -49,12 +49,12 @@ func (a *area) actionOperations() []httpapi.Operation {
 	conflicts := []int{http.StatusConflict}
 	return []httpapi.Operation{
 		{
-			ID: "testWebhookEndpoint", Method: http.MethodPost, Path: endpointPath + "/test",
+			ID: "sendTestEvent", Method: http.MethodPost, Path: endpointPath + "/test",
 			Summary: "Send a test event",
 			Description: "One attempt, whatever the endpoint subscribes to and also while it is PAUSED or DISABLED or its circuit is open; it changes " +
 				"neither the endpoint nor its counters. Without a type it sends webhook.test, else the catalogue's example. Answers the event; read it " +
 				"again for the outcome. 409 when the application is suspended.",
-			Scope: auth.WebhooksWrite, Body: TestDto{}, EmptyBody: true, Result: webhook.WebhookEvent{}, Status: http.StatusAccepted,
+			Scope: auth.WebhooksWrite, Body: SendTestDto{}, EmptyBody: true, Result: webhook.WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: conflicts, Handle: a.test,
 		},
 		{
@@ -123,7 +123,7 @@ func (a *area) test(r *httpapi.Request) (*httpapi.Response, error) {
 }
 
 func testType(body []byte) (string, error) {
-	var dto TestDto
+	var dto SendTestDto
 	if err := readOptional(body, &dto); err != nil {
 		return "", err
 	}
