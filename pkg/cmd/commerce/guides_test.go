@@ -228,8 +228,12 @@ func shape(t *testing.T, language, text string) string {
 		text = lines.String()
 	}
 	for _, r := range []struct{ varies, becomes string }{
-		{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, "ID"}, {`<http[^>]*>`, "<URL>"}, {`\d+-\d+-\d+T[\d:.]+Z`, "TIME"}, {`127(\.\d+){3}|HTTP/[\d.]+`, "0"},
-		{`\d+(\.\d+)?(ms|s|m)\b`, "0"}, {`\r`, ""},
+		{`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`, "ID"},
+		{`<http[^>]*>`, "<URL>"},
+		{`\d+-\d+-\d+T[\d:.]+Z`, "TIME"},
+		{`127(\.\d+){3}|HTTP/[\d.]+`, "0"},
+		{`\d+(\.\d+)?(ms|s|m)\b`, "0"},
+		{`\r`, ""},
 	} {
 		text = regexp.MustCompile(r.varies).ReplaceAllString(text, r.becomes)
 	}
