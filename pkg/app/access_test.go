@@ -364,5 +364,5 @@ acceptable, 403 where it lacks the scope or does not cover the site, 404 where i
 are answered to a credential that may: the request is one that changes nothing. ` + "`go test ./pkg/app -run WhoMayDoWhat -update`" + `
 writes this page; the test compares each answer with a table of its own.
 
-[DETOURS.md](DETOURS.md) says what is reached in two steps. Things are of one organization. An endpoint and its events are of one of its applications. Records are of site A or B.
+[DETOURS.md](DETOURS.md) adds the reach of two steps. Things are of one organization. An endpoint and its events are of one of its applications. Records are of site A or B.
 `

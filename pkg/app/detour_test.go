@@ -109,7 +109,7 @@ func detours() []detour {
 				subscriptions[string(kind)+".*"] = []commerce.Kind{kind}
 			}
 			application := cmp.Or(c.application, "application")
-			if c.other { // what its own organization has is of no concern
+			if c.other { // its own organization has an application, too
 				application = "application"
 			}
 			for events, kinds := range subscriptions {
@@ -152,8 +152,7 @@ func detours() []detour {
 	}
 }
 
-// try makes a request with the credential. What is made is empty where it is
-// refused.
+// try makes a request with the credential; m is empty where it is refused.
 func (w *accessScene) try(c *credential, method, path, body string, headers ...string) (status int, m made) {
 	w.t.Helper()
 	header := http.Header{"Content-Type": {"application/json"}}
@@ -299,10 +298,11 @@ func TestNobodyReachesMoreByADetour(t *testing.T) {
 
 const goldenDetours = "DETOURS.md"
 
-const detoursIntroduction = `# What is reached by a detour
+const detoursIntroduction = `# Detours
 
-Each row is a credential of [ACCESS.md](ACCESS.md), or one of several scopes, and what it reaches: by itself, in the read API
-and by posting records, and in two steps, by what it can make, set or see. A detour never reaches more than the credential;
+A row shows a credential of [ACCESS.md](ACCESS.md), or one of several scopes, with its reach: the records that it reads in the
+read API, and whether it posts records; then the same of everything that it can make, rotate, grant or subscribe, and the
+records that it sees in the history of webhooks. A detour never reaches more than the credential itself;
 ` + "`go test ./pkg/app -run Detour -update`" + ` tries each and writes this page. A credential without a row reaches nothing by a detour.
 
 `

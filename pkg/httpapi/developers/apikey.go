@@ -50,11 +50,11 @@ func (k *keys) create(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := heldToRead(r)
-	if err != nil {
-		return nil, err
-	}
 	if dto.Scopes == nil {
+		held, err := heldToRead(r)
+		if err != nil {
+			return nil, err
+		}
 		dto.Scopes = &held
 	}
 	if err := r.CheckHolds(auth.ScopesNamed(*dto.Scopes)...); err != nil {

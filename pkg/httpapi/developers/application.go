@@ -81,14 +81,14 @@ func (a *applications) operations() []httpapi.Operation {
 	return operations
 }
 
-// etag is the entity tag of what is shown: that of its body, as reading it
-// answers.
+// etag is the entity tag of an application or its token scopes: that of the body,
+// as reading it answers.
 func etag(shown any) (string, error) {
 	body, err := json.Marshal(shown, json.Deterministic(true))
 	return httpapi.ETagOf(body), err
 }
 
-// answer shows it with the tag that a later If-Match needs.
+// answer shows either with the tag that a later If-Match needs.
 func answer[T any](shown *T, err error) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func answer[T any](shown *T, err error) (*httpapi.Response, error) {
 	return &httpapi.Response{JSON: shown, ETag: tag}, err
 }
 
-// checkIfMatch is the precondition of a change of what is shown.
+// checkIfMatch is the precondition of a change of either.
 func checkIfMatch(r *httpapi.Request, shown any) error {
 	tag, err := etag(shown)
 	if err != nil {
@@ -128,8 +128,8 @@ func (a *applications) create(r *httpapi.Request) (*httpapi.Response, error) {
 	})
 }
 
-// heldToRead are the read scopes that the caller holds, which are the most that he
-// gives to what he makes. It refuses a caller without any.
+// heldToRead are the read scopes that the caller holds: a new key or application
+// gets no others. It refuses a caller without any.
 func heldToRead(r *httpapi.Request) ([]string, error) {
 	held := r.Principal.Scopes.Intersect(auth.ReadScopes())
 	if len(held) == 0 {

@@ -119,16 +119,17 @@ func TestNobodyGivesMoreThanHeHas(t *testing.T) {
 		lacked       string // in the answer's details; "": it succeeds
 		given        string // the scopes of the key, or of the application's tokens after it
 	}{
-		{"a key of what he reads", readOrders, "", "POST", "/api-keys", `{"name":"x"}`, "", "orders:read"},
+		{"a key by default", readOrders, "", "POST", "/api-keys", `{"name":"x"}`, "", "orders:read"},
 		{"a key of more", readOrders, "", "POST", "/api-keys", `{"name":"x","scopes":["orders:read","products:read","customers:read"]}`, "customers:read products:read", ""},
 		{"a key of nothing", "developers:write", "", "POST", "/api-keys", `{"name":"x"}`, "categories:read customers:read invoices:read orders:read products:read", ""},
-		{"an application of what he reads", readOrders, "", "POST", "", shop, "", "orders:read"},
+		{"a named scope that the caller lacks", "developers:write", "", "POST", "/api-keys", `{"name":"x","scopes":["orders:read"]}`, "orders:read", ""},
+		{"an application", readOrders, "", "POST", "", shop, "", "orders:read"},
 		{"an application of nothing", "developers:write webhooks:write", "", "POST", "", shop, "categories:read customers:read invoices:read orders:read products:read", ""},
-		{"a rotation of what he reads", readOrders, "orders:read", "POST", "/rotate-secret", "", "", "orders:read"},
+		{"a rotation of the caller's scopes", readOrders, "orders:read", "POST", "/rotate-secret", "", "", "orders:read"},
 		{"a rotation of more", readOrders, "orders:read products:read", "POST", "/rotate-secret", "", "products:read", ""},
 		{"a developer's rotation", developer, "", "POST", "/rotate-secret", "", "", "categories:read customers:read invoices:read orders:read products:read"},
 		{"a developer's rotation of what posts records", developer, "records:write webhooks:read", "POST", "/rotate-secret", "", "records:write", ""},
-		{"a grant of what he reads", readOrders + " developers:admin", "products:read", "PUT", "/token-scopes", `{"scopes":["orders:read","products:read"]}`, "", "orders:read products:read"},
+		{"a grant of the caller's scopes", readOrders + " developers:admin", "products:read", "PUT", "/token-scopes", `{"scopes":["orders:read","products:read"]}`, "", "orders:read products:read"},
 		{"a grant of more", readOrders + " developers:admin", "products:read", "PUT", "/token-scopes", `{"scopes":["orders:read","records:write"]}`, "records:write", ""},
 		{"a grant that takes away", "developers:write developers:admin", "products:read records:write", "PUT", "/token-scopes", `{"scopes":["records:write"]}`, "", "records:write"},
 	} {
