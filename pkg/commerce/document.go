@@ -77,7 +77,7 @@ func (s shape) filter(f lists.Filter) lists.Filter {
 		f.Kind = lists.Text
 		f.Description += " Compared whole, regardless of case and accents."
 	case Currency:
-		f.Kind, f.Check = lists.Code, checkCurrency
+		f.Kind, f.Check, f.Pattern = lists.Code, checkCurrency, "^[A-Z]{3}$"
 	case interface{ Values() []string }:
 		f.Kind, f.Values = lists.Enum, zero.Values()
 	default:

@@ -42,6 +42,7 @@ type Filter struct {
 	Values      []string
 	Sets        map[string][]string // of an Enum: words that each stand for several values of the column
 	Check       func(string) error  // of a Code; its error says what is taken
+	Pattern     string              // of a Code, as documented
 	Null        string              // of an ID: the word that asks for documents without one
 	Max         int                 // of IDs
 	Description string

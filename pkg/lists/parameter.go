@@ -117,7 +117,7 @@ func (f *Filter) params() []Param {
 	case Enum:
 		p.Enum, p.Multi = f.words(), true
 	case Code:
-		p.Multi = true
+		p.Pattern, p.Multi = f.Pattern, true
 	case Bool:
 		p.Type = "boolean"
 	case Text:

@@ -110,7 +110,7 @@ func feedParams() []httpapi.Param {
 	number := func(n int64) *int64 { return &n }
 	return []httpapi.Param{
 		{
-			Name: afterParam, In: fault.InQuery, Type: "string",
+			Name: afterParam, In: fault.InQuery, Type: "string", Min: number(1),
 			Description: "The cursor: meta.next of the answer before. Absent: from the beginning, which is every record, and every deletion of 90 days. " +
 				"now answers the cursor of the present and no change.",
 		},
