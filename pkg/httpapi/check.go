@@ -263,14 +263,17 @@ func acceptsJSON(accept string) bool {
 
 // query refuses parameters that the operation does not take, those given twice
 // or empty, and what is no text. Only search may be empty: it then searches for
-// nothing. The gateway has decoded the query, also what was not encoded well.
+// nothing. One that takes several values may be repeated, which is as good as
+// commas. The gateway has decoded the query, also what was not encoded well.
 func (x *exchange) query() (url.Values, error) {
 	values := x.r.URL.Query()
 	var details fault.Details
 	for name, given := range values {
-		switch {
-		case !x.op.takes(fault.InQuery, name):
+		switch p := x.op.param(fault.InQuery, name); {
+		case p == nil:
 			details.Add(fault.InQuery, name, fault.DetailUnknown, "is not a parameter of this operation")
+		case len(given) > 1 && p.Multi:
+			values[name] = []string{strings.Join(given, ",")}
 		case len(given) > 1:
 			details.Add(fault.InQuery, name, fault.DetailDuplicate, "must be given once")
 		case given[0] == "" && name != "search":

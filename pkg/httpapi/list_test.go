@@ -28,6 +28,7 @@ func things() *lists.List {
 		Orders: []lists.Order{lists.By("createdAt"), lists.ByText("name")},
 		Filters: []lists.Filter{
 			{Name: "status", Kind: lists.Enum, Values: []string{"OPEN", "SHUT"}},
+			{Name: "ids", Kind: lists.IDs, Max: 2},
 			{Name: "open", Kind: lists.Bool},
 			{Name: "created", Kind: lists.Range},
 			{Name: "updated", Kind: lists.Visible},
@@ -56,6 +57,27 @@ func getList(t testing.TB, server http.Handler, query string) *httptest.Response
 	r.URL.RawQuery = query
 	server.ServeHTTP(answer, r)
 	return answer
+}
+
+func TestARepeatedParameterOfSeveralValuesIsAsGoodAsCommas(t *testing.T) {
+	server := serveList(things(), 50, nil)
+	for query, want := range map[string]string{
+		"status=OPEN&status=SHUT":                "status=OPEN%2CSHUT&page=1",
+		"status=OPEN,SHUT&status=OPEN":           "status=OPEN%2CSHUT%2COPEN&page=1",
+		"status=OPEN":                            "status=OPEN&page=1",
+		"status=OPEN&status=":                    "",
+		"status=&status=OPEN":                    "",
+		"status=OPEN&status=CLOSED":              "",
+		"ids=" + idA + "&ids=" + idB:             "ids=" + idA + "%2C" + idB + "&page=1",
+		"ids=" + idA + "&ids=" + idB + "," + idA: "", // more than two
+	} {
+		t.Run(query, func(t *testing.T) {
+			answer := getList(t, server, query)
+			if link := answer.Header().Get("Link"); (answer.Code == http.StatusOK) != (want != "") || !strings.HasPrefix(link, "<https://x.test/things?"+want) && want != "" {
+				t.Errorf("got %d %s %s, want %s", answer.Code, link, answer.Body, want)
+			}
+		})
+	}
 }
 
 func TestAListTakesItsParametersOnce(t *testing.T) {

@@ -147,6 +147,13 @@ func (op *Operation) pathWith(raw map[string]string) string {
 }
 
 // takes reports whether the operation declares the parameter.
-func (op *Operation) takes(in, name string) bool {
-	return slices.ContainsFunc(op.Params, func(p Param) bool { return p.In == in && p.Name == name })
+func (op *Operation) takes(in, name string) bool { return op.param(in, name) != nil }
+
+// param is a parameter that the operation declares; nil for another.
+func (op *Operation) param(in, name string) *Param {
+	i := slices.IndexFunc(op.Params, func(p Param) bool { return p.In == in && p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &op.Params[i]
 }

@@ -87,5 +87,8 @@ func (l *List) orderNames() []string {
 	for i, o := range l.Orders {
 		names[i] = o.Name
 	}
+	if l.Walk {
+		names = append(names, byID)
+	}
 	return names
 }

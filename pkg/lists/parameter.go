@@ -15,6 +15,8 @@ const (
 	paramOrderBy   = "orderBy"
 	paramDirection = "orderDirection"
 	ParamAfterID   = "afterId"
+
+	byID = "id" // of orderBy: the order of a walk
 )
 
 // Bounds of a list's parameters.
@@ -36,7 +38,7 @@ type Param struct {
 	Format      string // uuid, date-time, …
 	Pattern     string // a regular expression that a string matches
 	Enum        []string
-	Multi       bool // several values, comma-separated
+	Multi       bool // several values, comma-separated or repeated
 	Most        int  // of several values; 0: any number
 	Required    bool
 	Default     string
@@ -47,7 +49,10 @@ type Param struct {
 // filters. The list takes these and no others.
 func (l *List) Params() []Param {
 	params := []Param{
-		{Name: ParamPage, Type: "integer", Default: "1", Min: bound(1), Max: bound(MaxPage), Description: "The page, counted from 1."},
+		{
+			Name: ParamPage, Type: "integer", Default: "1", Min: bound(1), Max: bound(MaxPage),
+			Description: "The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.",
+		},
 		{
 			Name: paramLimit, Type: "integer", Default: strconv.Itoa(DefaultLimit), Min: bound(1), Max: bound(MaxLimit),
 			Description: "How many entries a page has.",
@@ -62,10 +67,11 @@ func (l *List) Params() []Param {
 		},
 	}
 	if l.Walk {
+		params[2].Description += " id walks the list, as afterId does."
 		params = append(params, Param{
 			Name: ParamAfterID, Type: "string", Format: "uuid",
 			Description: "Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent " +
-				"changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.",
+				"changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.",
 		})
 	}
 	if searched := l.searched(); searched != nil {

@@ -61,23 +61,31 @@ func (p *parser) get(name string) (text string, ok bool) {
 func (p *parser) page() {
 	p.integer(ParamPage, MaxPage, &p.q.Page)
 	p.integer(paramLimit, MaxLimit, &p.q.Limit)
-	if !p.list.Walk {
-		return
+	if p.list.Walk {
+		p.walk()
 	}
-	text, ok := p.get(ParamAfterID)
-	if !ok {
-		return
+}
+
+// walk reads where a walk by id goes on: behind afterId; with orderBy=id alone it
+// begins, so that both may be sent with every request of a walk.
+func (p *parser) walk() {
+	by := p.values.Get(paramOrderBy)
+	if by == byID {
+		p.q.After = &value.ID{}
 	}
-	id, err := value.ParseID(text)
-	if err != nil {
-		p.refuse(ParamAfterID, fault.DetailFormat, "%s", err.Error())
-		return
-	}
-	p.q.After = &id
-	for _, other := range []string{ParamPage, paramOrderBy, paramDirection} {
-		if p.values.Has(other) {
-			p.refuse(other, fault.DetailNotAllowed, "must not be given with afterId, which walks the list by id")
+	if text, ok := p.get(ParamAfterID); ok {
+		id, err := value.ParseID(text)
+		if err != nil {
+			p.refuse(ParamAfterID, fault.DetailFormat, "%s", err.Error())
+			return
 		}
+		p.q.After = &id
+		if by != "" && by != byID {
+			p.refuse(paramOrderBy, fault.DetailNotAllowed, "must be id with afterId, which walks the list by id")
+		}
+	}
+	if p.q.After != nil && p.values.Has(ParamPage) {
+		p.refuse(ParamPage, fault.DetailNotAllowed, "must not be given with afterId or orderBy=id, which walk the list by id")
 	}
 }
 
@@ -106,16 +114,20 @@ func (p *Param) Integer(text string, details *fault.Details) int {
 
 func (p *parser) order() {
 	if text, ok := p.get(paramOrderBy); ok {
-		if i := slices.Index(p.list.orderNames(), text); i >= 0 {
-			p.q.Order, p.q.Desc = p.list.Orders[i], p.list.Orders[i].Desc
-		} else {
+		switch i := slices.Index(p.list.orderNames(), text); {
+		case i < 0:
 			p.refuse(paramOrderBy, fault.DetailFormat, "must be one of %s", strings.Join(p.list.orderNames(), ", "))
+		case text != byID:
+			p.q.Order, p.q.Desc = p.list.Orders[i], p.list.Orders[i].Desc
 		}
 	}
 	if text, ok := p.get(paramDirection); ok {
 		text = strings.ToLower(text)
-		if p.q.Desc = text == "desc"; !p.q.Desc && text != "asc" {
+		switch p.q.Desc = text == "desc"; {
+		case !p.q.Desc && text != "asc":
 			p.refuse(paramDirection, fault.DetailFormat, "must be asc or desc")
+		case p.q.Desc && p.q.After != nil:
+			p.refuse(paramDirection, fault.DetailNotAllowed, "must be asc with afterId or orderBy=id: a walk by id is ascending")
 		}
 	}
 }
@@ -223,7 +235,7 @@ func (p *parser) between(f *Filter) {
 		if !ok {
 			continue
 		}
-		t, err := value.ParseTime(text)
+		t, err := value.ParseBound(text)
 		if err != nil {
 			p.refuse(end.name, fault.DetailFormat, "%s", err.Error())
 			continue

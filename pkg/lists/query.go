@@ -12,7 +12,7 @@ import (
 type Query struct {
 	Page   int
 	Limit  int
-	After  *value.ID // of afterId; Page is 1 then
+	After  *value.ID // of a walk by id: behind which it goes on; Page is 1 then
 	Order  Order
 	Desc   bool
 	Search []string // folded tokens, all of which must occur

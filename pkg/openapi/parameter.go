@@ -79,6 +79,7 @@ func parameter(p *httpapi.Param) *huma.Param {
 			out.Schema.MaxItems = &p.Most
 		}
 		out.Style, out.Explode = "form", &explode
+		out.Description += " Several by commas, or by repeating the parameter."
 	}
 	return out
 }

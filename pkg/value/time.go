@@ -19,35 +19,50 @@ var maxTime = time.Date(9999, 12, 31, 23, 59, 59, 999_000_000, time.UTC).UnixMil
 var (
 	errTime      = errors.New("must be a date (2026-11-21) or an RFC 3339 time (2026-11-21T06:35:41.242Z)")
 	errTimeSpace = errors.New("must be an RFC 3339 time without spaces: in a query string encode + as %2B")
-	errTimeFine  = errors.New("must have at most three decimals of a second")
+	errTimeFine  = errors.New("must have at most nine decimals of a second")
 	errTimeRange = errors.New("must lie between the years 0001 and 9999")
 )
 
 // TimeOf converts t, cut to milliseconds.
 func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
-// ParseTime accepts RFC 3339 with any offset and at most three decimals, or
-// a plain date, which means midnight UTC. As RFC 3339 has it, T and Z may be
-// lower case. A leap second is refused.
+// ParseTime accepts RFC 3339 with any offset and at most nine decimals, or a
+// plain date, which means midnight UTC. What is finer than a millisecond is cut.
+// As RFC 3339 has it, T and Z may be lower case; many programs write an offset
+// without its colon, which is taken, too. A leap second is refused.
 func ParseTime(s string) (Time, error) {
+	t, err := parseTime(s)
+	return TimeOf(t), err
+}
+
+// ParseBound is ParseTime for an end of a span: a time between two milliseconds
+// becomes the later one. No stored time lies between them, so that a span from
+// or to it holds exactly the stored times that the finer one would.
+func ParseBound(s string) (Time, error) {
+	t, err := parseTime(s)
+	return TimeOf(t.Add(time.Millisecond - 1)), err
+}
+
+func parseTime(s string) (t time.Time, err error) {
 	text := strings.ToUpper(s)
 	if len(s) == len(time.DateOnly) {
 		text += "T00:00:00Z"
+	} else if sign := len(text) - len("+0100"); sign > 0 && (text[sign] == '+' || text[sign] == '-') && isDigits(text[sign+1:]) {
+		text = text[:sign+len("+01")] + ":" + text[sign+len("+01"):]
 	}
-	var t time.Time
 	if err := t.UnmarshalText([]byte(text)); err != nil || !isStrict(text) {
 		if strings.Contains(s, " ") {
-			return 0, errTimeSpace
+			return time.Time{}, errTimeSpace
 		}
-		return 0, errTime
+		return time.Time{}, errTime
 	}
-	if _, decimals, _ := strings.Cut(text, "."); len(decimals) > 3 && isDigits(decimals[:4]) {
-		return 0, errTimeFine
+	if _, decimals, _ := strings.Cut(text, "."); len(decimals) > 9 && isDigits(decimals[:10]) {
+		return time.Time{}, errTimeFine
 	}
 	if t.UTC().Year() < 1 || t.UnixMilli() > maxTime {
-		return 0, errTimeRange
+		return time.Time{}, errTimeRange
 	}
-	return TimeOf(t), nil
+	return t, nil
 }
 
 // isStrict refuses what package time takes beyond RFC 3339: an hour of one

@@ -1880,19 +1880,19 @@ type WebhookTrace struct {
 
 // ListCategoriesParams are the parameters of ListCategories.
 type ListCategoriesParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for order, name and desc for createdAt, updatedAt.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for order, name and desc for createdAt, updatedAt. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name, slug.
@@ -1913,7 +1913,7 @@ type ListCategoriesParams struct {
 	// Slug The category's slug. Compared whole, regardless of case and accents.
 	Slug *string `form:"slug,omitempty" json:"slug,omitempty"`
 
-	// IDs The records with these ids, at most 100.
+	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
 	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
@@ -1940,7 +1940,7 @@ type ListChangesParams struct {
 	// After The cursor: meta.next of the answer before. Absent: from the beginning, which is every record, and every deletion of 90 days. now answers the cursor of the present and no change.
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 
-	// Kinds The kinds of the records. Absent: those that the credential may read.
+	// Kinds The kinds of the records. Absent: those that the credential may read. Several by commas, or by repeating the parameter.
 	Kinds []string `form:"kinds,omitempty" json:"kinds,omitempty"`
 
 	// Wait How many seconds the answer waits for a change while there is none.
@@ -1955,19 +1955,19 @@ type ListChangesParams struct {
 
 // ListCustomersParams are the parameters of ListCustomers.
 type ListCustomersParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for lastName and desc for createdAt, updatedAt, totalSpent, ordersCount.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for lastName and desc for createdAt, updatedAt, totalSpent, ordersCount. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in firstName, lastName, companyName, email, phone, customerNumber.
@@ -1976,7 +1976,7 @@ type ListCustomersParams struct {
 	// SiteID The site of the customer. The same as X-Site-Id.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 
-	// Type Person or company.
+	// Type Person or company. Several by commas, or by repeating the parameter.
 	Type []string `form:"type,omitempty" json:"type,omitempty"`
 
 	// IsActive Whether the customer is active.
@@ -1991,7 +1991,7 @@ type ListCustomersParams struct {
 	// ExternalRef The sender's reference. Compared whole, regardless of case and accents.
 	ExternalRef *string `form:"externalRef,omitempty" json:"externalRef,omitempty"`
 
-	// IDs The records with these ids, at most 100.
+	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
 	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
@@ -2015,22 +2015,22 @@ type GetCustomerParams struct {
 
 // ListDeletionsParams are the parameters of ListDeletions.
 type ListDeletionsParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
-	// Kind The kind of the deleted record.
+	// Kind The kind of the deleted record. Several by commas, or by repeating the parameter.
 	Kind []string `form:"kind,omitempty" json:"kind,omitempty"`
 
 	// DeletedFrom When the deletion became visible in this list: deletedAt or, at most, seconds later. Asking again from the X-Sync-From of the last first page misses nothing. At this time or later.
@@ -2042,19 +2042,19 @@ type ListDeletionsParams struct {
 
 // ListInvoicesParams are the parameters of ListInvoices.
 type ListInvoicesParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for invoiceNumber and desc for issuedAt, createdAt, updatedAt, dueAt, total.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for invoiceNumber and desc for issuedAt, createdAt, updatedAt, dueAt, total. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in invoiceNumber, customerName.
@@ -2063,10 +2063,10 @@ type ListInvoicesParams struct {
 	// SiteID The site of the invoice. The same as X-Site-Id.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 
-	// Type Invoice or credit note.
+	// Type Invoice or credit note. Several by commas, or by repeating the parameter.
 	Type []string `form:"type,omitempty" json:"type,omitempty"`
 
-	// Status The state of the invoice.
+	// Status The state of the invoice. Several by commas, or by repeating the parameter.
 	Status []string `form:"status,omitempty" json:"status,omitempty"`
 
 	// CustomerID The customer.
@@ -2078,7 +2078,7 @@ type ListInvoicesParams struct {
 	// IsOverdue Whether the invoice is overdue now.
 	IsOverdue *bool `form:"isOverdue,omitempty" json:"isOverdue,omitempty"`
 
-	// Currency ISO 4217 codes.
+	// Currency ISO 4217 codes. Several by commas, or by repeating the parameter.
 	Currency []string `form:"currency,omitempty" json:"currency,omitempty"`
 
 	// InvoiceNumber The invoice's number. Compared whole, regardless of case and accents.
@@ -2099,7 +2099,7 @@ type ListInvoicesParams struct {
 	// DueTo When the invoice is due. Before this time.
 	DueTo *time.Time `form:"dueTo,omitempty" json:"dueTo,omitempty"`
 
-	// IDs The records with these ids, at most 100.
+	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
 	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
@@ -2123,19 +2123,19 @@ type GetInvoiceParams struct {
 
 // ListOrdersParams are the parameters of ListOrders.
 type ListOrdersParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for orderNumber and desc for placedAt, createdAt, updatedAt, total.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for orderNumber and desc for placedAt, createdAt, updatedAt, total. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in orderNumber, customerName, customerEmail.
@@ -2144,19 +2144,19 @@ type ListOrdersParams struct {
 	// SiteID The site of the order. The same as X-Site-Id.
 	SiteID *string `form:"siteId,omitempty" json:"siteId,omitempty"`
 
-	// Status The state of the order.
+	// Status The state of the order. Several by commas, or by repeating the parameter.
 	Status []string `form:"status,omitempty" json:"status,omitempty"`
 
-	// PaymentStatus The state of the order's money.
+	// PaymentStatus The state of the order's money. Several by commas, or by repeating the parameter.
 	PaymentStatus []string `form:"paymentStatus,omitempty" json:"paymentStatus,omitempty"`
 
-	// FulfillmentStatus The state of the order's goods.
+	// FulfillmentStatus The state of the order's goods. Several by commas, or by repeating the parameter.
 	FulfillmentStatus []string `form:"fulfillmentStatus,omitempty" json:"fulfillmentStatus,omitempty"`
 
 	// CustomerID The customer.
 	CustomerID *string `form:"customerId,omitempty" json:"customerId,omitempty"`
 
-	// Currency ISO 4217 codes.
+	// Currency ISO 4217 codes. Several by commas, or by repeating the parameter.
 	Currency []string `form:"currency,omitempty" json:"currency,omitempty"`
 
 	// OrderNumber The order's number. Compared whole, regardless of case and accents.
@@ -2171,7 +2171,7 @@ type ListOrdersParams struct {
 	// PlacedTo When the order was placed. Before this time.
 	PlacedTo *time.Time `form:"placedTo,omitempty" json:"placedTo,omitempty"`
 
-	// IDs The records with these ids, at most 100.
+	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
 	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
@@ -2195,19 +2195,19 @@ type GetOrderParams struct {
 
 // ListProductsParams are the parameters of ListProducts.
 type ListProductsParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name, sku and desc for createdAt, updatedAt, sellingPrice, purchasePrice.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name, sku and desc for createdAt, updatedAt, sellingPrice, purchasePrice. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name, sku, barcode, tags.
@@ -2231,7 +2231,7 @@ type ListProductsParams struct {
 	// TrackInventory Whether the product's stock is tracked.
 	TrackInventory *bool `form:"trackInventory,omitempty" json:"trackInventory,omitempty"`
 
-	// Type The nature of the product.
+	// Type The nature of the product. Several by commas, or by repeating the parameter.
 	Type []string `form:"type,omitempty" json:"type,omitempty"`
 
 	// SKU The product's SKU. Compared whole, regardless of case and accents.
@@ -2240,7 +2240,7 @@ type ListProductsParams struct {
 	// Barcode The product's barcode. Compared whole, regardless of case and accents.
 	Barcode *string `form:"barcode,omitempty" json:"barcode,omitempty"`
 
-	// IDs The records with these ids, at most 100.
+	// IDs The records with these ids, at most 100. Several by commas, or by repeating the parameter.
 	IDs []string `form:"ids,omitempty" json:"ids,omitempty"`
 
 	// CreatedFrom When the record was created. At this time or later.
@@ -2264,25 +2264,25 @@ type GetProductParams struct {
 
 // ListApplicationsParams are the parameters of ListApplications.
 type ListApplicationsParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name and desc for createdAt.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is asc for name and desc for createdAt. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
 
-	// Status Entries with one of these statuses.
+	// Status Entries with one of these statuses. Several by commas, or by repeating the parameter.
 	Status []string `form:"status,omitempty" json:"status,omitempty"`
 
 	// CreatedFrom Entries that were created in this span. At this time or later.
@@ -2300,25 +2300,25 @@ type ListApplicationsParams struct {
 
 // ListAPIKeysParams are the parameters of ListAPIKeys.
 type ListAPIKeysParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in name.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
 
-	// Status Entries with one of these statuses.
+	// Status Entries with one of these statuses. Several by commas, or by repeating the parameter.
 	Status []string `form:"status,omitempty" json:"status,omitempty"`
 
 	// CreatedFrom Entries that were created in this span. At this time or later.
@@ -2345,19 +2345,19 @@ type GetApplicationUsageParams struct {
 
 // ListWebhookEndpointsParams are the parameters of ListWebhookEndpoints.
 type ListWebhookEndpointsParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// Search Up to 10 words, each of which must occur, as a part and regardless of case and accents, in url, description.
@@ -2366,7 +2366,7 @@ type ListWebhookEndpointsParams struct {
 	// ApplicationID Only those of this application; a deleted one counts, an unknown one has none.
 	ApplicationID *string `form:"applicationId,omitempty" json:"applicationId,omitempty"`
 
-	// Status The endpoint's status.
+	// Status The endpoint's status. Several by commas, or by repeating the parameter.
 	Status []string `form:"status,omitempty" json:"status,omitempty"`
 
 	// CreatedFrom When it was created. At this time or later.
@@ -2465,7 +2465,7 @@ type SendTestEventParams struct {
 
 // ListWebhookEventTypesParams are the parameters of ListWebhookEventTypes.
 type ListWebhookEventTypesParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
@@ -2480,19 +2480,19 @@ type ListWebhookEventTypesParams struct {
 
 // ListWebhookEventsParams are the parameters of ListWebhookEvents.
 type ListWebhookEventsParams struct {
-	// Page The page, counted from 1.
+	// Page The page, counted from 1. Where entries have just gone from it, those of the next page fill it, which shows them again.
 	Page *int `form:"page,omitempty" json:"page,omitempty"`
 
 	// Limit How many entries a page has.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc.
+	// OrderBy What the list is ordered by; entries without a value come last. Without orderDirection it is desc. id walks the list, as afterId does.
 	OrderBy *string `form:"orderBy,omitempty" json:"orderBy,omitempty"`
 
 	// OrderDirection The direction of the order, in capitals or not; without orderBy that of the default order.
 	OrderDirection *string `form:"orderDirection,omitempty" json:"orderDirection,omitempty"`
 
-	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000 and goes on from the last id of each answer.
+	// AfterID Instead of page: the entries whose id is greater, ordered by id. A complete read that concurrent changes cannot disturb starts at 00000000-0000-0000-0000-000000000000, or with orderBy=id, and goes on from the last id of each answer.
 	AfterID *string `form:"afterId,omitempty" json:"afterId,omitempty"`
 
 	// ApplicationID Only those of this application; a deleted one counts, an unknown one has none.
@@ -2501,10 +2501,10 @@ type ListWebhookEventsParams struct {
 	// EndpointID Only those of this endpoint.
 	EndpointID *string `form:"endpointId,omitempty" json:"endpointId,omitempty"`
 
-	// Type The type of event; order.* is every type that begins with order.
+	// Type The type of event; order.* is every type that begins with order. Several by commas, or by repeating the parameter.
 	Type []string `form:"type,omitempty" json:"type,omitempty"`
 
-	// Status The state of the delivery.
+	// Status The state of the delivery. Several by commas, or by repeating the parameter.
 	Status []string `form:"status,omitempty" json:"status,omitempty"`
 
 	// EventID Only the deliveries of this event.
@@ -2513,7 +2513,7 @@ type ListWebhookEventsParams struct {
 	// ObjectID Only events about this object: the id of the record, or of the endpoint that an endpoint event is about.
 	ObjectID *string `form:"objectId,omitempty" json:"objectId,omitempty"`
 
-	// ObjectKind Only events about an object of this kind; payment events are about an order.
+	// ObjectKind Only events about an object of this kind; payment events are about an order. Several by commas, or by repeating the parameter.
 	ObjectKind []string `form:"objectKind,omitempty" json:"objectKind,omitempty"`
 
 	// CreatedFrom When it was created. At this time or later.

@@ -250,7 +250,7 @@ func to(field string) plainFilter {
 }
 
 func plainTime(argument string) time.Time {
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05-0700", time.DateOnly} {
 		if at, err := time.Parse(layout, argument); err == nil {
 			return at
 		}
@@ -393,7 +393,7 @@ func (q *plainQuery) order() (field, class string, desc bool) {
 
 // compare orders two records: what is null comes last in both directions.
 func (q *plainQuery) compare(a, b *plainRecord) int {
-	if q.values.Has("afterId") {
+	if q.values.Has("afterId") || q.values.Get("orderBy") == "id" {
 		return strings.Compare(a.id, b.id)
 	}
 	field, class, desc := q.order()

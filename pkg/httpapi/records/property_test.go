@@ -225,7 +225,11 @@ func (s *scene) references() []string {
 func (s *scene) times(parameter string) []string {
 	found := []string{"2024-02-29", "2026-11-22", "2024-02-29T01:00:00+01:00", "2026-11-21T06:35:41.2420Z"[:23] + "Z"}
 	if !strings.HasPrefix(parameter, "updated") {
-		return append(found, moments...)
+		found = append(found, moments...)
+		for _, at := range moments {
+			found = append(found, strings.Replace(at, "Z", "000001Z", 1))
+		}
+		return found
 	}
 	var seen []value.Time
 	for _, at := range s.visible {
@@ -234,7 +238,8 @@ func (s *scene) times(parameter string) []string {
 	slices.Sort(seen)
 	seen = slices.Compact(seen)
 	for _, at := range []value.Time{seen[0], seen[len(seen)/2], seen[len(seen)-1]} {
-		found = append(found, (at - 1).String(), at.String(), (at + 1).String())
+		found = append(found, (at - 1).String(), at.String(), (at + 1).String(),
+			strings.Replace(at.String(), "Z", "000001Z", 1), strings.Replace((at-1).String(), "Z", "999+0000", 1))
 	}
 	return found
 }
@@ -261,11 +266,7 @@ func (s *scene) drawQuery(t *rapid.T, kind commerce.Kind) *plainQuery {
 			q.values.Set(p.Name, rapid.SampledFrom(s.arguments(kind, p)).Draw(t, p.Name))
 		}
 	}
-	if q.values.Has("afterId") {
-		for _, name := range []string{"page", "orderBy", "orderDirection"} {
-			q.values.Del(name)
-		}
-	}
+	walkOnly(q.values)
 	for name := range q.values {
 		span, isFrom := strings.CutSuffix(name, "From")
 		if from, to := q.values.Get(name), q.values.Get(span+"To"); isFrom && to != "" && plainTime(from).After(plainTime(to)) {
@@ -340,7 +341,7 @@ func (s *scene) drawDeletions(t *rapid.T, p *auth.Principal) url.Values {
 		case "limit":
 			of = []string{"1", "4", "20", "100"}
 		case "orderBy":
-			of = []string{"deletedAt"}
+			of = []string{"deletedAt", "id"}
 		case "orderDirection":
 			of = []string{"asc", "desc"}
 		case "kind":
@@ -363,12 +364,19 @@ func (s *scene) drawDeletions(t *rapid.T, p *auth.Principal) url.Values {
 		values.Set("deletedFrom", to)
 		values.Set("deletedTo", from)
 	}
-	if values.Has("afterId") {
-		for _, name := range []string{"page", "orderBy", "orderDirection"} {
-			values.Del(name)
-		}
-	}
+	walkOnly(values)
 	return values
+}
+
+// walkOnly takes away what a walk by id does not take.
+func walkOnly(values url.Values) {
+	if values.Has("afterId") && values.Get("orderBy") != "id" {
+		values.Del("orderBy")
+	}
+	if values.Has("afterId") || values.Get("orderBy") == "id" {
+		values.Del("page")
+		values.Del("orderDirection")
+	}
 }
 
 // deletedTimes are the times at which deletions became visible, and those
@@ -403,6 +411,9 @@ func (s *scene) checkDeletions(t tester, p *auth.Principal, values url.Values) {
 	total := len(found)
 	rank := func(d plainDeletion) int { return slices.Index(commerce.Kinds(), commerce.Kind(d.kind)) }
 	after := strings.ToLower(values.Get("afterId"))
+	if after == "" && values.Get("orderBy") == "id" {
+		after = value.ID{}.String()
+	}
 	slices.SortFunc(found, func(a, b plainDeletion) int {
 		byID := cmp.Or(strings.Compare(a.id, b.id), rank(a)-rank(b))
 		switch c := cmp.Or(a.deletedAt.Compare(b.deletedAt), byID); {

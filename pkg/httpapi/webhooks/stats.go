@@ -116,7 +116,7 @@ func parseSpan(query url.Values, now value.Time) (span, error) {
 	instant := func(name string, into *value.Time) {
 		if text := query.Get(name); text != "" {
 			var err error
-			if *into, err = value.ParseTime(text); err != nil {
+			if *into, err = value.ParseBound(text); err != nil {
 				refuse(name, fault.DetailFormat, "%s", err.Error())
 			}
 		}

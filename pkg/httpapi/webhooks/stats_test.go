@@ -137,7 +137,7 @@ func TestParametersOfStatsAreChecked(t *testing.T) {
 		{"interval=hour&interval=day", "interval", "duplicate", "must be given once"},
 		{"from=yesterday", "from", "invalid_format", "RFC 3339"},
 		{"from=2026-11-21T10:00:00+01:00", "from", "invalid_format", "encode + as %2B"},
-		{"from=2026-11-21T10:00:00.0001Z", "from", "invalid_format", "three decimals"},
+		{"from=2026-11-21T10:00:00.0123456789Z", "from", "invalid_format", "nine decimals"},
 		{"from=", "from", "invalid_format", "must not be empty"},
 		{"to=2026-11-31", "to", "invalid_format", "RFC 3339"},
 		{"from=2026-11-21&to=2026-11-21", "from", "out_of_range", "must be before to"},
