@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -28,6 +29,46 @@ func AnswerPage[T any](r *Request, data []T, total int, last *value.ID) (*Respon
 // AnswerIndexed is AnswerPage for a list that an index answers.
 func AnswerIndexed[T any](r *Request, data []T, answer lists.Answer) (*Response, error) {
 	return &Response{JSON: Page[T]{Data: data, Meta: r.PageMeta(answer.Total)}, Header: r.IndexedHeader(answer)}, nil
+}
+
+// maxLeftOut is how many entries that are not shown a page passes over at most.
+const maxLeftOut = 5000
+
+// FullPage answers the page that the request asks for of a list that an index
+// answers, full unless the list ends with it: for a client that reads page by page
+// the first one that is not full is the end. query asks the index for so many
+// hits from the page's start; show reads some, and leaves out those that were
+// deleted, or left the list, after the index knew them. Further hits take
+// their places. Each query begins at the page's start again, because the index may
+// have followed meanwhile: hits counted by the view before would skip others.
+func FullPage[T any](
+	r *Request, query func(limit int) (lists.Answer, error), show func([]columnar.Hit) ([]columnar.Hit, []T, error),
+) (page []T, answer lists.Answer, err error) {
+	full := r.List.Limit
+	for limit := full; ; {
+		if answer, err = query(limit); err != nil {
+			return nil, answer, err
+		}
+		hits, read := answer.Hits, 0
+		answer.Hits, page = nil, []T{}
+		for read < len(hits) && len(page) < full {
+			some := hits[read:min(read+lists.MaxLimit, len(hits))]
+			shown, entries, err := show(some)
+			if err != nil {
+				return nil, answer, err
+			}
+			answer.Hits, page, read = append(answer.Hits, shown...), append(page, entries...), read+len(some)
+		}
+		if len(page) >= full || len(hits) < limit {
+			answer.Hits, page = answer.Hits[:min(full, len(page))], page[:min(full, len(page))]
+			return page, answer, nil
+		}
+		leftOut := read - len(page)
+		if leftOut > maxLeftOut {
+			return nil, answer, fault.Busy(fmt.Errorf("%d entries of the list are gone and its index still has them", leftOut))
+		}
+		limit = full + 2*leftOut
+	}
 }
 
 // IndexedHeader is the header of a page that an index answers: its links and,

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
@@ -57,6 +59,55 @@ func getList(t testing.TB, server http.Handler, query string) *httptest.Response
 	r.URL.RawQuery = query
 	server.ServeHTTP(answer, r)
 	return answer
+}
+
+// view is an index that has entries, in their order, and follows what happens.
+type view struct{ ids []byte }
+
+func (v *view) query(limit int) (lists.Answer, error) {
+	var answer lists.Answer
+	for _, id := range v.ids[:min(limit, len(v.ids))] {
+		answer.Hits = append(answer.Hits, columnar.Hit{ID: [16]byte{id}})
+	}
+	return answer, nil
+}
+
+// showing leaves out the entries that are gone, of which the view hears then.
+func (v *view) showing(gone string) func([]columnar.Hit) ([]columnar.Hit, []byte, error) {
+	return func(hits []columnar.Hit) (shown []columnar.Hit, entries []byte, _ error) {
+		for _, hit := range hits {
+			if id := hit.ID[0]; strings.IndexByte(gone, id) < 0 {
+				shown, entries = append(shown, hit), append(entries, id)
+			}
+		}
+		v.ids = bytes.ReplaceAll(v.ids, []byte("b"), nil)
+		return shown, entries, nil
+	}
+}
+
+// The view may learn between two queries of one page of what that left out: to
+// count on from the first would skip what moved up.
+func TestAPageIsFilledFromAViewThatFollows(t *testing.T) {
+	request := &httpapi.Request{List: &lists.Query{Limit: 3}}
+	for _, tt := range []struct{ has, gone, want string }{
+		{"abcdefg", "b", "acd"},
+		{"abcdefg", "bc", "ade"},
+		{"abcdefg", "abcde", "fg"},
+		{"acd", "c", "ad"},
+		{"abc", "abc", ""},
+		{"", "", ""},
+	} {
+		v := &view{[]byte(tt.has)}
+		page, answer, err := httpapi.FullPage(request, v.query, v.showing(tt.gone))
+		if err != nil || string(page) != tt.want || len(answer.Hits) != len(page) {
+			t.Errorf("of %q without %q: got %q with %d hits, %v; want %q", tt.has, tt.gone, page, len(answer.Hits), err, tt.want)
+		}
+	}
+	stale := &view{bytes.Repeat([]byte("x"), 20_000)}
+	page, _, err := httpapi.FullPage(request, stale.query, stale.showing("x"))
+	if f, ok := fault.As(err); !ok || f.Kind != fault.Unavailable {
+		t.Errorf("of an index with 20,000 entries that are gone: got %q, %v; want 503, which a client tries again", page, err)
+	}
 }
 
 func TestARepeatedParameterOfSeveralValuesIsAsGoodAsCommas(t *testing.T) {

@@ -67,11 +67,12 @@ func (a *area) categories(r *httpapi.Request) commerce.Finder {
 // answer finds the page in the view and reads its records, as the view knows
 // them or later.
 func (a *area) answer(r *httpapi.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*httpapi.Response, error) {
-	result, err := a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow())
-	if err != nil {
-		return nil, err
-	}
-	documents, err := a.documents(r, kind, indexed, result.Hits)
+	documents, result, err := httpapi.FullPage(r, func(limit int) (lists.Answer, error) {
+		indexed.Limit = limit
+		return a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow())
+	}, func(hits []columnar.Hit) ([]columnar.Hit, [][]byte, error) {
+		return a.documents(r, kind, indexed, hits)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +83,14 @@ func (a *area) answer(r *httpapi.Request, kind commerce.Kind, indexed columnar.Q
 	return &httpapi.Response{Raw: body, Header: r.IndexedHeader(result)}, nil
 }
 
-// documents returns the stored JSON of the hits, in their order. A record
-// that was changed after the view saw it is checked against the query again,
-// and left out when it is no longer an answer to it or no longer visible.
-func (a *area) documents(r *httpapi.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
-	documents := make([][]byte, len(hits))
+// documents returns the hits that are shown and their stored JSON, in their
+// order. A record that was changed after the view saw it is checked against the
+// query again, and left out when it is no longer an answer to it or no longer
+// visible.
+func (a *area) documents(
+	r *httpapi.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit,
+) (shown []columnar.Hit, documents [][]byte, err error) {
+	documents = make([][]byte, len(hits))
 	missing := map[value.ID]value.Time{}
 	for i, hit := range hits {
 		key := cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}
@@ -95,25 +99,25 @@ func (a *area) documents(r *httpapi.Request, kind commerce.Kind, q columnar.Quer
 		}
 	}
 	if len(missing) == 0 {
-		return documents, nil
+		return hits, documents, nil
 	}
 	stored, err := a.store.RecordsSince(r.Context(), r.Organization(), kind, missing)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found := documents[:0]
 	for i, hit := range hits {
 		document := documents[i]
 		if document == nil {
 			if document, err = a.document(stored[hit.ID], kind, q, hit); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		if document != nil {
-			found = append(found, document)
+			shown, found = append(shown, hit), append(found, document)
 		}
 	}
-	return found, nil
+	return shown, found, nil
 }
 
 // document returns the JSON of a record that was read for a hit; nil when the

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,6 +62,74 @@ func TestAListIsCutIntoPages(t *testing.T) {
 			a.expect(t, tt.want...)
 			if !strings.HasSuffix(string(a.body), `],"meta":{`+tt.meta+`}}`) {
 				t.Errorf("%s: got %s, want the meta %s", a.asked, a.body[max(0, len(a.body)-100):], tt.meta)
+			}
+		})
+	}
+}
+
+// A client reads page by page to the first that is not full. One that ended in
+// the middle, because records were deleted or left the filter after the view, lost
+// all that follow.
+func TestAPageIsFullUnlessItIsTheLast(t *testing.T) {
+	for name, changed := range map[string]map[int]bool{ // by number: whether it is deleted or leaves the filter
+		"one deleted":         {3: true},
+		"one left the filter": {3: false},
+		"some of each":        {1: true, 2: false, 9: true, 10: true, 20: false},
+		"a whole page":        {6: true, 7: true, 8: true, 9: true, 10: true},
+		"most":                {1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true, 12: true, 13: true},
+		"all":                 {1: true, 2: true, 3: true, 4: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, present)
+			all := w.fill(20)
+			if name == "all" {
+				all = all[:4]
+				for n := 5; n <= 20; n++ {
+					w.remove(commerce.KindProduct, numbered(n))
+				}
+			}
+			w.settle()
+			var instances []http.Handler
+			for range 4 { // with a view, and without any record
+				instances = append(instances, w.serve())
+				ask(t, instances[len(instances)-1], user(), "/api/products?search=none")
+			}
+			var want []string
+			for i, s := range all {
+				deleted, isChanged := changed[i+1]
+				switch {
+				case !isChanged:
+					want = append(want, s.ID.String())
+				case deleted:
+					w.remove(commerce.KindProduct, s.ID)
+				default:
+					w.put(commerce.KindProduct, map[string]any{"id": s.ID, "name": "other"})
+				}
+			}
+			for i, query := range []string{"limit=5&afterId=", "limit=1&afterId=", "limit=5&orderBy=name&page=", "limit=3&orderDirection=asc&page="} {
+				var got []string
+				for page, next := 1, (value.ID{}).String(); ; page++ {
+					from := next
+					if strings.HasSuffix(query, "page=") {
+						from = strconv.Itoa(page)
+					}
+					a := ask(t, instances[i], user(), "/api/products?search=p0&"+query+from)
+					ids := strings.Fields(a.ids(t))
+					if got = append(got, ids...); len(ids) < a.page(t).Meta.Limit {
+						break
+					}
+					if next = ids[len(ids)-1]; from != strconv.Itoa(page) && !strings.Contains(a.header.Get("Link"), "afterId="+next+`>; rel="next"`) {
+						t.Errorf("%s: its Link %s does not go on from its last record, %s", a.asked, a.header.Get("Link"), next)
+					}
+				}
+				walked := len(got)
+				slices.Sort(got)
+				if got = slices.Compact(got); !slices.Equal(got, want) {
+					t.Errorf("%s: got %d of %d:\n got %v\nwant %v", query, len(got), len(want), got, want)
+				}
+				if strings.HasSuffix(query, "afterId=") && walked != len(want) {
+					t.Errorf("%s: got %d records, want %d, each once", query, walked, len(want))
+				}
 			}
 		})
 	}

@@ -79,11 +79,12 @@ func (a *area) eventOperations() []httpapi.Operation {
 func (a *area) listEvents(r *httpapi.Request) (*httpapi.Response, error) {
 	schema := webhook.DeliveryList().Schema
 	indexed := r.List.Index(a.shown(r, schema)...)
-	found, err := a.cfg.History.Query(r.Context(), r.Organization(), indexed, r.ReadsNow())
-	if err != nil {
-		return nil, err
-	}
-	page, err := a.events(r, schema, indexed, found.Hits)
+	page, found, err := httpapi.FullPage(r, func(limit int) (lists.Answer, error) {
+		indexed.Limit = limit
+		return a.cfg.History.Query(r.Context(), r.Organization(), indexed, r.ReadsNow())
+	}, func(hits []columnar.Hit) ([]columnar.Hit, []webhook.WebhookEvent, error) {
+		return a.events(r, schema, indexed, hits)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -103,22 +104,24 @@ func (a *area) shown(r *httpapi.Request, schema *columnar.Schema) []columnar.Fil
 // oldestShown is the least createdAt of a delivery that the history shows.
 func oldestShown(now value.Time) value.Time { return now.Add(-webhook.Retention) + 1 }
 
-// events reads the deliveries of the hits, in their order. A delivery that has
-// changed since the view saw it is checked against the query again.
-func (a *area) events(r *httpapi.Request, schema *columnar.Schema, q columnar.Query, hits []columnar.Hit) ([]webhook.WebhookEvent, error) {
+// events reads the deliveries of the hits that are shown, in their order. A
+// delivery that has changed since the view saw it is checked against the query
+// again.
+func (a *area) events(
+	r *httpapi.Request, schema *columnar.Schema, q columnar.Query, hits []columnar.Hit,
+) (shown []columnar.Hit, events []webhook.WebhookEvent, err error) {
 	stored, err := a.store.Deliveries(r.Context(), r.Organization(), lists.HitIDs(hits))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	events := make([]webhook.WebhookEvent, 0, len(hits))
 	for _, hit := range hits {
 		d := stored[hit.ID]
 		if d != nil && (int64(d.UpdatedAt) == hit.Revision ||
 			columnar.Match(schema, q, webhook.DeliveryDocument(d, value.Time(hit.Visible)))) {
-			events = append(events, d.Shape())
+			shown, events = append(shown, hit), append(events, d.Shape())
 		}
 	}
-	return events, nil
+	return shown, events, nil
 }
 
 // foundDelivery makes a delivery that is not there a 404.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -389,6 +390,38 @@ func TestHistoryIsListedAndRead(t *testing.T) {
 	}
 	if a := h.must(t, http.StatusOK, "GET", events+"/"+held.ID.String(), ""); a.text("heldReason") != "PAUSED" || a.text("status") != "HELD" {
 		t.Errorf("held: %s", a.body)
+	}
+}
+
+// The page of a status stays full when some of its events have left it after the
+// index knew them: to a client that reads page by page a shorter one is the end.
+func TestAPageOfTheHistoryIsFullUnlessItIsTheLast(t *testing.T) {
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	var all []*webhook.Delivery
+	var documents []columnar.Document
+	for range 6 {
+		h.Pass(time.Second)
+		d := h.event(t, item, webhook.HeldPaused)
+		all, documents = append(all, d), append(documents, webhook.DeliveryDocument(d, d.UpdatedAt))
+	}
+	h.history.late = columnar.NewView(webhook.DeliveryList().Schema)
+	h.history.late.Apply(documents)
+	for _, d := range all[3:5] {
+		if _, err := h.Table.PutDelivery(t.Context(), d, d.Requeue(h.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for page, want := range map[string][]string{
+		"page=1":     {all[5].ID.String(), all[2].ID.String(), all[1].ID.String()},
+		"page=2":     {all[2].ID.String(), all[1].ID.String(), all[0].ID.String()},
+		"page=3":     {},
+		"orderBy=id": slices.Sorted(slices.Values([]string{all[0].ID.String(), all[1].ID.String(), all[2].ID.String(), all[5].ID.String()}))[:3],
+	} {
+		a := h.must(t, http.StatusOK, "GET", "/developers/webhooks/events?status=HELD&limit=3&"+page, "")
+		if diff := cmp.Diff(want, a.ids()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", page, diff)
+		}
 	}
 }
 
