@@ -37,8 +37,9 @@ func NewRecords(records, imports *Queue) Records { return Records{records, impor
 func (r Records) Move(ctx context.Context, received ...*events.SQSMessage) error {
 	messages := make([]Message, len(received))
 	for n, m := range received {
+		id, arrived := r.Origin(m)
 		messages[n] = Message{Body: m.Body, Group: m.Attributes[systemGroup], Attributes: map[string]string{
-			attrArrived: m.Attributes[systemSent], attrSource: m.MessageId,
+			attrArrived: strconv.FormatInt(int64(arrived), 10), attrSource: id,
 		}}
 		for _, name := range []string{sender.Attribute, receipt.Attribute} {
 			if text := m.MessageAttributes[name].StringValue; text != nil && *text != "" {
