@@ -250,11 +250,9 @@ func (w *tour) fail() {
 			w.kept["event"] = d.ID.String()
 		}
 		w.Count(w.t, d.EndpointID, w.Now(), attempt)
-		if _, err := w.Table.ChangeDelivery(w.t.Context(), w.Org, d.ID, func(d *webhook.Delivery) (*webhook.Delivery, error) {
-			return d.Record(webhook.Outcome{Attempt: attempt, Result: webhook.AttemptFailed}, "", 0, 0, w.At(time.Second)), nil
-		}); err != nil {
-			w.t.Fatal(err)
-		}
+		w.ChangeDelivery(w.t, d.ID, func(d *webhook.Delivery) *webhook.Delivery {
+			return d.Record(webhook.Outcome{Attempt: attempt, Result: webhook.AttemptFailed}, "", 0, 0, w.At(time.Second))
+		})
 	}
 }
 

@@ -2,13 +2,11 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/retry"
 	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -104,29 +102,38 @@ func (t *DeliveryStore) PutDelivery(ctx context.Context, previous, next *webhook
 	return current, fault.ErrChanged
 }
 
-// ChangeDelivery stores what change makes of the delivery and returns it; nil
-// when there is none. Change may be called again with a fresher delivery; an
+// Redeliver stores, both or neither, what change makes of a delivery and of its
+// endpoint's circuit, which may stay, and returns the delivery; nil when there is
+// none or its endpoint is gone. Change may be called again with fresher ones; an
 // error of its own ends the attempt.
-func (t *DeliveryStore) ChangeDelivery(ctx context.Context, org, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error) {
-	d, err := t.Delivery(ctx, org, id)
-	if err != nil || d == nil {
-		return nil, err
-	}
-	err = retry.Contended(ctx, maxChangeTries, func() (done bool, err error) {
-		next, err := change(d)
+func (t *DeliveryStore) Redeliver(ctx context.Context, org, endpoint, id value.ID,
+	change func(*webhook.Endpoint, *webhook.Delivery) (*webhook.Circuit, *webhook.Delivery, error),
+) (next *webhook.Delivery, err error) {
+	_, err = changeItem(ctx, t.db, "endpoint", endpointKey(org, endpoint), decodeEndpoint, func(e *webhook.Endpoint, stored item) ([]write, error) {
+		d, err := t.Delivery(ctx, org, id)
+		if next = d; err != nil || d == nil {
+			return nil, err
+		}
+		routing := e.Routing()
+		if routing.Circuit, next, err = change(e, d); err != nil {
+			return nil, err
+		}
+		it, err := encodeDelivery(next)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		d, err = t.PutDelivery(ctx, d, next)
-		if errors.Is(err, fault.ErrChanged) {
-			return d == nil, nil
+		writes := []write{t.putRevision(it, d.UpdatedAt)}
+		if routing.Equal(e.Routing()) {
+			return writes, nil
 		}
-		return true, err
+		u := endpointUpdate{conditions: []string{"attribute_exists(doc)"}, values: item{}}
+		err = u.reroute(storedRouting(stored), routing, endpoint)
+		return append(writes, u.write(t.db, org, endpoint)), err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("change delivery %s: %w", id, err)
+		return nil, err
 	}
-	return d, nil
+	return next, nil
 }
 
 // Delivery reads one delivery, strongly consistent; nil when there is none.

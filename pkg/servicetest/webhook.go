@@ -53,6 +53,20 @@ func (s *Service) ChangeEndpoint(t testing.TB, id value.ID, change func(*webhook
 	}
 }
 
+// ChangeDelivery changes a delivery and returns it.
+func (s *Service) ChangeDelivery(t testing.TB, id value.ID, change func(*webhook.Delivery) *webhook.Delivery) *webhook.Delivery {
+	t.Helper()
+	d, err := s.Table.Delivery(t.Context(), s.Org, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := change(d)
+	if _, err := s.Table.PutDelivery(t.Context(), d, next); err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
 // SetStatus sets an endpoint's status.
 func (s *Service) SetStatus(t testing.TB, id value.ID, status webhook.Status) {
 	t.Helper()

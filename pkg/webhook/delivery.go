@@ -209,6 +209,13 @@ func (d *Delivery) Requeue(now value.Time) *Delivery {
 	return next
 }
 
+// RequeueAsProbe is [Delivery.Requeue] as the endpoint's probe.
+func (d *Delivery) RequeueAsProbe(now value.Time) *Delivery {
+	next := d.Requeue(now)
+	next.Probe = true
+	return next
+}
+
 // Resume returns a HELD delivery PENDING at once, under a due mark as
 // [Delivery.Requeue] sets it; its schedule goes on where it was.
 func (d *Delivery) Resume(now value.Time) *Delivery { return d.resume(now, now) }

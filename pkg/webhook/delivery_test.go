@@ -131,6 +131,9 @@ func TestProbeWaitsForItsTimeUnderADueMark(t *testing.T) {
 	if r = held.Resume(now); r.Probe || !r.Pending() || r.HeldReason != "" || *r.NextAttemptAt != now || *r.DueAt != now.Add(webhook.Lease) {
 		t.Errorf("resumed %+v", r)
 	}
+	if r = held.RequeueAsProbe(now); !r.Probe || !r.Pending() || *r.NextAttemptAt != now || *r.DueAt != now.Add(webhook.Lease) || r.ScheduleStart != r.AttemptCount {
+		t.Errorf("redelivered %+v", r)
+	}
 	if again := held.ResumeAsProbe(at, now).Hold(webhook.HeldCircuitOpen, now); again.Probe {
 		t.Errorf("held again %+v", again)
 	}
@@ -189,9 +192,11 @@ func TestDeliveryStaysConsistent(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			before := r
 			at = at.Add(time.Duration(rapid.Int64Range(-1000, 1e10).Draw(t, "passing")))
-			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			switch rapid.IntRange(0, 7).Draw(t, "what") {
 			case 5:
 				r = r.Resume(at)
+			case 7:
+				r = r.RequeueAsProbe(at)
 			case 6:
 				r = r.ResumeAsProbe(at.Add(30*time.Second), at)
 			case 0:

@@ -17,7 +17,7 @@
 //	+--> | PENDING |                     |   HELD   |
 //	|    +---------+ <-----------------  +----------+
 //	|     | |  | |    Resume, Requeue,         |
-//	+-----+ |  | |    ResumeAsProbe            | Cancel
+//	+-----+ |  | |    …AsProbe                 | Cancel
 //	 Record:|  | |                             v
 //	 retry  |  | |      Cancel           +-----------+
 //	        |  | +---------------------> | CANCELLED |
@@ -33,12 +33,12 @@
 // closed, ResumeAsProbe for a circuit's trial attempt, Requeue for the HELD
 // and FAILED deliveries of a recovery, and Cancel for the HELD ones of a
 // deleted endpoint. The API's retry of one delivery calls Requeue in every
-// state but PENDING.
+// state but PENDING, and RequeueAsProbe while the circuit is open.
 //
 // Who ends a hold depends on its reason. CIRCUIT_OPEN ends by itself: the sweeper
-// makes an old held delivery a probe, and a success sends the others. PAUSED,
-// DISABLED and SUSPENDED last until the owner has activated the endpoint or the
-// application and asks for a recovery.
+// makes an old held delivery a probe, or the owner chooses one, and a success
+// sends the others. PAUSED, DISABLED and SUSPENDED last until the owner has
+// activated the endpoint or the application and asks for a recovery.
 //
 // A PENDING delivery reaches its next attempt in one of two ways: by the
 // queue message that it names, or by its due mark, the time at which the

@@ -50,6 +50,9 @@ type Circuit struct {
 	ProbeAt    value.Time   `json:"probeAt"`           // of the next probe, while OPEN
 	IntervalMs int64        `json:"intervalMs"`        // before ProbeAt
 	ClosedAt   *value.Time  `json:"closedAt,omitzero"` // while DRAINING
+	// Redelivery is the delivery that the owner chose last as a probe; zero once
+	// a probe failed.
+	Redelivery value.ID `json:"redelivery,omitzero"`
 }
 
 // Interval is the time before ProbeAt.
@@ -93,11 +96,21 @@ func (c *Circuit) OwnerReset(now value.Time) *Circuit {
 	return &next
 }
 
+// Redeliver returns an open circuit whose probe is the delivery that its
+// endpoint's owner sends again. The next one waits for its outcome, which may be
+// lost. ProbeAt always rises: of two redeliveries at a time, also of the same
+// delivery as the last, the second meets another circuit than it has read.
+func (c *Circuit) Redeliver(delivery value.ID, now value.Time) *Circuit {
+	next := *c
+	next.Redelivery, next.ProbeAt = delivery, max(c.ProbeAt+1, now.Add(Lease))
+	return &next
+}
+
 // probeFailed returns the circuit after a probe that failed.
 func (c *Circuit) probeFailed(now value.Time) *Circuit {
 	next := *c
 	next.IntervalMs = min(2*c.IntervalMs, MaxProbeInterval.Milliseconds())
-	next.ProbeAt = now.Add(next.Interval())
+	next.ProbeAt, next.Redelivery = now.Add(next.Interval()), value.ID{}
 	return &next
 }
 

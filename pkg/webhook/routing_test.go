@@ -71,6 +71,7 @@ func TestCircuitIsJudgedByItsRules(t *testing.T) {
 		"a later probe fails":                   {circuit: openSince(days, time.Hour), health: inRow(40, days), probeFailed: true, want: probed(days, time.Hour)},
 		"one probe fails and another succeeds":  {circuit: held, health: inRow(1, 0), succeeded: true, probeFailed: true, want: held.Drain(now)},
 		"a probe fails after the circuit ended": {health: inRow(2, 0), probeFailed: true},
+		"a redelivery fails":                    {circuit: held.Redeliver(value.ID{1}, now), health: inRow(11, time.Hour), probeFailed: true, want: probed(time.Hour, 2*time.Minute)},
 		"a probe succeeds":                      {circuit: held, succeeded: true, want: held.Drain(now)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,6 +349,8 @@ func TestRoutingsAreCompared(t *testing.T) {
 			{Circuit: openSince(0, time.Minute).Drain(now)},
 			{Circuit: openSince(0, time.Minute).Drain(now + 1)},
 			{Circuit: openSince(0, time.Minute).OwnerReset(now + 1)},
+			{Circuit: openSince(0, time.Minute).Redeliver(value.ID{1}, now)},
+			{Circuit: openSince(0, time.Minute).Redeliver(value.ID{2}, now)},
 		}
 	}
 	for i, a := range conditions() {

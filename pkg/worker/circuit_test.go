@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/servicetest"
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -118,15 +117,8 @@ func (h *harness) drain(t *testing.T) {
 // probe sends the delivery as the probe of its endpoint.
 func (h *harness) probe(t *testing.T, r *webhook.Delivery) []events.SQSMessage {
 	t.Helper()
-	current, err := h.Table.Delivery(t.Context(), h.Org, r.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
 	now := h.Now()
-	probe := current.ResumeAsProbe(now, now)
-	if _, err := h.Table.PutDelivery(t.Context(), current, probe); err != nil {
-		t.Fatal(err)
-	}
+	probe := h.ChangeDelivery(t, r.ID, func(d *webhook.Delivery) *webhook.Delivery { return d.ResumeAsProbe(now, now) })
 	if err := h.deliveries.Send(t.Context(), webhook.LaneSlow, now, probe); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +215,9 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 		}
 		if i%7 == 6 { // its retries end before
 			now := h.Now()
-			delivery = h.requeued(t, delivery, now)
+			delivery = h.ChangeDelivery(t, delivery.ID, func(d *webhook.Delivery) *webhook.Delivery {
+				return d.Requeue(now).Hold(webhook.HeldCircuitOpen, now)
+			})
 		}
 		h.probe(t, delivery)
 		after, err := h.Table.Endpoint(t.Context(), h.Org, e.ID)
@@ -239,18 +233,6 @@ func TestEndpointIsDisabledWhenEveryAttemptFailedForFiveDays(t *testing.T) {
 		}
 	}
 	h.counters(t, e, 0, 21)
-}
-
-// requeued gives a delivery that is HELD or FAILED a new schedule and holds it.
-func (h *harness) requeued(t *testing.T, r *webhook.Delivery, now value.Time) *webhook.Delivery {
-	t.Helper()
-	delivery, err := h.Table.ChangeDelivery(t.Context(), h.Org, r.ID, func(r *webhook.Delivery) (*webhook.Delivery, error) {
-		return r.Requeue(now).Hold(webhook.HeldCircuitOpen, now), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return delivery
 }
 
 func TestTestsAreOutsideOfCountersAndCircuit(t *testing.T) {

@@ -119,7 +119,7 @@ func (a *area) test(r *httpapi.Request) (*httpapi.Response, error) {
 	if _, err := a.store.CreateDelivery(r.Context(), d); err != nil {
 		return nil, err
 	}
-	return a.send(r, e, d, body)
+	return a.send(r, e.Lane, d, body)
 }
 
 func testType(body []byte) (string, error) {
@@ -146,8 +146,8 @@ func readOptional(body []byte, dto any) error {
 
 // send sends a delivery that is stored under a due mark, and answers it. When
 // sending fails, the sweeper finds the due mark: the answer is the same.
-func (a *area) send(r *httpapi.Request, e *webhook.Endpoint, d *webhook.Delivery, payload []byte) (*httpapi.Response, error) {
-	_ = a.cfg.Sender.Send(r.Context(), e.Lane, *d.NextAttemptAt, d)
+func (a *area) send(r *httpapi.Request, lane webhook.Lane, d *webhook.Delivery, payload []byte) (*httpapi.Response, error) {
+	_ = a.cfg.Sender.Send(r.Context(), lane, *d.NextAttemptAt, d)
 	shape, err := whole(r, d, payload)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -133,22 +135,86 @@ func TestStatsShowACircuitThatIsOpenOrDraining(t *testing.T) {
 	shown(item, "null")
 }
 
-func TestAnOpenCircuitNeitherRefusesATestNorARedelivery(t *testing.T) {
+func TestAnOpenCircuitDoesNotRefuseATest(t *testing.T) {
 	h := newHarness(t)
 	item := h.endpoint(t, minimal)
-	held := h.event(t, item, webhook.HeldCircuitOpen)
 	open := h.trip(t, item)
 	test := h.must(t, http.StatusAccepted, "POST", item+"/test", "")
 	sent := h.slowRefs(t)
 	if len(sent) != 1 || sent[0].DeliveryID.String() != test.text("id") {
 		t.Errorf("sent %+v in the endpoint's lane, want the test %s", sent, test.text("id"))
 	}
-	h.must(t, http.StatusAccepted, "POST", "/developers/webhooks/events/"+held.ID.String()+"/redeliver", "")
-	if diff := cmp.Diff([]webhook.DeliveryRef{held.Ref()}, h.slowRefs(t)); diff != "" {
-		t.Errorf("sent in the endpoint's lane (-want +got):\n%s", diff)
-	}
 	if got := h.stored(t, item).Routing(); !got.Equal(open) {
 		t.Errorf("routing %+v, want %+v", got, open)
+	}
+}
+
+// TestARedeliveryProbesAnOpenCircuit is about events that would go back to HELD
+// without an attempt, and about many that would ask a failing endpoint at once.
+func TestARedeliveryProbesAnOpenCircuit(t *testing.T) {
+	h := newHarness(t)
+	item := h.endpoint(t, minimal)
+	held := []*webhook.Delivery{h.event(t, item, webhook.HeldCircuitOpen), h.event(t, item, webhook.HeldCircuitOpen), h.event(t, item, webhook.HeldCircuitOpen)}
+	due := *h.trip(t, item).Circuit
+	due.ProbeAt = h.Now()
+	h.SetRouting(t, held[0].EndpointID, func(r *webhook.Routing) { r.Lane, r.Circuit = webhook.LaneMain, &due })
+	redeliver := func(d *webhook.Delivery) answer {
+		return h.do(t, "POST", "/developers/webhooks/events/"+d.ID.String()+"/redeliver", "")
+	}
+	// tried redelivers all of them at a time and returns the one that is sent.
+	tried := func() *webhook.Delivery {
+		t.Helper()
+		answers := make([]answer, len(held))
+		var group sync.WaitGroup
+		for i, d := range held {
+			group.Go(func() { answers[i] = redeliver(d) })
+		}
+		group.Wait()
+		var sent *webhook.Delivery
+		for i, a := range answers {
+			if a.status == http.StatusAccepted && sent == nil {
+				sent = held[i]
+			} else if a.status != http.StatusConflict || !strings.Contains(a.text("message"), "use recover") {
+				t.Errorf("%d %s, want 202 once and 409 with the way out", a.status, a.body)
+			}
+		}
+		if sent == nil {
+			t.Fatal("none was sent")
+		}
+		if diff := cmp.Diff([]webhook.DeliveryRef{sent.Ref()}, h.slowRefs(t)); diff != "" {
+			t.Errorf("sent in the slow lane (-want +got):\n%s", diff)
+		}
+		d, err := h.Table.Delivery(t.Context(), h.Org, sent.ID)
+		if err != nil || !d.Pending() || !d.Probe || d.ScheduleStart != d.AttemptCount || *d.NextAttemptAt > h.Now() {
+			t.Errorf("%+v, %v; want a probe at once with a new schedule", d, err)
+		}
+		if c := h.stored(t, item).Circuit; !c.Open() || c.ProbeAt < h.At(webhook.Lease) {
+			t.Errorf("circuit %+v, want it open until the outcome", c)
+		}
+		return d
+	}
+	first := tried()
+	if a := redeliver(first); a.status != http.StatusConflict || !strings.Contains(a.text("message"), "PENDING") {
+		t.Errorf("again: %d %s", a.status, a.body)
+	}
+	h.ChangeDelivery(t, first.ID, func(d *webhook.Delivery) *webhook.Delivery { return d.Hold(webhook.HeldCircuitOpen, h.Now()) })
+	second := tried()
+	h.ChangeDelivery(t, second.ID, func(d *webhook.Delivery) *webhook.Delivery { return d.Cancel(h.Now()) })
+	delivered := h.event(t, item, "")
+	h.ChangeDelivery(t, delivered.ID, func(d *webhook.Delivery) *webhook.Delivery {
+		return d.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now()}}, "m", 0, 0, h.Now())
+	})
+	held = []*webhook.Delivery{delivered}
+	tried()
+	test := h.must(t, http.StatusAccepted, "POST", item+"/test", "")
+	id := value.MustID(test.text("id"))
+	h.ChangeDelivery(t, id, func(d *webhook.Delivery) *webhook.Delivery {
+		return d.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now()}}, "m", 0, 0, h.Now())
+	})
+	open := h.stored(t, item).Circuit
+	h.must(t, http.StatusAccepted, "POST", "/developers/webhooks/events/"+id.String()+"/redeliver", "")
+	if got := h.stored(t, item).Circuit; !got.Equal(open) {
+		t.Errorf("after a test was redelivered: circuit %+v, want %+v", got, open)
 	}
 }
 

@@ -69,7 +69,9 @@ func (a *area) eventOperations() []httpapi.Operation {
 			ID: "redeliverWebhookEvent", Method: http.MethodPost, Path: eventPath + "/redeliver",
 			Summary: "Deliver an event again",
 			Description: "The same event with the same webhook-id and a new full schedule; attemptCount goes on. 409 while it is PENDING, and when its " +
-				"endpoint is deleted, not ACTIVE, or of a suspended application, or its payload is no longer kept. While the endpoint's circuit is open the event is HELD until that closes.",
+				"endpoint is deleted, not ACTIVE, or of a suspended application, or its payload is no longer kept. The attempt is made at once, also while the " +
+				"endpoint's circuit is open: its success closes the circuit, which sends every event that is HELD with CIRCUIT_OPEN; after a failure the " +
+				"event is HELD again. Then one event is redelivered at a time: while one is under way another is 409, and recover closes the circuit.",
 			Scope: auth.WebhooksWrite, Result: webhook.WebhookEvent{}, Status: http.StatusAccepted,
 			Errors: []int{http.StatusConflict}, Handle: a.redeliver,
 		},
@@ -153,16 +155,6 @@ func (a *area) redeliver(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.store.Endpoint(r.Context(), r.Organization(), d.EndpointID)
-	if err != nil {
-		return nil, err
-	}
-	if e == nil || e.Status != webhook.Active {
-		return nil, conflict("the event's endpoint is deleted or not ACTIVE")
-	}
-	if err := a.checkNotSuspended(r, e); err != nil {
-		return nil, err
-	}
 	payload, err := a.store.Payload(r.Context(), r.Organization(), d.EventID)
 	if err != nil {
 		return nil, err
@@ -170,14 +162,48 @@ func (a *area) redeliver(r *httpapi.Request) (*httpapi.Response, error) {
 	if payload == nil {
 		return nil, conflict("the event is so old that its payload is no longer kept")
 	}
-	d, err = foundDelivery(a.store.ChangeDelivery(r.Context(), r.Organization(), d.ID, func(d *webhook.Delivery) (*webhook.Delivery, error) {
-		if d.Pending() {
-			return nil, conflict("the event is PENDING: an attempt lies ahead already")
-		}
-		return d.Requeue(a.now()), nil
-	}))
+	var lane webhook.Lane
+	d, err = a.store.Redeliver(r.Context(), r.Organization(), d.EndpointID, d.ID,
+		func(e *webhook.Endpoint, d *webhook.Delivery) (*webhook.Circuit, *webhook.Delivery, error) {
+			if lane = e.Lane; e.Circuit.Open() {
+				lane = webhook.LaneSlow
+			}
+			return a.redelivery(r, e, d)
+		})
 	if err != nil {
 		return nil, err
 	}
-	return a.send(r, e, d, payload)
+	if d == nil {
+		return nil, errNotActive()
+	}
+	return a.send(r, lane, d, payload)
+}
+
+func errNotActive() error { return conflict("the event's endpoint is deleted or not ACTIVE") }
+
+// redelivery is the delivery as it is sent again, and the circuit of its
+// endpoint then. While that is open the delivery is its probe, and there is one
+// at a time: many that fail would not help the endpoint.
+func (a *area) redelivery(r *httpapi.Request, e *webhook.Endpoint, d *webhook.Delivery) (*webhook.Circuit, *webhook.Delivery, error) {
+	if e.Status != webhook.Active {
+		return nil, nil, errNotActive()
+	}
+	if err := a.checkNotSuspended(r, e); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case d.Pending():
+		return nil, nil, conflict("the event is PENDING: an attempt lies ahead already")
+	case d.Test || !e.Circuit.Open():
+		return e.Circuit, d.Requeue(a.now()), nil
+	}
+	other, err := a.store.Delivery(r.Context(), r.Organization(), e.Circuit.Redelivery)
+	if err != nil {
+		return nil, nil, err
+	}
+	if other != nil && other.Probe {
+		return nil, nil, conflict("the event " + other.ID.String() + " is being redelivered to the endpoint, whose circuit is open: " +
+			"wait for its outcome, or use recover, which closes the circuit and sends every HELD and FAILED event")
+	}
+	return e.Circuit.Redeliver(d.ID, a.now()), d.RequeueAsProbe(a.now()), nil
 }

@@ -101,11 +101,9 @@ func TestATraceTellsWhatBecameOfAnEventAtEachEndpoint(t *testing.T) {
 	status := http.StatusServiceUnavailable
 	for e, result := range map[*webhook.Endpoint]webhook.AttemptResult{delivered: webhook.AttemptSucceeded, failed: webhook.AttemptRefused} {
 		body := "the answer"
-		if _, err := h.Table.ChangeDelivery(t.Context(), h.Org, webhook.DeliveryID(event, e.ID), func(d *webhook.Delivery) (*webhook.Delivery, error) {
-			return d.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now(), ResponseStatus: &status, ResponseBody: &body}, Result: result}, "m", 3, 0, h.Now()), nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		h.ChangeDelivery(t, webhook.DeliveryID(event, e.ID), func(d *webhook.Delivery) *webhook.Delivery {
+			return d.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now(), ResponseStatus: &status, ResponseBody: &body}, Result: result}, "m", 3, 0, h.Now())
+		})
 	}
 	h.Pass(time.Minute)
 	h.ChangeEndpoint(t, changed.ID, func(e *webhook.Endpoint) { e.SubscribedEvents = []string{"*"} })

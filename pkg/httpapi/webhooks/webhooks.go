@@ -56,7 +56,11 @@ type EventStore interface {
 	Delivery(ctx context.Context, organization, id value.ID) (*webhook.Delivery, error)
 	Deliveries(ctx context.Context, organization value.ID, ids []value.ID) (map[value.ID]*webhook.Delivery, error)
 	CreateDelivery(ctx context.Context, r *webhook.Delivery) (existing *webhook.Delivery, err error)
-	ChangeDelivery(ctx context.Context, organization, id value.ID, change func(*webhook.Delivery) (*webhook.Delivery, error)) (*webhook.Delivery, error)
+	// Redeliver stores what change makes of the delivery and of its endpoint's
+	// circuit, which may stay, and returns the delivery; nil when one of the two is
+	// gone.
+	Redeliver(ctx context.Context, organization, endpoint, id value.ID,
+		change func(*webhook.Endpoint, *webhook.Delivery) (*webhook.Circuit, *webhook.Delivery, error)) (*webhook.Delivery, error)
 	PutPayload(ctx context.Context, organization, event value.ID, body []byte) error
 	Payload(ctx context.Context, organization, event value.ID) ([]byte, error)
 	// EventualDeliveries and Origin may miss what was written in the last second.
