@@ -148,6 +148,16 @@ func (s *Sweeper) hold(ctx context.Context, e *webhook.Endpoint) (webhook.HeldRe
 	return e.Hold(webhook.ApplicationActive), nil
 }
 
+// Probe sends the endpoint, whose circuit is open, a probe at once, if it holds
+// a delivery.
+func (b *Backlog) Probe(ctx context.Context, e *webhook.Endpoint) error {
+	d, err := b.probe(ctx, e, value.TimeOf(b.clock()))
+	if err != nil || d == nil {
+		return err
+	}
+	return b.send(ctx, e.Lane, []*webhook.Delivery{d})
+}
+
 // probe makes a delivery that the endpoint's circuit holds its probe at the
 // time, with a due mark, and returns it; nil when none is held. Of the oldest
 // ones it takes one with the fewest attempts: an event that the endpoint can

@@ -72,21 +72,22 @@ func TestARecoveryClosesAnOpenCircuit(t *testing.T) {
 
 func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 	for _, test := range []struct {
-		before webhook.Status
-		body   string
-		probed bool
+		before      webhook.Status
+		body        string
+		reset, sent bool
 	}{
-		{webhook.Active, `{"url":"https://example.com/repaired"}`, true},
-		{webhook.Active, `{"url":"https://example.com/hook"}`, false}, // the same
-		{webhook.Active, `{"status":"ACTIVE"}`, false},
-		{webhook.Active, `{"description":"x","events":["*"]}`, false},
-		{webhook.Active, `{"status":"PAUSED"}`, false},
-		{webhook.Paused, `{"status":"ACTIVE"}`, true},
-		{webhook.Paused, `{"url":"https://example.com/repaired"}`, true},
+		{webhook.Active, `{"url":"https://example.com/repaired"}`, true, true},
+		{webhook.Active, `{"url":"https://example.com/hook"}`, false, false}, // the same
+		{webhook.Active, `{"status":"ACTIVE"}`, false, false},
+		{webhook.Active, `{"description":"x","events":["*"]}`, false, false},
+		{webhook.Active, `{"status":"PAUSED"}`, false, false},
+		{webhook.Paused, `{"status":"ACTIVE"}`, true, true},
+		{webhook.Paused, `{"url":"https://example.com/repaired"}`, true, false},
 	} {
 		t.Run(fmt.Sprintf("%v_%v", test.before, test.body), func(t *testing.T) {
 			h := newHarness(t)
 			item := h.endpoint(t, minimal)
+			held := h.event(t, item, webhook.HeldCircuitOpen)
 			h.SetStatus(t, h.stored(t, item).ID, test.before)
 			open := h.trip(t, item)
 			created := h.stored(t, item).HealthSince
@@ -94,11 +95,15 @@ func TestAnOwnersRepairHasTheCircuitProbedAtOnce(t *testing.T) {
 			h.must(t, http.StatusOK, "PATCH", item, test.body)
 			now := h.Now()
 			want, since := open, created
-			if test.probed {
+			if test.reset {
 				want.Circuit, since = open.Circuit.OwnerReset(now), now
 			}
 			if e := h.stored(t, item); !e.Routing().Equal(want) || e.HealthSince != since {
 				t.Errorf("%s then %s: circuit %+v, health since %s; want %+v, %s", test.before, test.body, e.Circuit, e.HealthSince, want.Circuit, since)
+			}
+			refs, probe := h.slowRefs(t), h.StoredDelivery(t, held.ID)
+			if (len(refs) == 1 && refs[0] == held.Ref() && probe.Probe) != test.sent || (len(refs) > 0) != test.sent {
+				t.Errorf("sent %+v, delivery %+v; want a probe: %t", refs, probe, test.sent)
 			}
 		})
 	}

@@ -51,7 +51,8 @@ func (a *area) endpointOperations() []httpapi.Operation {
 			ID: "updateWebhookEndpoint", Method: http.MethodPatch, Path: endpointPath,
 			Summary: "Change a webhook endpoint",
 			Description: "An absent field stays as it is; null clears the description. PAUSED holds its events until they are recovered; " +
-				"ACTIVE also ends a DISABLED that the service has set. retryCount and timeoutSeconds are changed by the endpoint's delivery settings. " +
+				"ACTIVE also ends a DISABLED that the service has set. Where it becomes ACTIVE or gets another url, an open circuit is probed at once. " +
+				"retryCount and timeoutSeconds are changed by the endpoint's delivery settings. " +
 				"To change url or events takes the read scopes of the kinds of records that the endpoint gets before and after, and another url those of what its history holds, too: " +
 				"403 names those that you lack.",
 			Scope: auth.WebhooksWrite, Body: webhook.UpdateWebhookEndpointDto{},
@@ -188,18 +189,26 @@ func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 
 // changeEndpoint stores what change makes of the endpoint, once its
 // application, what else the caller needs and the precondition have been checked.
+// A circuit whose probe becomes due by the change is probed; should that fail, the
+// sweeper does.
 func (a *area) changeEndpoint(
 	r *httpapi.Request, application *value.ID, permitted func(*webhook.Endpoint) error, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
 ) (*webhook.Endpoint, error) {
-	return foundEndpoint(a.store.ChangeEndpoint(r.Context(), r.Organization(), r.PathID("id"),
+	probed := false
+	e, err := foundEndpoint(a.store.ChangeEndpoint(r.Context(), r.Organization(), r.PathID("id"),
 		func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 			if err := checkChange(r, e, application, permitted); err != nil {
 				return nil, err
 			}
 			next, err := change(e)
 			r.Changed(err == nil && next != e)
+			probed = err == nil && next.Hold(webhook.ApplicationActive) == webhook.HeldCircuitOpen && !next.Circuit.Equal(e.Circuit)
 			return next, err
 		}))
+	if err == nil && probed && a.checkNotSuspended(r, e) == nil {
+		_ = a.cfg.Backlog.Probe(r.Context(), e)
+	}
+	return e, err
 }
 
 // checkChange checks the application, then what else the caller needs, and then

@@ -105,6 +105,8 @@ type Sender interface {
 type Backlog interface {
 	Recover(ctx context.Context, r *webhook.Recovery, limit int) (*webhook.Recovery, error)
 	Cancel(ctx context.Context, organization, endpoint value.ID, limit int) error
+	// Probe sends one that the endpoint's circuit holds.
+	Probe(ctx context.Context, e *webhook.Endpoint) error
 }
 
 // Config configures the operations.
