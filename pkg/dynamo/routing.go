@@ -104,10 +104,14 @@ func decodeRouting(it item) (webhook.Routing, error) {
 	return r, nil
 }
 
-// circuitDue is when the sweeper looks at a circuit.
+// circuitDue is when the sweeper looks at a circuit: at one whose probe comes
+// soon, in case that was lost.
 func circuitDue(c *webhook.Circuit) value.Time {
-	if !c.Open() && c.ClosedAt != nil {
+	switch {
+	case !c.Open() && c.ClosedAt != nil:
 		return *c.ClosedAt
+	case c.Soon():
+		return c.ProbeAt.Add(webhook.ProbeInterval)
 	}
 	return c.ProbeAt
 }

@@ -63,6 +63,22 @@ func TestOldestDeliveryOfAnOpenCircuitIsItsProbe(t *testing.T) {
 	}
 }
 
+// TestAProbeThatComesSoonIsTheWorkers looks before its time, and again when it is late.
+func TestAProbeThatComesSoonIsTheWorkers(t *testing.T) {
+	h := newHarness(t)
+	h.kept(t, 1)
+	h.SetRouting(t, h.endpoint.ID, func(r *webhook.Routing) {
+		r.Circuit = &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: h.Now(), ProbeAt: h.At(20 * time.Second), IntervalMs: 20_000}
+	})
+	if got := h.sweep(t); len(got) > 0 {
+		t.Errorf("before its time: sent %v", got)
+	}
+	h.Pass(time.Minute)
+	if got := h.sweep(t); len(got) != 1 {
+		t.Errorf("when it is late: sent %v, want one", got)
+	}
+}
+
 // The outcome of a probe may be lost, or the probe be in a queue that is late.
 func TestProbesOfWhichNothingIsHeardBecomeRare(t *testing.T) {
 	h := newHarness(t)

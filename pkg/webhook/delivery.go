@@ -227,6 +227,15 @@ func (d *Delivery) ResumeAsProbe(at, now value.Time) *Delivery {
 	return next
 }
 
+// ProbeNext returns a delivery whose attempt failed as the endpoint's next probe,
+// which the message of that attempt makes. Its due mark is for the case that the
+// message is gone.
+func (d *Delivery) ProbeNext(at value.Time, message string, now value.Time) *Delivery {
+	next := d.ResumeAsProbe(at, now)
+	next.MessageID = message
+	return next
+}
+
 func (d *Delivery) resume(at, now value.Time) *Delivery {
 	next := d.change(now)
 	due := at.Add(Lease)

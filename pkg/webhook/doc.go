@@ -30,15 +30,16 @@
 // The worker calls Record after an attempt, Hold when the endpoint is PAUSED,
 // DISABLED or suspended or its circuit is open, and Cancel when the endpoint
 // or its application was deleted. The sweeper calls Resume when a circuit has
-// closed, ResumeAsProbe for a circuit's trial attempt, Requeue for the HELD
-// and FAILED deliveries of a recovery, and Cancel for the HELD ones of a
-// deleted endpoint. The API's retry of one delivery calls Requeue in every
+// closed, ResumeAsProbe for a circuit's trial attempt, Requeue for the HELD and
+// FAILED deliveries of a recovery, and Cancel for the HELD ones of a deleted
+// endpoint. The API's retry of one delivery calls Requeue in every
 // state but PENDING, and RequeueAsProbe while the circuit is open.
 //
 // Who ends a hold depends on its reason. CIRCUIT_OPEN ends by itself: the sweeper
-// makes an old held delivery a probe, or the owner chooses one, and a success
-// sends the others. PAUSED, DISABLED and SUSPENDED last until the owner has
-// activated the endpoint or the application and asks for a recovery.
+// makes an old held delivery a probe, or the worker one that has just failed
+// where the wait is short, or the owner chooses one, and a success sends the
+// others. PAUSED, DISABLED and SUSPENDED last until the owner has activated the
+// endpoint or the application and asks for a recovery.
 //
 // A PENDING delivery reaches its next attempt in one of two ways: by the
 // queue message that it names, or by its due mark, the time at which the

@@ -25,11 +25,14 @@ func (CircuitState) Values() []string { return []string{string(CircuitOpen), str
 
 // Rules of a circuit, of lanes and of disabling.
 const (
-	runToOpen     = 10 // failed attempts in a row
-	runSpan       = time.Minute
-	recentToOpen  = 50 // attempts of the last five minutes
-	failedToOpen  = 80 // percent of them
+	runToOpen    = 10 // failed attempts in a row
+	runSpan      = time.Minute
+	recentToOpen = 50 // attempts of the last five minutes
+	failedToOpen = 80 // percent of them
+	// ProbeInterval is the wait before the first probe, unproven that of an
+	// endpoint that has never answered 2xx: most likely it is being set up.
 	ProbeInterval = time.Minute
+	unproven      = 10 * time.Second
 	// MaxProbeInterval is the longest wait between two probes.
 	MaxProbeInterval = time.Hour
 
@@ -58,10 +61,14 @@ type Circuit struct {
 // Interval is the time before ProbeAt.
 func (c *Circuit) Interval() time.Duration { return time.Duration(c.IntervalMs) * time.Millisecond }
 
-// openCircuit is a circuit that opens.
-func openCircuit(now value.Time) *Circuit {
-	return &Circuit{State: CircuitOpen, OpenedAt: now, ProbeAt: now.Add(ProbeInterval), IntervalMs: ProbeInterval.Milliseconds()}
+// openCircuit is a circuit that opens, to be probed after the wait.
+func openCircuit(first time.Duration, now value.Time) *Circuit {
+	return &Circuit{State: CircuitOpen, OpenedAt: now, ProbeAt: now.Add(first), IntervalMs: first.Milliseconds()}
 }
+
+// Soon reports whether the next probe comes before the sweeper would look: the
+// worker that planned it brings it about.
+func (c *Circuit) Soon() bool { return c.Open() && c.IntervalMs > 0 && c.Interval() < ProbeInterval }
 
 // Open reports whether the circuit holds events.
 func (c *Circuit) Open() bool { return c != nil && c.State == CircuitOpen }
@@ -92,7 +99,7 @@ func (c *Circuit) OwnerReset(now value.Time) *Circuit {
 		return c.Drain(now)
 	}
 	next := *c
-	next.ProbeAt, next.IntervalMs = now, ProbeInterval.Milliseconds()
+	next.ProbeAt, next.IntervalMs = now, 0
 	return &next
 }
 
@@ -106,10 +113,11 @@ func (c *Circuit) Redeliver(delivery value.ID, now value.Time) *Circuit {
 	return &next
 }
 
-// probeFailed returns the circuit after a probe that failed.
-func (c *Circuit) probeFailed(now value.Time) *Circuit {
+// probeFailed returns the circuit after a probe that failed; first is the wait
+// with which its interval begins.
+func (c *Circuit) probeFailed(first time.Duration, now value.Time) *Circuit {
 	next := *c
-	next.IntervalMs = min(2*c.IntervalMs, MaxProbeInterval.Milliseconds())
+	next.IntervalMs = min(max(2*c.IntervalMs, first.Milliseconds()), MaxProbeInterval.Milliseconds())
 	next.ProbeAt, next.Redelivery = now.Add(next.Interval()), value.ID{}
 	return &next
 }
@@ -177,9 +185,9 @@ func (e *Endpoint) HealthStart() value.Time {
 //
 // A circuit opens after ten failed attempts in a row over at least a minute,
 // or when at least 80% of 50 or more in five minutes failed. Its probe is one
-// of the oldest deliveries that it holds; while it holds none there is none. A
-// failed one doubles the wait for the next, up to an hour; a success closes
-// the circuit.
+// of the oldest deliveries that it holds; while it holds none there is none. It
+// comes after a minute, 10 s where nothing ever succeeded. A failed one doubles
+// the wait for the next, up to an hour; a success closes the circuit.
 // An endpoint is disabled when all of at least 20 attempts in five days
 // failed. The sweeper ends a draining circuit.
 func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.Time) (next Routing, disable string) {
@@ -199,9 +207,9 @@ func (e *Endpoint) NextRouting(h Health, succeeded, probeFailed bool, now value.
 	case e.Circuit.Open() && succeeded:
 		next.Circuit = e.Circuit.Drain(now)
 	case e.Circuit.Open() && probeFailed:
-		next.Circuit = e.Circuit.probeFailed(now)
+		next.Circuit = e.Circuit.probeFailed(h.firstProbe(), now)
 	case !e.Circuit.Open() && h.opens(succeeded):
-		next.Circuit = openCircuit(now)
+		next.Circuit = openCircuit(h.firstProbe(), now)
 	}
 	return next, ""
 }
@@ -212,6 +220,14 @@ func (h *Health) disableReason() string {
 		reason += fmt.Sprintf("; the last: %s", *h.Counters.LastFailureReason)
 	}
 	return reason
+}
+
+// firstProbe is the wait before the first probe of a circuit.
+func (h *Health) firstProbe() time.Duration {
+	if h.LastSuccessAt == 0 {
+		return unproven
+	}
+	return ProbeInterval
 }
 
 // opens tells whether a circuit must open.

@@ -14,17 +14,24 @@ import (
 
 const days = 24 * time.Hour
 
-// inRow is the health of an endpoint whose last attempts failed.
+// inRow is the health of an endpoint whose last attempts failed, after a success.
 func inRow(count int, span time.Duration) webhook.Health {
 	reason := "connection refused"
 	return webhook.Health{
-		Run:      webhook.FailureRun{Count: count, Start: now.Add(-span), Last: now},
-		Counters: webhook.Counters{FailureCount: int64(count), LastFailureReason: &reason},
+		LastSuccessAt: now.Add(-90 * days),
+		Run:           webhook.FailureRun{Count: count, Start: now.Add(-span), Last: now},
+		Counters:      webhook.Counters{FailureCount: int64(count), LastFailureReason: &reason},
 	}
 }
 
 func recent(attempts, failed, slow int) webhook.Health {
-	return webhook.Health{Recent: webhook.Recent{Attempts: attempts, Failed: failed, Slow: slow}}
+	return webhook.Health{LastSuccessAt: now.Add(-90 * days), Recent: webhook.Recent{Attempts: attempts, Failed: failed, Slow: slow}}
+}
+
+// unproven is the health of an endpoint that has never answered 2xx.
+func unproven(h webhook.Health) webhook.Health {
+	h.LastSuccessAt = 0
+	return h
 }
 
 func openSince(span, interval time.Duration) *webhook.Circuit {
@@ -87,15 +94,36 @@ func TestCircuitIsJudgedByItsRules(t *testing.T) {
 	}
 }
 
-func TestProbesComeAfterOneMinuteDoublingToAnHour(t *testing.T) {
-	e, at := &webhook.Endpoint{Status: webhook.Active}, now
-	for i, minutes := range []int{1, 2, 4, 8, 16, 32, 60, 60, 60} {
-		want := time.Duration(minutes) * time.Minute
-		next, _ := e.NextRouting(inRow(10+i, time.Hour), false, i > 0, at)
-		if wait := next.Circuit.ProbeAt.Std().Sub(at.Std()); wait != want {
-			t.Fatalf("probe %d comes after %s, want %s", i+1, wait, want)
-		}
-		e.Circuit, at = next.Circuit, next.Circuit.ProbeAt
+// TestProbesComeLessAndLessOften begins anew once the owner has changed the url,
+// where the probe that comes at once fails, too.
+func TestProbesComeLessAndLessOften(t *testing.T) {
+	for name, tt := range map[string]struct {
+		health func(webhook.Health) webhook.Health
+		waits  []int // in seconds
+	}{
+		"after a success":     {func(h webhook.Health) webhook.Health { return h }, []int{60, 120, 240, 480, 960, 1920, 3600, 3600, 3600}},
+		"never answered well": {unproven, []int{10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, at := &webhook.Endpoint{Status: webhook.Active}, now
+			for begun := range 2 {
+				for i, seconds := range tt.waits {
+					want := time.Duration(seconds) * time.Second
+					next, _ := e.NextRouting(tt.health(inRow(10+i, time.Hour)), false, begun+i > 0, at)
+					if wait := next.Circuit.ProbeAt.Std().Sub(at.Std()); wait != want || next.Circuit.Interval() != want {
+						t.Fatalf("probe %d comes after %s of %s, want %s", i+1, wait, next.Circuit.Interval(), want)
+					}
+					if soon := next.Circuit.Soon(); soon != (want < time.Minute) {
+						t.Errorf("probe %d, after %s, comes soon: %t", i+1, want, soon)
+					}
+					e.Circuit, at = next.Circuit, next.Circuit.ProbeAt
+				}
+				e.Circuit = e.Circuit.OwnerReset(at)
+				if e.Circuit.ProbeAt != at || e.Circuit.Soon() {
+					t.Errorf("reset: %+v, want a probe at once", e.Circuit)
+				}
+			}
+		})
 	}
 }
 
@@ -237,7 +265,7 @@ func TestOwnersChangeHasTheEndpointJudgedAnew(t *testing.T) {
 	status := func(s webhook.Status) account.Patch[webhook.Status] {
 		return account.Patch[webhook.Status]{Given: true, Value: s}
 	}
-	reset := openSince(time.Hour, time.Minute)
+	reset := openSince(time.Hour, 0)
 	for name, tt := range map[string]struct {
 		was   webhook.Status
 		dto   webhook.EndpointChange

@@ -36,6 +36,8 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 	h := newHarness(t)
 	rcv := newReceiver(t, always(http.StatusInternalServerError))
 	e, _ := h.endpoint(t, rcv.url, 5)
+	h.Count(t, e.ID, h.Now(), webhook.Attempt{At: h.Now()})
+	h.Pass(time.Second)
 	var retry []events.SQSMessage
 	var first *webhook.Delivery
 	for i := range 12 {
@@ -67,7 +69,54 @@ func TestCircuitOpensAfterTenFailuresInARowOverAMinute(t *testing.T) {
 		t.Errorf("delivery %+v, want it held for the circuit", got)
 	}
 	rcv.requests(t, 11)
-	h.counters(t, e, 0, 11)
+	h.counters(t, e, 1, 11)
+}
+
+// TestAnEndpointThatNeverSucceededIsProbedSoon is about endpoints that are being
+// set up, and waits that are shorter than the sweeper's: the messages at hand make
+// these probes.
+func TestAnEndpointThatNeverSucceededIsProbedSoon(t *testing.T) {
+	for name, waits := range map[string][]time.Duration{
+		"down for long":            {10 * time.Second, 20 * time.Second, 40 * time.Second},
+		"repaired within a minute": {10 * time.Second, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			repaired := len(waits) < 3
+			rcv := newReceiver(t, func(n int, w http.ResponseWriter) {
+				if !repaired || n < 11+len(waits) {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			})
+			e, _ := h.endpoint(t, rcv.url, 5)
+			var probe *webhook.Delivery
+			var left []events.SQSMessage
+			for range 11 {
+				h.Pass(6 * time.Second)
+				probe, left = h.deliver(t, e)
+			}
+			for i, wait := range waits {
+				d := h.delivery(t, probe, webhook.DeliveryPending, 1+i)
+				c := h.routing(t, e).Circuit
+				if !d.Probe || *d.NextAttemptAt != c.ProbeAt || c.ProbeAt != h.At(wait) || d.DueAt == nil || len(left) != 1 {
+					t.Fatalf("delivery %+v, circuit %+v, %d messages; want it to be the probe in %s by its message", d, c, len(left), wait)
+				}
+				h.Pass(wait)
+				left = h.crash(t, h.Worker, left...)
+			}
+			if repaired {
+				h.delivery(t, probe, webhook.DeliveryDelivered, 3)
+				if c := h.routing(t, e).Circuit; c.Open() || c == nil {
+					t.Errorf("circuit %+v, want it draining", c)
+				}
+				return
+			}
+			h.delivery(t, probe, webhook.DeliveryHeld, 4)
+			if c := h.routing(t, e).Circuit; c.Interval() != 80*time.Second || len(left) > 0 {
+				t.Errorf("circuit %+v, %d messages; want the sweeper to probe", c, len(left))
+			}
+		})
+	}
 }
 
 func TestCircuitOpensWhenFourOfFiveFailedOfFifty(t *testing.T) {

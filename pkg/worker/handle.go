@@ -201,13 +201,15 @@ func (w *Worker) end(ctx context.Context, m *message, next *webhook.Delivery) {
 	}
 }
 
-// settle records the outcomes of attempts, decides what becomes of their
-// messages, and updates the routing of their endpoints.
+// settle records the outcomes of attempts, updates the routing of their
+// endpoints, which may make a delivery the next probe, and decides what becomes
+// of their messages.
 func (w *Worker) settle(ctx context.Context, messages []*message) {
 	ctx, cancel := deadline.Finish(ctx, answerTime, finishTime)
 	defer cancel()
 	attempted := slices.DeleteFunc(slices.Clone(messages), func(m *message) bool { return m.attempt == nil })
 	w.record(ctx, attempted)
+	w.updateRoutings(ctx, attempted)
 	now := w.now()
 	for _, m := range attempted {
 		if d := m.attempt.delivery; !m.is(failed) {
@@ -216,7 +218,6 @@ func (w *Worker) settle(ctx context.Context, messages []*message) {
 		}
 	}
 	w.apply(ctx, messages)
-	w.updateRoutings(ctx, attempted)
 }
 
 // apply replaces messages, and changes the visibility of those that stay,

@@ -15,6 +15,7 @@ const healthFreshness = time.Second
 // observation is what recorded attempts tell about their endpoint.
 type observation struct {
 	endpoint    *webhook.Endpoint // as it was read before the attempts
+	messages    []*message
 	attempts    []webhook.Attempt
 	succeeded   bool // at least one attempt
 	probeFailed bool
@@ -37,7 +38,7 @@ func observe(messages []*message) []*observation {
 			found = append(found, o)
 		}
 		failed := a.Error != nil
-		o.attempts = append(o.attempts, a)
+		o.messages, o.attempts = append(o.messages, m), append(o.attempts, a)
 		o.succeeded = o.succeeded || !failed
 		o.probeFailed = o.probeFailed || failed && m.input.Delivery.Probe
 		o.trouble = o.trouble || failed || a.Duration() > webhook.SlowAttempt

@@ -85,8 +85,30 @@ func (w *Worker) changeEndpoint(ctx context.Context, e *webhook.Endpoint, o *obs
 	if done {
 		w.cfg.Logger.InfoContext(ctx, "routing changed", "endpointId", e.ID,
 			"lane", next.Lane, "circuit", state(next.Circuit), "lane.was", e.Lane, "circuit.was", state(e.Circuit))
+		if next.Circuit.Soon() && !next.Circuit.Equal(e.Circuit) {
+			w.probeSoon(ctx, o, next.Circuit)
+		}
 	}
 	return done, err
+}
+
+// probeSoon makes one of the deliveries that were attempted the next probe: its
+// message is at hand, and the sweeper comes once a minute. Where none is left to
+// be sent, the sweeper makes one of what the circuit holds then.
+func (w *Worker) probeSoon(ctx context.Context, o *observation, c *webhook.Circuit) {
+	for _, m := range o.messages {
+		d := m.attempt.delivery
+		if d == nil || !d.Pending() && d.HeldReason != webhook.HeldCircuitOpen {
+			continue
+		}
+		next := d.ProbeNext(c.ProbeAt, m.from.nameAfter(d.AttemptCount), w.now())
+		if _, err := w.store.PutDelivery(ctx, d, next); err != nil {
+			w.cfg.Logger.WarnContext(ctx, "the next probe is left to the sweeper", "deliveryId", d.ID, "error", err)
+			return
+		}
+		m.attempt.delivery = next
+		return
+	}
 }
 
 func state(c *webhook.Circuit) webhook.CircuitState {
