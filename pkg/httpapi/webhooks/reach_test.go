@@ -112,11 +112,9 @@ func TestRecordsOfTheHistoryTakeTheirReadScope(t *testing.T) {
 	event := h.dispatch(t, nil, order, e)[0]
 	id := webhook.DeliveryID(event, e.ID)
 	status, body := http.StatusServiceUnavailable, "an echo"
-	if _, err := h.Table.ChangeDelivery(t.Context(), h.Org, id, func(d *webhook.Delivery) (*webhook.Delivery, error) {
-		return d.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now(), ResponseStatus: &status, ResponseBody: &body}, Result: webhook.AttemptRefused}, "m", 3, 0, h.Now()), nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	h.ChangeDelivery(t, id, func(d *webhook.Delivery) *webhook.Delivery {
+		return d.Record(webhook.Outcome{Attempt: webhook.Attempt{At: h.Now(), ResponseStatus: &status, ResponseBody: &body}, Result: webhook.AttemptRefused}, "m", 3, 0, h.Now())
+	})
 	row, trace := "/developers/webhooks/events/"+id.String(), tracePath(order.ID)
 	for _, tc := range []struct {
 		scopes auth.Scopes
