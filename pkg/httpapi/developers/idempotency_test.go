@@ -42,10 +42,8 @@ func (s *service) applications() int {
 // same fails unless the answer is a replay of the first.
 func (s *service) same(first, again reply) {
 	s.t.Helper()
-	for _, a := range []string{first.header.Get("Cache-Control"), again.header.Get("Cache-Control")} {
-		if a != "no-store" {
-			s.t.Errorf("Cache-Control: got %q, want no-store: the answer may show a secret", a)
-		}
+	if caching := []string{first.header.Get("Cache-Control"), again.header.Get("Cache-Control")}; caching[0] != "no-store" || caching[1] != "no-store" {
+		s.t.Errorf("Cache-Control: got %q, want no-store: the answers may show a secret", caching)
 	}
 	if again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
 		s.t.Errorf("Idempotency-Replayed: got %q and then %q, want it on the second only",
