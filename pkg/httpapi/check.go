@@ -262,7 +262,7 @@ func acceptsJSON(accept string) bool {
 }
 
 // query refuses parameters that the operation does not take, those given twice
-// or empty, and what is no text. Only search may be empty: it then searches for
+// or empty, and values that are not text. Only search may be empty: it then searches for
 // nothing. One that takes several values may be repeated, which is as good as
 // commas. The gateway has decoded the query, also what was not encoded well.
 func (x *exchange) query() (url.Values, error) {
@@ -278,7 +278,7 @@ func (x *exchange) query() (url.Values, error) {
 			details.Add(fault.InQuery, name, fault.DetailDuplicate, "must be given once")
 		case given[0] == "" && name != "search":
 			details.Add(fault.InQuery, name, fault.DetailFormat, "must not be empty; leave the parameter out instead")
-		case slices.ContainsFunc(given, isNoText):
+		case slices.ContainsFunc(given, isNotText):
 			details.Add(fault.InQuery, name, fault.DetailFormat, "must be UTF-8 without control characters")
 		}
 	}
@@ -289,9 +289,9 @@ func (x *exchange) query() (url.Values, error) {
 	return values, nil
 }
 
-// isNoText reports whether a text has control characters but for white space, or
+// isNotText reports whether a text has control characters but for white space, or
 // was not UTF-8: the gateway has replaced the bytes that were not.
-func isNoText(text string) bool {
+func isNotText(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r)
 	})

@@ -67,7 +67,7 @@ func (n *routes) match(method, path string) (template.Route, []parameter, bool) 
 		return template.Route{}, nil, false
 	}
 	route, ok := found.methods[method]
-	// To API Gateway get is no method; a function would take it for GET, without an authorizer.
+	// API Gateway knows methods in capitals only; a function would take get for GET, without an authorizer.
 	if !ok && method == strings.ToUpper(method) {
 		route, ok = found.methods[template.AnyMethod]
 	}
