@@ -289,8 +289,8 @@ func (x *exchange) query() (url.Values, error) {
 	return values, nil
 }
 
-// isNotText reports whether a text has control characters but for white space, or
-// was not UTF-8: the gateway has replaced the bytes that were not.
+// isNotText reports whether a text has control characters other than white
+// space, or was not UTF-8: the gateway has replaced the bytes that were not.
 func isNotText(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r)

@@ -1150,7 +1150,7 @@ type PostedRecord struct {
 	// Op put replaces the whole record: an absent field takes its default. delete removes it; its record needs no more than its id.
 	Op string `json:"op"`
 
-	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more, but for quantity and unitPrice of a credit note's lines. Absent totals are computed. At most 128 KiB as stored.
+	// Record The record, with its id, as the read API shows it; what that answers can be sent back. Required for a put: of a product or category its name; of an order orderNumber and currency; of an invoice currency, and invoiceNumber unless it is a DRAFT; of an item or line quantity, unitPrice, and name or description. Prices, stock levels and quantities are 0 or more; only a credit note's lines may have a negative quantity or unitPrice. Absent totals are computed. At most 128 KiB as stored.
 	Record map[string]interface{} `json:"record"`
 
 	// Silent Store and list the record without an event.
