@@ -159,7 +159,7 @@ func TestTheReadmesToursPrintWhatTheyShow(t *testing.T) {
 		}
 		tours++
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(ports.Replace(found[3]), ".build/commerce listen", ".build/commerce listen --addr "+ports.Replace("127.0.0.1:4000")))
-		cmd.Dir, cmd.Env, cmd.WaitDelay = clone, append(os.Environ(), actAsCommand+"=1"), time.Second
+		cmd.Dir, cmd.Env, cmd.WaitDelay = clone, append(os.Environ(), actAsCommand+"=1", "PYTHONUNBUFFERED="), time.Second
 		out, err := cmd.CombinedOutput()
 		got, want := strings.Split(shape(t, "text", string(out)), "\n"), strings.Split(shape(t, "text", samples[i+1][3]), "\n")
 		slices.Sort(got)
