@@ -82,7 +82,7 @@ func TestResultsForProgramsAreThoseForPeople(t *testing.T) {
 	for _, args := range [][]string{append(imported, "--dry-run"), imported} {
 		stdout, stderr, err := runCommand(t.Context(), append(args, "--json", "--data", s.data)...)
 		want := fmt.Sprintf(`{"format":"csv","dryRun":%t,"accepted":3,"before":0,"kinds":{"product":3},"repeated":1,"rejected":1,`+
-			`"reasons":{"validation_failed":1},"rejections":["products.csv:5: validation_failed: name is required"]}`+"\n", len(args) > len(imported))
+			`"sharedSkus":[],"notImported":[],"reasons":{"validation_failed":1},"rejections":["products.csv:5: validation_failed: name is required"]}`+"\n", len(args) > len(imported))
 		if stdout != want || err == nil || !strings.Contains(stderr, "1 of 4 records were rejected") {
 			t.Errorf("%q printed\n%s%s%v; want\n%s", args, stdout, stderr, err, want)
 		}
