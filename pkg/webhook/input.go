@@ -177,6 +177,9 @@ func (e *Endpoint) Update(dto EndpointChange, now value.Time) (*Endpoint, error)
 		return e, nil
 	}
 	next.UpdatedAt = max(now, e.UpdatedAt+1)
+	if next.URL != e.URL {
+		next.Delivery.Headers = nil // they are shown masked: only the receiver that they were set for gets them
+	}
 	if next.URL != e.URL || next.Status == Active && e.Status != Active {
 		next.HealthSince, next.Circuit = now, e.Circuit.OwnerReset(now)
 	}

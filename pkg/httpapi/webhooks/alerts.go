@@ -26,7 +26,7 @@ func (a *area) alertOperations() []httpapi.Operation {
 			Summary: "Set where an application's alerts go",
 			Description: "The URL gets endpoint.failing, endpoint.disabling, endpoint.disabled, endpoint.recovered and event.failed of the application's " +
 				"endpoints, also of its only one, signed and retried as every event. It counts as one of the application's endpoints; what befalls it is not announced. " +
-				"The answer that makes it is the only one that shows its secret in full; to set another URL keeps the secret, and activates it. " +
+				"The answer that makes it is the only one that shows its secret in full; to set another URL keeps the secret, removes the headers of its delivery settings and activates it. " +
 				"409 limit_reached when there are as many endpoints as there can be, and conflict while another request makes it.",
 			Scope: auth.WebhooksWrite, Params: []httpapi.Param{httpapi.IfMatch()},
 			Body: webhook.SetAlertsDto{}, Result: webhook.ApplicationAlerts{}, Tagged: true,

@@ -48,6 +48,29 @@ func TestDeliverySettingsAreReadAsTheyWereSet(t *testing.T) {
 	h.must(t, http.StatusBadRequest, "PATCH", endpoint, `{"retryCount":3}`)
 }
 
+// TestAnotherURLGetsNoneOfTheHeaders: else a caller who is shown **** would read
+// a header at a receiver of his own.
+func TestAnotherURLGetsNoneOfTheHeaders(t *testing.T) {
+	h := newHarness(t)
+	alerts := h.alertsPath()
+	alert := "/developers/webhooks/endpoints/" + h.must(t, 200, "PUT", alerts, `{"url":"https://example.com/hook"}`).text("endpointId")
+	endpoint := h.endpoint(t, orders)
+	for _, tc := range []struct{ endpoint, method, path, body, want string }{
+		{endpoint, "PATCH", endpoint, `{"url":"https://example.com/hook","description":"d","status":"PAUSED"}`, `"headers":{"Authorization":"****"}`},
+		{endpoint, "PATCH", endpoint, `{"url":"https://example.com/other"}`, `"headers":{}`},
+		{alert, "PUT", alerts, `{"url":"https://example.com/hook"}`, `"headers":{"Authorization":"****"}`},
+		{alert, "PUT", alerts, `{"url":"https://example.com/other"}`, `"headers":{}`},
+	} {
+		t.Run(tc.method+" "+tc.body, func(t *testing.T) {
+			h.must(t, 200, "PUT", tc.endpoint+"/delivery", `{"headers":{"Authorization":"Bearer topsecret"}}`)
+			h.must(t, 200, tc.method, tc.path, tc.body)
+			if got := h.must(t, 200, "GET", tc.endpoint+"/delivery", ""); !strings.Contains(got.body, tc.want) {
+				t.Errorf("got %s, want %s", got.body, tc.want)
+			}
+		})
+	}
+}
+
 func TestWrongDeliverySettingsAreABadRequest(t *testing.T) {
 	h := newHarness(t)
 	path := h.endpoint(t, orders) + "/delivery"
