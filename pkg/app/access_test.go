@@ -92,7 +92,7 @@ func requests() []request {
 		{operation: "listApiKeys", method: "GET", path: application + "/api-keys", area: people, scope: "developers:read", status: 200, shows: "spareKey", thing: true},
 		{operation: "revokeApiKey", method: "POST", path: application + "/api-keys/{spareKey}/revoke", area: people, scope: "developers:write", status: 200, thing: true},
 
-		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: managers, scope: "webhooks:write", every: readScopes, status: 201, thing: true, own: true},
+		{operation: "createWebhookEndpoint", method: "POST", path: endpoints + "?applicationId={application}", body: `{"url":"https://example.com/","events":["*"]}`, area: managers, scope: "webhooks:write", every: readScopes + " webhooks:read", status: 201, thing: true, own: true},
 		{operation: "listWebhookEndpoints", method: "GET", path: endpoints, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
 		{operation: "getWebhookEndpoint", method: "GET", path: endpoint, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "updateWebhookEndpoint", method: "PATCH", path: endpoint, body: `{}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
@@ -107,7 +107,7 @@ func requests() []request {
 		{operation: "previewWebhookDelivery", method: "POST", path: endpoint + "/delivery/preview", body: `{}`, area: managers, scope: "webhooks:read", every: "orders:read", status: 200, thing: true, own: true},
 		{operation: "getWebhookEndpointStats", method: "GET", path: endpoint + "/stats", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "getApplicationAlerts", method: "GET", path: alerts, area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},
-		{operation: "setApplicationAlerts", method: "PUT", path: alerts, body: `{"url":"https://example.com/alerts"}`, area: managers, scope: "webhooks:write", status: 200, thing: true, own: true},
+		{operation: "setApplicationAlerts", method: "PUT", path: alerts, body: `{"url":"https://example.com/alerts"}`, area: managers, scope: "webhooks:write", every: "webhooks:read", status: 200, thing: true, own: true},
 		{operation: "deleteApplicationAlerts", method: "DELETE", path: alerts, ifMatch: unmet, area: managers, scope: "webhooks:write", status: precondition, thing: true, own: true},
 		{operation: "listWebhookEvents", method: "GET", path: history, area: managers, scope: "webhooks:read", status: 200, shows: "endpoint"},
 		{operation: "getWebhookEvent", method: "GET", path: history + "/{event}", area: managers, scope: "webhooks:read", status: 200, thing: true, own: true},

@@ -27,6 +27,7 @@ func (a *area) alertOperations() []httpapi.Operation {
 			Description: "The URL gets endpoint.failing, endpoint.disabling, endpoint.disabled, endpoint.recovered and event.failed of the application's " +
 				"endpoints, also of its only one, signed and retried as every event. It counts as one of the application's endpoints; what befalls it is not announced. " +
 				"The answer that makes it is the only one that shows its secret in full; to set another URL keeps the secret, removes the headers of its delivery settings and activates it. " +
+				"It takes webhooks:read, too, since alerts show endpoints and the history. " +
 				"409 limit_reached when there are as many endpoints as there can be, and conflict while another request makes it.",
 			Scope: auth.WebhooksWrite, Params: []httpapi.Param{httpapi.IfMatch()},
 			Body: webhook.SetAlertsDto{}, Result: webhook.ApplicationAlerts{}, Tagged: true,
@@ -78,6 +79,9 @@ func answerAlerts(e *webhook.Endpoint, err error) (*httpapi.Response, error) {
 func (a *area) setAlerts(r *httpapi.Request) (*httpapi.Response, error) {
 	dto, err := a.cfg.Rules.ParseAlerts(r.Body, r.Organization())
 	if err != nil {
+		return nil, err
+	}
+	if err := r.CheckHolds(auth.WebhooksRead); err != nil {
 		return nil, err
 	}
 	application, e, err := a.alertURL(r)

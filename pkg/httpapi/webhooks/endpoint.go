@@ -54,7 +54,7 @@ func (a *area) endpointOperations() []httpapi.Operation {
 				"ACTIVE also ends a DISABLED that the service has set. Where it becomes ACTIVE or gets another url, an open circuit is probed at once. " +
 				"retryCount and timeoutSeconds are changed by the endpoint's delivery settings. " +
 				"Another url gets none of their headers, which are removed: set them again. " +
-				"To change url or events takes the read scopes of the kinds of records that the endpoint gets before and after, and another url those of what its history holds, too: " +
+				"To change url or events takes the read scopes of the kinds of records that the endpoint gets before and after, and another url those of what its history holds, too; alerts take webhooks:read: " +
 				"403 names those that you lack.",
 			Scope: auth.WebhooksWrite, Body: webhook.UpdateWebhookEndpointDto{},
 			Result: webhook.WebhookEndpoint{}, Tagged: true,

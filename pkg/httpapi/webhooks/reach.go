@@ -15,17 +15,30 @@ import (
 // keeps them. So both take the read scopes of the kinds, beside those of webhooks:
 // a caller without them sees the rows of the history, and not what was sent, and
 // can neither subscribe nor change what a subscriber gets, where or under which
-// secret. Alerts and webhook.test hold no record.
+// secret. Alerts hold endpoints and rows of the history, which webhooks:read reads,
+// and webhook.test holds nothing.
 
 // takesReads says so in the descriptions of operations.
-const takesReads = " It takes the read scopes of the kinds of records that the endpoint gets: 403 names those that you lack."
+const takesReads = " It takes the read scopes of the kinds of records that the endpoint gets, and webhooks:read where it gets alerts: 403 names those that you lack."
 
-// readScopes are those of the kinds whose records events of the subscription hold.
+// typesByScope are the types of events by the scope that reads their objects.
+func typesByScope() map[auth.Scope][]string {
+	by := map[auth.Scope][]string{}
+	for _, types := range commerce.EventsByObject() {
+		scope := auth.WebhooksRead
+		if kind := commerce.RecordKind(types[0]); kind != "" {
+			scope = auth.ReadScope(kind.Plural())
+		}
+		by[scope] = append(by[scope], types...)
+	}
+	return by
+}
+
+// readScopes are those that read the objects of the events of the subscription.
 func readScopes(subscribed ...string) (scopes auth.Scopes) {
-	byObject := commerce.EventsByObject()
-	for _, kind := range commerce.Kinds() {
-		if slices.ContainsFunc(byObject[string(kind)], func(name string) bool { return commerce.Matches(subscribed, name) }) {
-			scopes = append(scopes, auth.ReadScope(kind.Plural()))
+	for scope, types := range typesByScope() {
+		if slices.ContainsFunc(types, func(name string) bool { return commerce.Matches(subscribed, name) }) {
+			scopes = append(scopes, scope)
 		}
 	}
 	return scopes
@@ -62,20 +75,18 @@ func (a *area) readsChanged(r *httpapi.Request, change *webhook.EndpointChange) 
 	}
 }
 
-// kept are those scopes that the caller lacks of the kinds whose records the
-// endpoint's history holds. The samples of tests have no object.
+// kept are those scopes that the caller lacks of what the endpoint's history holds.
+// The samples of tests have no object.
 func (a *area) kept(r *httpapi.Request, e *webhook.Endpoint) (scopes auth.Scopes, err error) {
 	schema := webhook.DeliveryList().Schema
-	byObject := commerce.EventsByObject()
-	for _, kind := range commerce.Kinds() {
-		scope := auth.ReadScope(kind.Plural())
+	for scope, types := range typesByScope() {
 		if r.Principal.Scopes.Has(scope) {
 			continue
 		}
 		found, err := a.cfg.History.Query(r.Context(), r.Organization(), columnar.Query{
 			Filter: columnar.All(append(
 				a.shown(r, schema), columnar.In(schema.Col("endpointId"), lists.Key(e.ID)),
-				columnar.In(schema.Col("type"), byObject[string(kind)]...), columnar.Not(columnar.Null(schema.Col("objectId"))),
+				columnar.In(schema.Col("type"), types...), columnar.Not(columnar.Null(schema.Col("objectId"))),
 			)...),
 			OrderBy: schema.Col("createdAt"), Limit: 1,
 		}, true)
