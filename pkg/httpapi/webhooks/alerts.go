@@ -109,14 +109,7 @@ func (a *area) changeAlerts(r *httpapi.Request, id value.ID, dto webhook.SetAler
 		URL:    account.Patch[string]{Given: true, Value: *dto.URL},
 		Status: account.Patch[webhook.Status]{Given: true, Value: webhook.Active},
 	}
-	return foundAlerts(a.store.ChangeEndpoint(r.Context(), r.Organization(), id, func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
-		if err := checkChange(r, e, nil); err != nil {
-			return nil, err
-		}
-		next, err := e.Update(change, a.now())
-		r.Changed(err == nil && next != e)
-		return next, err
-	}))
+	return a.changeEndpoint(r, id, nil, nil, func(e *webhook.Endpoint) (*webhook.Endpoint, error) { return e.Update(change, a.now()) })
 }
 
 func (a *area) deleteAlerts(r *httpapi.Request) (*httpapi.Response, error) {
@@ -124,5 +117,5 @@ func (a *area) deleteAlerts(r *httpapi.Request) (*httpapi.Response, error) {
 	if e, err = foundAlerts(e, err); err != nil {
 		return nil, err
 	}
-	return a.remove(r, e.ID, fault.Missing("alert URL"), func(e *webhook.Endpoint) error { return checkChange(r, e, nil) })
+	return a.remove(r, e.ID, fault.Missing("alert URL"), func(e *webhook.Endpoint) error { return checkChange(r, e, nil, nil) })
 }

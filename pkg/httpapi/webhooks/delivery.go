@@ -90,7 +90,7 @@ func (a *area) setDelivery(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answerDelivery(a.changeEndpoint(r, application, readsAll(r), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+	return answerDelivery(a.changeEndpoint(r, r.PathID("id"), application, readsAll(r), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		return e.SetDelivery(dto, a.cfg.Seal, a.now())
 	}))
 }

@@ -182,7 +182,7 @@ func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := a.changeEndpoint(r, application, a.readsChanged(r, &dto), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
+	e, err := a.changeEndpoint(r, r.PathID("id"), application, a.readsChanged(r, &dto), func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 		return e.Update(dto, a.now())
 	})
 	return a.answerEndpoint(r, e, err)
@@ -193,10 +193,10 @@ func (a *area) updateEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 // A circuit whose probe becomes due by the change is probed; should that fail, the
 // sweeper does.
 func (a *area) changeEndpoint(
-	r *httpapi.Request, application *value.ID, permitted func(*webhook.Endpoint) error, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
+	r *httpapi.Request, id value.ID, application *value.ID, permitted func(*webhook.Endpoint) error, change func(*webhook.Endpoint) (*webhook.Endpoint, error),
 ) (*webhook.Endpoint, error) {
 	probed := false
-	e, err := foundEndpoint(a.store.ChangeEndpoint(r.Context(), r.Organization(), r.PathID("id"),
+	e, err := foundEndpoint(a.store.ChangeEndpoint(r.Context(), r.Organization(), id,
 		func(e *webhook.Endpoint) (*webhook.Endpoint, error) {
 			if err := checkChange(r, e, application, permitted); err != nil {
 				return nil, err
@@ -214,12 +214,12 @@ func (a *area) changeEndpoint(
 
 // checkChange checks the application, then what else the caller needs, and then
 // the precondition of a change.
-func checkChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID, permitted ...func(*webhook.Endpoint) error) error {
+func checkChange(r *httpapi.Request, e *webhook.Endpoint, application *value.ID, permitted func(*webhook.Endpoint) error) error {
 	if err := ofApplication(r, e, application); err != nil {
 		return err
 	}
-	for _, check := range permitted {
-		if err := check(e); err != nil {
+	if permitted != nil {
+		if err := permitted(e); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ func (a *area) deleteEndpoint(r *httpapi.Request) (*httpapi.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.remove(r, r.PathID("id"), errNoEndpoint(), func(e *webhook.Endpoint) error { return checkChange(r, e, application) })
+	return a.remove(r, r.PathID("id"), errNoEndpoint(), func(e *webhook.Endpoint) error { return checkChange(r, e, application, nil) })
 }
 
 // remove deletes an endpoint once check has seen it; absent is the answer when
@@ -263,7 +263,7 @@ func (a *area) rotate(r *httpapi.Request) (*httpapi.Response, error) {
 		return nil, err
 	}
 	var secret string // of the last try, which is the one that is stored
-	e, err := a.changeEndpoint(r, application, readsAll(r), func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
+	e, err := a.changeEndpoint(r, r.PathID("id"), application, readsAll(r), func(e *webhook.Endpoint) (next *webhook.Endpoint, err error) {
 		next, secret, err = e.Rotate(a.cfg.Seal, a.now())
 		return next, err
 	})
