@@ -4,7 +4,7 @@ import { api, ask, type Attempt } from "../api";
 import { milliseconds } from "../format";
 import { useAction, useLoad } from "../load";
 import { link, type Route } from "../route";
-import { can, useMe } from "../session";
+import { can, useMe, why } from "../session";
 import { Facts, Failed, Id, Json, Loading, Notice, Page, Panel, Status, Table, Time } from "../ui";
 import { findEndpoint, reasonOf, recordKinds, shown } from "../webhooks";
 
@@ -80,7 +80,7 @@ export function DeliveryPage({ path: [id = ""] }: Route) {
           ]}
         />
       </Panel>
-      <Panel title="Payload">{data.payload ? <Json of={data.payload} label="Payload" /> : <p class="empty">It is no longer kept.</p>}</Panel>
+      <Panel title="Payload">{data.payload ? <Json of={data.payload} label="Payload" /> : <p class="empty">{(kind && why(me, `${kind}:read`)) || "It is no longer kept."}</p>}</Panel>
     </Page>
   );
 }

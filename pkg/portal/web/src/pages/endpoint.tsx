@@ -186,7 +186,7 @@ function Edit({ of, close, done }: { of: Tagged<Endpoint>; close: () => void; do
       {(values) => (
         <>
           <Failed error={types.error} />
-          <Input label="URL" name="url" type="url" required maxLength={2048} value={textOf(values, "url")} />
+          <Input label="URL" name="url" type="url" required maxLength={2048} value={textOf(values, "url")} hint="Another URL gets none of the headers in the delivery settings: set them again." />
           <Input label="Description" name="description" maxLength={2000} value={textOf(values, "description")} />
           {types.data && <Subscriptions types={types.data} selected={listOf(values, "events")} />}
         </>
