@@ -2,8 +2,8 @@
 # Checks the OpenAPI document as its readers use it: a linter finds nothing, no
 # change breaks a client of the released document, and three generators make
 # clients from it without a warning, which compile. Then it runs the tests of the
-# packages in pkg/client against a service of their own. Everything lies in
-# .build/clients.
+# packages in pkg/client against a service of their own, and has dlt and Airbyte
+# copy its records as the guide says. Everything lies in .build/clients.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 document=$PWD/pkg/httpapi/docs/openapi.json
@@ -83,3 +83,14 @@ cmp "$out/client.gen.go" pkg/client/go/client.gen.go || { echo "clients: run go 
 serve "$out/run"
 export COMMERCE_RUN=$out/run/run.json
 make --no-print-directory test-clients
+
+echo "The guide's programs: dlt, Airbyte"
+tools=$out/tools
+guide=pkg/httpapi/docs/guides/tools.md
+mkdir -p "$tools"
+for program in "python copy_dlt.py" "yaml manifest.yaml"; do
+	sed -n "/^\`\`\`$program\$/,/^\`\`\`\$/p" "$guide" | sed '1d;$d' >"$tools/${program#* }"
+done
+[ -d "$tools/venv" ] || python3 -m venv "$tools/venv"
+"$tools/venv/bin/pip" install -q --disable-pip-version-check 'dlt[duckdb]==1.31.0' airbyte-cdk==7.39.1
+"$tools/venv/bin/python" .tools/clients/tools.py "$COMMERCE_RUN" "$tools"
