@@ -17,16 +17,17 @@ orders, customers and invoices, applications with API keys for developers, and s
 Enumerations are open (x-extensible-enum): a client must expect values that it does not know. A field that has no value
 is null, never absent; its type says whether it can be. Amounts are JSON numbers with at most four decimals and are
 exact; read them into a decimal type. A double keeps each of them, but not what is computed with it.
-Integers are written in digits alone, 5 and not 5.0; times have milliseconds. What a time in a
-body has beyond them is cut; an end of a span of time in a query becomes the next millisecond.`
+Integers are written in digits alone, 5 and not 5.0. Times have milliseconds: further decimals are cut from a time in a body,
+and make an end of a span in a query the next millisecond.`
 
 const requests = `## Requests
 
 What an operation does not know is refused with 400 and never ignored, so that a misspelt filter cannot answer the whole
 list: a parameter or a field that is not declared, one that is given twice (a parameter that takes several values may be),
-an empty parameter (a blank search apart). details names the faults of the query or of the body, at most 20. In a body an absent field takes its default; in a PATCH it stays
-as it is, and null clears it where its type takes null. In text control characters are refused, but for tab, line feed
-and carriage return where several lines are allowed, and so is a number that overflows a double, such as 1e400.`
+an empty parameter (a blank search apart). details names the faults of the query or of the body, at most 20. In a body an
+absent field takes its default; in a PATCH it stays as it is, and null clears it where its type takes null. In text
+control characters are refused, but for tab, line feed and carriage return where several lines are allowed. A number that
+overflows a double, such as 1e400, is refused, too.`
 
 const versions = `## Versions
 

@@ -27,7 +27,7 @@ var (
 func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 
 // ParseTime accepts RFC 3339 with any offset and at most nine decimals, or a
-// plain date, which means midnight UTC. What is finer than a millisecond is cut.
+// plain date, which means midnight UTC. Decimals beyond milliseconds are cut.
 // As RFC 3339 has it, T and Z may be lower case; many programs write an offset
 // without its colon, which is taken, too. A leap second is refused.
 func ParseTime(s string) (Time, error) {

@@ -11,8 +11,8 @@
 //
 // Ids and enumerations are strings, for the service adds values. Amounts are
 // [json.Number], which keeps each of their decimals. Times are sent with three
-// decimals of a second in parameters; in a body the service cuts what is finer
-// than a millisecond. To send a null, which clears a field, use [Client.Do].
+// decimals of a second in parameters; in a body the service cuts the
+// decimals beyond them. To send a null, which clears a field, use [Client.Do].
 //
 // client.gen.go is made of the document by oapi-codegen: `go generate` rewrites
 // it, and `make clients` in the service's repository holds it to the document.
