@@ -1,6 +1,6 @@
 // The parts that pages share.
 import { Fragment, type ComponentChildren, type JSX } from "preact";
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { once, Refusal, type Match, type Meta, type Once } from "./api";
 import { useEdit, type Difference, type Editable, type Values } from "./edit";
 import { ago, count, fullTime, title } from "./format";
@@ -10,14 +10,14 @@ import { useAction } from "./load";
 // does not, as the browser tells its name.
 export const arrival = { focuses: false };
 
-// Page is a page's heading and content. The heading gets the focus, which tells
-// its name to who cannot see that the page is another one.
+// Page is a page's heading and content. The heading gets the focus as it appears,
+// which tells its name to who cannot see that the page is another one.
 export function Page(props: { title: string; actions?: ComponentChildren; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${props.title} · Commerce Integration Service`;
   }, [props.title]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (arrival.focuses) heading.current?.focus({ preventScroll: true });
     arrival.focuses = true;
     scrollTo(0, 0);
