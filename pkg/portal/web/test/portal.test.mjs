@@ -412,6 +412,15 @@ test("two tabs edit an endpoint, and neither loses what the other saved", async 
     await closed(mine);
     assert.equal((await service.ask(path)).description, "Last");
 
+    // What is saved before the types of events are there leaves the subscription as it is.
+    await mine.route(/event-types/, () => {});
+    await click(mine, "Edit");
+    await dialog(mine).getByLabel("Description").fill("Sooner");
+    await submit(mine, "Save");
+    await closed(mine);
+    const { description, subscribedEvents } = await service.ask(path);
+    assert.deepEqual([description, subscribedEvents.sort()], ["Sooner", ["customer.*", "order.created", "product.*"]]);
+
     // A decision is asked for again when what it was made about has changed.
     await click(mine, "Rotate the secret");
     await service.ask(`${path}/rotate-secret`, "POST");

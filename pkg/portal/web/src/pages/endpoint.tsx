@@ -176,7 +176,8 @@ function Edit({ of, close, done }: { of: Tagged<Endpoint>; close: () => void; do
       api.PATCH("/developers/webhooks/endpoints/{id}", {
         ...path(of.body.id),
         headers: match,
-        body: { url: valueOf(fields, "url"), description: valueOf(fields, "description") || null, events: subscribed(fields) },
+        // Before the types are there, the form has no box of the subscription, and leaves it as it is.
+        body: { url: valueOf(fields, "url"), description: valueOf(fields, "description") || null, ...(types.data && { events: subscribed(fields) }) },
       }),
     );
     done();
