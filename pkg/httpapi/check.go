@@ -171,8 +171,8 @@ func (x *exchange) content() ([]byte, error) {
 }
 
 // request makes the checks of parameters.
-func (x *exchange) request(rawPath map[string]string, body []byte, lock *idempotency.Lock) (*Request, error) {
-	ids, texts, err := x.op.splitPath(rawPath)
+func (x *exchange) request(body []byte, lock *idempotency.Lock) (*Request, error) {
+	ids, texts, err := x.op.splitPath(x.rawPath)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func acceptsJSON(accept string) bool {
 // query refuses parameters that the operation does not take, those given twice
 // or empty, and values that are not text. Only search may be empty: it then searches for
 // nothing. One that takes several values may be repeated, which is as good as
-// commas. The gateway has decoded the query, also what was not encoded well.
+// commas. The gateway has decoded the query, invalid escapes included.
 func (x *exchange) query() (url.Values, error) {
 	values := x.r.URL.Query()
 	var details fault.Details

@@ -154,7 +154,7 @@ func (r *Request) PathText(name string) string { return r.texts[name] }
 
 // Path is the request's path in one form: identifiers in lower case, no
 // trailing slash.
-func (r *Request) Path() string { return r.x.path }
+func (r *Request) Path() string { return r.op.pathWith(r.x.rawPath) }
 
 // Response is a handler's answer. Exactly one of JSON and Raw is set, or
 // neither for an empty body.

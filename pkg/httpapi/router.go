@@ -134,7 +134,8 @@ func (op *Operation) splitPath(raw map[string]string) (ids map[string]value.ID, 
 	return ids, texts, nil
 }
 
-// pathWith is the operation's path with the parameters, identifiers in lower case.
+// pathWith is the operation's path with the parameters in one form: identifiers in
+// lower case, no trailing slash.
 func (op *Operation) pathWith(raw map[string]string) string {
 	path := op.Path
 	for name, text := range raw {

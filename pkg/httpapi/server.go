@@ -70,9 +70,9 @@ type exchange struct {
 	r       *http.Request
 	caller  Caller
 	op      *Operation
-	path    string    // in one form: identifiers in lower case, no trailing slash
-	site    *value.ID // that the request asks for
-	siteErr error     // the fault of the parameters of the site
+	rawPath map[string]string // the parameters of the path, as they were sent
+	site    *value.ID         // that the request asks for
+	siteErr error             // the fault of the parameters of the site
 	status  int
 
 	admitted string   // the subject whose rate limit admitted it; "": none
@@ -104,7 +104,7 @@ func (x *exchange) run() (err error) {
 	if err != nil {
 		return err
 	}
-	x.op, x.path = op, op.pathWith(rawPath)
+	x.op, x.rawPath = op, rawPath
 	if op.Deprecated != nil {
 		op.Deprecated.announce(x.w.Header())
 	}
@@ -116,7 +116,7 @@ func (x *exchange) run() (err error) {
 		return err
 	}
 	resp, err := x.once(body, func(lock *idempotency.Lock) (*Response, error) {
-		req, err := x.request(rawPath, body, lock)
+		req, err := x.request(body, lock)
 		if err != nil {
 			return nil, err
 		}
