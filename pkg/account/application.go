@@ -1,8 +1,8 @@
 package account
 
 import (
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Limits of an organization's applications.

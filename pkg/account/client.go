@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // SecretOverlap is how long the client secret before a rotation still works.

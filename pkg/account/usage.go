@@ -3,7 +3,7 @@ package account
 import (
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // MaxUsageDays is of how many days, today included, the usage of an application

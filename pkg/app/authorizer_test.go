@@ -14,10 +14,10 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/servicetest/cputime"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // TestARefusalThatPassesIsNotKept holds that a token works as soon as its key is

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/sealed"
 )
 
 // send makes a request with headers, given as names and values, and returns the answer.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/apptoken"
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/base/sealed"
 )
 
 // The versions of a secret that Secrets Manager keeps by these names: a new

@@ -20,12 +20,12 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/base/sealed"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/template"
-	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/servicetest"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // gatewayService is the service behind the gateway, which keeps answers of the

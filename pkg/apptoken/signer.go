@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 // Secrets are the texts that the live keys are derived from.

@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Message is that of every entry of the trail, and of no other in the log.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // PrincipalKind is the kind of a principal.

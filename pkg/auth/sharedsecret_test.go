@@ -10,7 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 // issuerSecrets are shared secrets that a test rotates.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/strictjson"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/strictjson"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

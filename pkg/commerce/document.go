@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // shape is the Go type of a kind's GET shape, from which the types of its

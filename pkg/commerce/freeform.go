@@ -3,7 +3,7 @@ package commerce
 import (
 	"bytes"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/strictjson"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/strictjson"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

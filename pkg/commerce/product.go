@@ -3,9 +3,9 @@ package commerce
 import (
 	"cmp"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

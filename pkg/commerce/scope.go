@@ -3,9 +3,9 @@ package commerce
 import (
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // SiteScope says which sites a reader asks for and may see.

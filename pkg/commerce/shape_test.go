@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"pgregory.net/rapid"
 )
 

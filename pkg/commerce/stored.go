@@ -3,7 +3,7 @@ package commerce
 import (
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -3,8 +3,8 @@ package commerce
 import (
 	"cmp"
 
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // hundred is 100% in ten-thousandths.

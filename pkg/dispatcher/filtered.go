@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/deadline"
-	"github.com/commerce-integration/service/pkg/parallel"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/deadline"
+	"github.com/commerce-integration/service/pkg/base/parallel"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/dispatcher"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

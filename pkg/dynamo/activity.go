@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // attrActive is until when an organization is active. Before an entry is

@@ -3,7 +3,7 @@ package dynamo
 import (
 	"context"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Beat writes the heartbeat that the stream brings to its consumers, who do

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/base/retry"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/retry"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // JobShards is the number of partitions that jobs are spread over.

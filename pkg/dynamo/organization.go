@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // RegisterOrganization adds an organization to the register that

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // SenderKeys reads the keys of an organization's senders, strongly consistent;

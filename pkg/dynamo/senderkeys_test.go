@@ -5,10 +5,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 func TestRotationsOfSenderKeysAtATimeFollowOneAnother(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/commerce-integration/service/pkg/base/retry"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/retry"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // TailRetention is how long entries of a list's tail are kept. They are flushed

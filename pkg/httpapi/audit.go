@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/audit"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // change is what a handler knows of whether the request changes something.

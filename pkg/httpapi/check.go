@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/strictjson"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/idempotency"
-	"github.com/commerce-integration/service/pkg/strictjson"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Names of the parameters that ask for a site.

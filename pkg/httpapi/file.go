@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"path"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 // PageHeader returns the header of a page, or of its files, with how they may be

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"net/http"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/idempotency"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/lists"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Access is the kind of credentials that an operation takes.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // layout says where the product CSV of a shop system has what. Columns are

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/commerce-integration/service/pkg/base/strictjson"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/strictjson"
 )
 
 // maxLine bounds a line, and so the memory that one line may take; no record

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/importer"
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/base/strictjson"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/strictjson"
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

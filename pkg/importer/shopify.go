@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/importer"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 func TestShopifyExportsGiveOneProductPerVariant(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Format is the form of a source's files.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
@@ -26,7 +27,6 @@ import (
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/price"
 	"github.com/commerce-integration/service/pkg/servicetest/cputime"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // meteredHarness is an index whose table tells what it consumes.

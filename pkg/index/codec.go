@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/strictbinary"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/strictbinary"
 )
 
 // codec appends values to Data or, when it reads, takes them off Data. One

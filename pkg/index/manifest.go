@@ -9,9 +9,9 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Manifest names the segments of a list's partitions. Together they hold every

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/fault"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 	"github.com/commerce-integration/service/pkg/servicetest/cputime"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // sizeBudget is what views may take of a function with 1,024 MB.

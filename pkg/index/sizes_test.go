@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // TestMemoryIsBounded compares what a view of orders takes with what was planned

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // MaxBody is the largest body, in bytes, of a tail entry, a manifest or a

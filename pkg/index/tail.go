@@ -9,8 +9,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (

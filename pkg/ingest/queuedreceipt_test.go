@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // receipts are those of an organization, the latest first.

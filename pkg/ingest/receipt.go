@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/parallel"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/receipt"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // findReceipts reads the receipts of the messages that name one. A receipt

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/commerce-integration/service/pkg/base/parallel"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // reasonSignature is the reason of a message that no key of its organization

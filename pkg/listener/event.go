@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/go-json-experiment/json"
 )
 

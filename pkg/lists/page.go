@@ -1,8 +1,8 @@
 package lists
 
 import (
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Page is one page of a list.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 // Names of the parameters that do not come from filters.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Query holds the checked parameters of a list.

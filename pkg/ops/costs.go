@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/price"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // UsageStore keeps what applications did.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 const (

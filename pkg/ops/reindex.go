@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
-	"github.com/commerce-integration/service/pkg/pause"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (

@@ -3,7 +3,7 @@ package ops
 import (
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 func TestADifferencePersistsUntilTheIndexComesToWhatTheTableHeld(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // The vector was made by openssl dgst -sha256 -mac HMAC -macopt hexkey:KEY.

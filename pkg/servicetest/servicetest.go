@@ -21,12 +21,12 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/base/sealed"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/servicetest/leaks"
 	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Logical ids of the template's queues.

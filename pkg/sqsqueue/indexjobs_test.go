@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 func TestIndexJobIsReadAsItWasSentInItsOrganizationsGroup(t *testing.T) {

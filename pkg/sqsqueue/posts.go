@@ -3,8 +3,8 @@ package sqsqueue
 import (
 	"context"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/receipt"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Posts is the records queue for records that are posted to the API.

@@ -23,9 +23,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/parallel"
-	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/parallel"
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 // Limits of SQS.

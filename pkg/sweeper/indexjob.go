@@ -6,10 +6,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/base/parallel"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/parallel"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // maxIndexJobs is the due index jobs of each partition that one run starts.

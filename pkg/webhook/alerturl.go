@@ -1,8 +1,8 @@
 package webhook
 
 import (
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // SetAlertsDto is the input of an application's alert URL, as it is documented.

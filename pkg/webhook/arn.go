@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // MaxARNBody is the most bytes of a body that a queue or a bus gets: both take

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Counter shards and hours at rest begin with a version. All numbers are

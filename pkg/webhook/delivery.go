@@ -3,8 +3,8 @@ package webhook
 import (
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // DeliveryStatus is a delivery's status. The package doc shows its changes.

@@ -3,8 +3,8 @@ package webhook
 import (
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // WebhookEvent is a delivery as the API shows it: one event for one endpoint.

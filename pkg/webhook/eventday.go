@@ -1,6 +1,6 @@
 package webhook
 
-import "github.com/commerce-integration/service/pkg/value"
+import "github.com/commerce-integration/service/pkg/base/value"
 
 // EventDay is what an endpoint counted on one day of UTC, by the time at which
 // the attempts were recorded. Its zero value has counted nothing.

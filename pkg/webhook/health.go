@@ -3,7 +3,7 @@ package webhook
 import (
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 const (

@@ -1,10 +1,10 @@
 package webhook
 
 import (
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Documents are stored with the places of their columns: a schema only grows

@@ -1,6 +1,6 @@
 package webhook
 
-import "github.com/commerce-integration/service/pkg/value"
+import "github.com/commerce-integration/service/pkg/base/value"
 
 // RecoveryStatus is a recovery's status.
 type RecoveryStatus string

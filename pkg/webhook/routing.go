@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // CircuitState is the state of a circuit.

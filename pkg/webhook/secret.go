@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/fault"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Secrets are written as Standard Webhooks 1.0.0 has them: the prefix and

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Names of the headers of a delivery, Standard Webhooks 1.0.0.

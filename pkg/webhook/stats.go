@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // MaxStatsSpan is the most time that statistics are shown of at once.

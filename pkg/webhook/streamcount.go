@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // StreamShard is the number of the counter shard that package counter adds to.

@@ -1,8 +1,8 @@
 package webhook
 
 import (
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // EventOutcome tells what became of an event at an endpoint: the status of its

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/deadline"
+	"github.com/commerce-integration/service/pkg/base/deadline"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/outbound"
-	"github.com/commerce-integration/service/pkg/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

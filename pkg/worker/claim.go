@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/parallel"
-	"github.com/commerce-integration/service/pkg/retry"
+	"github.com/commerce-integration/service/pkg/base/parallel"
+	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

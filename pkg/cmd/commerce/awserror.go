@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 // plainError replaces the text of an error.

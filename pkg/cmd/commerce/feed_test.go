@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/listener"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // background runs a command until the test ends it, which returns how it ended.

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 func TestARunUsesAnotherTableServerAndLeavesItRunning(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
-	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/receipt"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // tokenVariable is the environment's variable with the token.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // front is a service behind a proxy, which may answer a posted request in the

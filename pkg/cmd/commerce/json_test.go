@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // TestEveryCommandWithAResultPrintsItForPrograms names the commands without --json.

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/oauth2/clientcredentials"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 func TestASecondRunLeavesTheFirstAlone(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
 	"github.com/commerce-integration/service/pkg/servicetest/leaks"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // service is a running service as one organization sees it.

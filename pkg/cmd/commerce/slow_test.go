@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // products is a message with n new products.

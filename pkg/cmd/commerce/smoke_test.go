@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // TestSmoke asks on each table server what the README's tour asks, and again after a restart.

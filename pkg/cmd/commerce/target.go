@@ -16,11 +16,11 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sdkhttp"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // defaultData is the folder in which the local runner keeps its data.

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // belongings are one identifier of every kind of resource that the

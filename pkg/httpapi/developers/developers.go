@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/idempotency"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // ApplicationStore keeps applications.

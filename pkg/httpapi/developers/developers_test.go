@@ -18,15 +18,15 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/sealed"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
 	"github.com/commerce-integration/service/pkg/idempotency"
-	"github.com/commerce-integration/service/pkg/sealed"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/servicetest/leaks"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 const base = "https://api.example.com/prod"

@@ -1,10 +1,10 @@
 package developers
 
 import (
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // schema holds the columns that both lists of this area filter and order by.

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/httpapi/developers"
 	"github.com/commerce-integration/service/pkg/ratelimit"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 func TestTheUsageOfAnApplication(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/swaggest/swgui/v5/static"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/httpapi"
 )
 

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 )
 
 //go:embed guides

@@ -8,8 +8,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // catalogue is how many products the benchmarks list.

@@ -4,8 +4,8 @@ import (
 	"container/list"
 	"sync"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // recordCache is an LRU cache of records' documents, by organization, kind, id

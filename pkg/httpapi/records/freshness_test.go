@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/index/views"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // TestWhatChangedAfterTheViewIsCheckedAgain changes records between the look

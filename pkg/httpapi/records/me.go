@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // Me describes the principal. UserID is null for applications; ApplicationID

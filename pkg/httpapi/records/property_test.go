@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lists"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // seeds make the scenes of the property test.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/auth"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 const (

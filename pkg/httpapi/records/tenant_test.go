@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // TestOrganizationsNeverMix gives two organizations the same ids, stored at

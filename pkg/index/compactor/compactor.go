@@ -18,10 +18,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/index"
 )
 

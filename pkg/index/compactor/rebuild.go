@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 const (

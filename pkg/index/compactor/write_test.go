@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 func TestGroupsAreCutWhereTheyAreLarge(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // registered notes what prepare asks of a storage.

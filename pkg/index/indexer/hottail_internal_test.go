@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/retry"
+	"github.com/commerce-integration/service/pkg/base/retry"
 )
 
 // tailKey is a list's tail as its writers see it: a conditional put of the next

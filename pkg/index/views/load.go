@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/deadline"
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/deadline"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 

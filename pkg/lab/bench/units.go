@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/lab/meter"
-	"github.com/commerce-integration/service/pkg/pause"
 	"github.com/commerce-integration/service/pkg/price"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/pause"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // recordCopy is an integrator's copy of an organization's records: it knows

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 func TestARunWaitsForEveryDueMarkOnce(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/pause"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // feedCopy is an integrator's copy of an organization's records by the feed of

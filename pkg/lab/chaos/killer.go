@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 // kill is the end of a process, or of the whole service when function is "".

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/lab/workload"
-	"github.com/commerce-integration/service/pkg/pause"
-	"github.com/commerce-integration/service/pkg/value"
 )
 
 // settle waits until every delivery has ended, redrives the dead letters once,

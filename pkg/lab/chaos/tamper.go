@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/commerce-integration/service/pkg/pause"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

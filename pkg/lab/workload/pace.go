@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/pause"
-	"github.com/commerce-integration/service/pkg/value"
+	"github.com/commerce-integration/service/pkg/base/pause"
+	"github.com/commerce-integration/service/pkg/base/value"
 )
 
 // Latencies are those of all requests or events, in ascending order.

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/local/child"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
-	"github.com/commerce-integration/service/pkg/pause"
 )
 
 const (

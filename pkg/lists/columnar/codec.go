@@ -8,7 +8,7 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	"github.com/commerce-integration/service/pkg/strictbinary"
+	"github.com/commerce-integration/service/pkg/base/strictbinary"
 )
 
 const formatVersion = 1

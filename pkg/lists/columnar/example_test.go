@@ -3,7 +3,7 @@ package columnar_test
 import (
 	"fmt"
 
-	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/base/fold"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
 )

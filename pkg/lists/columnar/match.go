@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/base/fold"
 )
 
 // Match says whether a view that held only doc would count it as a hit of q: its

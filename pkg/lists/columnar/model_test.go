@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/base/fold"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 

@@ -3,7 +3,7 @@ package columnar
 import (
 	"slices"
 
-	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/base/fold"
 )
 
 // predicate is a filter made ready for one table: values are looked up once, not

@@ -3,7 +3,7 @@ package columnar
 import (
 	"slices"
 
-	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/base/fold"
 )
 
 // Query asks a view for a page of the documents that Filter and Search hold for.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/base/fold"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 )
 

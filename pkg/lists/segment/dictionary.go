@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/strictbinary"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/strictbinary"
 )
 
 // appendDictionary writes a sorted dictionary.

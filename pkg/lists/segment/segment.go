@@ -9,8 +9,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/commerce-integration/service/pkg/base/strictbinary"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/strictbinary"
 )
 
 // MaxRows is how many documents a segment has at most.

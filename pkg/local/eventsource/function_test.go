@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 func TestTheDeadlineIsTheFunctionsTimeout(t *testing.T) {

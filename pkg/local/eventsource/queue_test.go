@@ -23,8 +23,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
-	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // A queue is a real one with a visibility timeout of ten minutes, so that what comes again was made visible.

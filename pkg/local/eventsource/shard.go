@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/commerce-integration/service/pkg/pause"
+	"github.com/commerce-integration/service/pkg/base/pause"
 )
 
 // A shard has one goroutine that reads it, and one or more workers that process its records.

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 )
 
 // batchOf is ten messages of 1 KB in ten groups.

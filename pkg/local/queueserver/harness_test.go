@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
-	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // open opens a server that is closed with the test.

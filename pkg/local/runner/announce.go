@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/issuer"
-	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // tokenTTL is the lifetime of the printed token, longer than a local service runs.

@@ -18,11 +18,11 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/local/eventsource"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
-	"github.com/commerce-integration/service/pkg/sdkhttp"
 )
 
 // servers take the place of DynamoDB, SQS and the identity provider.

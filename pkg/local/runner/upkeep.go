@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
-	"github.com/commerce-integration/service/pkg/pause"
 )
 
 // upkeep does what DynamoDB does by itself: it deletes expired items and the stream records that every reader is past.

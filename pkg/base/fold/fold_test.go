@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/commerce-integration/service/pkg/fold"
+	"github.com/commerce-integration/service/pkg/base/fold"
 )
 
 func TestStringFoldsCaseMarksAndCompatibilityForms(t *testing.T) {

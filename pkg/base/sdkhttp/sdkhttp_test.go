@@ -21,7 +21,7 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
-	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 )
 
 // A server counts its connections, and what its clients write.

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/parallel"
+	"github.com/commerce-integration/service/pkg/base/parallel"
 )
 
 func TestEachKeepsItsLimitAndWaits(t *testing.T) {

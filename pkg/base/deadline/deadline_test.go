@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/deadline"
+	"github.com/commerce-integration/service/pkg/base/deadline"
 )
 
 func TestContextsEndWhenTheirDeadlineSays(t *testing.T) {

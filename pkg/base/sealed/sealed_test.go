@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/base/sealed"
 )
 
 func key(fill byte) []byte { return bytes.Repeat([]byte{fill}, sealed.KeySize) }

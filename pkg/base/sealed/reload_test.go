@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/sealed"
+	"github.com/commerce-integration/service/pkg/base/sealed"
 )
 
 // vault is a source whose keys are rotated.

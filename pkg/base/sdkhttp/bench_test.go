@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/commerce-integration/service/pkg/sdkhttp"
+	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 )
 
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // BenchmarkGetItem gets an item with the SDK, at once again or 3 ms later, and
 // reports the processor time of the calling process:
 //
-//	go test -run '^$' -bench GetItem -benchmem ./pkg/sdkhttp
+//	go test -run '^$' -bench GetItem -benchmem ./pkg/base/sdkhttp
 func BenchmarkGetItem(b *testing.B) {
 	table := exec.Command(os.Args[0])
 	table.Env = append(os.Environ(), "SDKHTTP_TEST=table")

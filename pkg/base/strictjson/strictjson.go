@@ -16,7 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/commerce-integration/service/pkg/fault"
+	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
