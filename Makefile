@@ -73,7 +73,7 @@ smoke: ## run the service on each table server and ask what README's tour asks (
 PKG ?= ./...
 
 .PHONY: test
-test: $(PAGE) ## test everything with the race detector (PKG=./pkg/worker RUN=TestName for a part); lint vets
+test: $(PAGE) ## test everything with the race detector (PKG=./pkg/delivery/worker RUN=TestName for a part); lint vets
 	go test -race -trimpath -shuffle=on -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: quick

@@ -22,10 +22,10 @@ too. Figures of CPU are of one process over its whole time; units are those that
 HEAD
 .build/lab bench --markdown "$page"
 .build/lab bench webhooks --isolation --markdown "$page"
-bench ./pkg/worker Worker
+bench ./pkg/delivery/worker Worker
 bench ./pkg/httpapi/records Request
 bench ./pkg/lists/columnar 'Query|Apply/100000$|Memory|SegmentLoad|SegmentEncode|MillionOrders' '-benchtime 300ms'
 bench ./pkg/index 'ColdList|WarmList|WriteUnits' '-benchtime 1x'
-bench ./pkg/sweeper 'Recovery$' '-benchtime 1x'
+bench ./pkg/delivery/sweeper 'Recovery$' '-benchtime 1x'
 bench ./pkg/local/queueserver . '-benchtime 1s'
 bench ./pkg/local/tableserver PutsWithStream '-benchtime 50000x'

@@ -14,7 +14,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/snstopic"
+	"github.com/commerce-integration/service/pkg/delivery/snstopic"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

@@ -8,11 +8,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/commerce-integration/service/pkg/arntarget"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/outbound"
+	"github.com/commerce-integration/service/pkg/delivery/arntarget"
+	"github.com/commerce-integration/service/pkg/delivery/outbound"
+	"github.com/commerce-integration/service/pkg/delivery/worker"
 	"github.com/commerce-integration/service/pkg/webhook"
-	"github.com/commerce-integration/service/pkg/worker"
 )
 
 // TestQueueEndpointFailsAndRecoversAsOthersDo deletes the queue of an endpoint:

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/app"
+	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/outbound"
 )
 
 func environment(pairs ...string) func(string) string {

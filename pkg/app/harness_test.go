@@ -20,13 +20,13 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dispatcher"
+	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
+	"github.com/commerce-integration/service/pkg/delivery/outbound"
+	"github.com/commerce-integration/service/pkg/delivery/sweeper"
+	"github.com/commerce-integration/service/pkg/delivery/worker"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/outbound"
 	"github.com/commerce-integration/service/pkg/servicetest"
-	"github.com/commerce-integration/service/pkg/sweeper"
 	"github.com/commerce-integration/service/pkg/webhook"
-	"github.com/commerce-integration/service/pkg/worker"
 )
 
 // harness is the service from a record's change to its receivers, in which days

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/counter"
+	"github.com/commerce-integration/service/pkg/delivery/counter"
 	"github.com/commerce-integration/service/pkg/dynamo"
 )
 

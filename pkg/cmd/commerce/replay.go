@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/spf13/cobra"
 
+	"github.com/commerce-integration/service/pkg/delivery/snstopic"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/snstopic"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/delivery/worker"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/webhook"
-	"github.com/commerce-integration/service/pkg/worker"
 )
 
 // An attempt must have ended, and its outcome be written, before its message

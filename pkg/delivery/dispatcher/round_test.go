@@ -1,0 +1,220 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+func TestBatchOfOneOrganizationIsReadWrittenAndSentTogether(t *testing.T) {
+	h := newHarness(t)
+	for range 3 {
+		h.Endpoint(t, "*")
+	}
+	batch := make([]events.DynamoDBEventRecord, 100)
+	for i := range batch {
+		batch[i] = h.created(t)
+	}
+	f := &faulty{Store: h.Table, Queue: h.Queues().Deliveries(), calls: map[string]int{}}
+	if r := h.handle(t, h.dispatcher(f, f), batch...); len(r.BatchItemFailures) > 0 {
+		t.Fatalf("failures: %+v", r)
+	}
+	for _, call := range []string{"directory", "deliveries", "send"} {
+		if f.calls[call] != 1 {
+			t.Errorf("%s: %d calls for a batch, want 1", call, f.calls[call])
+		}
+	}
+	if deliveries, messages := h.AllDeliveries(t), h.messages(t); len(deliveries) != 300 || len(messages) != 300 {
+		t.Errorf("%d deliveries and %d messages, want 300", len(deliveries), len(messages))
+	}
+}
+
+func TestEndpointsAreReadAnewForEveryBatch(t *testing.T) {
+	h := newHarness(t)
+	e := h.Endpoint(t, "*")
+	d := h.dispatcher(h.Table, h.Queues().Deliveries())
+	h.handle(t, d, h.created(t))
+	h.SetStatus(t, e.ID, webhook.Paused)
+	h.handle(t, d, h.created(t))
+	var got []webhook.DeliveryStatus
+	for _, delivery := range h.AllDeliveries(t) {
+		got = append(got, delivery.Status)
+	}
+	slices.Sort(got)
+	if want := []webhook.DeliveryStatus{webhook.DeliveryHeld, webhook.DeliveryPending}; !slices.Equal(got, want) {
+		t.Errorf("deliveries before and after the endpoint was paused: %v, want %v", got, want)
+	}
+}
+
+func TestEventsFollowTheirEndpointsLaneAndCircuit(t *testing.T) {
+	h := newHarness(t)
+	now := h.Now()
+	quick := h.Endpoint(t, "*")
+	slow := h.Endpoint(t, "*")
+	open := h.Endpoint(t, "*")
+	draining := h.Endpoint(t, "*")
+	circuit := &webhook.Circuit{State: webhook.CircuitOpen, OpenedAt: now, ProbeAt: now.Add(time.Minute), IntervalMs: time.Minute.Milliseconds()}
+	for _, c := range []struct {
+		e    *webhook.Endpoint
+		next webhook.Routing
+	}{
+		{slow, webhook.Routing{Lane: webhook.LaneSlow}},
+		{open, webhook.Routing{Circuit: circuit, Lane: webhook.LaneSlow}},
+		{draining, webhook.Routing{Circuit: circuit.Drain(now)}},
+	} {
+		if ok, err := h.Table.SetRouting(t.Context(), h.Org, c.e.ID, c.e.Routing(), c.next); !ok || err != nil {
+			t.Fatalf("SetRouting: %t, %v", ok, err)
+		}
+	}
+	h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), h.created(t), h.created(t))
+	want := map[value.ID]webhook.HeldReason{quick.ID: "", slow.ID: "", open.ID: webhook.HeldCircuitOpen, draining.ID: ""}
+	for _, r := range h.AllDeliveries(t) {
+		if r.HeldReason != want[r.EndpointID] || (r.Status == webhook.DeliveryHeld) != (r.EndpointID == open.ID) {
+			t.Errorf("delivery: %+v, want it held for %q", r, want[r.EndpointID])
+		}
+	}
+	for name, want := range map[string][]value.ID{servicetest.MainQueue: {quick.ID, draining.ID}, servicetest.SlowQueue: {slow.ID}} {
+		got := map[value.ID]int{}
+		for _, refs := range h.messagesOf(t, name) {
+			got[refs[0].EndpointID]++
+		}
+		for _, id := range want {
+			if got[id] != 2 {
+				t.Errorf("%s: %d messages of endpoint %s, want 2", name, got[id], id)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: messages of %v, want those of %v", name, got, want)
+		}
+	}
+}
+
+// picky refuses one event for what it is.
+type picky struct {
+	dispatcher.Store
+	refused value.ID
+}
+
+func (p *picky) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+	if slices.ContainsFunc(payloads, func(one webhook.Payload) bool { return one.EventID == p.refused }) {
+		return nil, errors.New("the item is too large")
+	}
+	return p.Store.CreateDeliveries(ctx, deliveries, payloads...)
+}
+
+func TestChangeWithRefusedEventsIsParked(t *testing.T) {
+	h := newHarness(t)
+	h.Endpoint(t, "*")
+	bad := h.created(t)
+	h.handle(t, h.dispatcher(h.Table, h.Queues().Deliveries()), bad)
+	refused := h.AllDeliveries(t)[0].EventID
+	h.messages(t)
+	d := h.dispatcher(&picky{Store: h.Table, refused: refused}, h.Queues().Deliveries())
+	if r := h.handle(t, d, h.created(t), bad, h.created(t)); len(r.BatchItemFailures) > 0 {
+		t.Errorf("failures: %+v", r)
+	}
+	if deliveries, messages := h.AllDeliveries(t), h.messages(t); len(deliveries) != 3 || len(messages) != 2 || messages[webhook.DeliveryID(refused, deliveries[0].EndpointID)] != nil {
+		t.Errorf("%d deliveries and the messages %v, want those of the neighbours", len(deliveries), messages)
+	}
+	parked := h.Queues().Await(t, servicetest.ParkQueue)
+	if _, record, err := sqsqueue.Unpark(parked[0].Body, nil); err != nil || len(parked) != 1 || record.Change.SequenceNumber != bad.Change.SequenceNumber {
+		t.Errorf("parked %d: %+v, %v", len(parked), record, err)
+	}
+}
+
+// sized notes how many deliveries come together.
+type sized struct {
+	dispatcher.Store
+	deliveries []int
+	of         []map[value.ID]int // the same by organization
+}
+
+func (s *sized) CreateDeliveries(ctx context.Context, deliveries []*webhook.Delivery, payloads ...webhook.Payload) ([]*webhook.Delivery, error) {
+	of := map[value.ID]int{}
+	for _, d := range deliveries {
+		of[d.OrganizationID]++
+	}
+	s.deliveries, s.of = append(s.deliveries, len(deliveries)), append(s.of, of)
+	return s.Store.CreateDeliveries(ctx, deliveries, payloads...)
+}
+
+func TestAnOrganizationWithFewEventsDoesNotWaitForOneWithMany(t *testing.T) {
+	h := newHarness(t)
+	other := &harness{h.Organization(t)}
+	h.Endpoint(t, "*")
+	other.Endpoint(t, "*")
+	for _, test := range []struct {
+		events int // of the one, between them one of the other
+		want   []map[value.ID]int
+	}{
+		{12, []map[value.ID]int{{h.Org: 12, other.Org: 1}}},
+		{13, []map[value.ID]int{{other.Org: 1}, {h.Org: 13}}},
+	} {
+		var batch []events.DynamoDBEventRecord
+		for i := range test.events {
+			if i == test.events/2 {
+				batch = append(batch, other.created(t))
+			}
+			batch = append(batch, h.created(t))
+		}
+		s := &sized{Store: h.Table}
+		if r := h.handle(t, h.dispatcher(s, h.Queues().Deliveries()), batch...); len(r.BatchItemFailures) > 0 {
+			t.Fatalf("failures: %+v", r)
+		}
+		if diff := cmp.Diff(test.want, s.of); diff != "" {
+			t.Errorf("%d events: written together, want-got:\n%s", test.events, diff)
+		}
+		if messages := h.messages(t); len(messages) != test.events+1 {
+			t.Errorf("%d messages, want %d", len(messages), test.events+1)
+		}
+	}
+}
+
+// late is a context with little time left, which never ends: however slow the
+// machine is, what has begun is finished.
+type late struct {
+	context.Context
+	left time.Duration
+}
+
+func (l late) Deadline() (time.Time, bool) { return time.Now().Add(l.left), true }
+
+// Whatever the endpoints of an organization make of a batch, it is written in
+// pieces, and what time does not suffice for is left to the next try.
+func TestLargeBatchGoesInRoundsAsFarAsTimeAllows(t *testing.T) {
+	h := newHarness(t)
+	for range 30 {
+		h.Endpoint(t, "*")
+	}
+	batch := make([]events.DynamoDBEventRecord, 50)
+	for i := range batch {
+		batch[i] = h.created(t)
+	}
+	s := &sized{Store: h.Table}
+	d := h.dispatcher(s, h.Queues().Deliveries())
+	ctx := late{t.Context(), 8 * time.Second} // less than another round asks for
+	r, err := d.Handle(ctx, events.DynamoDBEvent{Records: batch})
+	if err != nil || len(r.BatchItemFailures) != 1 || r.BatchItemFailures[0].ItemIdentifier != batch[33].Change.SequenceNumber {
+		t.Fatalf("failures: %+v, %v; want the first record of the second round, %s", r, err, batch[33].Change.SequenceNumber)
+	}
+	if r := h.handle(t, d, batch[33:]...); len(r.BatchItemFailures) > 0 {
+		t.Errorf("failures of the next try: %+v", r)
+	}
+	if want := []int{990, 510}; !slices.Equal(s.deliveries, want) {
+		t.Errorf("deliveries written together: %v, want %v", s.deliveries, want)
+	}
+	if deliveries, messages := h.AllDeliveries(t), h.messages(t); len(deliveries) != 1500 || len(messages) != 1500 {
+		t.Errorf("%d deliveries and %d messages, want 1,500", len(deliveries), len(messages))
+	}
+}

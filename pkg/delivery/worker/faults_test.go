@@ -1,0 +1,381 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/delivery/worker"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// faulty is a table and queues of which a call, by its name, fails when fail
+// says so, before or after it is made.
+type faulty struct {
+	worker.Store
+	worker.Queue
+
+	fail func(call string) (before, after error)
+}
+
+func (f *faulty) try(call string, do func() error) error {
+	before, after := f.fail(call)
+	if before != nil {
+		return before
+	}
+	return errors.Join(do(), after)
+}
+
+func (f *faulty) DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) (found []webhook.DeliveryInput, err error) {
+	err = f.try("DeliveryInputs", func() (err error) { found, err = f.Store.DeliveryInputs(ctx, refs); return err })
+	return found, err
+}
+
+func (f *faulty) PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error) {
+	err = f.try("PutDelivery", func() (err error) { current, err = f.Store.PutDelivery(ctx, previous, next); return err })
+	return current, err
+}
+
+func (f *faulty) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (conflict *webhook.WriteConflict, err error) {
+	err = f.try("RecordOutcomes", func() (err error) { conflict, err = f.Store.RecordOutcomes(ctx, outcomes, shards); return err })
+	return conflict, err
+}
+
+// RecordEach is a write of outcomes like the other.
+func (f *faulty) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (conflict *webhook.WriteConflict, err error) {
+	err = f.try("RecordOutcomes", func() (err error) { conflict, err = f.Store.RecordEach(ctx, outcomes); return err })
+	return conflict, err
+}
+
+func (f *faulty) CounterShard(ctx context.Context, org, endpoint value.ID, shard int) (stored webhook.StoredCounterShard, err error) {
+	err = f.try("CounterShard", func() (err error) { stored, err = f.Store.CounterShard(ctx, org, endpoint, shard); return err })
+	return stored, err
+}
+
+func (f *faulty) TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (taken bool, err error) {
+	err = f.try("TakePermit", func() (err error) {
+		taken, err = f.Store.TakePermit(ctx, org, endpoint, holder, now, until)
+		return err
+	})
+	return taken, err
+}
+
+func (f *faulty) ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+	return f.try("ChangeVisibility", func() error { return f.Queue.ChangeVisibility(ctx, in, changes...) })
+}
+
+func (f *faulty) Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
+	return f.try("Move", func() error { return f.Queue.Move(ctx, to, moves...) })
+}
+
+// failing is a worker of which a call fails, the first times.
+func (h *harness) failing(call string, times int, before, after error) *worker.Worker {
+	var calls atomic.Int64
+	f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(c string) (error, error) {
+		if c == call && calls.Add(1) <= int64(times) {
+			return before, after
+		}
+		return nil, nil
+	}}
+	return h.worker(f, f, true)
+}
+
+var (
+	errBusy  = fault.Busy(errors.New("throttled"))
+	errWrong = errors.New("wrong")
+)
+
+const always1000 = 1000
+
+// A process that dies at a step leaves what the next one needs: the step's
+// call and everything behind it fail, and no message is deleted.
+func TestDyingAtAnyStepLosesNothingAndCountsNothingTwice(t *testing.T) {
+	h := newHarness(t)
+	for _, tt := range []struct {
+		step     string
+		after    bool // dies after the call instead of before it
+		requests int  // until the first attempt is recorded, and the next
+	}{
+		{"DeliveryInputs", false, 2},
+		{"CounterShard", false, 3},
+		{"RecordOutcomes", false, 3},
+		{"RecordOutcomes", true, 2},
+		{"ChangeVisibility", false, 2},
+		{"ChangeVisibility", true, 2},
+	} {
+		t.Run(fmt.Sprintf("%v_%v", tt.step, tt.after), func(t *testing.T) {
+			rcv := newReceiver(t, always(http.StatusInternalServerError))
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			m := h.receive(t)
+			var dead atomic.Bool
+			f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
+				switch {
+				case dead.Load():
+					return errWrong, nil
+				case call == tt.step && tt.after:
+					dead.Store(true)
+					return nil, errWrong
+				case call == tt.step:
+					dead.Store(true)
+					return errWrong, nil
+				}
+				return nil, nil
+			}}
+			h.crash(t, h.worker(f, f, true), m...)
+			h.Pass(6 * time.Minute) // the queue's own timeout
+			for range 2 {
+				if left := h.handle(t, h.Worker, m...); len(left) != 1 {
+					t.Fatalf("%s, after %t: the message that carries the retry is done", tt.step, tt.after)
+				}
+				if got, err := h.Table.Delivery(t.Context(), h.Org, delivery.ID); err != nil || got.AttemptCount == 2 {
+					break
+				}
+				h.Pass(5 * time.Second)
+			}
+			h.delivery(t, delivery, webhook.DeliveryPending, 2)
+			h.counters(t, e, 0, 2)
+			rcv.requests(t, tt.requests)
+			h.Queues().Delete(t, servicetest.MainQueue, m...)
+		})
+	}
+}
+
+func TestMessageThatIsMovedAndNotDeletedMakesNoSecondAttempt(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusInternalServerError))
+	e, _ := h.endpoint(t, rcv.url, 5)
+	h.setLane(t, e, webhook.LaneSlow)
+	delivery := h.event(t, e)
+	old := h.receive(t)[0]
+	if left := h.crash(t, h.Worker, old); len(left) > 0 {
+		t.Fatalf("left %+v, want the message moved", left)
+	}
+	moved := h.Queues().Await(t, servicetest.SlowQueue)[0]
+	rcv.requests(t, 0)
+	if left := h.handle(t, h.Worker, moved); len(left) != 1 {
+		t.Errorf("left %+v, want the moved message to carry the retry", left)
+	}
+	h.delivery(t, delivery, webhook.DeliveryPending, 1)
+	for range 2 { // before the retry and at its time
+		if left := h.crash(t, h.Worker, old); len(left) != 1 {
+			t.Errorf("left %+v, want the old message to wait for its turn to take over", left)
+		}
+		h.Pass(5 * time.Second)
+	}
+	rcv.requests(t, 1)
+	h.counters(t, e, 0, 1)
+}
+
+// full is a queue with too many messages in flight.
+type full struct{ worker.Queue }
+
+func (full) TooManyInFlight(context.Context, webhook.Lane) bool { return true }
+
+func TestRetriesAreDelayedMessagesWhenTooManyAreInFlight(t *testing.T) {
+	h := newHarness(t)
+	w := h.worker(h.Table, full{h.deliveries}, true)
+	rcv := newReceiver(t, always(http.StatusInternalServerError))
+	e, _ := h.endpoint(t, rcv.url, 5)
+	delivery := h.event(t, e)
+	old := h.receive(t)[0]
+	if left := h.crash(t, w, old); len(left) > 0 {
+		t.Fatalf("left %+v, want another message in its place", left)
+	}
+	first := h.delivery(t, delivery, webhook.DeliveryPending, 1)
+	sent := time.Now()
+	next := h.receive(t)[0]
+	if waited := time.Since(sent); waited < 3*time.Second || next.MessageId == old.MessageId {
+		t.Errorf("message %s after %s, want another than %s after 4s", next.MessageId, waited, old.MessageId)
+	}
+	h.Pass(5 * time.Second)
+	// The old one was not deleted, and comes first: it may carry the delivery as
+	// well, but only until either makes the attempt.
+	if left := h.crash(t, h.Worker, old); len(left) != 1 {
+		t.Errorf("left %+v, want the old message to carry the next retry", left)
+	}
+	if got := h.delivery(t, delivery, webhook.DeliveryPending, 2); got.MessageID == first.MessageID {
+		t.Errorf("carrier %s after both attempts", got.MessageID)
+	}
+	for range 2 {
+		if left := h.crash(t, h.Worker, next); len(left) != 1 {
+			t.Errorf("left %+v, want the other message to wait for its turn to take over", left)
+		}
+		h.Pass(50 * time.Second)
+	}
+	if left := h.handle(t, w, old); len(left) > 0 {
+		t.Errorf("left %+v, want another message in its place", left)
+	}
+	h.delivery(t, delivery, webhook.DeliveryPending, 3)
+	rcv.requests(t, 3)
+	h.counters(t, e, 0, 3)
+}
+
+func TestFaultsOfOursKeepTheMessageAndUseUpNothing(t *testing.T) {
+	h := newHarness(t)
+	for i, tt := range []struct {
+		call     string
+		err      error
+		attempts int // that the delivery knows of
+		requests int
+	}{
+		{"DeliveryInputs", errBusy, 0, 0},
+		{"DeliveryInputs", errWrong, 0, 0},
+		{"CounterShard", errWrong, 0, 1},
+		{"RecordOutcomes", errWrong, 0, 1},
+		{"ChangeVisibility", errBusy, 1, 1},
+	} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			failing := true
+			rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
+				if failing {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			})
+			e, _ := h.endpoint(t, rcv.url, 3)
+			delivery := h.event(t, e)
+			m := h.receive(t)
+			if left := h.handle(t, h.failing(tt.call, always1000, tt.err, nil), m...); len(left) != 1 {
+				t.Errorf("%s: %s: %d messages left, want the message kept", tt.call, tt.err, len(left))
+			}
+			h.delivery(t, delivery, webhook.DeliveryPending, tt.attempts)
+			h.counters(t, e, 0, int64(tt.attempts))
+			rcv.requests(t, tt.requests)
+			failing = false
+			if left := h.at(t, m[0], 5*time.Second); len(left) > 0 {
+				t.Errorf("%s: messages left: %+v", tt.call, left)
+			}
+			h.delivery(t, delivery, webhook.DeliveryDelivered, tt.attempts+1)
+		})
+	}
+}
+
+func TestFaultsOfOursBackOffLongerEachTime(t *testing.T) {
+	h := newHarness(t)
+	for receives, want := range map[string]time.Duration{
+		"": 2 * time.Second, "1": 2 * time.Second, "2": 4 * time.Second, "8": 256 * time.Second, "9": 5 * time.Minute, "49": 5 * time.Minute,
+	} {
+		t.Run(receives, func(t *testing.T) {
+			q := &hidden{Queue: h.deliveries}
+			w := h.worker(&faulty{Store: h.Table, fail: func(string) (error, error) { return errBusy, nil }}, q, true)
+			ref := webhook.DeliveryRef{OrganizationID: h.Org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.App}
+			m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
+			h.crash(t, w, m)
+			if len(q.changes) != 1 || q.changes[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
+				t.Errorf("received %q times: hidden %+v, want %s", receives, q.changes, want)
+			}
+		})
+	}
+}
+
+// hidden notes what is hidden.
+type hidden struct {
+	worker.Queue
+	changes []sqsqueue.VisibilityChange
+}
+
+func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+	v.changes = append(v.changes, changes...)
+	return nil
+}
+
+func TestBusyTableIsAskedAgainBeforeTheReceiverIs(t *testing.T) {
+	h := newHarness(t)
+	for _, call := range []string{"CounterShard", "RecordOutcomes"} {
+		t.Run(call, func(t *testing.T) {
+			for name, lost := range map[string]bool{"refused": false, "answer lost": true} {
+				rcv := newReceiver(t, always(http.StatusInternalServerError))
+				e, _ := h.endpoint(t, rcv.url, 3)
+				delivery := h.event(t, e)
+				w := h.failing(call, 3, errBusy, nil)
+				if lost {
+					w = h.failing(call, 3, nil, errBusy)
+				}
+				m := h.receive(t)
+				if left := h.handle(t, w, m...); len(left) != 1 {
+					t.Errorf("%s, %s: left %+v, want the message that carries the retry", call, name, left)
+				}
+				h.delivery(t, delivery, webhook.DeliveryPending, 1)
+				h.counters(t, e, 0, 1)
+				rcv.requests(t, 1)
+				h.Queues().Delete(t, servicetest.MainQueue, m...)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeWrittenDoesNotStopItsNeighbours(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusOK))
+	e, _ := h.endpoint(t, rcv.url, 3)
+	good, bad := h.event(t, e), h.event(t, e)
+	f := &refusing{Store: h.Table, delivery: bad.ID}
+	var messages []events.SQSMessage
+	for len(messages) < 2 {
+		messages = append(messages, h.receive(t)...)
+	}
+	if left := h.handle(t, h.worker(f, h.deliveries, true), messages...); len(left) != 1 {
+		t.Errorf("left %+v, want the message whose outcome is not written", left)
+	}
+	h.delivery(t, good, webhook.DeliveryDelivered, 1)
+	h.delivery(t, bad, webhook.DeliveryPending, 0)
+	h.counters(t, e, 1, 0)
+}
+
+// refusing is a table that takes no outcome of a delivery.
+type refusing struct {
+	worker.Store
+	delivery value.ID
+}
+
+func (r *refusing) RecordOutcomes(ctx context.Context, outcomes []webhook.DeliveryChange, shards []webhook.CounterShardWrite) (*webhook.WriteConflict, error) {
+	for _, o := range outcomes {
+		if o.Next.ID == r.delivery {
+			return nil, errWrong
+		}
+	}
+	return r.Store.RecordOutcomes(ctx, outcomes, shards)
+}
+
+func (r *refusing) RecordEach(ctx context.Context, outcomes []webhook.DeliveryChange) (*webhook.WriteConflict, error) {
+	if slices.ContainsFunc(outcomes, func(o webhook.DeliveryChange) bool { return o.Next.ID == r.delivery }) {
+		return nil, errWrong
+	}
+	return r.Store.RecordEach(ctx, outcomes)
+}
+
+func TestFailedMoveKeepsTheMessage(t *testing.T) {
+	h := newHarness(t)
+	rcv := newReceiver(t, always(http.StatusInternalServerError))
+	e, _ := h.endpoint(t, rcv.url, 3)
+	h.setLane(t, e, webhook.LaneSlow)
+	delivery := h.event(t, e)
+	if left := h.handle(t, h.failing("Move", 1, errBusy, nil), h.receive(t)...); len(left) != 1 {
+		t.Errorf("left %+v, want the message kept", left)
+	}
+	h.delivery(t, delivery, webhook.DeliveryPending, 0)
+	h.setLane(t, e, webhook.LaneMain)
+	next := h.event(t, e)
+	f := &faulty{Store: h.Table, Queue: full{h.deliveries}, fail: func(call string) (error, error) {
+		if call == "Move" {
+			return errBusy, nil
+		}
+		return nil, nil
+	}}
+	if left := h.handle(t, h.worker(f, f, true), h.receive(t)...); len(left) != 1 {
+		t.Errorf("left %+v, want the message to carry its retry itself", left)
+	}
+	h.delivery(t, next, webhook.DeliveryPending, 1)
+}

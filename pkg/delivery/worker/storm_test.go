@@ -1,0 +1,158 @@
+package worker_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/delivery/worker"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// Several processes work on the same endpoints while the table throttles,
+// loses answers, and messages come twice: whatever happens, counters are what
+// the deliveries record.
+func TestCountersEqualTheRecordedOutcomesInAStorm(t *testing.T) {
+	h := newHarness(t)
+	const eventsOfEach = 60
+	var endpoints []*webhook.Endpoint
+	var deliveries []*webhook.Delivery
+	for range 3 {
+		rcv := newReceiver(t, func(_ int, w http.ResponseWriter) {
+			if rand.N(2) == 0 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		e, _ := h.endpoint(t, rcv.url, 2)
+		endpoints = append(endpoints, e)
+		for range eventsOfEach {
+			deliveries = append(deliveries, h.event(t, e))
+		}
+	}
+	var handled, retries atomic.Int64
+	var group sync.WaitGroup
+	for range 4 {
+		f := &faulty{Store: h.Table, Queue: h.deliveries, fail: func(call string) (before, after error) {
+			if call != "RecordOutcomes" && call != "CounterShard" && call != "DeliveryInputs" {
+				return nil, nil
+			}
+			switch rand.N(10) {
+			case 0:
+				return fault.Busy(errors.New("throttled")), nil
+			case 1:
+				return nil, fault.Busy(errors.New("answer lost"))
+			}
+			return nil, nil
+		}}
+		w := h.worker(f, f, true)
+		for range 3 { // invocations of the process
+			group.Go(func() { h.storm(t, w, &handled, &retries) })
+		}
+	}
+	group.Wait()
+	want := map[bool]int64{}
+	for _, r := range deliveries {
+		got, err := h.Table.Delivery(t.Context(), h.Org, r.ID)
+		if err != nil || got.Pending() {
+			t.Errorf("delivery %+v, %v; want it at its end or held", got, err)
+			continue
+		}
+		for _, a := range got.Attempts {
+			want[a.Error == nil]++
+		}
+	}
+	h.CountStream(t)
+	var got webhook.Counters
+	for _, e := range endpoints {
+		found, err := h.Table.Counters(t.Context(), h.Org, e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.SuccessCount += found[e.ID].SuccessCount
+		got.FailureCount += found[e.ID].FailureCount
+	}
+	if got.SuccessCount != want[true] || got.FailureCount != want[false] {
+		t.Errorf("counted %d successes and %d failures, recorded %d and %d", got.SuccessCount, got.FailureCount, want[true], want[false])
+	}
+	t.Logf("%d messages handled, %d kept for a retry; %d successes, %d failures", handled.Load(), retries.Load(), got.SuccessCount, got.FailureCount)
+}
+
+// storm handles what comes, each batch twice at the same time now and then,
+// until nothing is left that can be received.
+func (h *harness) storm(t *testing.T, w *worker.Worker, handled, kept *atomic.Int64) {
+	for quiet := 0; quiet < 3; {
+		quiet++
+		for _, q := range []string{servicetest.MainQueue, servicetest.SlowQueue} {
+			messages := h.Queues().Receive(t, q)
+			if len(messages) == 0 {
+				continue
+			}
+			quiet = 0
+			var twins sync.WaitGroup
+			if rand.N(4) == 0 {
+				twins.Go(func() { h.crash(t, w, messages...) })
+			}
+			left := h.handle(t, w, messages...)
+			twins.Wait()
+			handled.Add(int64(len(messages)))
+			kept.Add(int64(len(left)))
+			// What stays comes again at once instead of after its wait.
+			for try := 0; len(left) > 0 && try < 20; try++ {
+				h.Pass(time.Minute)
+				left = h.handle(t, w, left...)
+			}
+		}
+	}
+}
+
+// One endpoint hangs while many of its events wait. The others' attempts are
+// made meanwhile, and no more of its own than its share is under way.
+func TestHangingEndpointDoesNotHoldUpOthers(t *testing.T) {
+	h := newHarness(t)
+	release := make(chan struct{})
+	var underWay, most atomic.Int64
+	hanging := newReceiver(t, func(int, http.ResponseWriter) {
+		most.Store(max(most.Load(), underWay.Add(1)))
+		<-release
+		underWay.Add(-1)
+	})
+	quick := newReceiver(t, always(http.StatusOK))
+	stuck, _ := h.endpoint(t, hanging.url, 3)
+	other, _ := h.endpoint(t, quick.url, 3)
+	for range 40 {
+		h.event(t, stuck)
+	}
+	var group sync.WaitGroup
+	invoke := func(messages []events.SQSMessage) {
+		group.Go(func() { h.handle(t, h.Worker, messages...) })
+	}
+	for range 4 {
+		invoke(h.receive(t))
+	}
+	delivery := h.event(t, other)
+	invoke(h.receive(t))
+	const patience = time.Minute // and the endpoint hangs until this test lets go
+	for deadline := time.Now().Add(patience); quick.count() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the other endpoint's attempt is not made")
+		}
+	}
+	moved := 0
+	for deadline := time.Now().Add(patience); moved < 30 && time.Now().Before(deadline); {
+		moved += len(h.Queues().Receive(t, servicetest.SlowQueue))
+	}
+	close(release)
+	group.Wait()
+	h.delivery(t, delivery, webhook.DeliveryDelivered, 1)
+	if moved != 30 || most.Load() != 10 {
+		t.Errorf("%d messages moved to the slow lane and %d attempts at a time, want 30 and 10", moved, most.Load())
+	}
+}

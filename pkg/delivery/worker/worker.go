@@ -1,0 +1,149 @@
+// Package worker delivers events to integrators' URLs: it makes one attempt
+// for each message of the deliveries queues. A receiver's failure is recorded
+// in the delivery and tried again as the schedule says; only a failure of the
+// service itself leaves a message to the queue's own retries. An attempt
+// counts when its outcome is recorded, once, however often its message comes,
+// and no endpoint gets more than its share of the attempts under way. The
+// dispatcher creates the deliveries. The sweeper takes care of waits that are
+// longer than the queue's, of probes, and of what circuits held.
+//
+// Handle, in handle.go, shows the life of a message from top to bottom.
+// decide.go holds its decisions, which are pure.
+//
+// # What is never lost
+//
+// A message is deleted only when something else takes care of its delivery:
+// the delivery's end, its due mark, or another message. A process that dies
+//   - before the attempt or during it leaves the message, which comes again;
+//   - between the attempt and its record leaves the message as well: the
+//     receiver is asked again, and the attempt that nobody recorded does not
+//     count;
+//   - between the record and the count, where the stream counts, leaves the
+//     count to the stream, which comes again;
+//   - between the record and ChangeVisibility leaves the message invisible
+//     until the queue's own timeout. The delivery names the message, which
+//     then makes the retry;
+//   - between sending a replacement and the deletion of the message leaves
+//     two messages for the delivery. The one that records an attempt first
+//     carries on; the other stays until the delivery's end, and takes over
+//     should the first be lost.
+//
+// The sweeper sends a second message for a delivery that is a minute late, and
+// the first may be at work just then. So a late attempt is claimed by a write
+// before it is made, see claim.go, and the receiver is not asked twice.
+//
+// A delivery that is HELD because its endpoint is PAUSED, DISABLED or
+// suspended waits for its owner's recovery. A recovery that runs between the
+// read of the endpoint and the hold does not meet the delivery. So the worker
+// reads the endpoint again after the hold, and resumes the delivery when the
+// reason is gone.
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/commerce-integration/service/pkg/base/sealed"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/delivery/arntarget"
+	"github.com/commerce-integration/service/pkg/delivery/outbound"
+	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+// Deliveries reads what attempts need, and ends deliveries without an
+// attempt. PutDelivery fails with [fault.ErrChanged] when another writer was
+// faster.
+type Deliveries interface {
+	DeliveryInputs(ctx context.Context, refs []webhook.DeliveryRef) ([]webhook.DeliveryInput, error)
+	PutDelivery(ctx context.Context, previous, next *webhook.Delivery) (current *webhook.Delivery, err error)
+}
+
+// Outcomes keeps the outcomes of attempts. RecordOutcomes writes them with the
+// counter shards that count them, all of a call or nothing; RecordEach writes
+// each on its own, for the stream to count. Counted is the time up to which the
+// stream is counted.
+type Outcomes interface {
+	RecordEach(ctx context.Context, changes []webhook.DeliveryChange) (*webhook.WriteConflict, error)
+	RecordOutcomes(ctx context.Context, changes []webhook.DeliveryChange, counts []webhook.CounterShardWrite) (*webhook.WriteConflict, error)
+	CounterShard(ctx context.Context, org, endpoint value.ID, number int) (webhook.StoredCounterShard, error)
+	Counted(ctx context.Context) (value.Time, error)
+}
+
+// Endpoints reads the health of endpoints and changes their routing. When
+// another writer was faster, SetRouting reports false, and ChangeEndpoint
+// calls change again.
+type Endpoints interface {
+	Health(ctx context.Context, org, endpoint value.ID, since, now value.Time) (webhook.Health, error)
+	Endpoint(ctx context.Context, org, id value.ID) (*webhook.Endpoint, error)
+	SetRouting(ctx context.Context, org, endpoint value.ID, previous, next webhook.Routing) (bool, error)
+	ChangeEndpoint(ctx context.Context, org, id value.ID, change func(*webhook.Endpoint) (*webhook.Endpoint, error)) (*webhook.Endpoint, error)
+}
+
+// Permits leases an endpoint's few permits to processes. False means that
+// others have them all.
+type Permits interface {
+	TakePermit(ctx context.Context, org, endpoint value.ID, holder string, now, until value.Time) (bool, error)
+}
+
+// Store is what the worker keeps its state in.
+type Store interface {
+	Deliveries
+	Outcomes
+	Endpoints
+	Permits
+}
+
+// Queue is the queues of deliveries, one for each lane. Move sends messages
+// in the place of others, which are deleted after it. TooManyInFlight tells
+// that no more messages should wait invisible in a lane.
+type Queue interface {
+	Lane(m *events.SQSMessage) webhook.Lane
+	Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error
+	ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error
+	TooManyInFlight(ctx context.Context, in webhook.Lane) bool
+}
+
+// Config adapts a worker. Its zero value is the service's own.
+type Config struct {
+	Clock  func() time.Time
+	Random func() float64 // in [0,1), moves retries within their span
+	Logger *slog.Logger
+	ARNs   *arntarget.Sender // to queues and buses; nil sends to none
+}
+
+// Worker handles messages. It is safe for concurrent use.
+type Worker struct {
+	store   Store
+	queue   Queue
+	client  *outbound.Client
+	secrets *sealed.Box
+	permits *permits
+	shards  *shardPools
+	health  *healthCache
+	stream  *streamCounting
+	cfg     Config
+}
+
+// New returns a worker.
+func New(store Store, queue Queue, client *outbound.Client, secrets *sealed.Box, cfg Config) *Worker {
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Float64
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	return &Worker{
+		store: store, queue: queue, client: client, secrets: secrets, cfg: cfg,
+		permits: newPermits(store, cfg.Clock), shards: newShardPools(store), health: newHealthCache(), stream: &streamCounting{store: store},
+	}
+}
+
+func (w *Worker) now() value.Time { return value.TimeOf(w.cfg.Clock()) }
