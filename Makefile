@@ -27,17 +27,17 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The portal's page is built anew when its source or the OpenAPI document changed.
-PORTAL := pkg/portal/web
-PAGE := pkg/portal/dist/index.html
+PORTAL := pkg/api/portal/web
+PAGE := pkg/api/portal/dist/index.html
 
 $(PORTAL)/node_modules/.package-lock.json: $(PORTAL)/package-lock.json
 	cd $(PORTAL) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-$(PORTAL)/src/schema.d.ts: pkg/httpapi/docs/openapi.json $(PORTAL)/node_modules/.package-lock.json
-	cd $(PORTAL) && npx openapi-typescript ../../httpapi/docs/openapi.json --output src/schema.d.ts >/dev/null
+$(PORTAL)/src/schema.d.ts: pkg/api/docs/openapi.json $(PORTAL)/node_modules/.package-lock.json
+	cd $(PORTAL) && npx openapi-typescript ../../docs/openapi.json --output src/schema.d.ts >/dev/null
 
-$(PAGE): $(PORTAL)/node_modules/.package-lock.json $(PORTAL)/build.mjs $(wildcard $(PORTAL)/src/* $(PORTAL)/src/pages/* pkg/httpapi/docs/web/*)
+$(PAGE): $(PORTAL)/node_modules/.package-lock.json $(PORTAL)/build.mjs $(wildcard $(PORTAL)/src/* $(PORTAL)/src/pages/* pkg/api/docs/web/*)
 	cd $(PORTAL) && node build.mjs
 
 .PHONY: portal
@@ -147,7 +147,7 @@ $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
 	cd $(CLIENT) && npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-$(PACKAGE): pkg/httpapi/docs/openapi.json $(CLIENT)/node_modules/.package-lock.json $(wildcard $(CLIENT)/src/*) $(CLIENT)/tsconfig.json
+$(PACKAGE): pkg/api/docs/openapi.json $(CLIENT)/node_modules/.package-lock.json $(wildcard $(CLIENT)/src/*) $(CLIENT)/tsconfig.json
 	cd $(CLIENT) && npm run build --silent
 	@touch $@
 
@@ -158,7 +158,7 @@ test-clients: $(PACKAGE) ## test pkg/client, also on the service that COMMERCE_R
 
 .PHONY: released
 released: ## take the OpenAPI document as the released one: from then on it may only be added to
-	cp pkg/httpapi/docs/openapi.json pkg/httpapi/docs/released.json
+	cp pkg/api/docs/openapi.json pkg/api/docs/released.json
 
 # conform takes about two minutes.
 .build/schemathesis/.installed-$(SCHEMATHESIS_VERSION):

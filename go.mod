@@ -4,7 +4,7 @@ go 1.26.0
 
 ignore (
 	./pkg/client/typescript/node_modules
-	./pkg/portal/web/node_modules
+	./pkg/api/portal/web/node_modules
 )
 
 require (

@@ -6,8 +6,8 @@
 # copy its records as the guide says. Everything lies in .build/clients.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-document=$PWD/pkg/httpapi/docs/openapi.json
-released=$PWD/pkg/httpapi/docs/released.json
+document=$PWD/pkg/api/docs/openapi.json
+released=$PWD/pkg/api/docs/released.json
 settings=$PWD/.tools/clients
 out=$PWD/.build/clients
 generator=7.20.0 # of org.openapitools:openapi-generator-cli
@@ -86,7 +86,7 @@ make --no-print-directory test-clients
 
 echo "The guide's programs: dlt, Airbyte"
 tools=$out/tools
-guide=pkg/httpapi/docs/guides/tools.md
+guide=pkg/api/docs/guides/tools.md
 mkdir -p "$tools"
 for program in "python copy_dlt.py" "yaml manifest.yaml"; do
 	sed -n "/^\`\`\`$program\$/,/^\`\`\`\$/p" "$guide" | sed '1d;$d' >"$tools/${program#* }"

@@ -23,7 +23,7 @@ HEAD
 .build/lab bench --markdown "$page"
 .build/lab bench webhooks --isolation --markdown "$page"
 bench ./pkg/delivery/worker Worker
-bench ./pkg/httpapi/records Request
+bench ./pkg/api/records Request
 bench ./pkg/lists/columnar 'Query|Apply/100000$|Memory|SegmentLoad|SegmentEncode|MillionOrders' '-benchtime 300ms'
 bench ./pkg/index 'ColdList|WarmList|WriteUnits' '-benchtime 1x'
 bench ./pkg/delivery/sweeper 'Recovery$' '-benchtime 1x'

@@ -3,8 +3,8 @@
 package main
 
 import (
+	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 )
 
 func main() { app.StartWithoutTable(app.Portal(markdown.HTML)) }

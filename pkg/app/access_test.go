@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
 // goldenAccess shows who may do what: every request of this test with its answer.
@@ -351,7 +351,7 @@ func TestTheRequestsCoverEveryOperation(t *testing.T) {
 		if asked[op.ID] != want {
 			t.Errorf("%s: the requests ask for %q, want %q", op.ID, asked[op.ID], want)
 		}
-		if (op.Access == httpapi.Public) != (op.Scope == "" && op.AnyScope == nil && op.ID != "getMe") {
+		if (op.Access == api.Public) != (op.Scope == "" && op.AnyScope == nil && op.ID != "getMe") {
 			t.Errorf("%s: takes credentials and no scope, or a scope and no credentials", op.ID)
 		}
 	}

@@ -18,12 +18,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/issuer"
 	"github.com/commerce-integration/service/pkg/webhook"

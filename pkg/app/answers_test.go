@@ -24,6 +24,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/docs/markdown"
+	"github.com/commerce-integration/service/pkg/api/openapi"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/sealed"
@@ -31,12 +34,9 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/index/views"
-	"github.com/commerce-integration/service/pkg/openapi"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -139,7 +139,7 @@ type tour struct {
 	*servicetest.Service
 	t          testing.TB
 	base       *app.Dependencies
-	operations map[string]httpapi.Operation
+	operations map[string]api.Operation
 	functions  map[string]app.GatewayFunc // by operation
 	document   node
 	kept       map[string]string
@@ -153,7 +153,7 @@ func newTour(t testing.TB) *tour {
 	s.Org = value.MustID("0192f0c1-7a3e-7c54-9f3b-6c2a4d8e1f00") // that of the catalogue's examples
 	s.Set(time.Date(2026, 11, 21, 6, 35, 41, 242_000_000, time.UTC))
 	w := &tour{
-		Service: s, t: t, operations: map[string]httpapi.Operation{}, functions: map[string]app.GatewayFunc{},
+		Service: s, t: t, operations: map[string]api.Operation{}, functions: map[string]app.GatewayFunc{},
 		document: document(t), kept: map[string]string{},
 	}
 	queues, logger := s.Queues(), s.Leaks.Logger()
@@ -301,7 +301,7 @@ func (w *tour) expand(text string) string {
 }
 
 // event is the request as the gateway hands it to the function.
-func (w *tour) event(s *step, op *httpapi.Operation) events.APIGatewayProxyRequest {
+func (w *tour) event(s *step, op *api.Operation) events.APIGatewayProxyRequest {
 	w.t.Helper()
 	path := op.Path
 	for name, kept := range s.path {
@@ -323,7 +323,7 @@ func (w *tour) event(s *step, op *httpapi.Operation) events.APIGatewayProxyReque
 	if op.BodyType != "" {
 		request.Body = w.form(s.body)
 	}
-	if op.Access != httpapi.Public {
+	if op.Access != api.Public {
 		servicetest.Authorize(&request, w.caller(op))
 	}
 	return request
@@ -344,9 +344,9 @@ func (w *tour) form(object string) string {
 }
 
 // caller is a user, or for the read API an application by its key.
-func (w *tour) caller(op *httpapi.Operation) auth.Principal {
+func (w *tour) caller(op *api.Operation) auth.Principal {
 	p := auth.Principal{Kind: auth.KindUser, OrganizationID: w.Org, UserID: w.App, Scopes: append(auth.AllScopes(), auth.DevelopersAdmin), RateLimit: 600}
-	if op.Access == httpapi.Reader {
+	if op.Access == api.Reader {
 		p.Kind, p.UserID, p.ApplicationID, p.KeyID = auth.KindKey, value.ID{}, w.App, value.MustID(w.kept["key"])
 	}
 	if op.ID == "getMe" {
@@ -358,7 +358,7 @@ func (w *tour) caller(op *httpapi.Operation) auth.Principal {
 // checkHeaders compares the headers of an answer with those that the document
 // declares: all of a success must be there but those of special cases, and none
 // may be there that is not declared. Standard headers are not declared.
-func (w *tour) checkHeaders(op *httpapi.Operation, answer *events.APIGatewayProxyResponse) {
+func (w *tour) checkHeaders(op *api.Operation, answer *events.APIGatewayProxyResponse) {
 	w.t.Helper()
 	response := w.follow("paths", op.Path, strings.ToLower(op.Method), "responses", strconv.Itoa(answer.StatusCode))
 	declared, _ := response["headers"].(node)

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/audit"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
 	"github.com/commerce-integration/service/pkg/servicetest"

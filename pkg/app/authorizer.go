@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/commerce-integration/service/pkg/audit"
+	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/auth"
 )
 

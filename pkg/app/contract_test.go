@@ -19,15 +19,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/openapi"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/httpapi"
 	"github.com/commerce-integration/service/pkg/local/template"
-	"github.com/commerce-integration/service/pkg/openapi"
 	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -63,7 +63,7 @@ func examples(t *testing.T) (read map[string]openapi.Example) {
 }
 
 // authorizers are the template's names for the kinds of access.
-var authorizers = map[httpapi.Access]string{httpapi.Public: "", httpapi.Developer: "JwtOnly", httpapi.Manager: "JwtOnly", httpapi.Reader: "Any"}
+var authorizers = map[api.Access]string{api.Public: "", api.Developer: "JwtOnly", api.Manager: "JwtOnly", api.Reader: "Any"}
 
 func TestTheTemplateDeclaresExactlyTheRoutesInCode(t *testing.T) {
 	type target struct{ function, authorizer string }

@@ -16,7 +16,7 @@ import (
 )
 
 // goldenDocument is the OpenAPI document as clients read it.
-var goldenDocument = filepath.Join("..", "httpapi", "docs", "openapi.json")
+var goldenDocument = filepath.Join("..", "api", "docs", "openapi.json")
 
 // node is an object of the OpenAPI document.
 type node = map[string]any

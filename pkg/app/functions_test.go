@@ -10,11 +10,11 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 

@@ -22,11 +22,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/oauth"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/httpapi/oauth"
 	"github.com/commerce-integration/service/pkg/servicetest"
 )
 
@@ -147,7 +147,7 @@ func checkAnswer(t *testing.T, event any, answer *events.APIGatewayProxyResponse
 		return
 	}
 	content := contentOf(t, answer)
-	var problem httpapi.Problem
+	var problem api.Problem
 	var refusal oauth.TokenError
 	known := json.RejectUnknownMembers(true)
 	switch {

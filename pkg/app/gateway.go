@@ -12,9 +12,9 @@ import (
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
 
+	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
 // gatewayFunc puts an HTTP handler behind API Gateway's proxy events. Below a
@@ -52,9 +52,9 @@ func escapedPath(path string) string {
 // else: a client can forge every header, also those that the adapter would
 // write for handlers that read the context from headers. The credential of the
 // request must be the one that the authorizer judged.
-func callerOf(r *http.Request) httpapi.Caller {
+func callerOf(r *http.Request) api.Caller {
 	gateway, ok := core.GetAPIGatewayContextFromContext(r.Context())
-	caller := httpapi.Caller{RequestID: requestID(r.Context()), BaseURL: baseURL(r, gateway)}
+	caller := api.Caller{RequestID: requestID(r.Context()), BaseURL: baseURL(r, gateway)}
 	if !ok {
 		caller.Err = auth.ErrNoPrincipal
 		return caller

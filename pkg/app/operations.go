@@ -6,23 +6,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/developers"
+	"github.com/commerce-integration/service/pkg/api/docs"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/api/oauth"
+	"github.com/commerce-integration/service/pkg/api/portal"
+	"github.com/commerce-integration/service/pkg/api/receipts"
+	"github.com/commerce-integration/service/pkg/api/records"
+	"github.com/commerce-integration/service/pkg/api/webhooks"
 	"github.com/commerce-integration/service/pkg/apptoken"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
-	"github.com/commerce-integration/service/pkg/httpapi"
-	"github.com/commerce-integration/service/pkg/httpapi/developers"
-	"github.com/commerce-integration/service/pkg/httpapi/docs"
-	"github.com/commerce-integration/service/pkg/httpapi/oauth"
-	"github.com/commerce-integration/service/pkg/httpapi/receipts"
-	"github.com/commerce-integration/service/pkg/httpapi/records"
-	"github.com/commerce-integration/service/pkg/httpapi/webhooks"
-	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
-	"github.com/commerce-integration/service/pkg/portal"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/webhook"
@@ -68,7 +68,7 @@ func Receipts(ctx context.Context, d *Dependencies) (GatewayFunc, error) {
 // and uses nothing of AWS.
 func Portal(render Renderer) NewHandler[GatewayFunc] {
 	return func(_ context.Context, d *Dependencies) (GatewayFunc, error) {
-		server := httpapi.NewServer(portalOperations(render), httpapi.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
+		server := api.NewServer(portalOperations(render), api.Config{Caller: callerOf, Clock: d.Clock, Logger: d.Logger})
 		return d.behindGateway(server), nil
 	}
 }
@@ -76,16 +76,16 @@ func Portal(render Renderer) NewHandler[GatewayFunc] {
 // Renderer makes HTML of Markdown.
 type Renderer = func(markdown string) (string, error)
 
-func portalOperations(render Renderer) []httpapi.Operation {
+func portalOperations(render Renderer) []api.Operation {
 	return append(portal.Operations(), docs.Operations(render)...)
 }
 
 // OperationsByFunction returns the operations of each function that the API
 // reaches, as they are declared. They are for reading: their handlers have no
 // table behind them.
-func OperationsByFunction() map[string][]httpapi.Operation {
+func OperationsByFunction() map[string][]api.Operation {
 	d := &Dependencies{Clock: time.Now}
-	return map[string][]httpapi.Operation{
+	return map[string][]api.Operation{
 		"developers": d.developerOperations(), "webhooks": d.webhookOperations(nil), "api": d.apiOperations(),
 		"receipts": d.receiptOperations(), "portal": portalOperations(nil),
 	}
@@ -93,7 +93,7 @@ func OperationsByFunction() map[string][]httpapi.Operation {
 
 // Operations returns every operation of the service, as [OperationsByFunction]
 // does, but for the portal's: what its files are depends on whether it was built.
-func Operations() []httpapi.Operation {
+func Operations() []api.Operation {
 	all := OperationsByFunction()
 	return slices.Concat(all["developers"], all["webhooks"], all["receipts"], all["api"], docs.Operations(nil))
 }
@@ -102,19 +102,19 @@ func Operations() []httpapi.Operation {
 // pages have shown.
 const recordsShare = 16
 
-func (d *Dependencies) apiOperations() []httpapi.Operation {
+func (d *Dependencies) apiOperations() []api.Operation {
 	cfg := records.Config{Clock: d.Clock, Lists: d.lists(), CacheBytes: int(d.memory() / recordsShare)}
-	return append(records.Operations(d.Table, d.views(), cfg), httpapi.HealthCheck())
+	return append(records.Operations(d.Table, d.views(), cfg), api.HealthCheck())
 }
 
-func (d *Dependencies) developerOperations() []httpapi.Operation {
+func (d *Dependencies) developerOperations() []api.Operation {
 	tokens := oauth.Config{
 		Clock: d.Clock, Signer: apptoken.NewSigner(d.signingSecrets, d.Table, d.Clock), Attempts: ratelimit.New(d.Table, d.Clock),
 	}
 	return append(developers.Operations(d.Table, developers.Config{Clock: d.Clock}), oauth.Operations(d.Table, tokens)...)
 }
 
-func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string) string) []httpapi.Operation {
+func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string) string) []api.Operation {
 	sender := d.deliveries()
 	return webhooks.Operations(d.Table, webhooks.Config{
 		Clock: d.Clock, Sender: sender, Backlog: sweeper.NewBacklog(d.Table, sender, d.Clock), Seal: seal,
@@ -123,7 +123,7 @@ func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string)
 	})
 }
 
-func (d *Dependencies) receiptOperations() []httpapi.Operation {
+func (d *Dependencies) receiptOperations() []api.Operation {
 	return receipts.Operations(d.Table, sqsqueue.NewPosts(d.queue(d.Config.RecordsQueueURL)), d.Clock)
 }
 
@@ -150,8 +150,8 @@ type refresh = func(context.Context, auth.Principal) (auth.Principal, *auth.Deni
 func (d *Dependencies) refresh() refresh { return auth.NewApplications(d.Table, d.Clock).Refresh }
 
 // serve puts operations behind the gateway.
-func (d *Dependencies) serve(operations []httpapi.Operation, keeper *idempotency.Keeper, refresh refresh) GatewayFunc {
-	server := httpapi.NewServer(operations, httpapi.Config{
+func (d *Dependencies) serve(operations []api.Operation, keeper *idempotency.Keeper, refresh refresh) GatewayFunc {
+	server := api.NewServer(operations, api.Config{
 		Caller: callerOf, Limiter: ratelimit.New(d.Table, d.Clock), Refresh: refresh, Idempotency: keeper, Clock: d.Clock, Logger: d.Logger,
 	})
 	return d.behindGateway(server)

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/servicetest"

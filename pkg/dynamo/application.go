@@ -8,10 +8,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/idempotency"
 )
 
 // Attributes of an application, besides its doc: attrItemVersion rises with

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/idempotency"
 )
 
 // encodeClient makes the item by which an application is found by its client

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

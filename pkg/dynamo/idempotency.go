@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/idempotency"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 )
 
 // Attributes of a request's record, besides attrToken and attrExpires:

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/idempotency"
 )
 
 func TestARequestIsStoredInThePlaceOfTheOneThatWasRead(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

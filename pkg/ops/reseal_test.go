@@ -12,11 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/idempotency"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/sender"

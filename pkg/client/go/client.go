@@ -39,7 +39,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-//go:generate sh -c "cd generate && go tool -modfile=../../../../.tools/go.mod oapi-codegen -config config.yaml -o ../client.gen.go ../../../httpapi/docs/openapi.json"
+//go:generate sh -c "cd generate && go tool -modfile=../../../../.tools/go.mod oapi-codegen -config config.yaml -o ../client.gen.go ../../../api/docs/openapi.json"
 
 // FirstID is before every id. As AfterID of a list's parameters it begins a walk
 // by id, which changes cannot disturb.

@@ -30,7 +30,7 @@ import (
 )
 
 var (
-	guides  = filepath.Join("..", "..", "httpapi", "docs", "guides")
+	guides  = filepath.Join("..", "..", "api", "docs", "guides")
 	fenced  = regexp.MustCompile("(?ms)^```(\\w+)(?: (\\S+))?\n(.*?)^```$")
 	setting = regexp.MustCompile(`(?m)^export (\w+)=.*$`)
 )

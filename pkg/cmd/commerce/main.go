@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/commerce-integration/service/pkg/openapi"
+	"github.com/commerce-integration/service/pkg/api/openapi"
 )
 
 func main() {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/commerce-integration/service/pkg/httpapi/docs"
+	"github.com/commerce-integration/service/pkg/api/docs"
 )
 
 func newOpenAPICommand() *cobra.Command {

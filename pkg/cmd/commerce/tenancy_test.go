@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/httpapi"
 )
 
 // belongings are one identifier of every kind of resource that the
@@ -58,7 +58,7 @@ func (s *service) sendOneOfEach(t *testing.T) {
 }
 
 // fill puts the identifiers into the operation's path.
-func fill(op *httpapi.Operation, ids map[string]string) string {
+func fill(op *api.Operation, ids map[string]string) string {
 	path := op.Path
 	for prefix, id := range ids {
 		if strings.HasPrefix(op.Path, prefix) {
@@ -80,7 +80,7 @@ func TestAnotherOrganizationsIDIsAsGoodAsAbsent(t *testing.T) {
 	}
 	tried := 0
 	for _, op := range app.Operations() {
-		if !strings.Contains(op.Path, "{") || op.Access == httpapi.Public {
+		if !strings.Contains(op.Path, "{") || op.Access == api.Public {
 			continue
 		}
 		if strings.Contains(fill(&op, theirs), "{") {

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"github.com/commerce-integration/service/pkg/api/docs/markdown"
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/httpapi/docs/markdown"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/template"
 )

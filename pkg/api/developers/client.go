@@ -1,0 +1,117 @@
+package developers
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/audit"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/auth"
+)
+
+const tokenScopesPath = applicationPath + "/token-scopes"
+
+// clients are applications as clients that get tokens.
+type clients struct {
+	*applications
+	store ClientStore
+}
+
+func (c *clients) operations() []api.Operation {
+	changed := []int{http.StatusConflict, http.StatusPreconditionFailed}
+	return []api.Operation{
+		{
+			ID: "rotateApplicationSecret", Method: http.MethodPost, Path: applicationPath + "/rotate-secret",
+			Summary: "Give an application a new client secret",
+			Description: "This answer is the only one that shows the new clientSecret in full. The one before works for 24 hours more; to rotate " +
+				"again ends one that is older than that at once. Tokens that were given are good until they expire. It takes every scope that the application's " +
+				"tokens may have, since the secret gets such tokens: 403 names those that you lack.",
+			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersWrite, Params: []api.Param{api.IfMatch()},
+			Result: account.Application{}, Tagged: true, Errors: changed, Audit: audit.ApplicationSecretRotated, Handle: c.rotate,
+		},
+		{
+			ID: "getTokenScopes", Method: http.MethodGet, Path: tokenScopesPath,
+			Summary: "Read what an application's tokens may do", Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersRead,
+			Result: account.TokenScopesDto{}, Handle: c.tokenScopes,
+		},
+		{
+			ID: "setTokenScopes", Method: http.MethodPut, Path: tokenScopesPath,
+			Summary: "Set what an application's tokens may do",
+			Description: "The most that a token can permit; a new application has the read scopes of who made it. You can add the scopes that you have and take away any: 403 names " +
+				"those that you lack. Everybody who has the client secret gets tokens with them. With webhooks:read or webhooks:write its " +
+				"tokens manage the application's own webhook endpoints and no others; with records:write they post records. A scope that is taken away also leaves the tokens that were " +
+				"given, within 5 s.",
+			Tag: applicationsTag, Access: api.Developer, Scope: auth.DevelopersAdmin, Params: []api.Param{api.IfMatch()},
+			Body: account.TokenScopesDto{}, Result: account.TokenScopesDto{}, Tagged: true, Errors: changed, Audit: audit.ApplicationScopesSet, Handle: c.setTokenScopes,
+		},
+	}
+}
+
+// foundClient makes an application that is not there a 404.
+var foundClient = api.Found[account.Client]("application")
+
+func (c *clients) rotate(r *api.Request) (*api.Response, error) {
+	var secret string // of the last try, which is the one that is stored
+	var resp *api.Response
+	_, err := foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"),
+		func(client *account.Client) error {
+			if err := r.CheckHolds(auth.ScopesNamed(client.TokenScopes)...); err != nil {
+				return err
+			}
+			if err := checkIfMatch(r, client.Application); err != nil {
+				return err
+			}
+			secret = client.RotateSecret(c.now())
+			return nil
+		},
+		func(client *account.Client) (*idempotency.Kept, error) {
+			tag, err := etag(client.Application)
+			if err != nil {
+				return nil, err
+			}
+			shown := *client.Application
+			shown.ClientSecret = secret
+			resp = &api.Response{JSON: shown, ETag: tag}
+			return r.Kept(resp)
+		}))
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (c *clients) tokenScopes(r *api.Request) (*api.Response, error) {
+	return answerScopes(foundClient(c.store.Client(r.Context(), r.Organization(), r.PathID("id"))))
+}
+
+func (c *clients) setTokenScopes(r *api.Request) (*api.Response, error) {
+	scopes, err := account.ParseTokenScopes(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return answerScopes(foundClient(c.store.ChangeClient(r.Context(), r.Organization(), r.PathID("id"), func(client *account.Client) error {
+		added := slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(client.TokenScopes, s) })
+		if err := r.CheckHolds(auth.ScopesNamed(added)...); err != nil {
+			return err
+		}
+		if err := checkIfMatch(r, shownScopes(client)); err != nil {
+			return err
+		}
+		r.Changed(!slices.Equal(client.TokenScopes, scopes))
+		client.TokenScopes = scopes
+		return nil
+	})))
+}
+
+func shownScopes(client *account.Client) *account.TokenScopesDto {
+	return &account.TokenScopesDto{Scopes: &client.TokenScopes}
+}
+
+func answerScopes(client *account.Client, err error) (*api.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	return answer(shownScopes(client), nil)
+}

@@ -1,0 +1,213 @@
+package developers_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+func TestRotatingTheClientSecret(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := "/developers/applications/" + app.ID.String()
+	rotated := s.want(200, "POST", path+"/rotate-secret", "")
+	got := decode[account.Application](t, rotated)
+	if len(got.ClientSecret) != 43 || got.ClientSecret == app.ClientSecret || got.UpdatedAt <= app.UpdatedAt || got.ClientID != app.ClientID {
+		t.Errorf("rotated: got %s", rotated.body)
+	}
+	read := s.want(200, "GET", path, "")
+	if diff := cmp.Diff(got.Masked(), decode[account.Application](t, read)); diff != "" {
+		t.Errorf("read after the rotation (-rotated, masked +read):\n%s", diff)
+	}
+	if read.header.Get("ETag") != rotated.header.Get("ETag") {
+		t.Errorf("ETag: got %q when rotated and %q when read, want the same", rotated.header.Get("ETag"), read.header.Get("ETag"))
+	}
+}
+
+func TestClientSecretsOverlapForADay(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	rotate := func() string {
+		return decode[account.Application](t, s.want(200, "POST", "/developers/applications/"+app.ID.String()+"/rotate-secret", "")).ClientSecret
+	}
+	first, second := app.ClientSecret, rotate()
+	client, err := s.table.ClientByID(t.Context(), app.ClientID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotatedAt := client.Secrets.PreviousUntil.Add(-24 * time.Hour)
+	for _, at := range []struct {
+		after time.Duration
+		first bool
+	}{{0, true}, {24*time.Hour - time.Millisecond, true}, {24 * time.Hour, false}} {
+		if got := client.Secrets.Accept(first, rotatedAt.Add(at.after)); got != at.first {
+			t.Errorf("the old secret after %s: accepted %t, want %t", at.after, got, at.first)
+		}
+		if !client.Secrets.Accept(second, rotatedAt.Add(at.after)) {
+			t.Errorf("the new secret after %s is refused", at.after)
+		}
+	}
+	third := rotate()
+	if client, err = s.table.ClientByID(t.Context(), app.ClientID); err != nil {
+		t.Fatal(err)
+	}
+	now := value.TimeOf(s.now())
+	if client.Secrets.Accept(first, now) || !client.Secrets.Accept(second, now) || !client.Secrets.Accept(third, now) {
+		t.Error("after a second rotation: want the last two secrets and no older one")
+	}
+	if client.Secrets.Accept("", now) {
+		t.Error("an empty secret is accepted")
+	}
+}
+
+func TestTokenScopes(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := "/developers/applications/" + app.ID.String() + "/token-scopes"
+	const reading = `{"scopes":["categories:read","customers:read","invoices:read","orders:read","products:read"]}`
+	if got := s.want(200, "GET", path, ""); got.body != reading {
+		t.Errorf("of a new application: got %s, want %s", got.body, reading)
+	}
+	for body, want := range map[string]string{
+		`{"scopes":["webhooks:write","orders:read","orders:read"]}`: `{"scopes":["orders:read","webhooks:write"]}`,
+		`{"scopes":["webhooks:read"]}`:                              `{"scopes":["webhooks:read"]}`,
+	} {
+		set := s.want(200, "PUT", path, body)
+		if read := s.want(200, "GET", path, ""); set.body != want || read.body != want {
+			t.Errorf("set to %s: got %s and read %s, want %s", body, set.body, read.body, want)
+		}
+	}
+	if shown := s.want(200, "GET", strings.TrimSuffix(path, "/token-scopes"), ""); strings.Contains(shown.body, "webhooks:read") {
+		t.Errorf("the application's shape has grown: %s", shown.body)
+	}
+}
+
+func TestAClientEndsWithItsApplication(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	s.want(204, "DELETE", "/developers/applications/"+app.ID.String(), "")
+	if c, err := s.table.ClientByID(t.Context(), app.ClientID); c != nil || err != nil {
+		t.Errorf("the client of a deleted application: got %+v, %v, want none", c, err)
+	}
+}
+
+// narrowed is the caller with a token whose scope claim names only the scopes.
+func (s *service) narrowed(as auth.Principal, scopes string) {
+	s.as = as
+	s.as.Scopes = auth.ParseScopes(scopes)
+}
+
+// TestNobodyGivesMoreThanHeHas is about a token that its scope claim narrows, and
+// about a DEVELOPER: what they make or rotate would reach what they cannot.
+func TestNobodyGivesMoreThanHeHas(t *testing.T) {
+	s := newService(t)
+	owner := s.as
+	const readOrders = "developers:write orders:read"
+	developer := auth.DeveloperRole.Scopes().String()
+	for _, tc := range []struct {
+		name, scopes string // of the caller
+		tokens       string // scopes of the application's tokens before; "": the five
+		method, path string
+		body         string
+		lacked       string // in the answer's details; "": it succeeds
+		given        string // the scopes of the key, or of the application's tokens after it
+	}{
+		{"a key by default", readOrders, "", "POST", "/api-keys", `{"name":"x"}`, "", "orders:read"},
+		{"a key of more", readOrders, "", "POST", "/api-keys", `{"name":"x","scopes":["orders:read","products:read","customers:read"]}`, "customers:read products:read", ""},
+		{"a key of nothing", "developers:write", "", "POST", "/api-keys", `{"name":"x"}`, "categories:read customers:read invoices:read orders:read products:read", ""},
+		{"a named scope that the caller lacks", "developers:write", "", "POST", "/api-keys", `{"name":"x","scopes":["orders:read"]}`, "orders:read", ""},
+		{"an application", readOrders, "", "POST", "", shop, "", "orders:read"},
+		{"an application of nothing", "developers:write webhooks:write", "", "POST", "", shop, "categories:read customers:read invoices:read orders:read products:read", ""},
+		{"a rotation of the caller's scopes", readOrders, "orders:read", "POST", "/rotate-secret", "", "", "orders:read"},
+		{"a rotation of more", readOrders, "orders:read products:read", "POST", "/rotate-secret", "", "products:read", ""},
+		{"a developer's rotation", developer, "", "POST", "/rotate-secret", "", "", "categories:read customers:read invoices:read orders:read products:read"},
+		{"a developer's rotation of what posts records", developer, "records:write webhooks:read", "POST", "/rotate-secret", "", "records:write", ""},
+		{"a grant of the caller's scopes", readOrders + " developers:admin", "products:read", "PUT", "/token-scopes", `{"scopes":["orders:read","products:read"]}`, "", "orders:read products:read"},
+		{"a grant of more", readOrders + " developers:admin", "products:read", "PUT", "/token-scopes", `{"scopes":["orders:read","records:write"]}`, "records:write", ""},
+		{"a grant that takes away", "developers:write developers:admin", "products:read records:write", "PUT", "/token-scopes", `{"scopes":["records:write"]}`, "", "records:write"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s.t, s.as = t, owner
+			app := s.create("Shop").ID.String()
+			path := apps + "/" + app
+			if tc.tokens != "" {
+				s.want(200, "PUT", path+"/token-scopes", `{"scopes":["`+strings.ReplaceAll(tc.tokens, " ", `","`)+`"]}`)
+			}
+			s.narrowed(owner, tc.scopes)
+			if tc.path == "" {
+				path = apps
+			}
+			got := s.do(tc.method, path+tc.path, tc.body)
+			if tc.lacked != "" {
+				var lacked []string
+				for _, d := range decode[api.Problem](t, got).Details {
+					lacked = append(lacked, d.Field)
+				}
+				if got.status != 403 || strings.Join(lacked, " ") != tc.lacked || !strings.Contains(got.body, `"code":"insufficient_scope"`) {
+					t.Errorf("got %d %s, want 403 for %s", got.status, got.body, tc.lacked)
+				}
+				return
+			}
+			s.as = owner
+			read := got
+			switch {
+			case got.status >= 300:
+				t.Fatalf("got %d %s, want success", got.status, got.body)
+			case tc.path == "":
+				read = s.want(200, "GET", apps+"/"+decode[account.Application](t, got).ID.String()+"/token-scopes", "")
+			case tc.path != "/api-keys":
+				read = s.want(200, "GET", path+"/token-scopes", "")
+			}
+			if want := `"scopes":["` + strings.ReplaceAll(tc.given, " ", `","`) + `"]`; !strings.Contains(read.body, want) {
+				t.Errorf("got %s, want %s in it", read.body, want)
+			}
+		})
+	}
+}
+
+// TestANarrowedTokenGetsNoKeptSecret is about a repetition, whose answer was kept
+// for a token of the same user that may do more.
+func TestANarrowedTokenGetsNoKeptSecret(t *testing.T) {
+	s := newService(t)
+	owner, path := s.as, apps+"/"+s.create("Shop").ID.String()
+	for _, path := range []string{apps, path + "/api-keys", path + "/rotate-secret"} {
+		body := shop
+		if strings.HasSuffix(path, "/rotate-secret") {
+			body = ""
+		}
+		s.as = owner
+		first := s.want(s.do("POST", path, body, header, path).status, "POST", path, body, header, path)
+		s.narrowed(owner, "developers:write")
+		s.want(422, "POST", path, body, header, path)
+		s.as = owner
+		s.want(first.status, "POST", path, body, header, path)
+	}
+}
+
+func TestChangesOfAClientTakeAPrecondition(t *testing.T) {
+	s := newService(t)
+	path := apps + "/" + s.create("Shop").ID.String()
+	for _, tc := range []struct{ method, read, change, body string }{
+		{"PUT", path + "/token-scopes", path + "/token-scopes", `{"scopes":["orders:read"]}`},
+		{"POST", path, path + "/rotate-secret", ""},
+	} {
+		stale := s.want(200, "GET", tc.read, "").header.Get("ETag")
+		changed := s.want(200, tc.method, tc.change, tc.body, "If-Match", stale)
+		now := s.want(200, "GET", tc.read, "")
+		if tag := now.header.Get("ETag"); tag == stale || changed.header.Get("ETag") != tag {
+			t.Errorf("%s: ETag %q before, %q of the answer, %q after; want a new one in both", tc.change, stale, changed.header.Get("ETag"), tag)
+		}
+		s.want(412, tc.method, tc.change, tc.body, "If-Match", stale)
+		if again := s.want(200, "GET", tc.read, ""); again.body != now.body {
+			t.Errorf("%s: a refused change made %s of %s", tc.change, again.body, now.body)
+		}
+		s.want(200, tc.method, tc.change, tc.body, "If-Match", "*")
+	}
+}

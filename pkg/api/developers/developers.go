@@ -1,0 +1,77 @@
+// Package developers answers the operations on developer applications and
+// their API keys. An id of another organization is answered exactly as one that
+// does not exist, an update applies to the very state that If-Match named, and
+// only the answer that creates a secret shows it. The store enforces limits that
+// need a count, and deletes what belongs to an application.
+package developers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+// ApplicationStore keeps applications.
+type ApplicationStore interface {
+	// CreateApplication stores the application with what its tokens may do. It may
+	// answer a fault limit_reached.
+	CreateApplication(ctx context.Context, organization value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error
+	// Application returns nil when there is none.
+	Application(ctx context.Context, organization, id value.ID) (*account.Application, error)
+	Applications(ctx context.Context, organization value.ID) ([]account.Application, error)
+	// ChangeApplication stores what change made of the application, if it
+	// reports a change, and returns the result; nil when there is none.
+	ChangeApplication(ctx context.Context, organization, id value.ID, change func(*account.Application) (bool, error)) (*account.Application, error)
+	// DeleteApplication reports whether there was one. An error of check,
+	// which sees it first, keeps it.
+	DeleteApplication(ctx context.Context, organization, id value.ID, check func(*account.Application) error) (bool, error)
+}
+
+// KeyStore keeps API keys.
+type KeyStore interface {
+	// CreateKey may answer a fault limit_reached, or not_found when the
+	// application is gone.
+	CreateKey(ctx context.Context, organization value.ID, key account.APIKey, credential account.Credential, kept ...*idempotency.Kept) error
+	Keys(ctx context.Context, organization, application value.ID) ([]account.APIKey, error)
+	// RevokeKey returns the key, and whether it was not revoked before; nil when
+	// there is no such key.
+	RevokeKey(ctx context.Context, organization, application, id value.ID) (key *account.APIKey, revoked bool, err error)
+}
+
+// ClientStore keeps what applications get tokens by.
+type ClientStore interface {
+	// Client returns nil when there is no such application.
+	Client(ctx context.Context, organization, application value.ID) (*account.Client, error)
+	// ChangeClient stores what change makes of the client and returns it, nil
+	// when there is no such application; and the answers that keep makes of it.
+	ChangeClient(
+		ctx context.Context, organization, application value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
+	) (*account.Client, error)
+}
+
+// Store keeps all of them.
+type Store interface {
+	ApplicationStore
+	KeyStore
+	ClientStore
+	UsageStore
+}
+
+// Config configures the operations; Clock is required.
+type Config struct {
+	Clock func() time.Time
+}
+
+// Operations returns every operation of this area.
+func Operations(store Store, cfg Config) []api.Operation {
+	a := &applications{store: store, clock: cfg.Clock}
+	k := &keys{applications: a, store: store}
+	c := &clients{applications: a, store: store}
+	u := &usage{applications: a, store: store}
+	return append(slices.Concat(a.operations(), c.operations(), k.operations()), u.operation())
+}

@@ -1,0 +1,540 @@
+package developers_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/developers"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/sealed"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/servicetest/leaks"
+)
+
+const base = "https://api.example.com/prod"
+
+// service is the area on a real table, as one principal at a time sees it.
+type service struct {
+	t       *testing.T
+	table   *dynamo.Table
+	client  *dynamodb.Client
+	name    string // of the table
+	keeper  *idempotency.Keeper
+	leaks   *leaks.Watch
+	server  *api.Server
+	as      auth.Principal
+	elapsed atomic.Int64
+}
+
+func newService(t *testing.T) *service {
+	t.Helper()
+	s := &service{t: t}
+	s.client, s.name = dynamotest.Client(t)
+	s.table, s.leaks = dynamo.New(s.client, s.name, s.now), servicetest.WatchLeaks(t, s.client, s.name)
+	box, err := sealed.NewBox(make([]byte, sealed.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keeper = idempotency.New(s.table, box, s.now)
+	s.serve(s.table)
+	s.as = person(value.NewID(), auth.Owner)
+	return s
+}
+
+// serve answers from the store.
+func (s *service) serve(store developers.Store) {
+	s.server = api.NewServer(developers.Operations(store, developers.Config{Clock: s.now}), api.Config{
+		Caller: func(*http.Request) api.Caller {
+			return api.Caller{Principal: s.as, RequestID: "r", BaseURL: base}
+		},
+		Limiter: servicetest.Unlimited{}, Idempotency: s.keeper, Clock: s.now, Logger: s.leaks.Logger(),
+	})
+}
+
+// pass moves the clock on.
+func (s *service) pass(d time.Duration) { s.elapsed.Add(d.Milliseconds()) }
+
+// now moves a millisecond with each look, so that times tell the order.
+func (s *service) now() time.Time {
+	return time.Date(2026, 11, 21, 6, 35, 41, 0, time.UTC).Add(time.Duration(s.elapsed.Add(1)) * time.Millisecond)
+}
+
+func person(org value.ID, role auth.Role) auth.Principal {
+	return auth.Principal{Kind: auth.KindUser, OrganizationID: org, UserID: value.NewID(), Scopes: role.Scopes(), RateLimit: 600}
+}
+
+// reply is an answer.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *service) do(method, path, body string, headers ...string) reply {
+	s.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.leaks.Handler(s.server).ServeHTTP(w, r)
+	text, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{w.Code, w.Header(), string(text)}
+}
+
+// want fails unless the answer has the status, and returns it.
+func (s *service) want(status int, method, path, body string, headers ...string) reply {
+	s.t.Helper()
+	got := s.do(method, path, body, headers...)
+	if got.status != status {
+		s.t.Fatalf("%s %s %s: got %d %s, want %d", method, path, body, got.status, got.body, status)
+	}
+	return got
+}
+
+func decode[T any](t *testing.T, r reply) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(r.body), &v, json.RejectUnknownMembers(true)); err != nil {
+		t.Fatalf("%s: %v", r.body, err)
+	}
+	return v
+}
+
+func (s *service) create(name string) account.Application {
+	s.t.Helper()
+	return decode[account.Application](s.t, s.want(201, "POST", "/developers/applications", `{"name":"`+name+`"}`))
+}
+
+func (s *service) createKey(app value.ID, body string) account.CreatedKey {
+	s.t.Helper()
+	return decode[account.CreatedKey](s.t, s.want(201, "POST", "/developers/applications/"+app.String()+"/api-keys", body))
+}
+
+func TestTheLifeOfAnApplication(t *testing.T) {
+	s := newService(t)
+	created := s.want(201, "POST", "/developers/applications", `{"name":" Shop ","website":"https://example.com"}`)
+	app := decode[account.Application](t, created)
+	path := "/developers/applications/" + app.ID.String()
+	if got, want := created.header.Get("Location"), base+path; got != want {
+		t.Errorf("Location: got %s, want %s", got, want)
+	}
+	if app.UserID != s.as.UserID || app.OrganizationID != s.as.OrganizationID || app.Name != "Shop" || len(app.ClientSecret) != 43 {
+		t.Errorf("created: got %+v", app)
+	}
+
+	read := s.want(200, "GET", path, "")
+	if diff := cmp.Diff(app.Masked(), decode[account.Application](t, read)); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+	if created.header.Get("ETag") != read.header.Get("ETag") || read.header.Get("ETag") == "" {
+		t.Errorf("ETag: got %q when created and %q when read, want the same", created.header.Get("ETag"), read.header.Get("ETag"))
+	}
+	s.want(304, "GET", path, "", "If-None-Match", created.header.Get("ETag"))
+
+	unchanged := s.want(200, "PATCH", path, `{}`)
+	if unchanged.body != read.body {
+		t.Errorf("an empty change: got %s, want %s", unchanged.body, read.body)
+	}
+	changed := s.want(200, "PATCH", path, `{"description":"d","website":null}`, "If-Match", `"other", `+read.header.Get("ETag"))
+	got := decode[account.Application](t, changed)
+	if got.Description == nil || *got.Description != "d" || got.Website != nil || got.UpdatedAt <= app.UpdatedAt || got.CreatedAt != app.CreatedAt {
+		t.Errorf("changed: got %s", changed.body)
+	}
+	if again := s.want(200, "GET", path, ""); again.body != changed.body || again.header.Get("ETag") != changed.header.Get("ETag") {
+		t.Errorf("read after the change: got %s %s, want %s %s", again.header.Get("ETag"), again.body, changed.header.Get("ETag"), changed.body)
+	}
+
+	stale := read.header.Get("ETag")
+	s.want(412, "PATCH", path, `{"name":"x"}`, "If-Match", stale)
+	s.want(412, "PATCH", path, `{}`, "If-Match", "W/"+changed.header.Get("ETag"))
+	s.want(412, "DELETE", path, "", "If-Match", stale)
+	s.want(200, "PATCH", path, `{}`, "If-Match", "*")
+	if gone := s.want(204, "DELETE", path, "", "If-Match", changed.header.Get("ETag")); gone.body != "" {
+		t.Errorf("deleted: got a body %q", gone.body)
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		s.want(404, method, path, "")
+	}
+	s.want(404, "PATCH", path, `{}`)
+}
+
+func TestSuspendingAndActivating(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := "/developers/applications/" + app.ID.String()
+	for _, step := range []struct {
+		action  string
+		want    account.Status
+		changes bool
+	}{
+		{"activate", account.Active, false},
+		{"suspend", account.Suspended, true},
+		{"suspend", account.Suspended, false},
+		{"activate", account.Active, true},
+	} {
+		before := decode[account.Application](t, s.want(200, "GET", path, ""))
+		got := decode[account.Application](t, s.want(200, "POST", path+"/"+step.action, ""))
+		if got.Status != step.want || (got.UpdatedAt != before.UpdatedAt) != step.changes {
+			t.Errorf("%s: got %s, updated %v, want %s, %v", step.action, got.Status, got.UpdatedAt != before.UpdatedAt, step.want, step.changes)
+		}
+	}
+}
+
+func TestTheLifeOfAKey(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := "/developers/applications/" + app.ID.String() + "/api-keys"
+	created := s.want(201, "POST", path, `{"name":"till","scopes":["orders:read"]}`)
+	key := decode[account.CreatedKey](t, created)
+	if got, want := created.header.Get("Location"), base+path+"/"+key.ID.String(); got != want {
+		t.Errorf("Location: got %s, want %s", got, want)
+	}
+	if _, err := account.ParseKeyText(key.Key); err != nil || key.CreatedBy != s.as.UserID || key.ApplicationID != app.ID {
+		t.Errorf("created: got %s, %v", created.body, err)
+	}
+	list := s.want(200, "GET", path, "")
+	page := decode[api.Page[account.APIKey]](t, list)
+	if diff := cmp.Diff([]account.APIKey{key.APIKey}, page.Data); diff != "" {
+		t.Errorf("listed (-want +got):\n%s", diff)
+	}
+	revoke := path + "/" + key.ID.String() + "/revoke"
+	first := s.want(200, "POST", revoke, "")
+	if got := decode[account.APIKey](t, first); got.Status != account.KeyRevoked || got.RevokedAt == nil {
+		t.Errorf("revoked: got %s", first.body)
+	}
+	if second := s.want(200, "POST", revoke, ""); second.body != first.body {
+		t.Errorf("revoked twice: got %s, want %s", second.body, first.body)
+	}
+	s.want(404, "POST", path+"/"+value.NewID().String()+"/revoke", "")
+	s.want(404, "POST", strings.Replace(revoke, app.ID.String(), s.create("Other").ID.String(), 1), "")
+	if c, _, err := s.table.Credential(t.Context(), key.TextID()); err != nil || !c.Revoked {
+		t.Errorf("credential: got %+v, %v, want it revoked", c, err)
+	}
+	for _, r := range []reply{list, first, s.want(200, "GET", path, ""), s.want(200, "GET", "/developers/applications", "")} {
+		if strings.Contains(r.body, key.Key) || strings.Contains(r.body, app.ClientSecret) {
+			t.Errorf("an answer shows a secret: %s", r.body)
+		}
+	}
+}
+
+func TestLimitsAreAConflict(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := "/developers/applications/" + app.ID.String() + "/api-keys"
+	for range account.MaxActiveKeys {
+		s.want(201, "POST", path, `{"name":"x"}`)
+	}
+	if got := s.want(409, "POST", path, `{"name":"x"}`); !strings.Contains(got.body, `"code":"limit_reached"`) {
+		t.Errorf("a key too many: got %s", got.body)
+	}
+	for range account.MaxApplications - 1 {
+		s.create("x")
+	}
+	if got := s.want(409, "POST", "/developers/applications", `{"name":"x"}`); !strings.Contains(got.body, `"code":"limit_reached"`) {
+		t.Errorf("an application too many: got %s", got.body)
+	}
+}
+
+func TestBadInputIsRefusedBeforeItsTargetIsLookedFor(t *testing.T) {
+	s := newService(t)
+	path := "/developers/applications/" + value.NewID().String()
+	for _, tc := range []struct{ method, path, body, want string }{
+		{"POST", "/developers/applications", `{}`, `"field":"name","in":"body","code":"required"`},
+		{"POST", "/developers/applications", `{"name":"x","rateLimit":5}`, `"field":"rateLimit","in":"body","code":"unknown"`},
+		{"PATCH", path, `{"name":null}`, `"field":"name","in":"body","code":"not_allowed"`},
+		{"POST", path + "/api-keys", `{"name":"x","scopes":[]}`, `"field":"scopes","in":"body"`},
+		{"PUT", path + "/token-scopes", `{}`, `"field":"scopes","in":"body","code":"required"`},
+		{"PUT", path + "/token-scopes", `{"scopes":[]}`, `"field":"scopes","in":"body","code":"out_of_range"`},
+		{"PUT", path + "/token-scopes", `{"scopes":["orders:read","developers:read"]}`, `"field":"scopes[1]","in":"body","code":"unknown"`},
+		{"GET", path + "/api-keys?status=active", "", `"field":"status","in":"query"`},
+		{"GET", "/developers/applications?page=0", "", `"field":"page","in":"query"`},
+		{"GET", "/developers/applications?orderBy=updatedAt", "", `"field":"orderBy","in":"query"`},
+		{"GET", path + "?expand=keys", "", `"field":"expand","in":"query","code":"unknown"`},
+		{"GET", "/developers/applications/shop", "", `"field":"id","in":"path"`},
+		{"POST", path + "/api-keys/x/revoke", "", `"field":"keyId","in":"path"`},
+	} {
+		t.Run(fmt.Sprintf("%v_%v_%v", tc.method, tc.path, tc.body), func(t *testing.T) {
+			if got := s.want(400, tc.method, tc.path, tc.body); !strings.Contains(got.body, tc.want) {
+				t.Errorf("%s %s %s: got %s, want %s in it", tc.method, tc.path, tc.body, got.body, tc.want)
+			}
+		})
+	}
+}
+
+func TestEveryFaultOfABodyIsReported(t *testing.T) {
+	s := newService(t)
+	path := "/developers/applications/" + value.NewID().String()
+	for _, tt := range []struct{ method, path, body, want string }{
+		{"POST", "/developers/applications", `{"website":"x","rateLimit":5,"description":7}`, "rateLimit unknown, description wrong_type, name required, website invalid_format"},
+		{"PATCH", path, `{"name":null,"website":7,"redirectUri":"http://example.com"}`, "website wrong_type, name not_allowed, redirectUri invalid_format"},
+		{"POST", path + "/api-keys", `{"scopes":"all","siteIds":[],"expiresAt":"2026","key":"x"}`, "scopes wrong_type, expiresAt invalid_format, key unknown, name required, siteIds out_of_range"},
+		{"POST", "/developers/applications", "{\"name\":\"caf\u00e9 \u0085\",\"website\":\"x\"}", "name invalid_format, website invalid_format"},
+	} {
+		t.Run(tt.method+" "+tt.body, func(t *testing.T) {
+			p := decode[api.Problem](t, s.want(400, tt.method, tt.path, tt.body))
+			var got []string
+			for _, d := range p.Details {
+				got = append(got, d.Field+" "+d.Code)
+			}
+			if strings.Join(got, ", ") != tt.want || p.Message != p.Details[0].Field+" "+p.Details[0].Message {
+				t.Errorf("got %s: %s, want %s", p.Message, strings.Join(got, ", "), tt.want)
+			}
+		})
+	}
+	for body, want := range map[string]string{
+		`{"name":" caf\u00e9\n1"}`:        "name must be one line without control characters: character 5 is U+000A",
+		"{\"name\":\"caf\u00e9 \u0085\"}": "name must not contain control characters: character 6 is U+0085",
+		"{\"name\":\"caf\u00e9\n\"}":      "the body is not valid JSON: name holds a control character unescaped: character 14 of the body is U+000A",
+	} {
+		t.Run(want, func(t *testing.T) {
+			if p := decode[api.Problem](t, s.want(400, "POST", "/developers/applications", body)); p.Message != want {
+				t.Errorf("got %s, want %s", p.Message, want)
+			}
+		})
+	}
+}
+
+// request is one call of each operation on the application and the key.
+type request struct {
+	id           string
+	method, path string
+	body         string
+	scope        auth.Scope
+}
+
+func requests(app, key value.ID) []request {
+	one := "/developers/applications/" + app.String()
+	return []request{
+		{"createApplication", "POST", "/developers/applications", `{"name":"x"}`, auth.DevelopersWrite},
+		{"listApplications", "GET", "/developers/applications", "", auth.DevelopersRead},
+		{"getApplication", "GET", one, "", auth.DevelopersRead},
+		{"updateApplication", "PATCH", one, `{"name":"taken over"}`, auth.DevelopersWrite},
+		{"suspendApplication", "POST", one + "/suspend", "", auth.DevelopersAdmin},
+		{"activateApplication", "POST", one + "/activate", "", auth.DevelopersAdmin},
+		{"rotateApplicationSecret", "POST", one + "/rotate-secret", "", auth.DevelopersWrite},
+		{"getTokenScopes", "GET", one + "/token-scopes", "", auth.DevelopersRead},
+		{"setTokenScopes", "PUT", one + "/token-scopes", `{"scopes":["orders:read"]}`, auth.DevelopersAdmin},
+		{"getApplicationUsage", "GET", one + "/usage", "", auth.DevelopersRead},
+		{"createApiKey", "POST", one + "/api-keys", `{"name":"x"}`, auth.DevelopersWrite},
+		{"listApiKeys", "GET", one + "/api-keys", "", auth.DevelopersRead},
+		{"revokeApiKey", "POST", one + "/api-keys/" + key.String() + "/revoke", "", auth.DevelopersWrite},
+		{"deleteApplication", "DELETE", one, "", auth.DevelopersWrite},
+	}
+}
+
+func TestEveryOperationIsInTheTables(t *testing.T) {
+	var declared, tested []string
+	for _, op := range developers.Operations(nil, developers.Config{Clock: time.Now}) {
+		declared = append(declared, op.ID)
+	}
+	for _, r := range requests(value.NewID(), value.NewID()) {
+		tested = append(tested, r.id)
+	}
+	slices.Sort(declared)
+	slices.Sort(tested)
+	if diff := cmp.Diff(declared, tested); diff != "" {
+		t.Errorf("operations (-declared +tested):\n%s", diff)
+	}
+}
+
+func TestAnotherOrganizationsIdIsAnsweredAsOneThatDoesNotExist(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	key := s.createKey(app.ID, `{"name":"till"}`)
+	owner := s.as
+	path := "/developers/applications/" + app.ID.String()
+	before := []string{s.want(200, "GET", path, "").body, s.want(200, "GET", path+"/api-keys", "").body}
+
+	s.as = person(value.NewID(), auth.Owner)
+	own := s.create("Their own") // so that a key of another application is tried too
+	absent, absentKey := value.NewID(), value.NewID()
+	for i, r := range requests(app.ID, key.ID) {
+		if !strings.Contains(r.path, app.ID.String()) {
+			continue
+		}
+		missing := requests(absent, absentKey)[i]
+		want := s.want(404, missing.method, missing.path, missing.body)
+		for _, headers := range [][]string{nil, {"If-Match", `"x"`}, {"If-None-Match", "*"}} {
+			got := s.do(r.method, r.path, r.body, headers...)
+			if got.status != want.status || got.body != want.body || cmp.Diff(want.header, got.header) != "" {
+				t.Errorf("%s %v: got %d %s, want %d %s", r.id, headers, got.status, got.body, want.status, want.body)
+			}
+		}
+	}
+	s.want(404, "POST", "/developers/applications/"+own.ID.String()+"/api-keys/"+key.ID.String()+"/revoke", "")
+	page := decode[api.Page[account.Application]](t, s.want(200, "GET", "/developers/applications", ""))
+	if page.Meta.Total != 1 || page.Data[0].ID != own.ID {
+		t.Errorf("their list: got %+v, want their own application only", page)
+	}
+
+	s.as = owner
+	after := []string{s.want(200, "GET", path, "").body, s.want(200, "GET", path+"/api-keys", "").body}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the application and its keys (-before +after):\n%s", diff)
+	}
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	s := newService(t)
+	org := s.as.OrganizationID
+	key := auth.Principal{Kind: auth.KindKey, OrganizationID: org, ApplicationID: value.NewID(), KeyID: value.NewID(), Scopes: auth.AllScopes(), RateLimit: 1}
+	machine := auth.Principal{Kind: auth.KindApplication, OrganizationID: org, ApplicationID: value.NewID(), Scopes: auth.Owner.Scopes(), RateLimit: 1}
+	for name, p := range map[string]auth.Principal{
+		"owner": person(org, auth.Owner), "admin": person(org, auth.Admin), "developer": person(org, auth.DeveloperRole),
+		"viewer": person(org, auth.Viewer), "nobody": person(org, ""), "key": key, "machine": machine,
+	} {
+		for i := range requests(org, org) {
+			s.as = person(org, auth.Owner)
+			app := s.create("x")
+			r := requests(app.ID, s.createKey(app.ID, `{"name":"x"}`).ID)[i]
+			s.as = p
+			got := s.do(r.method, r.path, r.body)
+			allowed := p.Kind == auth.KindUser && p.Scopes.Has(r.scope)
+			switch {
+			case allowed && got.status >= 300:
+				t.Errorf("%s as %s: got %d %s, want success", r.id, name, got.status, got.body)
+			case !allowed && (got.status != 403 || !strings.Contains(got.body, `"code":"insufficient_scope"`)):
+				t.Errorf("%s as %s: got %d %s, want 403", r.id, name, got.status, got.body)
+			case !allowed && p.Kind == auth.KindUser && !strings.Contains(got.body, `"field":"`+string(r.scope)+`"`):
+				t.Errorf("%s as %s: got %s, want the scope in details", r.id, name, got.body)
+			}
+			s.as = person(org, auth.Owner)
+			if del := s.do("DELETE", "/developers/applications/"+app.ID.String(), ""); del.status != 204 && del.status != 404 {
+				t.Fatalf("clean up: %d %s", del.status, del.body)
+			}
+			if r.id == "createApplication" && allowed {
+				made := decode[account.Application](t, got)
+				s.want(204, "DELETE", "/developers/applications/"+made.ID.String(), "")
+			}
+		}
+	}
+}
+
+func TestTheListOfApplications(t *testing.T) {
+	s := newService(t)
+	names := []string{"Ärzte", "apple", "Zebra", "apple", "b", "Über Shop", "ubershop"}
+	ids := map[value.ID]int{}
+	var apps []account.Application
+	for i, name := range names {
+		app := s.create(name)
+		ids[app.ID] = i
+		apps = append(apps, app)
+	}
+	suspended := s.want(200, "POST", "/developers/applications/"+apps[2].ID.String()+"/suspend", "")
+	changed := decode[account.Application](t, suspended)
+	for _, tc := range []struct {
+		query string
+		want  []int // positions in names
+		total int
+	}{
+		{"", []int{6, 5, 4, 3, 2, 1, 0}, 7},
+		{"?orderDirection=asc", []int{0, 1, 2, 3, 4, 5, 6}, 7},
+		{"?orderBy=createdAt", []int{6, 5, 4, 3, 2, 1, 0}, 7},
+		{"?orderBy=name", []int{1, 3, 0, 4, 5, 6, 2}, 7},
+		{"?orderBy=name&orderDirection=DESC", []int{2, 6, 5, 4, 0, 3, 1}, 7},
+		{"?orderBy=name&limit=2&page=2", []int{0, 4}, 7},
+		{"?limit=5&page=2", []int{1, 0}, 7},
+		{"?limit=5&page=3", nil, 7},
+		{"?page=2147483647&limit=100", nil, 7},
+		{"?search=UBER", []int{6, 5}, 2},
+		{"?search=shop+uber", []int{6, 5}, 2},
+		{"?search=", []int{6, 5, 4, 3, 2, 1, 0}, 7},
+		{"?search=x", nil, 0},
+		{"?status=SUSPENDED", []int{2}, 1},
+		{"?status=SUSPENDED,ACTIVE&search=a", []int{3, 2, 1, 0}, 4},
+		{"?status=ACTIVE", []int{6, 5, 4, 3, 1, 0}, 6},
+		{"?createdFrom=" + apps[5].CreatedAt.String(), []int{6, 5}, 2},
+		{"?createdTo=" + apps[1].CreatedAt.String(), []int{0}, 1},
+		{"?createdFrom=" + apps[1].CreatedAt.String() + "&createdTo=" + apps[3].CreatedAt.String(), []int{2, 1}, 2},
+		{"?updatedFrom=" + changed.UpdatedAt.String(), []int{2}, 1},
+		{"?updatedTo=2026-11-21", nil, 0},
+		{"?afterId=00000000-0000-0000-0000-000000000000&limit=3", []int{0, 1, 2}, 7},
+		{"?afterId=" + apps[2].ID.String() + "&limit=3", []int{3, 4, 5}, 7},
+		{"?afterId=" + apps[5].ID.String(), []int{6}, 7},
+		{"?afterId=" + apps[6].ID.String(), nil, 7},
+	} {
+		page := decode[api.Page[account.Application]](t, s.want(200, "GET", "/developers/applications"+tc.query, ""))
+		var got []int
+		for _, app := range page.Data {
+			got = append(got, ids[app.ID])
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" || page.Meta.Total != tc.total {
+			t.Errorf("%q: total %d, want %d; entries (-want +got):\n%s", tc.query, page.Meta.Total, tc.total, diff)
+		}
+	}
+	first := s.want(200, "GET", "/developers/applications?limit=3&search=%20", "")
+	want := `<` + base + `/developers/applications?limit=3&search=+&page=1>; rel="first", <` + base +
+		`/developers/applications?limit=3&search=+&page=2>; rel="next", <` + base + `/developers/applications?limit=3&search=+&page=3>; rel="last"`
+	if got := first.header.Get("Link"); got != want {
+		t.Errorf("Link:\n got %s\nwant %s", got, want)
+	}
+	s.want(304, "GET", "/developers/applications?limit=3", "", "If-None-Match", s.do("GET", "/developers/applications?limit=3", "").header.Get("ETag"))
+	walk := s.want(200, "GET", "/developers/applications?limit=7&afterId="+value.ID{}.String(), "")
+	if link := walk.header.Get("Link"); strings.Contains(link, "next") {
+		t.Errorf("Link of a walk that is complete: got %s", link)
+	}
+}
+
+func TestTheListOfKeys(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := "/developers/applications/" + app.ID.String() + "/api-keys"
+	soon := value.TimeOf(s.now()).Add(time.Second)
+	var keys []account.CreatedKey
+	for i := range 4 {
+		body := `{"name":"key ` + strconv.Itoa(i) + `"}`
+		if i == 1 {
+			body = `{"name":"short","expiresAt":"` + soon.String() + `"}`
+		}
+		keys = append(keys, s.createKey(app.ID, body))
+	}
+	s.want(200, "POST", path+"/"+keys[2].ID.String()+"/revoke", "")
+	s.elapsed.Add(2000)
+	for _, tc := range []struct {
+		query string
+		want  string
+	}{
+		{"", "key 3 ACTIVE, key 2 REVOKED, short EXPIRED, key 0 ACTIVE"},
+		{"?status=ACTIVE", "key 3 ACTIVE, key 0 ACTIVE"},
+		{"?status=EXPIRED,REVOKED&orderDirection=asc", "short EXPIRED, key 2 REVOKED"},
+		{"?search=KEY&limit=1&page=2", "key 2 REVOKED"},
+	} {
+		page := decode[api.Page[account.APIKey]](t, s.want(200, "GET", path+tc.query, ""))
+		var got []string
+		for _, k := range page.Data {
+			got = append(got, k.Name+" "+string(k.Status))
+		}
+		if joined := strings.Join(got, ", "); joined != tc.want {
+			t.Errorf("%q: got %s, want %s", tc.query, joined, tc.want)
+		}
+	}
+	empty := s.want(200, "GET", "/developers/applications/"+s.create("Empty").ID.String()+"/api-keys", "")
+	if want := `{"data":[],"meta":{"page":1,"limit":20,"total":0,"totalPages":0}}`; empty.body != want {
+		t.Errorf("no keys: got %s, want %s", empty.body, want)
+	}
+}

@@ -1,0 +1,374 @@
+package developers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api/developers"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+const (
+	apps   = "/developers/applications"
+	header = "Idempotency-Key"
+	shop   = `{"name":"Shop"}`
+)
+
+// applications is how many applications the organization has.
+func (s *service) applications() int {
+	s.t.Helper()
+	all, err := s.table.Applications(s.t.Context(), s.as.OrganizationID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(all)
+}
+
+// same fails unless the answer is a replay of the first.
+func (s *service) same(first, again reply) {
+	s.t.Helper()
+	if caching := []string{first.header.Get("Cache-Control"), again.header.Get("Cache-Control")}; caching[0] != "no-store" || caching[1] != "no-store" {
+		s.t.Errorf("Cache-Control: got %q, want no-store: the answers may show a secret", caching)
+	}
+	if again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+		s.t.Errorf("Idempotency-Replayed: got %q and then %q, want it on the second only",
+			first.header.Get("Idempotency-Replayed"), again.header.Get("Idempotency-Replayed"))
+	}
+	if again.status != first.status || again.body != first.body {
+		s.t.Errorf("got %d %s, want %d %s", again.status, again.body, first.status, first.body)
+	}
+	for _, name := range []string{"Location", "ETag", "Content-Type"} {
+		if again.header.Get(name) != first.header.Get(name) {
+			s.t.Errorf("%s: got %q, want %q", name, again.header.Get(name), first.header.Get(name))
+		}
+	}
+}
+
+func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := apps + "/" + app.ID.String()
+	key := s.createKey(app.ID, `{"name":"till"}`)
+	for _, test := range []struct {
+		name, path, body string
+		status           int
+	}{
+		{"an application", apps, shop, http.StatusCreated},
+		{"an API key", path + "/api-keys", `{"name":"till"}`, http.StatusCreated},
+		{"a revocation", path + "/api-keys/" + key.ID.String() + "/revoke", "", http.StatusOK},
+		{"a suspension", path + "/suspend", "", http.StatusOK},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.t = t
+			first := s.want(test.status, "POST", test.path, test.body, header, test.path)
+			s.same(first, s.do("POST", test.path, test.body, header, test.path))
+			s.same(first, s.do("POST", test.path+"/", test.body, header, test.path))
+			upper := strings.NewReplacer(app.ID.String(), strings.ToUpper(app.ID.String()), key.ID.String(), strings.ToUpper(key.ID.String()))
+			s.same(first, s.do("POST", upper.Replace(test.path), test.body, header, test.path))
+		})
+	}
+}
+
+func TestParallelCreationsWithOneKeyMakeOneApplication(t *testing.T) {
+	s := newService(t)
+	const n = 50
+	replies := make([]reply, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { replies[i] = s.do("POST", apps, shop, header, "k") })
+	}
+	wg.Wait()
+	created, body := 0, ""
+	for _, r := range replies {
+		switch {
+		case r.status == http.StatusConflict:
+			if r.header.Get("Retry-After") != "1" || !strings.Contains(r.body, `"code":"conflict"`) {
+				t.Errorf("a concurrent duplicate: got Retry-After %q, %s", r.header.Get("Retry-After"), r.body)
+			}
+			continue
+		case r.status != http.StatusCreated:
+			t.Errorf("got %d %s", r.status, r.body)
+		case r.header.Get("Idempotency-Replayed") == "":
+			created++
+		}
+		if body == "" {
+			body = r.body
+		}
+		if r.body != body {
+			t.Errorf("got %s and %s", r.body, body)
+		}
+	}
+	if got := s.applications(); created != 1 || got != 1 {
+		t.Errorf("%d requests created, the organization has %d applications, want 1 and 1", created, got)
+	}
+}
+
+func TestParallelChangesOfOneStateLetOneThrough(t *testing.T) {
+	s := newService(t)
+	path := apps + "/" + s.create("Shop").ID.String()
+	tag := s.want(200, "GET", path, "").header.Get("ETag")
+	statuses := make(chan int, 50)
+	var wg sync.WaitGroup
+	for i := range cap(statuses) {
+		wg.Go(func() {
+			statuses <- s.do("PATCH", path, fmt.Sprintf(`{"name":"Shop %d"}`, i), "If-Match", tag).status
+		})
+	}
+	wg.Wait()
+	close(statuses)
+	count := map[int]int{}
+	for status := range statuses {
+		count[status]++
+	}
+	if count[http.StatusOK] != 1 || count[http.StatusPreconditionFailed] != 49 {
+		t.Errorf("by status: got %v, want one 200 and 49 times 412", count)
+	}
+}
+
+func TestAnotherRequestUnderTheSameKeyIsRefused(t *testing.T) {
+	s := newService(t)
+	s.want(201, "POST", apps, shop, header, "k")
+	app := s.create("Other")
+	for _, test := range []struct{ name, path, body string }{
+		{"another body", apps, `{"name": "Shop"}`},
+		{"another path", apps + "/" + app.ID.String() + "/api-keys", shop},
+		{"another query", apps + "?x=1", shop},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.t = t
+			if r := s.want(422, "POST", test.path, test.body, header, "k"); !strings.Contains(r.body, `"code":"idempotency_key_reused"`) {
+				t.Errorf("got %s", r.body)
+			}
+		})
+	}
+}
+
+func TestTheOrderOfAQueryIsNoOtherRequest(t *testing.T) {
+	f := func(query string) idempotency.Fingerprint {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return idempotency.FingerprintOf("POST", "/p", values.Encode(), nil, "")
+	}
+	if f("a=1&b=2") != f("b=2&a=1") || f("a=1&b=2") == f("a=2&b=1") {
+		t.Error("a fingerprint must depend on parameters and not on their order")
+	}
+}
+
+func TestAnIdempotencyKeyIs1To128VisibleCharacters(t *testing.T) {
+	s := newService(t)
+	for _, test := range []struct {
+		name   string
+		keys   []string
+		status int
+		code   string
+	}{
+		{"one character", []string{"!"}, 201, ""},
+		{"128 characters", []string{strings.Repeat("~", 128)}, 201, ""},
+		{"none", []string{""}, 400, fault.DetailOutOfRange},
+		{"129 characters", []string{strings.Repeat("a", 129)}, 400, fault.DetailOutOfRange},
+		{"a space", []string{"a b"}, 400, fault.DetailFormat},
+		{"a delete character", []string{"a\x7f"}, 400, fault.DetailFormat},
+		{"a letter beyond ASCII", []string{"ä"}, 400, fault.DetailFormat},
+		{"two keys", []string{"a", "b"}, 400, fault.DetailDuplicate},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.t = t
+			var headers []string
+			for _, key := range test.keys {
+				headers = append(headers, header, key)
+			}
+			r := s.want(test.status, "POST", apps, shop, headers...)
+			want := fmt.Sprintf(`"details":[{"field":"Idempotency-Key","in":"header","code":"%s"`, test.code)
+			if test.status == 400 && !strings.Contains(r.body, want) {
+				t.Errorf("got %s, want %s", r.body, want)
+			}
+		})
+	}
+	t.Run("a read ignores it", func(t *testing.T) {
+		s.t = t
+		s.want(200, "GET", apps, "", header, "a b")
+	})
+}
+
+func TestAKeyIsItsPrincipalsOwn(t *testing.T) {
+	s := newService(t)
+	org, user := s.as.OrganizationID, s.as.UserID
+	first := s.want(201, "POST", apps, shop, header, "k")
+	for _, test := range []struct {
+		name string
+		as   auth.Principal
+	}{
+		{"another organization", person(value.NewID(), auth.Owner)},
+		{"the same user id of another organization", auth.Principal{
+			Kind: auth.KindUser, OrganizationID: value.NewID(), UserID: user, Scopes: auth.Owner.Scopes(), RateLimit: 600,
+		}},
+		{"another user", person(org, auth.Owner)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.t, s.as = t, test.as
+			if r := s.want(201, "POST", apps, shop, header, "k"); r.header.Get("Idempotency-Replayed") != "" || r.body == first.body {
+				t.Errorf("got %s", r.body)
+			}
+		})
+	}
+	t.Run("an application of the user's id", func(t *testing.T) {
+		application := auth.Principal{Kind: auth.KindApplication, OrganizationID: org, ApplicationID: user}
+		person := auth.Principal{Kind: auth.KindUser, OrganizationID: org, UserID: user}
+		if idempotency.NewKey(org, application.Subject(), "k") == idempotency.NewKey(org, person.Subject(), "k") {
+			t.Error("both have the same key")
+		}
+	})
+}
+
+func TestAnswersAreKeptFor24Hours(t *testing.T) {
+	s := newService(t)
+	first := s.want(201, "POST", apps, shop, header, "k")
+	s.pass(24*time.Hour - 100*time.Millisecond)
+	s.same(first, s.do("POST", apps, shop, header, "k"))
+	s.pass(2 * time.Second)
+	if r := s.want(201, "POST", apps, shop, header, "k"); r.header.Get("Idempotency-Replayed") != "" || r.body == first.body {
+		t.Errorf("after 24 hours: got %s again", r.body)
+	}
+}
+
+func TestOnlySuccessesAreKept(t *testing.T) {
+	s := newService(t)
+	s.want(400, "POST", apps, `{"name":""}`, header, "k")
+	s.want(201, "POST", apps, shop, header, "k")
+	s.want(404, "POST", apps+"/"+value.NewID().String()+"/suspend", "", header, "l")
+	s.want(201, "POST", apps, shop, header, "l")
+}
+
+func TestALockOfAKilledInstanceEndsAfter60Seconds(t *testing.T) {
+	s := newService(t)
+	key := idempotency.NewKey(s.as.OrganizationID, s.as.Subject(), "k")
+	lock, _, err := s.keeper.Lock(t.Context(), key, idempotency.FingerprintOf("POST", apps, "", []byte(shop), s.as.Scopes.String()))
+	if err != nil || lock == nil {
+		t.Fatalf("lock: got %v, %v", lock, err)
+	}
+	s.want(409, "POST", apps, shop, header, "k")
+	s.want(422, "POST", apps, `{"name":"Other"}`, header, "k")
+	s.pass(time.Minute - 100*time.Millisecond)
+	s.want(409, "POST", apps, shop, header, "k")
+	s.want(422, "POST", apps, `{"name":"Other"}`, header, "k")
+	s.pass(100 * time.Millisecond)
+	s.want(201, "POST", apps, shop, header, "k")
+	if err := lock.Free(t.Context()); err != nil { // too late: the lock is another's
+		t.Fatal(err)
+	}
+	if s.want(201, "POST", apps, shop, header, "k"); s.applications() != 1 {
+		t.Errorf("the organization has %d applications, want 1", s.applications())
+	}
+}
+
+// delayed does something before or after applications are created, and after their clients are changed.
+type delayed struct {
+	developers.Store
+
+	before, after func() error
+}
+
+func (d delayed) CreateApplication(ctx context.Context, org value.ID, app account.Application, tokenScopes []string, kept ...*idempotency.Kept) error {
+	return errors.Join(d.before(), d.Store.CreateApplication(ctx, org, app, tokenScopes, kept...), d.after())
+}
+
+func nothing() error { return nil }
+
+func (d delayed) ChangeClient(
+	ctx context.Context, org, id value.ID, change func(*account.Client) error, keep ...func(*account.Client) (*idempotency.Kept, error),
+) (*account.Client, error) {
+	c, err := d.Store.ChangeClient(ctx, org, id, change, keep...)
+	return c, errors.Join(err, d.after())
+}
+
+func TestACreationWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
+	s := newService(t)
+	s.serve(delayed{s.table, nothing, func() error { return fault.Busy(errors.New("no answer")) }})
+	s.want(503, "POST", apps, shop, header, "k")
+	s.serve(s.table)
+	r := s.want(201, "POST", apps, shop, header, "k")
+	if got := s.applications(); got != 1 || r.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("the organization has %d applications, want 1: %s", got, r.body)
+	}
+}
+
+func TestARotationWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
+	s := newService(t)
+	app := s.create("Shop")
+	path := apps + "/" + app.ID.String() + "/rotate-secret"
+	s.serve(delayed{s.table, nothing, func() error { return fault.Busy(errors.New("no answer")) }})
+	s.want(503, "POST", path, "", header, "k")
+	s.serve(s.table)
+	r := s.want(200, "POST", path, "", header, "k")
+	client, err := s.table.Client(t.Context(), s.as.OrganizationID, app.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := value.TimeOf(s.now()); !client.Secrets.Accept(app.ClientSecret, now) || !client.Secrets.Accept(decode[account.Application](t, r).ClientSecret, now) {
+		t.Errorf("Idempotency-Replayed %q: want the secret before the rotation and that of the answer to work", r.header.Get("Idempotency-Replayed"))
+	}
+}
+
+func TestACreationThatLostItsLockMakesNothing(t *testing.T) {
+	s := newService(t)
+	s.serve(delayed{s.table, func() error {
+		s.pass(time.Minute)
+		s.serve(s.table)
+		s.want(201, "POST", apps, shop, header, "k")
+		return nil
+	}, nothing})
+	s.want(409, "POST", apps, shop, header, "k")
+	if got := s.applications(); got != 1 {
+		t.Errorf("the organization has %d applications, want 1", got)
+	}
+}
+
+func TestSecretsOfKeptAnswersAreNotReadable(t *testing.T) {
+	s := newService(t)
+	app := decode[account.Application](t, s.want(201, "POST", apps, shop, header, "the-key-of-the-client"))
+	key := decode[account.CreatedKey](t, s.want(201, "POST", apps+"/"+app.ID.String()+"/api-keys", `{"name":"till"}`, header, "k"))
+	items, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &s.name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := 0
+	for _, it := range items.Items {
+		for name, v := range it {
+			var text []byte
+			switch v := v.(type) {
+			case *types.AttributeValueMemberS:
+				text = []byte(v.Value)
+			case *types.AttributeValueMemberB:
+				text = v.Value
+			}
+			if bytes.HasPrefix(text, []byte("s1.")) {
+				answers++
+			}
+			for _, secret := range []string{app.ClientSecret, key.Key, "the-key-of-the-client"} {
+				if bytes.Contains(text, []byte(secret)) {
+					t.Errorf("attribute %s holds %s", name, secret)
+				}
+			}
+		}
+	}
+	if answers != 2 {
+		t.Errorf("found %d kept answers, want 2", answers)
+	}
+}

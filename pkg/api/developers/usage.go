@@ -1,0 +1,107 @@
+package developers
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+const (
+	fromParam = "from"
+	toParam   = "to"
+
+	// daysShown are shown when from is not given.
+	daysShown = 30
+
+	oneDay = 24 * time.Hour
+)
+
+// UsageStore keeps what applications did.
+type UsageStore interface {
+	// Usage returns the days from the first to the last by their dates. Days on
+	// which nothing was counted may be left out.
+	Usage(ctx context.Context, organization, application value.ID, first, last value.Time) (map[string]account.Usage, error)
+}
+
+// ApplicationUsage is what an application did, day by day.
+type ApplicationUsage struct {
+	Data []account.UsageDay `json:"data" doc:"Every day from the first to the last, the oldest first, also where nothing was counted."`
+}
+
+type usage struct {
+	*applications
+	store UsageStore
+}
+
+func (u *usage) operation() api.Operation {
+	return api.Operation{
+		ID: "getApplicationUsage", Method: http.MethodGet, Path: applicationPath + "/usage", Tag: applicationsTag, Access: api.Developer,
+		Summary: "Read what an application did, by day",
+		Description: "Days of UTC, for 90 days. Requests are counted with leases of the rate limit: an instance of the service that ends may have " +
+			"counted up to 1% of the limit too many, and not the 4xx and 429 since its last lease, which show with its next one. " +
+			"Events, delivered and failed are exact; those of an endpoint's last day go with it when it is deleted.",
+		Scope: auth.DevelopersRead,
+		Params: []api.Param{
+			{
+				Name: fromParam, In: fault.InQuery, Type: "string", Format: "date",
+				Description: "The first day: not after to, and at most 89 days ago. Absent: 29 days before to, as far as days are kept.",
+			},
+			{Name: toParam, In: fault.InQuery, Type: "string", Format: "date", Description: "The last day, not after today. Absent: today."},
+		},
+		Result: ApplicationUsage{}, Handle: u.read,
+	}
+}
+
+func (u *usage) read(r *api.Request) (*api.Response, error) {
+	first, last, err := usageDays(r.Query, u.clock())
+	if err != nil {
+		return nil, err
+	}
+	app, err := u.find(r)
+	if err != nil {
+		return nil, err
+	}
+	counted, err := u.store.Usage(r.Context(), r.Organization(), app.ID, first, last)
+	if err != nil {
+		return nil, err
+	}
+	return api.OK(ApplicationUsage{Data: account.UsageDays(first, last, counted)})
+}
+
+// usageDays reads the first and the last day. The fault names each parameter
+// that is wrong.
+func usageDays(query url.Values, now time.Time) (first, last value.Time, err error) {
+	today := value.TimeOf(now.UTC().Truncate(oneDay))
+	oldest := today.Add(-(account.MaxUsageDays - 1) * oneDay)
+	var details fault.Details
+	date := func(name string, absent value.Time) value.Time {
+		text := query.Get(name)
+		if text == "" {
+			return absent
+		}
+		day, err := time.Parse(time.DateOnly, text)
+		at := value.TimeOf(day)
+		switch {
+		case err != nil:
+			details.Add(fault.InQuery, name, fault.DetailFormat, "must be a date (2026-11-21)")
+		case at < oldest || at > today:
+			details.Add(fault.InQuery, name, fault.DetailOutOfRange, "must be a day from %s to today, %s", dateText(oldest), dateText(today))
+		}
+		return at
+	}
+	last = date(toParam, today)
+	first = date(fromParam, max(last.Add(-(daysShown-1)*oneDay), oldest))
+	if len(details) == 0 && first > last {
+		details.Add(fault.InQuery, fromParam, fault.DetailOutOfRange, "must not be after to, %s", dateText(last))
+	}
+	return first, last, details.Err()
+}
+
+func dateText(day value.Time) string { return day.Std().Format(time.DateOnly) }

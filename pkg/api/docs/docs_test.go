@@ -1,0 +1,110 @@
+package docs
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/docs/markdown"
+)
+
+// get asks for a path of a service below the base URL.
+func get(t *testing.T, baseURL, path string) (*http.Response, string) {
+	t.Helper()
+	server := api.NewServer(Operations(markdown.HTML), api.Config{
+		Caller: func(*http.Request) api.Caller { return api.Caller{BaseURL: baseURL} },
+		Clock:  time.Now, Logger: slog.New(slog.DiscardHandler),
+	})
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Result(), string(body)
+}
+
+func TestPagesLinkBelowTheBasePath(t *testing.T) {
+	for path, wants := range map[string][]string{
+		"/docs":             {`href="/prod/docs/first-integration"`, `href="/prod/docs/reference"`, `src="/prod/docs/docs.js"`},
+		"/docs/":            {`href="/prod/docs/first-integration"`},
+		"/docs/deliveries":  {`<h2 id="alerts">Alerts</h2>`, `href="/prod/docs/deliveries" aria-current="page"`},
+		"/docs/webhooks":    {`<p><code>receiver.py</code></p>`, `<pre tabindex="0"><code class="language-python">`},
+		"/docs/reference":   {`data-document="/prod/openapi.json"`},
+		"/docs/index.md":    {"](https://a.example/prod/docs/webhooks.md)", "](https://a.example/prod/docs/reference.md)"},
+		"/docs/webhooks.md": {"](https://a.example/prod/docs/deliveries.md#rotating-a-secret)"},
+		"/docs/reference.md": {
+			"### List products\n\n`GET /api/products`\n", "- `search` (query; string; at most 200 characters): ", "- `limit` (query; integer; 1 to 100; default 20): ",
+			"- `ids` (query; string[]; 1 to 100 entries; uuid): ", "(query; string; default createdAt; values ", "- Answers: 200 [ProductPage](#schema-productpage), 304, 400, ",
+			"- Body: [CreateWebhookEndpointDto](#schema-createwebhookendpointdto)\n- Answers: 201 [WebhookEndpoint](#schema-webhookendpoint), ",
+			"### Schema Order\n", "- `items` ([OrderItem](#schema-orderitem)[]): ", "- `billingAddress` ([Address](#schema-address) or null): ",
+			"- `completedAt` (string or null; date-time): ", "open enumeration: UNFULFILLED, PARTIALLY_FULFILLED, ",
+			"- `retryCount` (integer or null; int64; 0 to 10; default 8; optional): ",
+		},
+		"/docs/search.json":    {`"path":"deliveries#alerts"`, `"path":"reference#/Products/listProducts"`},
+		"/docs/swagger-ui.css": {".swagger-ui"},
+		"/llms.txt":            {"# Commerce Integration Service\n\n> ", "](https://a.example/prod/docs/webhooks.md)"},
+	} {
+		r, body := get(t, "https://a.example/prod", path)
+		if r.StatusCode != http.StatusOK || r.Header.Get("Cache-Control") != cacheable || !slices.Equal(r.Header.Values("X-Content-Type-Options"), []string{"nosniff"}) || !strings.HasPrefix(r.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
+			t.Errorf("%s: got %d %v", path, r.StatusCode, r.Header)
+		}
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s has no %s", path, want)
+			}
+		}
+		if strings.Contains(body, basePath) || regexp.MustCompile(`{{\w`).MatchString(body) {
+			t.Errorf("%s has a placeholder", path)
+		}
+	}
+}
+
+func TestTheDocumentsServerIsTheServedAddress(t *testing.T) {
+	etags := map[string]string{}
+	for _, base := range []string{"https://a.example/prod", "http://127.0.0.1:3000"} {
+		r, body := get(t, base, "/openapi.json")
+		var document struct {
+			Servers []struct {
+				URL string `json:"url"`
+			} `json:"servers"`
+		}
+		if err := json.Unmarshal([]byte(body), &document); err != nil || len(document.Servers) != 1 || document.Servers[0].URL != base {
+			t.Errorf("%s: got %v, %v", base, document.Servers, err)
+		}
+		if other := etags[r.Header.Get("ETag")]; other != "" {
+			t.Errorf("%s and %s have one ETag", base, other)
+		}
+		etags[r.Header.Get("ETag")] = base
+	}
+}
+
+func TestWhatIsNoPageIs404(t *testing.T) {
+	for _, path := range []string{"/docs/nothing", "/docs/nothing.md", "/docs/page.html.md", "/docs/nothing.css", "/docs/page.html", "/docs/..%2fdocs.go", "/docs/a/b"} {
+		if r, body := get(t, "https://a.example", path); r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: got %d %s, want 404", path, r.StatusCode, body)
+		}
+	}
+}
+
+func TestTheStartPageListsEveryGuide(t *testing.T) {
+	files, err := guides.ReadDir("guides")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := navigation(start)
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), ".md"); name != start && !strings.Contains(list, `href="`+pageURL(name)+`"`) {
+			t.Errorf("index.md does not list %s", f.Name())
+		}
+	}
+}

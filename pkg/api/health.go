@@ -1,0 +1,19 @@
+package api
+
+import "net/http"
+
+// Health is the answer of the health check.
+type Health struct {
+	Status string `json:"status" doc:"ok, always: a service that is not answers an error or nothing."`
+}
+
+// HealthCheck returns the operation that checks whether the service answers.
+func HealthCheck() Operation {
+	return Operation{
+		ID: "getHealth", Method: http.MethodGet, Path: "/health", Tag: "About",
+		Summary: "Check that the service answers", Result: Health{},
+		Handle: func(*Request) (*Response, error) {
+			return &Response{JSON: Health{Status: "ok"}, Header: http.Header{"Cache-Control": {"no-store"}}}, nil
+		},
+	}
+}

@@ -1,0 +1,102 @@
+// Package oauth answers the operations by which an application gets tokens of
+// its own: the token endpoint (RFC 6749, section 4.4), the keys that verify
+// tokens (RFC 7517) and the metadata that describes both (RFC 8414). It gives a
+// token only to a client that proves its secret, and tells nobody else whether
+// a client exists. Package apptoken signs, and package auth accepts tokens.
+package oauth
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/apptoken"
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+const (
+	tokenPath    = "/oauth/token"
+	jwksPath     = "/.well-known/jwks.json"
+	metadataPath = "/.well-known/oauth-authorization-server"
+	tag          = "Tokens"
+)
+
+// ClientStore finds clients.
+type ClientStore interface {
+	// ClientByID returns nil when there is none.
+	ClientByID(ctx context.Context, id value.ID) (*account.Client, error)
+}
+
+// Signer makes tokens.
+type Signer interface {
+	Sign(ctx context.Context, g *apptoken.Grant) (string, error)
+	KeySet(ctx context.Context) (apptoken.KeySet, error)
+}
+
+// Config configures the operations; everything is required.
+type Config struct {
+	Clock  func() time.Time
+	Signer Signer
+	// Attempts limits how often a wrong secret is presented for a client.
+	Attempts api.Limiter
+}
+
+type area struct {
+	clients ClientStore
+	cfg     Config
+}
+
+// Operations returns every operation of this area.
+func Operations(clients ClientStore, cfg Config) []api.Operation {
+	a := &area{clients: clients, cfg: cfg}
+	operations := []api.Operation{
+		a.tokenOperation(),
+		{
+			ID: "getJwks", Method: http.MethodGet, Path: jwksPath, Summary: "Read the keys of application tokens",
+			Description: "The JWK Set (RFC 7517) that verifies applications' tokens. There are up to two keys: the one that signs, and the one " +
+				"that did so before.",
+			Result: apptoken.KeySet{}, Errors: []int{http.StatusServiceUnavailable}, Handle: a.jwks,
+		},
+		{
+			ID: "getOauthMetadata", Method: http.MethodGet, Path: metadataPath, Summary: "Read the metadata of the token endpoint",
+			Description: "RFC 8414. The issuer is the base URL of this request. The claim aud of every token is " + apptoken.Audience + ".",
+			Result:      Metadata{}, Handle: metadata,
+		},
+	}
+	for i := range operations {
+		operations[i].Tag = tag
+	}
+	return operations
+}
+
+// published answers what anybody may read and keep for a while.
+func published(v any) *api.Response {
+	return &api.Response{JSON: v, Header: http.Header{"Cache-Control": {"public, max-age=300"}}}
+}
+
+func (a *area) jwks(r *api.Request) (*api.Response, error) {
+	set, err := a.cfg.Signer.KeySet(r.Context())
+	return published(set), err
+}
+
+// Metadata is the authorization server's metadata (RFC 8414, section 2).
+type Metadata struct {
+	Issuer        string   `json:"issuer" format:"uri" doc:"The base URL of the API, as this request reached it; the claim iss of its tokens."`
+	TokenEndpoint string   `json:"token_endpoint" format:"uri" doc:"Where tokens are given."`
+	JWKSURI       string   `json:"jwks_uri" format:"uri" doc:"The keys that verify tokens."`
+	Scopes        []string `json:"scopes_supported" doc:"The scopes that an application can be granted."`
+	ResponseTypes []string `json:"response_types_supported" doc:"none: there is no authorization endpoint."`
+	GrantTypes    []string `json:"grant_types_supported" doc:"client_credentials."`
+	AuthMethods   []string `json:"token_endpoint_auth_methods_supported" doc:"client_secret_basic and client_secret_post."`
+	Documentation string   `json:"service_documentation" format:"uri" doc:"The documentation for people."`
+}
+
+func metadata(r *api.Request) (*api.Response, error) {
+	return published(Metadata{
+		Issuer: r.BaseURL, TokenEndpoint: r.BaseURL + tokenPath, JWKSURI: r.BaseURL + jwksPath,
+		Scopes: account.TokenScopes(), ResponseTypes: []string{"none"}, GrantTypes: []string{clientCredentials},
+		AuthMethods: []string{"client_secret_basic", "client_secret_post"}, Documentation: r.BaseURL + "/docs",
+	}), nil
+}

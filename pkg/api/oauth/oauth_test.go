@@ -1,0 +1,333 @@
+package oauth_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/oauth"
+	"github.com/commerce-integration/service/pkg/apptoken"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/ratelimit"
+	"github.com/commerce-integration/service/pkg/servicetest"
+)
+
+const (
+	base = "https://api.example.com/prod"
+	form = "application/x-www-form-urlencoded"
+)
+
+// harness is the area on a real table, with one client.
+type harness struct {
+	*servicetest.Service
+	server  *api.Server
+	client  account.Application // with its secret
+	failing error               // of reading the signing secret
+}
+
+func newHarness(t testing.TB) *harness {
+	t.Helper()
+	h := &harness{Service: servicetest.New(t)}
+	secrets := func(context.Context) (apptoken.Secrets, error) {
+		return apptoken.Secrets{Current: strings.Repeat("s", 64)}, h.failing
+	}
+	limiter := ratelimit.New(h.Table, h.Time)
+	h.server = api.NewServer(oauth.Operations(h.Table, oauth.Config{
+		Clock: h.Time, Signer: apptoken.NewSigner(secrets, h.Table, h.Time), Attempts: limiter,
+	}), api.Config{
+		Caller: func(*http.Request) api.Caller {
+			return api.Caller{Err: auth.ErrNoPrincipal, RequestID: "r", BaseURL: base}
+		},
+		Limiter: limiter, Clock: h.Time, Logger: h.Leaks.Logger(),
+	})
+	h.client = h.newClient(t, 600)
+	return h
+}
+
+func (h *harness) newClient(t testing.TB, rateLimit int) account.Application {
+	t.Helper()
+	name := "shop"
+	app := account.NewApplication(h.Org, value.NewID(), account.CreateApplicationDto{Name: &name}, h.Now())
+	app.RateLimit = rateLimit
+	h.Leaks.Made(app.ClientSecret)
+	if err := h.Table.CreateApplication(t.Context(), h.Org, app, account.ReadScopes()); err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (h *harness) do(method, path, body string, headers ...string) answer {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Leaks.Handler(h.server).ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+// ask asks for a token with the pairs as the form.
+func (h *harness) ask(pairs ...string) answer {
+	values := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		values.Add(pairs[i], pairs[i+1])
+	}
+	return h.do("POST", "/oauth/token", values.Encode(), "Content-Type", form)
+}
+
+// with asks for a token with the client's secret in the body.
+func (h *harness) with(client account.Application, more ...string) answer {
+	return h.ask(append([]string{"grant_type", "client_credentials", "client_id", client.ClientID.String(), "client_secret", client.ClientSecret}, more...)...)
+}
+
+func basic(id, secret string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))
+}
+
+func TestAClientGetsAToken(t *testing.T) {
+	h := newHarness(t)
+	const reading = "categories:read customers:read invoices:read orders:read products:read"
+	for name, tc := range map[string]struct {
+		got   answer
+		scope string
+	}{
+		"secret in the body": {h.with(h.client), reading},
+		"HTTP Basic": {h.do("POST", "/oauth/token", "grant_type=client_credentials", "Content-Type", form+"; charset=UTF-8",
+			"Authorization", basic(h.client.ClientID.String(), h.client.ClientSecret)), reading},
+		"HTTP Basic and the same id": {h.do("POST", "/oauth/token/", "grant_type=client_credentials&client_secret=&client_id="+h.client.ClientID.String(),
+			"Content-Type", form, "Authorization", basic(h.client.ClientID.String(), h.client.ClientSecret)), reading},
+		"fewer scopes":                {h.with(h.client, "scope", " products:read  orders:read products:read"), "orders:read products:read"},
+		"an empty scope":              {h.with(h.client, "scope", ""), reading},
+		"a parameter that is unknown": {h.with(h.client, "audience", "x"), reading},
+		"the client id in upper case": {h.ask("grant_type", "client_credentials", "client_id", strings.ToUpper(h.client.ClientID.String()), "client_secret", h.client.ClientSecret), reading},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var token oauth.Token
+			if tc.got.status != 200 || json.Unmarshal([]byte(tc.got.body), &token, json.RejectUnknownMembers(true)) != nil {
+				t.Fatalf("got %d %s", tc.got.status, tc.got.body)
+			}
+			if token.TokenType != "Bearer" || token.ExpiresIn != 3600 || token.Scope != tc.scope {
+				t.Errorf("got %s, want Bearer, 3600 and %q", tc.got.body, tc.scope)
+			}
+			if h := tc.got.header; h.Get("Cache-Control") != "no-store" || h.Get("Pragma") != "no-cache" || h.Get("X-RateLimit-Limit") != "600" || h.Get("Content-Type") != "application/json" {
+				t.Errorf("headers: got %v", h)
+			}
+			p, denial, err := auth.NewAuthorizer(nil, h.Table, auth.AuthorizerConfig{Clock: h.Time}).
+				Authorize(t.Context(), auth.Request{Read: true, Headers: map[string][]string{"Authorization": {"Bearer " + token.AccessToken}}})
+			if denial != nil || err != nil || p.ApplicationID != h.client.ID || p.OrganizationID != h.Org || p.Scopes.String() != tc.scope {
+				t.Errorf("principal %+v, %v, %v", p, denial, err)
+			}
+		})
+	}
+}
+
+func TestEveryErrorHasTheShapeOfRFC6749(t *testing.T) {
+	h := newHarness(t)
+	id, secret := h.client.ClientID.String(), h.client.ClientSecret
+	send := func(body string, headers ...string) answer {
+		return h.do("POST", "/oauth/token", body, append([]string{"Content-Type", form}, headers...)...)
+	}
+	good := "grant_type=client_credentials&client_id=" + id + "&client_secret=" + secret
+	for name, tc := range map[string]struct {
+		got       answer
+		status    int
+		code      string
+		challenge bool
+	}{
+		"nothing":                        {send(""), 401, "invalid_client", false},
+		"no grant type":                  {h.ask("client_id", id, "client_secret", secret), 400, "invalid_request", false},
+		"another grant type":             {h.ask("grant_type", "password", "client_id", id, "client_secret", secret), 400, "unsupported_grant_type", false},
+		"no secret":                      {h.ask("grant_type", "client_credentials", "client_id", id), 401, "invalid_client", false},
+		"no id":                          {h.ask("grant_type", "client_credentials", "client_secret", secret), 401, "invalid_client", false},
+		"a wrong secret":                 {h.with(account.Application{ClientID: h.client.ClientID, ClientSecret: "cs_wrong"}), 401, "invalid_client", false},
+		"an unknown client":              {h.with(account.Application{ClientID: value.NewRandomID(), ClientSecret: secret}), 401, "invalid_client", false},
+		"an id that is no UUID":          {h.ask("grant_type", "client_credentials", "client_id", "shop", "client_secret", secret), 401, "invalid_client", false},
+		"the application's id":           {h.with(account.Application{ClientID: h.client.ID, ClientSecret: secret}), 401, "invalid_client", false},
+		"a wrong secret by Basic":        {send("grant_type=client_credentials", "Authorization", basic(id, "x")), 401, "invalid_client", true},
+		"an unknown client by Basic":     {send("grant_type=client_credentials", "Authorization", basic(value.NewRandomID().String(), secret)), 401, "invalid_client", true},
+		"no secret by Basic":             {send("grant_type=client_credentials", "Authorization", basic(id, "")), 401, "invalid_client", true},
+		"another scheme":                 {send("grant_type=client_credentials", "Authorization", "Bearer x"), 401, "invalid_client", true},
+		"Basic that is no base64":        {send("grant_type=client_credentials", "Authorization", "Basic ?"), 401, "invalid_client", true},
+		"Basic that is not form-encoded": {send("grant_type=client_credentials", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("%zz:x"))), 401, "invalid_client", true},
+		"both":                           {send(good, "Authorization", basic(id, secret)), 400, "invalid_request", false},
+		"two Authorization headers":      {send(good, "Authorization", basic(id, secret), "Authorization", basic(id, secret)), 400, "invalid_request", false},
+		"Basic and another id":           {send("grant_type=client_credentials&client_id=x", "Authorization", basic(id, secret)), 400, "invalid_request", false},
+		"a parameter twice":              {send(good + "&grant_type=client_credentials"), 400, "invalid_request", false},
+		"a bad escape":                   {send(good + "&scope=%zz"), 400, "invalid_request", false},
+		"invalid UTF-8":                  {send(good + "&scope=\xff"), 400, "invalid_request", false},
+		"a semicolon":                    {send(good + ";scope=x"), 400, "invalid_request", false},
+		"a parameter in the query":       {h.do("POST", "/oauth/token?client_id="+id, good, "Content-Type", form), 400, "invalid_request", false},
+		"JSON":                           {h.do("POST", "/oauth/token", `{}`, "Content-Type", "application/json"), 415, "invalid_request", false},
+		"no media type":                  {h.do("POST", "/oauth/token", good), 415, "invalid_request", false},
+		"compressed":                     {send(good, "Content-Encoding", "gzip"), 415, "invalid_request", false},
+		"too large":                      {send(good + "&scope=" + strings.Repeat("x", api.MaxBody)), 413, "invalid_request", false},
+		"no JSON wanted":                 {send(good, "Accept", "text/html"), 406, "invalid_request", false},
+		"an unknown scope":               {h.with(h.client, "scope", "orders:read everything"), 400, "invalid_scope", false},
+		"a scope that is not granted":    {h.with(h.client, "scope", "webhooks:read"), 400, "invalid_scope", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var shape oauth.TokenError
+			if err := json.Unmarshal([]byte(tc.got.body), &shape, json.RejectUnknownMembers(true)); err != nil {
+				t.Fatalf("%s: %v", tc.got.body, err)
+			}
+			if tc.got.status != tc.status || shape.Error != tc.code || shape.Description == "" {
+				t.Errorf("got %d %s, want %d %s", tc.got.status, tc.got.body, tc.status, tc.code)
+			}
+			if got := strings.HasPrefix(tc.got.header.Get("WWW-Authenticate"), "Basic "); got != tc.challenge {
+				t.Errorf("WWW-Authenticate: got %q", tc.got.header.Get("WWW-Authenticate"))
+			}
+			if tc.got.header.Get("Cache-Control") != "no-store" || tc.got.header.Get("X-Request-Id") == "" {
+				t.Errorf("headers: got %v", tc.got.header)
+			}
+			if strings.Contains(tc.got.body, secret) || strings.ContainsAny(shape.Description, "\"\\") {
+				t.Errorf("the answer holds the secret or characters that RFC 6749 does not allow: %s", tc.got.body)
+			}
+		})
+	}
+	for _, got := range []answer{h.do("GET", "/oauth/token", ""), h.do("POST", "/oauth/tokens", good, "Content-Type", form)} {
+		if !strings.Contains(got.body, `"statusCode":40`) {
+			t.Errorf("a wrong method or path: got %d %s, want the service's own shape", got.status, got.body)
+		}
+	}
+}
+
+func TestAnUnknownClientAndAWrongSecretAreAnsweredAlike(t *testing.T) {
+	h := newHarness(t)
+	wrong := h.with(account.Application{ClientID: h.client.ClientID, ClientSecret: "cs_" + strings.Repeat("x", 40)})
+	unknown := h.with(account.Application{ClientID: value.NewRandomID(), ClientSecret: h.client.ClientSecret})
+	if wrong.status != unknown.status || wrong.body != unknown.body || !maps.EqualFunc(wrong.header, unknown.header, slices.Equal) {
+		t.Errorf("a wrong secret: %d %s %v\nan unknown client: %d %s %v", wrong.status, wrong.body, wrong.header, unknown.status, unknown.body, unknown.header)
+	}
+}
+
+func TestAnApplicationsStateAndSecrets(t *testing.T) {
+	h := newHarness(t)
+	var second string
+	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.client.ID, func(c *account.Client) error { second = c.RotateSecret(h.Now()); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	first, rotated := h.client, h.client
+	rotated.ClientSecret = second
+	h.Pass(24*time.Hour - time.Millisecond)
+	for name, c := range map[string]account.Application{"old": first, "new": rotated} {
+		if got := h.with(c); got.status != 200 {
+			t.Errorf("the %s secret a day after the rotation: got %d %s", name, got.status, got.body)
+		}
+	}
+	h.Pass(time.Millisecond)
+	if old, now := h.with(first), h.with(rotated); old.status != 401 || now.status != 200 {
+		t.Errorf("24 h after: got %d by the old secret, %d by the new one", old.status, now.status)
+	}
+	h.Suspend(t, h.client.ID)
+	if got := h.with(rotated); got.status != 400 || !strings.Contains(got.body, `"unauthorized_client"`) {
+		t.Errorf("a suspended application: got %d %s", got.status, got.body)
+	}
+	if got := h.with(first); got.status != 401 {
+		t.Errorf("a wrong secret of a suspended application: got %d %s, want what a stranger gets", got.status, got.body)
+	}
+	if _, err := h.Table.DeleteApplication(t.Context(), h.Org, h.client.ID, func(*account.Application) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.with(rotated); got.status != 401 {
+		t.Errorf("a deleted application: got %d %s", got.status, got.body)
+	}
+}
+
+func TestRequestsForTokensCountAgainstTheApplicationAndGuessesApart(t *testing.T) {
+	h := newHarness(t)
+	client := h.newClient(t, 3)
+	wrong := client
+	wrong.ClientSecret = "cs_wrong"
+	for n := range 60 {
+		if got := h.with(wrong); got.status != 401 || got.header.Get("X-RateLimit-Limit") != "" {
+			t.Fatalf("guess %d: got %d %v", n, got.status, got.header)
+		}
+	}
+	limited := func(got answer) {
+		t.Helper()
+		if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"temporarily_unavailable"`) {
+			t.Errorf("got %d %v %s, want 429", got.status, got.header, got.body)
+		}
+	}
+	limited(h.with(wrong))
+	for n := range 3 {
+		if got := h.with(client); got.status != 200 {
+			t.Fatalf("request %d: got %d %s", n, got.status, got.body)
+		}
+	}
+	limited(h.with(client))
+	if d, err := ratelimit.New(h.Table, h.Time).Admit(t.Context(), client.ID.String(), 3); err != nil || d.Allowed {
+		t.Errorf("a request with a key of the application: got %+v, %v, want it refused too", d, err)
+	}
+}
+
+func TestARefusedRequestForATokenIsAClientErrorOfTheApplication(t *testing.T) {
+	h := newHarness(t)
+	for range 20 { // the last lease may not show all
+		if got := h.with(h.client, "scope", "everything"); got.status != 400 {
+			t.Fatalf("got %d %s, want 400", got.status, got.body)
+		}
+	}
+	today := h.Now()
+	counted, err := h.Table.Usage(t.Context(), h.Org, h.client.ID, today, today)
+	if u := counted[today.Std().Format(time.DateOnly)]; err != nil || u.Requests < 20 || u.ClientErrors < 10 {
+		t.Errorf("usage: got %+v, %v, want 20 requests and most of them client errors", u, err)
+	}
+}
+
+func TestASigningSecretThatCannotBeReadIsUnavailable(t *testing.T) {
+	h := newHarness(t)
+	h.failing = fault.Busy(errors.New("secret name inside"))
+	got := h.with(h.client)
+	if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"temporarily_unavailable"`) || strings.Contains(got.body, "inside") {
+		t.Errorf("got %d %v %s", got.status, got.header, got.body)
+	}
+}
+
+func TestKeysAndMetadataArePublic(t *testing.T) {
+	h := newHarness(t)
+	keys := h.do("GET", "/.well-known/jwks.json", "")
+	var set apptoken.KeySet
+	if err := json.Unmarshal([]byte(keys.body), &set, json.RejectUnknownMembers(true)); err != nil || keys.status != 200 || len(set.Keys) != 1 {
+		t.Fatalf("got %d %s, %v", keys.status, keys.body, err)
+	}
+	published, err := h.Table.SigningKeys(t.Context())
+	if diff := cmp.Diff(published.KeySet, set); err != nil || diff != "" {
+		t.Errorf("keys: %v (-published +answered):\n%s", err, diff)
+	}
+	meta := h.do("GET", "/.well-known/oauth-authorization-server", "")
+	want := `{"issuer":"https://api.example.com/prod","token_endpoint":"https://api.example.com/prod/oauth/token",` +
+		`"jwks_uri":"https://api.example.com/prod/.well-known/jwks.json",` +
+		`"scopes_supported":["categories:read","customers:read","invoices:read","orders:read","products:read","records:write","webhooks:read","webhooks:write"],` +
+		`"response_types_supported":["none"],"grant_types_supported":["client_credentials"],` +
+		`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"service_documentation":"https://api.example.com/prod/docs"}`
+	if meta.status != 200 || meta.body != want {
+		t.Errorf("metadata: got %d %s\nwant %s", meta.status, meta.body, want)
+	}
+	for _, got := range []answer{keys, meta} {
+		if got.header.Get("Cache-Control") != "public, max-age=300" {
+			t.Errorf("Cache-Control: got %q", got.header.Get("Cache-Control"))
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package oauth
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/audit"
+	"github.com/commerce-integration/service/pkg/apptoken"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+const (
+	clientCredentials = "client_credentials"
+
+	// maxAttempts is how many wrong secrets in 60 s are looked at for a client.
+	// They count apart from the application's own requests, so that who knows a
+	// client id alone cannot use these up.
+	maxAttempts = 60
+)
+
+// TokenRequest documents the form of a request for a token.
+type TokenRequest struct {
+	GrantType    string `json:"grant_type" enum:"client_credentials" doc:"Always client_credentials."`
+	Scope        string `json:"scope" required:"false" doc:"Scopes separated by spaces, each one of the application's token scopes. Absent: all of these."`
+	ClientID     string `json:"client_id" required:"false" format:"uuid" doc:"The application's clientId, unless it is sent by HTTP Basic."`
+	ClientSecret string `json:"client_secret" required:"false" doc:"The application's clientSecret, unless it is sent by HTTP Basic."`
+}
+
+// Token is the answer to a request for a token (RFC 6749, section 5.1).
+type Token struct {
+	AccessToken string `json:"access_token" doc:"Send it as Authorization: Bearer."`
+	TokenType   string `json:"token_type" doc:"Bearer."`
+	ExpiresIn   int    `json:"expires_in" doc:"Seconds until it expires: 3600."`
+	Scope       string `json:"scope" doc:"What it permits, separated by spaces."`
+}
+
+func (a *area) tokenOperation() api.Operation {
+	return api.Operation{
+		ID: "createToken", Method: http.MethodPost, Path: tokenPath,
+		Summary: "Get a token for an application",
+		Description: "The grant client_credentials of OAuth 2.0 (RFC 6749, section 4.4). This is the one operation whose body is a form and " +
+			"whose errors are those of RFC 6749. Authenticate by HTTP Basic, clientId and clientSecret each form-encoded before, or by client_id and " +
+			"client_secret in the body; both together are invalid_request. A client that does not exist and a wrong secret are answered alike: " +
+			"401 invalid_client. After Basic the answer challenges; API Gateway renames its WWW-Authenticate to x-amzn-remapped-www-authenticate. " +
+			"A suspended application is unauthorized_client; temporarily_unavailable asks to wait as Retry-After says. The request counts against " +
+			"the application's rate limit. A token works for an hour; it ends within 5 s of the application's suspension or deletion, and a rotation of the client secret does not end it.",
+		Body: TokenRequest{}, BodyType: "application/x-www-form-urlencoded", Result: Token{},
+		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
+		Audit:  audit.ApplicationTokenIssued, Handle: a.token, Counted: true, Refuse: &api.Refusals{Shape: TokenError{}, Answer: answerError},
+	}
+}
+
+func (a *area) token(r *api.Request) (*api.Response, error) {
+	form, err := parseForm(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	presented, err := credentialsOf(r.Header, form)
+	if err != nil {
+		return nil, err
+	}
+	switch form["grant_type"] {
+	case "":
+		return nil, invalidRequest("grant_type is required: send client_credentials")
+	case clientCredentials:
+	default:
+		return nil, &refusal{code: unsupportedGrantType, description: "grant_type must be client_credentials"}
+	}
+	client, err := a.authenticate(r, presented)
+	if err != nil {
+		return nil, err
+	}
+	app := client.Application
+	if err := r.Admit(auth.Principal{
+		Kind: auth.KindApplication, OrganizationID: app.OrganizationID, ApplicationID: app.ID, RateLimit: app.RateLimit,
+	}); err != nil {
+		return nil, err
+	}
+	if app.Status == account.Suspended {
+		return nil, &refusal{code: "unauthorized_client", description: "the application is suspended; its owner or an admin can activate it"}
+	}
+	scope, err := scopeOf(form["scope"], client.TokenScopes)
+	if err != nil {
+		return nil, err
+	}
+	token, err := a.cfg.Signer.Sign(r.Context(), &apptoken.Grant{
+		Issuer: r.BaseURL, ClientID: app.ClientID, OrganizationID: app.OrganizationID, ApplicationID: app.ID, Scope: scope,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &api.Response{Header: notStored(), JSON: Token{
+		AccessToken: token, TokenType: "Bearer", ExpiresIn: int(apptoken.Lifetime.Seconds()), Scope: scope,
+	}}, nil
+}
+
+// notStored is demanded by RFC 6749, section 5.1, and due to errors, too.
+func notStored() http.Header {
+	return http.Header{"Cache-Control": {"no-store"}, "Pragma": {"no-cache"}}
+}
+
+// parseForm reads the form. A parameter without a value counts as absent, and
+// one that is not known is ignored, as RFC 6749, section 3.2, demands.
+func parseForm(body []byte) (map[string]string, error) {
+	values, err := url.ParseQuery(string(body))
+	if err != nil || !utf8.Valid(body) {
+		return nil, invalidRequest("the body is not a valid form: encode it as application/x-www-form-urlencoded")
+	}
+	form := map[string]string{}
+	for _, name := range []string{"grant_type", "scope", "client_id", "client_secret"} {
+		if len(values[name]) > 1 {
+			return nil, invalidRequest(name + " must be given once")
+		}
+		form[name] = values.Get(name)
+	}
+	return form, nil
+}
+
+// credentials are what a client presents.
+type credentials struct {
+	id, secret string
+	basic      bool // by HTTP Basic, which an answer challenges
+}
+
+func credentialsOf(header http.Header, form map[string]string) (c credentials, err error) {
+	given := header.Values("Authorization")
+	switch {
+	case len(given) == 0:
+		c.id, c.secret = form["client_id"], form["client_secret"]
+	case len(given) > 1:
+		return c, invalidRequest("send one Authorization header")
+	case form["client_secret"] != "":
+		return c, invalidRequest("send the client's secret by HTTP Basic or in the body, not both")
+	default:
+		c.basic = true
+		if c.id, c.secret, err = basic(given[0]); err != nil {
+			return c, err
+		}
+		if id := form["client_id"]; id != "" && id != c.id {
+			return c, invalidRequest("client_id must be that of HTTP Basic: send one of them")
+		}
+	}
+	if c.id == "" || c.secret == "" {
+		return c, invalidClient(c.basic, "send the client's id and secret by HTTP Basic, or as client_id and client_secret in the body")
+	}
+	return c, nil
+}
+
+// basic reads HTTP Basic, in which id and secret are form-encoded (RFC 6749,
+// section 2.3.1).
+func basic(header string) (id, secret string, err error) {
+	user, password, ok := (&http.Request{Header: http.Header{"Authorization": {header}}}).BasicAuth()
+	if !ok {
+		return "", "", invalidClient(true, "the Authorization header must be HTTP Basic with the client's id and secret")
+	}
+	id, errID := url.QueryUnescape(user)
+	secret, errSecret := url.QueryUnescape(password)
+	if errID != nil || errSecret != nil {
+		return "", "", invalidClient(true, "form-encode the client's id and secret before HTTP Basic encodes them")
+	}
+	return id, secret, nil
+}
+
+// authenticate returns the client whose secret is presented.
+func (a *area) authenticate(r *api.Request, c credentials) (*account.Client, error) {
+	refused := invalidClient(c.basic, "the client is not known or its secret is wrong")
+	id, err := value.ParseID(c.id)
+	if err != nil {
+		return nil, refused
+	}
+	client, err := a.clients.ClientByID(r.Context(), id)
+	switch {
+	case err != nil:
+		return nil, err
+	case client == nil:
+		return nil, refused
+	case client.Secrets.Accept(c.secret, value.TimeOf(a.cfg.Clock())):
+		return client, nil
+	}
+	r.Claim(client.Application.OrganizationID, client.Application.ID)
+	d, err := a.cfg.Attempts.Admit(r.Context(), client.Application.ID.String()+"#attempts", maxAttempts)
+	switch {
+	case err != nil:
+		return nil, err
+	case !d.Allowed:
+		return nil, &refusal{
+			code: temporarilyUnavailable, status: http.StatusTooManyRequests, retryAfter: d.RetryAfter,
+			description: "too many wrong secrets for this client; wait as Retry-After says",
+		}
+	}
+	return nil, refused
+}
+
+// scopeOf checks the scopes that are asked for, and returns them sorted.
+func scopeOf(asked string, allowed []string) (string, error) {
+	if strings.TrimSpace(asked) == "" {
+		return strings.Join(allowed, " "), nil
+	}
+	scopes := strings.Fields(asked)
+	slices.Sort(scopes)
+	scopes = slices.Compact(scopes)
+	if slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(allowed, s) }) {
+		return "", &refusal{code: "invalid_scope", description: "the application's tokens may have: " + strings.Join(allowed, " ")}
+	}
+	return strings.Join(scopes, " "), nil
+}

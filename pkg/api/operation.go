@@ -1,0 +1,203 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/commerce-integration/service/pkg/api/audit"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/lists"
+)
+
+// Access is the kind of credentials that an operation takes.
+type Access uint8
+
+// The kinds of access.
+const (
+	Public    Access = iota // no credentials
+	Developer               // a user JWT
+	Manager                 // a user JWT or an application token
+	Reader                  // an API key, a user JWT or an application token
+)
+
+// Operation is one method on one path: its documentation, its demands on a
+// request, which are checked before the handler runs, and the handler.
+type Operation struct {
+	ID          string // OpenAPI operationId
+	Method      string // GET also answers HEAD
+	Path        string // with {name} segments, each a UUID unless listed in Params
+	Tag         string
+	Summary     string
+	Description string
+	Access      Access
+	Scope       auth.Scope  // "": none beyond the credential
+	AnyScope    auth.Scopes // one of these will do; the handler looks at which
+	Params      []Param     // others in the query are refused
+	List        *lists.List // a list's operation also takes the list's parameters
+	Body        any         // zero value of the body's type; nil: no body
+	EmptyBody   bool        // a request may leave its body out
+	BodyType    string      // media type of the body; "" is application/json
+	Status      int         // of success; 0 is 200
+	Result      any         // zero value of the result's type; nil: no content
+	MediaType   string      // of the result; "" is application/json
+	Tagged      bool        // a change answers the entity tag of what it made, as a GET does
+	Errors      []int       // statuses beyond those that Path, Method, Access and MediaType imply
+	Deprecated  *Deprecation
+	Audit       audit.Action // what the audit trail gets when it changed something; "": nothing
+	Handle      func(*Request) (*Response, error)
+	Counted     bool      // the handler counts the request, by [Request.Admit]
+	Refuse      *Refusals // how errors are answered; nil: as a [Problem]
+}
+
+// Refusals are the errors of an operation whose protocol has a shape of its
+// own for them.
+type Refusals struct {
+	Shape  any // zero value of the shape's type
+	Answer func(error) *Response
+}
+
+// Param documents one parameter and permits its name. A path parameter that
+// is not declared is a UUID.
+type Param = lists.Param
+
+// Complete returns the operation with what its declaration leaves out: the
+// status 200 and the parameters of its list.
+func (op Operation) Complete() Operation {
+	op.Status = cmp.Or(op.Status, http.StatusOK)
+	if op.List != nil {
+		op.Params = slices.Concat(op.Params, op.List.Params())
+		if op.List.Sync != "" {
+			op.Params = append(op.Params, nowHeader())
+		}
+	}
+	return op
+}
+
+// Sited reports whether the operation shows what belongs to sites: a credential
+// that is limited to sites then sees what they show, and may ask for no other.
+func (op *Operation) Sited() bool { return op.takes(fault.InHeader, siteHeader) }
+
+// Limited reports whether a credential that is limited to sites may ask for the
+// operation. Applications, their keys and webhooks reach the records of every
+// site, so that whoever manages them could get at all.
+func (op *Operation) Limited() bool { return op.Access == Public || op.Access == Reader }
+
+// checkScope refuses a credential without the scope that the operation takes.
+func (op *Operation) checkScope(given auth.Scopes) error {
+	switch {
+	case op.Scope != "" && !given.Has(op.Scope):
+		return MissingScope(op.Scope)
+	case len(op.AnyScope) > 0 && len(given.Intersect(op.AnyScope)) == 0:
+		return MissingScope(op.AnyScope...)
+	}
+	return nil
+}
+
+func (op *Operation) bodyType() string { return cmp.Or(op.BodyType, "application/json") }
+
+// Request is a request as a handler sees it: checked, with its parameters read.
+type Request struct {
+	Principal auth.Principal
+	Query     url.Values
+	List      *lists.Query // of an operation with a list
+	Site      *value.ID    // of an operation that takes [SiteHeader]; nil: no site was asked for
+	Header    http.Header
+	Body      []byte
+	BaseURL   string // scheme, host and stage, without a trailing slash
+	RequestID string
+
+	ctx   context.Context
+	x     *exchange
+	op    *Operation
+	lock  *idempotency.Lock // nil: the request names no idempotency key
+	ids   map[string]value.ID
+	texts map[string]string
+
+	change change // for the audit trail
+}
+
+// Context is done when the caller's time is up.
+func (r *Request) Context() context.Context { return r.ctx }
+
+// Admit makes p the principal of a request to an operation without credentials,
+// once the handler knows who makes it, and counts the request against p's rate
+// limit. The answer tells what is left of it.
+func (r *Request) Admit(p auth.Principal) error {
+	r.Principal, r.x.caller.Principal, r.x.caller.Err = p, p, nil
+	return r.x.admit(p.Subject(), p.RateLimit)
+}
+
+// AdmitAgain counts the request once more against the rate limit, when it keeps
+// the service busy for longer. It reports false where the limit is reached.
+func (r *Request) AdmitAgain() (bool, error) {
+	err := r.x.admit(r.Principal.Subject(), r.Principal.RateLimit)
+	if fault.Is(err, fault.RateLimited) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Organization is the principal's organization: the tenant of every access.
+func (r *Request) Organization() value.ID { return r.Principal.OrganizationID }
+
+// PathID returns the path parameter, which is a valid UUID.
+func (r *Request) PathID(name string) value.ID { return r.ids[name] }
+
+// PathText returns a path parameter that the operation declares as text.
+func (r *Request) PathText(name string) string { return r.texts[name] }
+
+// Path is the request's path in one form: identifiers in lower case, no
+// trailing slash.
+func (r *Request) Path() string { return r.op.pathWith(r.x.rawPath) }
+
+// Response is a handler's answer. Exactly one of JSON and Raw is set, or
+// neither for an empty body.
+type Response struct {
+	Status int         // 0: the operation's
+	JSON   any         // marshalled
+	Raw    []byte      // written as it is
+	ETag   string      // "": a hash of the body, on GET
+	Header http.Header // added
+	// Refused is the code under which the audit trail gets the credential that
+	// [Refusals] refuse; "": it is not about a credential.
+	Refused string
+
+	kept bool // the handler has stored it for repetitions
+}
+
+// OK answers with v as JSON and the operation's status.
+func OK(v any) (*Response, error) { return &Response{JSON: v}, nil }
+
+// Answer answers with v as [OK] does, unless there is an error.
+func Answer(v any, err error) (*Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	return OK(v)
+}
+
+// Found makes the answer of a store that has no such thing, nil without an
+// error, a 404.
+func Found[T any](what string) func(*T, error) (*T, error) {
+	return func(v *T, err error) (*T, error) {
+		if err == nil && v == nil {
+			err = fault.Missing(what)
+		}
+		return v, err
+	}
+}
+
+// NoContent answers without a body.
+func NoContent() (*Response, error) { return &Response{Status: http.StatusNoContent}, nil }
+
+// Created answers v with a Location: path is relative to the base URL. etag is
+// what reading it will answer, "" when it has none that a change could name.
+func (r *Request) Created(path string, v any, etag string) (*Response, error) {
+	return &Response{JSON: v, ETag: etag, Header: http.Header{"Location": {r.BaseURL + path}}}, nil
+}

@@ -1,0 +1,156 @@
+package portal
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/api"
+)
+
+// serve answers a request to the portal of the files, below the base URL.
+func serve(t *testing.T, files fs.FS, baseURL, path string, headers ...string) *http.Response {
+	t.Helper()
+	server := api.NewServer(operations(files), api.Config{
+		Caller: func(*http.Request) api.Caller { return api.Caller{BaseURL: baseURL} },
+		Clock:  time.Now, Logger: slog.New(slog.DiscardHandler),
+	})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func text(t *testing.T, r *http.Response) string {
+	t.Helper()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(r.Body); err != nil {
+		t.Fatal(err)
+	}
+	return body.String()
+}
+
+func packed(t *testing.T, plain string) *fstest.MapFile {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write([]byte(plain)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: out.Bytes()}
+}
+
+func sample(t *testing.T) fstest.MapFS {
+	t.Helper()
+	return fstest.MapFS{
+		"index.html": {Data: []byte(`<html data-base="{{base}}"><script src="{{base}}/portal/main.js"></script>`)},
+		"main.js.gz": packed(t, "hello()"),
+	}
+}
+
+func TestThePageKnowsUnderWhichPathTheServiceIs(t *testing.T) {
+	for baseURL, want := range map[string]string{
+		"http://127.0.0.1:3000":       `<html data-base=""><script src="/portal/main.js"></script>`,
+		"https://a.example/prod":      `<html data-base="/prod"><script src="/prod/portal/main.js"></script>`,
+		`https://a.example/"><script`: `<html data-base="/%22%3E%3Cscript"><script src="/%22%3E%3Cscript/portal/main.js"></script>`,
+	} {
+		for _, path := range []string{"/portal", "/portal/"} {
+			if got := text(t, serve(t, sample(t), baseURL, path)); got != want {
+				t.Errorf("%s%s: got %s, want %s", baseURL, path, got, want)
+			}
+		}
+	}
+}
+
+func TestFilesAreOfThisOriginOnlyAndAskedForAnew(t *testing.T) {
+	for path, mediaType := range map[string]string{"/portal": "text/html; charset=utf-8", "/portal/main.js": "text/javascript; charset=utf-8"} {
+		r := serve(t, sample(t), "https://a.example", path)
+		if got := r.Header.Get("Content-Type"); r.StatusCode != http.StatusOK || got != mediaType {
+			t.Errorf("%s: got %d %s, want 200 %s", path, r.StatusCode, got, mediaType)
+		}
+		policy := r.Header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+			t.Errorf("%s: policy %s", path, policy)
+		}
+		again := serve(t, sample(t), "https://a.example", path, "If-None-Match", r.Header.Get("Etag"))
+		if r.Header.Get("Cache-Control") != "no-cache" || again.StatusCode != http.StatusNotModified {
+			t.Errorf("%s: %s, and %d with its entity tag", path, r.Header.Get("Cache-Control"), again.StatusCode)
+		}
+	}
+}
+
+func TestFilesGoOutCompressedToWhoTakesThat(t *testing.T) {
+	plain := serve(t, sample(t), "https://a.example", "/portal/main.js")
+	if got := text(t, plain); got != "hello()" || plain.Header.Get("Content-Encoding") != "" {
+		t.Errorf("got %q, %s", got, plain.Header.Get("Content-Encoding"))
+	}
+	if got := serve(t, sample(t), "https://a.example", "/portal/main.js", "Accept", "*/*", "Accept-Encoding", "gzip").Header.Get("Content-Encoding"); got != "gzip" {
+		t.Errorf("Content-Encoding %q, want gzip", got)
+	}
+}
+
+func TestTheRootLeadsBrowsersToThePortal(t *testing.T) {
+	for accept, want := range map[string]int{
+		"text/html,application/xhtml+xml,*/*;q=0.8": http.StatusFound,
+		"application/json":                          http.StatusNotFound,
+		"*/*":                                       http.StatusNotFound,
+		"":                                          http.StatusNotFound,
+	} {
+		r := serve(t, sample(t), "https://a.example/prod", "/", "Accept", accept)
+		if location := r.Header.Get("Location"); r.StatusCode != want || want == http.StatusFound && location != "https://a.example/prod/portal" {
+			t.Errorf("Accept %q: got %d to %q, want %d", accept, r.StatusCode, location, want)
+		}
+	}
+}
+
+func TestAProgramWithoutThePageSaysSo(t *testing.T) {
+	empty := fstest.MapFS{"placeholder.txt": {}}
+	for _, path := range []string{"/portal", "/portal/main.js"} {
+		r := serve(t, empty, "https://a.example", path)
+		if got := text(t, r); r.StatusCode != http.StatusNotFound || !strings.Contains(got, "built without the portal") {
+			t.Errorf("%s: got %d %s", path, r.StatusCode, got)
+		}
+	}
+	for _, path := range []string{"/portal/nothing.js", "/portal/..%2fportal.go"} {
+		if r := serve(t, sample(t), "https://a.example", path); r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, r.StatusCode)
+		}
+	}
+}
+
+// TestTheFirstLoadIsSmall holds the built page to 150 KB, as it goes over the
+// network.
+func TestTheFirstLoadIsSmall(t *testing.T) {
+	files, err := fs.Glob(built, "dist/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Stat(built, "dist/index.html"); err != nil {
+		t.Skip("the page was not built; make portal does")
+	}
+	const most = 150_000
+	size := int64(0)
+	for _, name := range files {
+		info, err := fs.Stat(built, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	if size > most {
+		t.Errorf("the page has %d bytes, want at most %d", size, most)
+	}
+}

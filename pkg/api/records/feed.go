@@ -1,0 +1,486 @@
+package records
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+// The feed answers, record by record, what changed since a cursor. It reads the
+// lists of the kinds and that of deletions, one after the other. For each list
+// the cursor has a time from which on the client lacks what became visible in
+// it. A walk by id goes through what became visible from then on and before the
+// time that package index gives to go on from, which is fixed as the walk
+// begins. So the walk ends, whatever changes meanwhile, and the next one begins
+// where it ended: nothing is missed, however late a change reached its list.
+//
+// Each change shows the record as a strongly consistent read finds it for this
+// very answer. So of one record a later answer never shows an earlier state,
+// whichever instance gives it, and whichever of its lists is behind. A record
+// that its list shows and that is deleted by then is left out: its deletion is,
+// or will be, in the other list; and likewise a deletion of a record that lives
+// again.
+
+const (
+	afterParam = "after"
+	kindsParam = "kinds"
+	waitParam  = "wait"
+	limitParam = "limit"
+
+	// fromNow is the cursor of the present.
+	fromNow = "now"
+
+	maxChanges     = 1000
+	defaultChanges = 100
+	maxWait        = 20 // seconds; API Gateway ends a request after 29
+
+	// feedInterval is the time between two looks of a request that waits. Views
+	// follow their lists as often.
+	feedInterval = time.Second
+	// feedBatch is how many records, of at most 256 KiB each, one read takes, and
+	// feedReads how many reads are under way at a time.
+	feedBatch, feedReads = 100, 4
+	// clockAge is how much the clocks of the service differ at most, by far. In a
+	// list that does not know the time of its last change, what is older than
+	// that has no change before it to come.
+	clockAge = 24 * time.Hour
+)
+
+// Change is a record that changed, as it is now, or its deletion.
+type Change struct {
+	Kind      commerce.Kind   `json:"kind" doc:"The kind of the record; an open enumeration."`
+	Op        commerce.Op     `json:"op" doc:"put: the record is there, as object shows it. delete: it was deleted."`
+	ID        value.ID        `json:"id" doc:"The id of the record."`
+	ChangedAt value.Time      `json:"changedAt" doc:"The updatedAt of the object, or when the record was deleted; of one record it never falls from one change to the next."`
+	Object    *map[string]any `json:"object" doc:"The record as GET answers it by id. null when it was deleted."`
+}
+
+// ChangesMeta says how to go on.
+type ChangesMeta struct {
+	Next string `json:"next" doc:"The cursor to send as after next time; also when there was no change."`
+	More bool   `json:"more" doc:"Whether to ask again at once: the answer was full."`
+}
+
+// Changes is a page of the feed.
+type Changes struct {
+	Data []Change    `json:"data" doc:"The changes. Those of one record are in their order."`
+	Meta ChangesMeta `json:"meta" doc:"How to go on."`
+}
+
+// changes is the operation that reads the feed.
+func (a *area) changes() api.Operation {
+	params := feedParams()
+	return api.Operation{
+		ID: "listChanges", Method: http.MethodGet, Path: "/api/changes", Tag: "Changes", Access: api.Reader, AnyScope: auth.ReadScopes(),
+		Result: Changes{}, Params: append(params, api.SiteHeader(), api.SiteQuery()),
+		Summary: "Read what changed",
+		Description: "Every record that was stored, changed or deleted after the cursor, of all kinds that the credential may read. A record " +
+			"that changed several times since is answered once, as it is now: no change is missed, and of one record no answer shows an " +
+			"earlier state than one before it, but what it was in between is not kept. The order of different records means nothing. " +
+			"A change is in the feed about a second after it was stored; the same state may come twice. " +
+			"Deletions are those of the last 90 days, of every site. A copy that is limited to sites is not told when a record leaves them. " +
+			"A cursor can be continued for 89 days, by requests for the same kinds and sites and by credentials that read the same; " +
+			"otherwise 400 cursor_expired or cursor_mismatch says to begin anew. " +
+			"Each second of a wait counts as a request against the rate limit, and ends where that is reached.",
+		Handle: func(r *api.Request) (*api.Response, error) {
+			f, err := a.newFeed(r, params)
+			if err != nil {
+				return nil, err
+			}
+			return f.answer(r.Context())
+		},
+	}
+}
+
+func feedParams() []api.Param {
+	number := func(n int64) *int64 { return &n }
+	return []api.Param{
+		{
+			Name: afterParam, In: fault.InQuery, Type: "string", Min: number(1),
+			Description: "The cursor: meta.next of the answer before. Absent: from the beginning, which is every record, and every deletion of 90 days. " +
+				"now answers the cursor of the present and no change.",
+		},
+		{
+			Name: kindsParam, In: fault.InQuery, Type: "string", Enum: commerce.Kind("").Values(), Multi: true,
+			Description: "The kinds of the records. Absent: those that the credential may read.",
+		},
+		{
+			Name: waitParam, In: fault.InQuery, Type: "integer", Default: "0", Min: number(0), Max: number(maxWait),
+			Description: "How many seconds the answer waits for a change while there is none.",
+		},
+		{
+			Name: limitParam, In: fault.InQuery, Type: "integer", Default: strconv.Itoa(defaultChanges), Min: number(1), Max: number(maxChanges),
+			Description: "How many changes an answer has at most; fewer where it would pass 5.5 MiB. Deletions of several kinds under one id are not parted.",
+		},
+	}
+}
+
+// feed is one request for changes.
+type feed struct {
+	*area
+	r      *api.Request
+	scope  [8]byte
+	kinds  []commerce.Kind
+	cursor *cursor // of a list for each kind, then of the deletions
+	limit  int
+	wait   time.Duration
+	begin  bool // now was asked for
+	now    value.Time
+
+	entries [][]byte
+	size    int // bytes of the answer
+	escaped int // of the answer as a text within JSON
+}
+
+// newFeed reads the parameters. The fault names each that is wrong.
+func (a *area) newFeed(r *api.Request, params []api.Param) (*feed, error) {
+	f := &feed{area: a, r: r, limit: defaultChanges, now: value.TimeOf(a.clock()), size: pageOverhead, escaped: pageOverhead}
+	var details fault.Details
+	var asked []string
+	for _, p := range params {
+		if !r.Query.Has(p.Name) {
+			continue
+		}
+		switch text := r.Query.Get(p.Name); p.Name {
+		case kindsParam:
+			asked = strings.Split(text, ",")
+			if slices.ContainsFunc(asked, func(word string) bool { return !slices.Contains(p.Enum, word) }) {
+				details.Add(fault.InQuery, p.Name, fault.DetailFormat, "must be one or several, comma-separated, of %s", strings.Join(p.Enum, ", "))
+			}
+		case waitParam:
+			f.wait = time.Duration(p.Integer(text, &details)) * time.Second
+		case limitParam:
+			f.limit = p.Integer(text, &details)
+		}
+	}
+	if err := details.Err(); err != nil {
+		return nil, err
+	}
+	if err := f.choose(asked); err != nil {
+		return nil, err
+	}
+	return f, f.resume()
+}
+
+// choose takes the kinds that were asked for, or all that the credential may read.
+func (f *feed) choose(asked []string) error {
+	may, err := readable(f.r, asked)
+	for _, kind := range may {
+		if asked == nil || slices.Contains(asked, kind) {
+			f.kinds = append(f.kinds, commerce.Kind(kind))
+		}
+	}
+	f.scope = scopeSum(f.r, f.kinds)
+	return err
+}
+
+// resume takes the cursor, or begins.
+func (f *feed) resume() (err error) {
+	all := len(f.kinds) + 1
+	f.cursor = &cursor{positions: make([]position, all)}
+	switch after := f.r.Query.Get(afterParam); after {
+	case "":
+	case fromNow:
+		f.begin = true
+	default:
+		f.cursor, err = decodeCursor(after, f.scope, all, f.now)
+	}
+	return err
+}
+
+// answer reads until there is a change or the wait is over.
+func (f *feed) answer(ctx context.Context) (*api.Response, error) {
+	for left := f.wait; ; left -= feedInterval {
+		more, err := f.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if more || len(f.entries) > 0 || left <= 0 || f.begin {
+			return f.page(more), nil
+		}
+		if err := f.pause(ctx, feedInterval); err != nil {
+			return nil, err
+		}
+		if admitted, err := f.r.AdmitAgain(); err != nil || !admitted {
+			return f.page(false), err
+		}
+	}
+}
+
+// look reads the lists, unless the organization's activity says that they have
+// nothing new.
+func (f *feed) look(ctx context.Context) (full bool, err error) {
+	f.now = value.TimeOf(f.clock())
+	active, err := f.store.Activity(ctx, f.r.Organization())
+	if err != nil || f.cursor.quiet(active, f.now) {
+		return false, err
+	}
+	f.cursor.active, f.cursor.checkedAt = active, 0
+	if f.begin {
+		err = f.skip(ctx)
+	} else {
+		full, err = f.read(ctx)
+	}
+	if !full {
+		f.cursor.checkedAt = f.now
+	}
+	return full, err
+}
+
+// skip moves the cursor to the present.
+func (f *feed) skip(ctx context.Context) (err error) {
+	for i := range f.cursor.positions {
+		if f.cursor.positions[i].From, err = f.complete(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads each list once, from the one whose turn it is, until the answer is
+// full. So a list that changes all the time does not keep the others waiting.
+func (f *feed) read(ctx context.Context) (full bool, err error) {
+	for range f.cursor.positions {
+		if full, err = f.readList(ctx, f.cursor.turn); full || err != nil {
+			return full, err
+		}
+		f.cursor.turn = (f.cursor.turn + 1) % len(f.cursor.positions)
+	}
+	return false, nil
+}
+
+// readList goes on with the walk through a list, or begins one if something
+// became visible in it.
+func (f *feed) readList(ctx context.Context, i int) (full bool, err error) {
+	p := &f.cursor.positions[i]
+	if p.To == 0 {
+		complete, err := f.complete(ctx, i)
+		if err != nil || complete <= p.From {
+			return false, err
+		}
+		p.To = complete
+	}
+	for len(f.entries) < f.limit {
+		q, err := f.query(i, p, f.limit-len(f.entries))
+		if err != nil {
+			return false, err
+		}
+		found, err := f.find(ctx, i, q, p.To)
+		if err != nil {
+			return false, err
+		}
+		taken, err := f.take(ctx, i, q, found.Hits)
+		if err != nil {
+			return false, err
+		}
+		if taken < len(found.Hits) {
+			if taken > 0 {
+				p.After = found.Hits[taken-1].ID
+			}
+			return true, nil
+		}
+		if taken < q.Limit {
+			*p = position{From: p.To}
+			return false, nil
+		}
+		p.After = found.Hits[taken-1].ID
+	}
+	return true, nil
+}
+
+// listAt is the i-th list of the feed.
+func (f *feed) listAt(i int) *index.List {
+	if i < len(f.kinds) {
+		return f.lists[f.kinds[i]]
+	}
+	return f.gone
+}
+
+// complete is a time before which nothing becomes visible in a list any more, and
+// the list has all that did.
+func (f *feed) complete(ctx context.Context, i int) (value.Time, error) {
+	answer, err := f.views.Query(ctx, f.r.Organization(), f.listAt(i), columnar.Query{Filter: columnar.Any()}, false)
+	if answer.SyncFrom == 0 {
+		return f.now.Add(-clockAge), err
+	}
+	return answer.SyncFrom, err
+}
+
+// query asks for what became visible in the list within its position, and what
+// the principal may see of it.
+func (f *feed) query(i int, p *position, limit int) (q columnar.Query, err error) {
+	list, after := f.listAt(i), [16]byte(p.After)
+	if i == len(f.kinds) {
+		kinds := make([]string, len(f.kinds))
+		for n, kind := range f.kinds {
+			kinds[n] = string(kind)
+		}
+		kept := f.now.Add(-commerce.TombstoneAge)
+		q.Filter = columnar.All(columnar.In(list.Schema.Col("kind"), kinds...), columnar.Within(list.Schema.Col("deletedAt"), int64(kept), math.MaxInt64))
+	} else {
+		every, err := commerce.ListOf(f.kinds[i]).Parse(nil)
+		if err != nil {
+			return q, err
+		}
+		scope := commerce.SiteScope{Site: f.r.Site, Sites: f.r.Principal.SiteIDs}
+		if q, err = commerce.IndexQuery(f.kinds[i], every, scope, nil, f.now); err != nil {
+			return q, err
+		}
+	}
+	return columnar.Query{
+		Filter: columnar.All(q.Filter, columnar.VisibleWithin(int64(p.From), int64(p.To))), AfterID: &after, Limit: limit,
+	}, nil
+}
+
+// find asks the view and, where that is behind the time, what the list has now.
+func (f *feed) find(ctx context.Context, i int, q columnar.Query, complete value.Time) (lists.Answer, error) {
+	answer, err := f.views.Query(ctx, f.r.Organization(), f.listAt(i), q, false)
+	if err == nil && answer.SyncFrom < complete {
+		answer, err = f.views.Query(ctx, f.r.Organization(), f.listAt(i), q, true)
+	}
+	return answer, err
+}
+
+// take adds the hits of a list to the answer, as far as they fit. While it adds
+// those of one batch, the next ones are being read.
+func (f *feed) take(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) (taken int, err error) {
+	type result struct {
+		entries [][]byte
+		err     error
+	}
+	var reads sync.WaitGroup
+	defer reads.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batches := slices.Collect(slices.Chunk(hits, feedBatch))
+	results := make([]chan result, len(batches))
+	begin := func(n int) {
+		if n >= len(batches) {
+			return
+		}
+		results[n] = make(chan result, 1)
+		reads.Go(func() {
+			entries, err := f.encode(ctx, i, q, batches[n])
+			results[n] <- result{entries, err}
+		})
+	}
+	for n := range feedReads {
+		begin(n)
+	}
+	for n := range batches {
+		batch := <-results[n]
+		if batch.err != nil {
+			return taken, batch.err
+		}
+		begin(n + feedReads)
+		for _, entry := range batch.entries {
+			if entry != nil && !f.add(entry) {
+				return taken, nil
+			}
+			taken++
+		}
+	}
+	return taken, nil
+}
+
+// encode makes the changes of hits, in their order; nil for one that is left out.
+func (f *feed) encode(ctx context.Context, i int, q columnar.Query, hits []columnar.Hit) ([][]byte, error) {
+	entries := make([][]byte, len(hits))
+	if i < len(f.kinds) {
+		return entries, f.puts(ctx, f.kinds[i], q, hits, entries)
+	}
+	return entries, f.deletes(ctx, hits, entries)
+}
+
+// puts makes the entries of hits in the list of a kind.
+func (f *feed) puts(ctx context.Context, kind commerce.Kind, q columnar.Query, hits []columnar.Hit, entries [][]byte) error {
+	stored, err := f.store.Records(ctx, f.r.Organization(), kind, lists.HitIDs(hits))
+	if err != nil {
+		return err
+	}
+	for i, hit := range hits {
+		s := stored[hit.ID]
+		shown, err := f.shows(s, kind, q, hit)
+		if err != nil {
+			return err
+		}
+		if shown {
+			entry := appendChange(make([]byte, 0, len(s.Doc)+pageOverhead), kind, commerce.OpPut, s.ID, s.Revision)
+			entries[i] = append(commerce.AppendShape(entry, kind, s.Doc, f.now), '}')
+		}
+	}
+	return nil
+}
+
+// deletes makes the entries of hits in the list of deletions.
+func (f *feed) deletes(ctx context.Context, hits []columnar.Hit, entries [][]byte) error {
+	ids, stored := map[commerce.Kind][]value.ID{}, map[commerce.Kind]map[value.ID]*commerce.Stored{}
+	for _, hit := range hits {
+		if d, ok := commerce.DeletionOf(hit); ok {
+			ids[d.Kind] = append(ids[d.Kind], d.ID)
+		}
+	}
+	for kind := range ids {
+		var err error
+		if stored[kind], err = f.store.Records(ctx, f.r.Organization(), kind, ids[kind]); err != nil {
+			return err
+		}
+	}
+	for i, hit := range hits {
+		d, ok := commerce.DeletionOf(hit)
+		s := stored[d.Kind][d.ID]
+		if !ok || s != nil && !s.Deleted {
+			continue
+		}
+		if s != nil {
+			d.DeletedAt = s.Revision
+		}
+		entries[i] = append(appendChange(nil, d.Kind, commerce.OpDelete, d.ID, d.DeletedAt), "null}"...)
+	}
+	return nil
+}
+
+// appendChange begins a [Change], up to its object.
+func appendChange(dst []byte, kind commerce.Kind, op commerce.Op, id value.ID, at value.Time) []byte {
+	return append(dst, `{"kind":"`+string(kind)+`","op":"`+string(op)+`","id":"`+id.String()+`","changedAt":"`+at.String()+`","object":`...)
+}
+
+// add adds a change, if it fits.
+func (f *feed) add(entry []byte) bool {
+	size := len(entry) + 1
+	escaped := size + escapes(entry)
+	if f.size+size > maxPageBytes || f.escaped+escaped > maxEscapedBytes {
+		return false
+	}
+	f.entries = append(f.entries, entry)
+	f.size, f.escaped = f.size+size, f.escaped+escaped
+	return true
+}
+
+// page writes the answer.
+func (f *feed) page(more bool) *api.Response {
+	f.cursor.issuedAt = f.now
+	body := append(make([]byte, 0, f.size), `{"data":[`...)
+	for i, entry := range f.entries {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, entry...)
+	}
+	body = append(body, `],"meta":{"next":"`+f.cursor.encode(f.scope)+`","more":`...)
+	return &api.Response{Raw: append(strconv.AppendBool(body, more), "}}"...)}
+}

@@ -1,0 +1,207 @@
+package records
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+)
+
+// Views answers queries of an organization's lists, with now from what the
+// index has at the time of the query.
+type Views interface {
+	Query(ctx context.Context, org value.ID, list *index.List, q columnar.Query, now bool) (lists.Answer, error)
+}
+
+const (
+	// maxPageBytes bounds a page.
+	maxPageBytes = 5632 << 10
+	// maxEscapedBytes bounds a page as the text within Lambda's JSON response,
+	// escapes included: the response has at most 6 MiB, headers and all.
+	maxEscapedBytes = 6_000_000
+	// maxEscapeFactor is how many times longer text can become by its escapes.
+	maxEscapeFactor = 2
+	// alwaysFits is a limit with which no page is too large, whatever its
+	// records are.
+	alwaysFits = maxEscapedBytes / maxEscapeFactor / (commerce.MaxRecordBytes + 1)
+	// pageOverhead is more than the bytes that a page has beside its records.
+	pageOverhead = 256
+)
+
+// list is the operation that lists a kind.
+func (a *area) list(kind commerce.Kind) api.Operation {
+	return api.Operation{
+		ID: "list" + tagOf(kind), Method: http.MethodGet, Path: "/api/" + kind.Plural(), Tag: tagOf(kind),
+		Summary: "List " + kind.Plural(), Access: api.Reader, Scope: scopeOf(kind), Result: kind.Page(),
+		Description: "A change is in the list about a second after it was stored. To keep a copy, walk with afterId and go on from X-Sync-From.",
+		Params:      []api.Param{api.SiteHeader()}, List: commerce.ListOf(kind),
+		Handle: func(r *api.Request) (*api.Response, error) {
+			scope := commerce.SiteScope{Site: r.Site, Sites: r.Principal.SiteIDs}
+			now := value.TimeOf(a.clock())
+			indexed, err := commerce.IndexQuery(kind, r.List, scope, a.categories(r), now)
+			if err != nil {
+				return nil, err
+			}
+			return a.answer(r, kind, indexed, now)
+		},
+	}
+}
+
+// categories answers queries of the organization's categories.
+func (a *area) categories(r *api.Request) commerce.Finder {
+	return func(q columnar.Query) (columnar.Result, error) {
+		answer, err := a.views.Query(r.Context(), r.Organization(), a.lists[commerce.KindCategory], q, r.ReadsNow())
+		return answer.Result, err
+	}
+}
+
+// answer finds the page in the view and reads its records, as the view knows
+// them or later.
+func (a *area) answer(r *api.Request, kind commerce.Kind, indexed columnar.Query, now value.Time) (*api.Response, error) {
+	documents, result, err := api.FullPage(r, func(limit int) (lists.Answer, error) {
+		indexed.Limit = limit
+		return a.views.Query(r.Context(), r.Organization(), a.lists[kind], indexed, r.ReadsNow())
+	}, func(hits []columnar.Hit) ([]columnar.Hit, [][]byte, error) {
+		return a.documents(r, kind, indexed, hits)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSize(r.List, documents); err != nil {
+		return nil, err
+	}
+	body := page(kind, documents, r.PageMeta(result.Total), now)
+	return &api.Response{Raw: body, Header: r.IndexedHeader(result)}, nil
+}
+
+// documents returns the hits that are shown and their stored JSON, in their
+// order. A record that was changed after the view saw it is checked against the
+// query again, and left out when it is no longer an answer to it or no longer
+// visible.
+func (a *area) documents(
+	r *api.Request, kind commerce.Kind, q columnar.Query, hits []columnar.Hit,
+) (shown []columnar.Hit, documents [][]byte, err error) {
+	documents = make([][]byte, len(hits))
+	missing := map[value.ID]value.Time{}
+	for i, hit := range hits {
+		key := cacheKey{r.Organization(), kind, hit.ID, value.Time(hit.Revision)}
+		if documents[i] = a.cached.get(key); documents[i] == nil {
+			missing[hit.ID] = key.revision
+		}
+	}
+	if len(missing) == 0 {
+		return hits, documents, nil
+	}
+	stored, err := a.store.RecordsSince(r.Context(), r.Organization(), kind, missing)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := documents[:0]
+	for i, hit := range hits {
+		document := documents[i]
+		if document == nil {
+			if document, err = a.document(stored[hit.ID], kind, q, hit); err != nil {
+				return nil, nil, err
+			}
+		}
+		if document != nil {
+			shown, found = append(shown, hit), append(found, document)
+		}
+	}
+	return shown, found, nil
+}
+
+// document returns the JSON of a record that was read for a hit; nil when the
+// record is no longer part of the answer.
+func (a *area) document(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) ([]byte, error) {
+	shown, err := a.shows(s, kind, q, hit)
+	if err != nil || !shown {
+		return nil, err
+	}
+	a.cached.put(cacheKey{s.OrganizationID, kind, s.ID, s.Revision}, s.Doc)
+	return s.Doc, nil
+}
+
+// shows reports whether a record that was read for a hit still is part of the
+// answer.
+func (a *area) shows(s *commerce.Stored, kind commerce.Kind, q columnar.Query, hit columnar.Hit) (bool, error) {
+	if s == nil || s.Deleted {
+		return false, nil
+	}
+	if s.Revision == value.Time(hit.Revision) {
+		return true, nil
+	}
+	now, err := commerce.Document(s, value.Time(hit.Visible))
+	if err != nil {
+		return false, err
+	}
+	return columnar.Match(a.lists[kind].Schema, q, now), nil
+}
+
+// checkSize refuses a page that is too large to answer, and names a limit that
+// fits. On the first page of a list, and anywhere in a walk by id, that is as
+// many of the same records as fit. Another limit on a later page means other
+// records, so only alwaysFits is certain there.
+func checkSize(q *lists.Query, documents [][]byte) error {
+	fits := fitting(documents)
+	if fits == len(documents) {
+		return nil
+	}
+	if q.Page > 1 {
+		fits = alwaysFits
+	}
+	f := fault.New(fault.Invalid, "page_too_large", "the page is too large to answer; ask with limit=%d", fits)
+	f.Details = []fault.Detail{{Field: "limit", In: fault.InQuery, Code: fault.DetailOutOfRange, Message: "must be at most " + strconv.Itoa(fits) + " for this page"}}
+	return f
+}
+
+// fitting counts the documents, from the first, that fit on a page.
+func fitting(documents [][]byte) int {
+	total := pageOverhead
+	for _, d := range documents {
+		total += len(d) + 1
+	}
+	if total*maxEscapeFactor <= maxEscapedBytes {
+		return len(documents)
+	}
+	size, escaped := pageOverhead, pageOverhead
+	for i, d := range documents {
+		size += len(d) + 1
+		escaped += len(d) + 1 + escapes(d)
+		if size > maxPageBytes || escaped > maxEscapedBytes {
+			return i
+		}
+	}
+	return len(documents)
+}
+
+// escapes counts the bytes by which JSON becomes longer as a text within JSON.
+func escapes(doc []byte) int {
+	separators := bytes.Count(doc, []byte("\u2028")) + bytes.Count(doc, []byte("\u2029"))
+	return bytes.Count(doc, []byte(`"`)) + bytes.Count(doc, []byte(`\`)) + 3*separators
+}
+
+// page writes a page's JSON around the stored documents.
+func page(kind commerce.Kind, documents [][]byte, meta api.Meta, now value.Time) []byte {
+	size := 128
+	for _, d := range documents {
+		size += len(d) + 1
+	}
+	body := append(make([]byte, 0, size), `{"data":[`...)
+	for i, d := range documents {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = commerce.AppendShape(body, kind, d, now)
+	}
+	return fmt.Appendf(body, `],"meta":{"page":%d,"limit":%d,"total":%d,"totalPages":%d}}`, meta.Page, meta.Limit, meta.Total, meta.TotalPages)
+}

@@ -1,0 +1,48 @@
+package records
+
+import (
+	"net/http"
+
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
+)
+
+// Me describes the principal. UserID is null for applications; ApplicationID
+// and KeyID are null for users.
+type Me struct {
+	OrganizationID value.ID    `json:"organizationId" doc:"The organization that everything is read from."`
+	ApplicationID  *value.ID   `json:"applicationId" doc:"The application. null for a user."`
+	KeyID          *value.ID   `json:"keyId" doc:"The API key. null for a token."`
+	UserID         *value.ID   `json:"userId" doc:"The user. null for an application."`
+	Scopes         auth.Scopes `json:"scopes" doc:"What the credential may do, in the order of their names."`
+	SiteIDs        *[]value.ID `json:"siteIds" doc:"The sites that it is limited to, at most 100. null when it is not limited."`
+	RateLimit      int         `json:"rateLimit" doc:"Requests per 60 s."`
+}
+
+// me is the operation that describes the caller's credential.
+func me() api.Operation {
+	return api.Operation{
+		ID: "getMe", Method: http.MethodGet, Path: "/api/me", Tag: "About", Access: api.Reader,
+		Summary: "Read what the credential stands for", Result: Me{},
+		Description: "siteIds is null for a credential that is not limited to sites. rateLimit is requests per 60 seconds.",
+		Handle: func(r *api.Request) (*api.Response, error) {
+			p := &r.Principal
+			answer := Me{
+				OrganizationID: p.OrganizationID, ApplicationID: orNil(p.ApplicationID), KeyID: orNil(p.KeyID),
+				UserID: orNil(p.UserID), Scopes: p.Scopes, RateLimit: p.RateLimit,
+			}
+			if p.SiteIDs != nil {
+				answer.SiteIDs = &p.SiteIDs
+			}
+			return api.OK(answer)
+		},
+	}
+}
+
+func orNil(id value.ID) *value.ID {
+	if id.IsZero() {
+		return nil
+	}
+	return &id
+}

@@ -1,0 +1,182 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/ratelimit"
+)
+
+// Caller is the caller of a request, as the gateway established it.
+type Caller struct {
+	Principal auth.Principal
+	Err       error // why there is no principal; nil when there is one
+	RequestID string
+	BaseURL   string
+	// SourceAddress is the client's, for the audit trail.
+	SourceAddress string
+}
+
+// Limiter counts one request of the subject against limit requests per 60 s.
+type Limiter interface {
+	Admit(ctx context.Context, subject string, limit int) (ratelimit.Decision, error)
+	// ClientError counts an admitted request that was answered 4xx.
+	ClientError(subject string)
+}
+
+// Config configures a server.
+type Config struct {
+	Caller  func(*http.Request) Caller
+	Limiter Limiter
+	// Refresh returns the principal as it is now, where the gateway may have
+	// established it minutes ago, and without the state of an application; nil:
+	// it is current.
+	Refresh func(context.Context, auth.Principal) (auth.Principal, *auth.Denial, error)
+	// Idempotency keeps the answers to requests that name an idempotency key;
+	// nil where no operation takes one.
+	Idempotency *idempotency.Keeper
+	Clock       func() time.Time
+	Logger      *slog.Logger
+}
+
+// Server answers one area's operations. It is safe for concurrent use.
+type Server struct {
+	router *router
+	cfg    Config
+}
+
+// NewServer makes the handler of the operations.
+func NewServer(operations []Operation, cfg Config) *Server {
+	return &Server{router: newRouter(operations), cfg: cfg}
+}
+
+// exchange is one request on its way through the checks.
+type exchange struct {
+	*Server
+	w       http.ResponseWriter
+	r       *http.Request
+	caller  Caller
+	op      *Operation
+	rawPath map[string]string // the parameters of the path, as they were sent
+	site    *value.ID         // that the request asks for
+	siteErr error             // the fault of the parameters of the site
+	status  int
+
+	admitted string   // the subject whose rate limit admitted it; "": none
+	claimed  *claimed // nil: no credential names an application
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := s.cfg.Clock()
+	x := &exchange{Server: s, w: w, r: r, caller: s.cfg.Caller(r)}
+	w.Header().Set("X-Request-Id", x.caller.RequestID)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	err := x.run()
+	if err != nil {
+		x.fail(err)
+	}
+	if x.admitted != "" && x.status >= http.StatusBadRequest && x.status < http.StatusInternalServerError {
+		s.cfg.Limiter.ClientError(x.admitted)
+	}
+	x.log(err, s.cfg.Clock().Sub(start))
+}
+
+func (x *exchange) run() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	op, rawPath, err := x.router.find(x.r.Method, x.r.URL.Path)
+	if err != nil {
+		return err
+	}
+	x.op, x.rawPath = op, rawPath
+	if op.Deprecated != nil {
+		op.Deprecated.announce(x.w.Header())
+	}
+	if err := x.authorize(); err != nil {
+		return err
+	}
+	body, err := x.content()
+	if err != nil {
+		return err
+	}
+	resp, err := x.once(body, func(lock *idempotency.Lock) (*Response, error) {
+		req, err := x.request(body, lock)
+		if err != nil {
+			return nil, err
+		}
+		return x.handle(req)
+	})
+	if err != nil {
+		return err
+	}
+	return x.respond(resp)
+}
+
+// log writes the one event of a request. Its id is added by the logger, from
+// the invocation.
+func (x *exchange) log(err error, took time.Duration) {
+	level := slog.LevelInfo
+	if err != nil && x.status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	if !x.cfg.Logger.Enabled(x.r.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", x.r.Method), slog.String("path", x.router.loggable(x.r.URL.Path)), slog.Int("status", x.status),
+		slog.Duration("took", took),
+	}
+	if x.caller.Err == nil {
+		attrs = append(attrs, slog.String("organizationId", x.caller.Principal.OrganizationID.String()),
+			slog.String("subject", x.caller.Principal.Subject()))
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	x.cfg.Logger.LogAttrs(x.r.Context(), level, "request", attrs...)
+}
+
+func (x *exchange) fail(err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fault.Busy(err)
+	}
+	if x.op != nil && x.op.Refuse != nil {
+		resp := x.op.Refuse.Answer(err)
+		x.auditRefusal(resp.Refused)
+		if x.respond(resp) == nil {
+			return
+		}
+	}
+	problem, header := ProblemOf(err, x.caller.RequestID)
+	if problem.StatusCode == http.StatusUnauthorized {
+		x.auditRefusal(problem.Code)
+	}
+	h := x.w.Header()
+	maps.Copy(h, header)
+	h.Del("ETag")
+	h.Set("Cache-Control", x.caching())
+	varies(h)
+	// A problem repeats names that the client sent, whatever bytes they are. What
+	// else it holds are strings and numbers, so that marshalling does not fail.
+	body, _ := json.Marshal(problem, jsontext.AllowInvalidUTF8(true))
+	if len(body) >= gzipFrom {
+		body, _ = x.encode(body) // compressing does not fail
+	}
+	x.write(problem.StatusCode, body, "application/json")
+}

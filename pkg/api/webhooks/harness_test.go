@@ -1,0 +1,174 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/commerce-integration/service/pkg/account"
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/api/idempotency"
+	"github.com/commerce-integration/service/pkg/api/webhooks"
+	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/delivery/outbound"
+	"github.com/commerce-integration/service/pkg/delivery/sweeper"
+	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/lists"
+	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const base = "https://x.test/prod"
+
+// harness serves the operations over the shared fixture, to users of any
+// organization.
+type harness struct {
+	*servicetest.Service
+	history    *history
+	server     *api.Server
+	operations []api.Operation
+}
+
+// history fills a view with every delivery of the organization.
+type history struct {
+	table *dynamo.Table
+	late  *columnar.View // answers instead, as one that knows of no later change; nil: none
+}
+
+func (h *history) Query(ctx context.Context, org value.ID, q columnar.Query, _ bool) (lists.Answer, error) {
+	if h.late != nil {
+		return lists.Answer{Result: h.late.Query(q)}, nil
+	}
+	var documents []columnar.Document
+	err := ops.EachDelivery(ctx, h.table, org, func(r *webhook.Delivery) error {
+		documents = append(documents, webhook.DeliveryDocument(r, r.UpdatedAt))
+		return nil
+	})
+	v := columnar.NewView(webhook.DeliveryList().Schema)
+	v.Apply(documents)
+	return lists.Answer{Result: v.Query(q)}, err
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	s := servicetest.New(t)
+	deliveries, history := s.Queues().Deliveries(), &history{table: s.Table}
+	operations := webhooks.Operations(s.Table, webhooks.Config{
+		Clock: s.Time, History: history, Sender: deliveries, Seal: s.Box.Seal,
+		Backlog: sweeper.NewBacklog(s.Table, deliveries, s.Time), Rules: webhook.Rules{Refusal: outbound.Config{}.Refusal, ARNs: webhook.ARNRules{Permitted: true}},
+	})
+	return &harness{s, history, api.NewServer(operations, api.Config{
+		Caller: caller, Limiter: servicetest.Unlimited{}, Idempotency: idempotency.New(s.Table, s.Box, s.Time),
+		Clock: s.Time, Logger: s.Leaks.Logger(),
+	}), operations}
+}
+
+// person is the user of every request.
+var person = value.MustID("01938f5a-0f00-7000-8000-000000000021")
+
+// caller is a user with every scope of the organization that a header names.
+func caller(r *http.Request) api.Caller {
+	return api.Caller{RequestID: "request", BaseURL: base, Principal: auth.Principal{
+		Kind: auth.KindUser, OrganizationID: value.MustID(r.Header.Get("Organization")), UserID: person, Scopes: auth.AllScopes(),
+	}}
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// field reads a member of the answer by its path, such as meta.total.
+func (a answer) field(path string) any {
+	var v any
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		return err.Error()
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = object[name]
+	}
+	return v
+}
+
+func (a answer) text(path string) string {
+	s, _ := a.field(path).(string)
+	return s
+}
+
+// data is the ids of a list's entries.
+func (a answer) ids() []string {
+	list, _ := a.field("data").([]any)
+	ids := make([]string, len(list))
+	for i, e := range list {
+		ids[i], _ = e.(map[string]any)["id"].(string)
+	}
+	return ids
+}
+
+func (h *harness) as(t *testing.T, org value.ID, method, path, body string, headers ...string) answer {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("Organization", org.String())
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.Leaks.Handler(h.server).ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+func (h *harness) do(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	return h.as(t, h.Org, method, path, body, headers...)
+}
+
+// must fails the test unless the answer has the status.
+func (h *harness) must(t *testing.T, status int, method, path, body string, headers ...string) answer {
+	t.Helper()
+	a := h.do(t, method, path, body, headers...)
+	if a.status != status {
+		t.Fatalf("%s %s %s: %d %s, want %d", method, path, body, a.status, a.body, status)
+	}
+	return a
+}
+
+// grant sets what tokens of the application may do.
+func (h *harness) grant(t *testing.T, scopes ...string) {
+	t.Helper()
+	if _, err := h.Table.ChangeClient(t.Context(), h.Org, h.App, func(c *account.Client) error { c.TokenScopes = scopes; return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endpoint creates an endpoint and returns its path.
+func (h *harness) endpoint(t *testing.T, body string) string {
+	t.Helper()
+	a := h.must(t, http.StatusCreated, http.MethodPost, "/developers/webhooks/endpoints?applicationId="+h.App.String(), body)
+	return "/developers/webhooks/endpoints/" + a.text("id")
+}
+
+const minimal = `{"url":"https://example.com/hook","events":["order.created"]}`
+
+func compact(t *testing.T, s string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Compact(&out, []byte(s)); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

@@ -1,0 +1,151 @@
+package webhooks
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/commerce-integration/service/pkg/api"
+	"github.com/commerce-integration/service/pkg/base/fault"
+	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/webhook"
+)
+
+const (
+	fromParam     = "from"
+	toParam       = "to"
+	intervalParam = "interval"
+
+	// Spans that are shown when from is not given.
+	hoursShown = 24 * time.Hour
+	daysShown  = 30 * 24 * time.Hour
+
+	maxStatsDays = int(webhook.MaxStatsSpan / (24 * time.Hour))
+)
+
+// WebhookEndpointStats are the statistics of an endpoint over a span of time,
+// and its circuit as it is now.
+type WebhookEndpointStats struct {
+	Data    []webhook.StatsPoint `json:"data" doc:"One entry for every interval of the span, the oldest first, also where there was no attempt."`
+	Circuit *EndpointCircuit     `json:"circuit" doc:"The endpoint's circuit as it is now, whatever the span. null while it holds nothing back and nothing that it held is left to be sent."`
+}
+
+// EndpointCircuit is a circuit that is open, or that closed and is draining.
+type EndpointCircuit struct {
+	State       webhook.CircuitState `json:"state" doc:"OPEN: events are HELD with CIRCUIT_OPEN, but for probes. DRAINING: it closed, events are sent as they come and those that it held are sent beside them. An open enumeration."`
+	OpenedAt    value.Time           `json:"openedAt" doc:"When it opened."`
+	NextProbeAt *value.Time          `json:"nextProbeAt" doc:"From when on one of the oldest held events is tried. A time that has passed stays while there is no probe: none is made while the endpoint is not ACTIVE, its application is suspended or the circuit holds no event. null when DRAINING."`
+	ClosedAt    *value.Time          `json:"closedAt" doc:"When it closed. null when OPEN."`
+}
+
+func circuitOf(e *webhook.Endpoint) *EndpointCircuit {
+	if e.Circuit == nil {
+		return nil
+	}
+	shown := &EndpointCircuit{State: e.Circuit.State, OpenedAt: e.Circuit.OpenedAt, ClosedAt: e.Circuit.ClosedAt}
+	if e.Circuit.Open() {
+		shown.NextProbeAt = &e.Circuit.ProbeAt
+	}
+	return shown
+}
+
+func (a *area) statsOperation() api.Operation {
+	return api.Operation{
+		ID: "getWebhookEndpointStats", Method: http.MethodGet, Path: endpointPath + "/stats",
+		Summary: "Read how an endpoint does over time",
+		Description: "Attempts by hours or days of UTC, an attempt counting in the interval in which its outcome was recorded. Intervals are " +
+			"shown whole: those in which from and the end of the span lie count all that is in them. Attempts of the last moments may be " +
+			"missing until their outcomes are written; tests are never counted. Statistics are kept for 31 days. circuit tells whether the " +
+			"endpoint fails so often that its events are held.",
+		Params: []api.Param{
+			{
+				Name: fromParam, In: fault.InQuery, Type: "string", Format: "date-time",
+				Description: "The start of the span, which belongs to it: before to, at most 31 days, and not before the day of UTC that was 31 days ago. " +
+					"Absent: 24 hours before to, 30 days where the interval is day, as far as statistics are kept.",
+			},
+			{
+				Name: toParam, In: fault.InQuery, Type: "string", Format: "date-time",
+				Description: "The end of the span, which does not belong to it. Absent: now.",
+			},
+			{
+				Name: intervalParam, In: fault.InQuery, Type: "string", Enum: webhook.StatsInterval("").Values(), Default: string(webhook.StatsHour),
+				Description: "The time that one entry covers.",
+			},
+		},
+		Result: WebhookEndpointStats{}, Handle: a.stats,
+	}
+}
+
+func (a *area) stats(r *api.Request) (*api.Response, error) {
+	span, err := parseSpan(r.Query, a.now())
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.endpoint(r)
+	if err != nil {
+		return nil, err
+	}
+	until := min(span.interval.End(span.to-1), span.interval.End(a.now())) // nothing is counted in the future
+	hours, err := a.store.Stats(r.Context(), r.Organization(), e.ID, span.interval.Start(span.from), until)
+	if err != nil {
+		return nil, err
+	}
+	return api.OK(WebhookEndpointStats{Data: webhook.Stats(hours, span.interval, span.from, span.to), Circuit: circuitOf(e)})
+}
+
+// span is the time that statistics are asked for: [from, to).
+type span struct {
+	from, to value.Time
+	interval webhook.StatsInterval
+}
+
+// parseSpan reads the parameters of statistics. The fault names each that is
+// wrong.
+func parseSpan(query url.Values, now value.Time) (span, error) {
+	var details fault.Details
+	refuse := func(name, code, format string, args ...any) {
+		details.Add(fault.InQuery, name, code, format, args...)
+	}
+	s := span{to: now, interval: webhook.StatsHour}
+	if text := query.Get(intervalParam); text != "" {
+		if s.interval = webhook.StatsInterval(text); s.interval != webhook.StatsHour && s.interval != webhook.StatsDay {
+			refuse(intervalParam, fault.DetailFormat, "must be one of %s", strings.Join(s.interval.Values(), ", "))
+		}
+	}
+	instant := func(name string, into *value.Time) {
+		if text := query.Get(name); text != "" {
+			var err error
+			if *into, err = value.ParseBound(text); err != nil {
+				refuse(name, fault.DetailFormat, "%s", err.Error())
+			}
+		}
+	}
+	instant(toParam, &s.to)
+	shown := hoursShown
+	if s.interval == webhook.StatsDay {
+		shown = daysShown
+	}
+	// Statistics are kept from the start of a whole day, so that a client that asks
+	// for the last 31 days gets them however long its request took.
+	oldest := webhook.StatsDay.Start(now.Add(-webhook.MaxStatsSpan))
+	s.from = max(s.to.Add(-shown), oldest)
+	instant(fromParam, &s.from)
+	if len(details) > 0 {
+		return s, details.Err()
+	}
+	fromGiven, toGiven := query.Has(fromParam), query.Has(toParam)
+	switch {
+	case s.from < oldest:
+		refuse(fromParam, fault.DetailOutOfRange, "must not be before %s: older statistics are not kept", oldest)
+	case !fromGiven && s.from >= s.to:
+		refuse(toParam, fault.DetailOutOfRange, "must be after %s: older statistics are not kept", oldest)
+	case !toGiven && s.from >= s.to:
+		refuse(fromParam, fault.DetailOutOfRange, "must be before to, which is now when it is left out")
+	case s.from >= s.to:
+		refuse(fromParam, fault.DetailOutOfRange, "must be before to")
+	case toGiven && s.to > s.from.Add(webhook.MaxStatsSpan):
+		refuse(fromParam, fault.DetailOutOfRange, "must be at most %d days before to", maxStatsDays)
+	}
+	return s, details.Err()
+}
