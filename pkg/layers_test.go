@@ -68,7 +68,7 @@ var layers = map[string][]string{
 	"pkg/dynamo":              {"pkg/base/parallel", "pkg/base/retry", "pkg/base/pause", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/apptoken", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/ratelimit/window", "pkg/api/idempotency", "pkg/sender", "pkg/receipt"},
 	"pkg/dynamo/chart":        {},
 	"pkg":                     {},
-	"pkg/sqsqueue/queuetest":  {"..."},
+	"pkg/testkit/queuetest":   {"..."},
 	"pkg/sqsqueue":            {"pkg/base/parallel", "pkg/base/pause", "pkg/base/value", "pkg/sender", "pkg/receipt", "pkg/base/fault", "pkg/commerce", "pkg/webhook"},
 	"pkg/ingest":              {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/value", "pkg/sender", "pkg/receipt", "pkg/base/fault", "pkg/commerce", "pkg/dynamo"},
 	"pkg/index/indexer":       {"pkg/base/value", "pkg/base/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/index"},
@@ -104,31 +104,31 @@ var layers = map[string][]string{
 	"pkg/lab/chaos":         {"..."},
 
 	"pkg/local/template/alarmtest": {"pkg/local/template"},
-	"pkg/servicetest/cputime":      {},
+	"pkg/testkit/cputime":          {},
 
-	"pkg/app":               {"..."},
-	"pkg/local/runner":      {"..."},
-	"pkg/dynamo/dynamotest": {"..."},
-	"pkg/servicetest":       {"..."},
-	"pkg/servicetest/leaks": {},
-	"pkg/cmd/commerce":      {"..."},
-	"pkg/cmd/lab":           {"..."},
-	"functions/authorizer":  {"pkg/app"},
-	"functions/developers":  {"pkg/app"},
-	"functions/webhooks":    {"pkg/app"},
-	"functions/api":         {"pkg/app"},
-	"functions/portal":      {"pkg/app", "pkg/api/docs/markdown"},
-	"functions/receipts":    {"pkg/app"},
-	"functions/ingest":      {"pkg/app"},
-	"functions/dispatcher":  {"pkg/app"},
-	"functions/indexer":     {"pkg/app"},
-	"functions/worker":      {"pkg/app"},
-	"functions/sweeper":     {"pkg/app"},
+	"pkg/app":                 {"..."},
+	"pkg/local/runner":        {"..."},
+	"pkg/testkit/dynamotest":  {"..."},
+	"pkg/testkit/servicetest": {"..."},
+	"pkg/testkit/leaks":       {},
+	"pkg/cmd/commerce":        {"..."},
+	"pkg/cmd/lab":             {"..."},
+	"functions/authorizer":    {"pkg/app"},
+	"functions/developers":    {"pkg/app"},
+	"functions/webhooks":      {"pkg/app"},
+	"functions/api":           {"pkg/app"},
+	"functions/portal":        {"pkg/app", "pkg/api/docs/markdown"},
+	"functions/receipts":      {"pkg/app"},
+	"functions/ingest":        {"pkg/app"},
+	"functions/dispatcher":    {"pkg/app"},
+	"functions/indexer":       {"pkg/app"},
+	"functions/worker":        {"pkg/app"},
+	"functions/sweeper":       {"pkg/app"},
 }
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/sqsqueue", "pkg/base/sdkhttp", "pkg/delivery/snstopic", "pkg/delivery/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest", "functions/",
+	"pkg/dynamo", "pkg/sqsqueue", "pkg/base/sdkhttp", "pkg/delivery/snstopic", "pkg/delivery/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
 	"pkg/ingest", "pkg/index/indexer", "pkg/delivery/counter", "pkg/delivery/dispatcher", "pkg/delivery/worker", "pkg/delivery/sweeper",
 }
@@ -223,8 +223,8 @@ func TestOnlyTheOuterPackagesImportAWS(t *testing.T) {
 
 func TestOnlyOnePackageSpeaksToEachService(t *testing.T) {
 	owners := map[string][]string{
-		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/servicetest"},
-		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/"},
+		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/"},
+		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/"},
 	}
 	for name, imported := range imports(t) {
 		for _, path := range imported {

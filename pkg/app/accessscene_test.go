@@ -23,9 +23,9 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/gateway"
 	"github.com/commerce-integration/service/pkg/local/issuer"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

@@ -18,9 +18,9 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/api/audit"
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
-	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 const sourceAddress = "203.0.113.9"

@@ -16,8 +16,8 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/issuer"
-	"github.com/commerce-integration/service/pkg/servicetest"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 // TestARefusalThatPassesIsNotKept holds that a token works as soon as its key is

@@ -7,7 +7,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 func environment(pairs ...string) func(string) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // send makes a request with headers, given as names and values, and returns the answer.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // code is what each function and method of the package names, by its name:

@@ -14,8 +14,8 @@ import (
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // Lambda documents an empty list for a batch without failures, not null.

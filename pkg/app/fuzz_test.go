@@ -27,7 +27,7 @@ import (
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 // methods are those that API Gateway hands on.

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/commerce-integration/service/pkg/app"
-	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 // TestASecretThatIsSentToTheWrongPlaceIsNotRepeated sends every kind of secret

@@ -14,7 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
 )
 
 // mutations makes credentials that nobody gave from such as are good.

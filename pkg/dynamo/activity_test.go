@@ -7,8 +7,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // TestAnEntryIsAnnouncedBeforeItIsThere appends by two writers whose clocks

@@ -12,9 +12,9 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // measured is a table whose calls are measured.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 func readChunks(t *testing.T, table *dynamo.Table, org value.ID, numbers ...uint64) map[uint64]index.StoredChunk {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

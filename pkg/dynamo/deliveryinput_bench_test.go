@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api/idempotency"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 func TestARequestIsStoredInThePlaceOfTheOneThatWasRead(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // jobs is a list's job under a clock that the test moves.

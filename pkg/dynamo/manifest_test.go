@@ -11,8 +11,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // Names of manifests, as package index makes them.

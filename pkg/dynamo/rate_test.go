@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 func TestAWindowIsWrittenOnlyUnderItsConditions(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // manyRecords are records of every form that one can have.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/sender"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 func TestRotationsOfSenderKeysAtATimeFollowOneAnother(t *testing.T) {

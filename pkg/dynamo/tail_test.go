@@ -14,8 +14,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 const list = "product"

@@ -17,7 +17,6 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
@@ -26,7 +25,8 @@ import (
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ops"
 	"github.com/commerce-integration/service/pkg/price"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // meteredHarness is an index whose table tells what it consumes.

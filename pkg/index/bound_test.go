@@ -17,12 +17,12 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/fold"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // watched is a storage that calls a function before each read of chunks, with

@@ -17,10 +17,10 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // storage is what all programs of the index need together.

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/local/faults"
 	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // quietTrial is a trial without faults.

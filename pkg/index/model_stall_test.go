@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // TestAJobThatStallsAndDiesLeavesTheIndexAsItWas stops a job that merges two

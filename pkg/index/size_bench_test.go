@@ -15,7 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
 )
 
 // sizeBudget is what views may take of a function with 1,024 MB.

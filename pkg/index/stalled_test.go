@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // A rebuild whose source cannot be read never ends.

@@ -21,9 +21,9 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/local/faults"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // watched counts the calls and fails what concerns the broken records.

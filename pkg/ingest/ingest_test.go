@@ -18,8 +18,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 var start = time.Date(2026, 11, 21, 6, 35, 41, 242_000_000, time.UTC)

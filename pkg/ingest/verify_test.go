@@ -22,7 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
-	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
 // unsigned takes the messages of every organization unsigned.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
-	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

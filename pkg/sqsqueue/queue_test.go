@@ -15,7 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
-	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
 func drain(t *testing.T, q *queuetest.Queues, id string, want int) map[string]events.SQSMessage {

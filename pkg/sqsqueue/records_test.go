@@ -10,7 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/sender"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
-	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
 func TestMovedMessageKeepsItsGroupItsIDAndItsTime(t *testing.T) {

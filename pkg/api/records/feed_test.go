@@ -25,7 +25,7 @@ import (
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/ratelimit"
-	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 const feedPath = "/api/changes"

@@ -13,7 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
 // asMachine makes a request with a token of the application.

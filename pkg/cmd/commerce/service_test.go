@@ -19,7 +19,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
-	"github.com/commerce-integration/service/pkg/servicetest/leaks"
+	"github.com/commerce-integration/service/pkg/testkit/leaks"
 )
 
 // service is a running service as one organization sees it.

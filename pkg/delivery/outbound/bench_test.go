@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
 )
 
 // The protocols beside one another: 32 requests of 1 KB at a time to one

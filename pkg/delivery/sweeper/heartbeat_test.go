@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/template/alarmtest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // The stream brings the heartbeat of every minute, also while there is nothing

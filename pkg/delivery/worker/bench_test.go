@@ -20,8 +20,8 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

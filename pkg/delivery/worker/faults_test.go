@@ -16,8 +16,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

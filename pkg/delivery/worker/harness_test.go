@@ -14,8 +14,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/servicetest"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/servicetest"
+	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

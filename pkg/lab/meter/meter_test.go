@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/lab/meter"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 func TestUnitsAreThoseThatTheTableTells(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/lists/segment"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
 )
 
 // The orders of the benchmarks have the columns of the orders list.

@@ -25,7 +25,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/tableserver"
-	"github.com/commerce-integration/service/pkg/servicetest/cputime"
+	"github.com/commerce-integration/service/pkg/testkit/cputime"
 )
 
 // BenchmarkRecordToReceipt measures how long a record takes from its message on the queue to the receiver of its event,

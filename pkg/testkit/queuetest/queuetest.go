@@ -19,11 +19,11 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/sdkhttp"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/template"
 	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
 // Queues are the queues of one test.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/commerce-integration/service/pkg/servicetest/leaks"
+	"github.com/commerce-integration/service/pkg/testkit/leaks"
 )
 
 // maxPages is how many pages of 1 MB are read of a table.

@@ -24,9 +24,9 @@ import (
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/dynamo/dynamotest"
-	"github.com/commerce-integration/service/pkg/servicetest/leaks"
-	"github.com/commerce-integration/service/pkg/sqsqueue/queuetest"
+	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
+	"github.com/commerce-integration/service/pkg/testkit/leaks"
+	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
 // Logical ids of the template's queues.
