@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/.build/official
 # shellcheck disable=SC2206 # words of a list
-packages=(${PKG:-./pkg/dynamo ./pkg/sqsqueue ./pkg/ingest ./pkg/delivery/dispatcher ./pkg/delivery/worker})
+packages=(${PKG:-./pkg/dynamo ./pkg/queue ./pkg/ingest ./pkg/delivery/dispatcher ./pkg/delivery/worker})
 
 # What cannot hold there, each with the reason.
 exceptions=(

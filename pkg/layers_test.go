@@ -69,16 +69,16 @@ var layers = map[string][]string{
 	"pkg/dynamo/chart":        {},
 	"pkg":                     {},
 	"pkg/testkit/queuetest":   {"..."},
-	"pkg/sqsqueue":            {"pkg/base/parallel", "pkg/base/pause", "pkg/base/value", "pkg/sender", "pkg/receipt", "pkg/base/fault", "pkg/commerce", "pkg/webhook"},
+	"pkg/queue":               {"pkg/base/parallel", "pkg/base/pause", "pkg/base/value", "pkg/sender", "pkg/receipt", "pkg/base/fault", "pkg/commerce", "pkg/webhook"},
 	"pkg/ingest":              {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/value", "pkg/sender", "pkg/receipt", "pkg/base/fault", "pkg/commerce", "pkg/dynamo"},
 	"pkg/index/indexer":       {"pkg/base/value", "pkg/base/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/index"},
 	"pkg/index/compactor":     {"pkg/base/value", "pkg/base/fault", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
 	"pkg/index/views":         {"pkg/base/deadline", "pkg/base/pause", "pkg/base/value", "pkg/base/fault", "pkg/lists", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index"},
-	"pkg/ops":                 {"pkg/base/pause", "pkg/price", "pkg/base/value", "pkg/sender", "pkg/receipt", "pkg/account", "pkg/base/sealed", "pkg/base/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/sqsqueue", "pkg/delivery/dispatcher"},
+	"pkg/ops":                 {"pkg/base/pause", "pkg/price", "pkg/base/value", "pkg/sender", "pkg/receipt", "pkg/account", "pkg/base/sealed", "pkg/base/fault", "pkg/commerce", "pkg/webhook", "pkg/lists/columnar", "pkg/lists/segment", "pkg/index", "pkg/index/indexer", "pkg/index/compactor", "pkg/dynamo", "pkg/dynamo/chart", "pkg/queue", "pkg/delivery/dispatcher"},
 	"pkg/delivery/counter":    {"pkg/base/parallel", "pkg/base/retry", "pkg/base/value", "pkg/base/fault", "pkg/webhook", "pkg/dynamo"},
-	"pkg/delivery/dispatcher": {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/sqsqueue"},
-	"pkg/delivery/worker":     {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/retry", "pkg/base/pause", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/delivery/arntarget", "pkg/delivery/outbound", "pkg/base/sealed", "pkg/sqsqueue"},
-	"pkg/delivery/sweeper":    {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/retry", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo", "pkg/sqsqueue"},
+	"pkg/delivery/dispatcher": {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/dynamo", "pkg/queue"},
+	"pkg/delivery/worker":     {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/retry", "pkg/base/pause", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/delivery/arntarget", "pkg/delivery/outbound", "pkg/base/sealed", "pkg/queue"},
+	"pkg/delivery/sweeper":    {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/retry", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo", "pkg/queue"},
 
 	"pkg/importer":    {"pkg/base/value", "pkg/base/fault", "pkg/base/strictjson", "pkg/commerce"},
 	"pkg/listener":    {"pkg/base/value", "pkg/webhook", "pkg/commerce"},
@@ -128,7 +128,7 @@ var layers = map[string][]string{
 
 // awsUsers are the only packages that may import AWS modules.
 var awsUsers = []string{
-	"pkg/dynamo", "pkg/sqsqueue", "pkg/base/sdkhttp", "pkg/delivery/snstopic", "pkg/delivery/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/", "functions/",
+	"pkg/dynamo", "pkg/queue", "pkg/base/sdkhttp", "pkg/delivery/snstopic", "pkg/delivery/arntarget", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/", "functions/",
 	// These take the event types of aws-lambda-go, and no client.
 	"pkg/ingest", "pkg/index/indexer", "pkg/delivery/counter", "pkg/delivery/dispatcher", "pkg/delivery/worker", "pkg/delivery/sweeper",
 }
@@ -224,7 +224,7 @@ func TestOnlyTheOuterPackagesImportAWS(t *testing.T) {
 func TestOnlyOnePackageSpeaksToEachService(t *testing.T) {
 	owners := map[string][]string{
 		"github.com/aws/aws-sdk-go-v2/service/dynamodb": {"pkg/dynamo", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/"},
-		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/sqsqueue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/"},
+		"github.com/aws/aws-sdk-go-v2/service/sqs":      {"pkg/queue", "pkg/ops", "pkg/app", "pkg/lab/", "pkg/local/", "pkg/cmd/", "pkg/testkit/"},
 	}
 	for name, imported := range imports(t) {
 		for _, path := range imported {

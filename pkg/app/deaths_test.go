@@ -13,7 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -106,14 +106,14 @@ func (m mortalMailbox) Send(ctx context.Context, lane webhook.Lane, now value.Ti
 	return m.mailbox.Send(ctx, lane, now, deliveries...)
 }
 
-func (m mortalMailbox) Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
+func (m mortalMailbox) Move(ctx context.Context, to webhook.Lane, moves ...queue.Move) error {
 	if !m.deaths.act() {
 		return errDead
 	}
 	return m.mailbox.Move(ctx, to, moves...)
 }
 
-func (m mortalMailbox) ChangeVisibility(ctx context.Context, lane webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+func (m mortalMailbox) ChangeVisibility(ctx context.Context, lane webhook.Lane, changes ...queue.VisibilityChange) error {
 	if !m.deaths.act() {
 		return errDead
 	}

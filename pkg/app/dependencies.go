@@ -16,7 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/views"
 	"github.com/commerce-integration/service/pkg/metric"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -53,26 +53,26 @@ func NewDependencies(cfg Config, aws aws.Config, logger *slog.Logger, endpoints 
 }
 
 // queue returns the queue at the URL.
-func (d *Dependencies) queue(url string) *sqsqueue.Queue {
+func (d *Dependencies) queue(url string) *queue.Queue {
 	client := sqs.NewFromConfig(d.AWS, func(o *sqs.Options) {
 		if d.endpoints.SQS != "" {
 			o.BaseEndpoint = &d.endpoints.SQS
 		}
 	})
-	return sqsqueue.New(client, url)
+	return queue.New(client, url)
 }
 
 // deliveries are the queues that feed the worker.
-func (d *Dependencies) deliveries() sqsqueue.Deliveries {
-	return sqsqueue.NewDeliveries(d.queue(d.Config.DeliveriesQueueURL), d.queue(d.Config.SlowDeliveriesQueueURL))
+func (d *Dependencies) deliveries() queue.Deliveries {
+	return queue.NewDeliveries(d.queue(d.Config.DeliveriesQueueURL), d.queue(d.Config.SlowDeliveriesQueueURL))
 }
 
 // park is the queue of the stream records that our code could not process.
-func (d *Dependencies) park() sqsqueue.Park { return sqsqueue.NewPark(d.queue(d.Config.ParkQueueURL)) }
+func (d *Dependencies) park() queue.Park { return queue.NewPark(d.queue(d.Config.ParkQueueURL)) }
 
 // indexJobs is the queue of the Compactor's jobs.
-func (d *Dependencies) indexJobs() sqsqueue.IndexJobs {
-	return sqsqueue.NewIndexJobs(d.queue(d.Config.IndexJobsQueueURL))
+func (d *Dependencies) indexJobs() queue.IndexJobs {
+	return queue.NewIndexJobs(d.queue(d.Config.IndexJobsQueueURL))
 }
 
 func (d *Dependencies) lists() *index.Lists { return index.NewLists(d.Table, dynamo.Shards) }

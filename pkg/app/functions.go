@@ -16,8 +16,8 @@ import (
 	"github.com/commerce-integration/service/pkg/index/compactor"
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 // NewHandler makes a function's handler, of a form that Lambda takes. It fails
@@ -62,8 +62,8 @@ func untyped[H any](newHandler NewHandler[H]) NewHandler[any] {
 
 // Ingest makes the function that applies what back offices send.
 func Ingest(_ context.Context, d *Dependencies) (QueueFunc, error) {
-	rejects := sqsqueue.NewRejects(d.queue(d.Config.RecordsDLQURL))
-	queues := sqsqueue.NewRecords(d.queue(d.Config.RecordsQueueURL), d.queue(d.Config.ImportsQueueURL))
+	rejects := queue.NewRejects(d.queue(d.Config.RecordsDLQURL))
+	queues := queue.NewRecords(d.queue(d.Config.RecordsQueueURL), d.queue(d.Config.ImportsQueueURL))
 	// Only an organization with sender keys needs the service key.
 	box := lazyBox{load: d.secrets}
 	senders := sender.NewVerifier(d.Table, box.open, d.Clock)

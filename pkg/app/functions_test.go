@@ -14,7 +14,7 @@ import (
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -23,7 +23,7 @@ func TestABatchWithoutFailuresIsAnsweredByAnEmptyList(t *testing.T) {
 	client, name := dynamotest.Client(t)
 	deps := app.NewDependencies(app.Config{ServiceKey: make([]byte, app.ServiceKeySize)}, aws.Config{}, slog.New(slog.DiscardHandler), app.Endpoints{})
 	deps.Table = dynamo.New(client, name, time.Now)
-	nothing, err := json.Marshal(sqsqueue.IndexJob{OrganizationID: value.NewID(), List: "products"})
+	nothing, err := json.Marshal(queue.IndexJob{OrganizationID: value.NewID(), List: "products"})
 	if err != nil {
 		t.Fatal(err)
 	}

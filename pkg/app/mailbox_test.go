@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -76,7 +76,7 @@ func (m *mailbox) Send(_ context.Context, lane webhook.Lane, now value.Time, del
 }
 
 // Move is what the worker sends by.
-func (m *mailbox) Move(_ context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
+func (m *mailbox) Move(_ context.Context, to webhook.Lane, moves ...queue.Move) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, move := range moves {
@@ -94,7 +94,7 @@ func (m *mailbox) Lane(message *events.SQSMessage) webhook.Lane {
 }
 
 // Hide keeps messages from their readers for a while.
-func (m *mailbox) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ...sqsqueue.VisibilityChange) error {
+func (m *mailbox) ChangeVisibility(_ context.Context, _ webhook.Lane, hidings ...queue.VisibilityChange) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, h := range hidings {

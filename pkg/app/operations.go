@@ -23,8 +23,8 @@ import (
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/ratelimit"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -124,7 +124,7 @@ func (d *Dependencies) webhookOperations(seal func(plain []byte, purpose string)
 }
 
 func (d *Dependencies) receiptOperations() []api.Operation {
-	return receipts.Operations(d.Table, sqsqueue.NewPosts(d.queue(d.Config.RecordsQueueURL)), d.Clock)
+	return receipts.Operations(d.Table, queue.NewPosts(d.queue(d.Config.RecordsQueueURL)), d.Clock)
 }
 
 // history answers queries of the webhook history.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/receipt"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 // receipts are those of an organization, the latest first.
@@ -147,13 +147,13 @@ func TestAQueuedMessageThatComesTwiceHasOneReceipt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newSignedHarness(t)
 			fault.store.faulty = f.table
-			queue := f.queues.Queue
-			f.ingester = ingest.New(&fault.store, f.senders, f.rejects, sqsqueue.NewRecords(queue("RecordsQueue"), queue("ImportsQueue")),
+			queueAt := f.queues.Queue
+			f.ingester = ingest.New(&fault.store, f.senders, f.rejects, queue.NewRecords(queueAt("RecordsQueue"), queueAt("ImportsQueue")),
 				func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
 			// The large one goes to the imports at each try.
 			large := f.many(slices.Repeat([]string{put(value.NewID(), "")}, 400)...)
 			for _, body := range []string{f.alone(put(value.NewID(), "")), large} {
-				if err := queue("RecordsQueue").Send(t.Context(), sqsqueue.Message{Body: body}); err != nil {
+				if err := queueAt("RecordsQueue").Send(t.Context(), queue.Message{Body: body}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -196,7 +196,7 @@ func TestAReceiptOfTheQueueIsNoProofOfTheSender(t *testing.T) {
 	f.refused(t)
 	made := f.receipts(t, f.org)[0]
 	f.rotate(t, f.org)
-	forged := sqsqueue.Message{Body: body, Attributes: map[string]string{receipt.Attribute: made.ID.String()}}
+	forged := queue.Message{Body: body, Attributes: map[string]string{receipt.Attribute: made.ID.String()}}
 	if err := f.queues.Queue("RecordsQueue").Send(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}

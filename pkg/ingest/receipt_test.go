@@ -14,8 +14,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/receipt"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 // put is a change as a request has it; without a name it is refused.
@@ -37,7 +37,7 @@ func (f *signedHarness) post(t *testing.T, records ...string) *receipt.Stored {
 	if err := f.table.CreateReceipt(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if err := sqsqueue.NewPosts(f.queues.Queue("RecordsQueue")).Send(t.Context(), f.org, s.Receipt.ID, message); err != nil {
+	if err := queue.NewPosts(f.queues.Queue("RecordsQueue")).Send(t.Context(), f.org, s.Receipt.ID, message); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -128,7 +128,7 @@ func TestPostedRecordsOfAnOrganizationWithSenderKeysNeedNoSignature(t *testing.T
 		"no id":                  {"x", forged},
 		"another organization's": {s.Receipt.ID.String(), other},
 	} {
-		m := sqsqueue.Message{Body: one.body, Attributes: map[string]string{receipt.Attribute: one.id}}
+		m := queue.Message{Body: one.body, Attributes: map[string]string{receipt.Attribute: one.id}}
 		if err := f.queues.Queue("RecordsQueue").Send(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -194,8 +194,8 @@ func TestAReceiptCountsOnceWhateverComesTwice(t *testing.T) {
 			f := newSignedHarness(t)
 			key := f.rotate(t, f.org)
 			row.store.faulty = f.table
-			queue := f.queues.Queue
-			f.ingester = ingest.New(&row.store, f.senders, f.rejects, sqsqueue.NewRecords(queue("RecordsQueue"), queue("ImportsQueue")),
+			queueAt := f.queues.Queue
+			f.ingester = ingest.New(&row.store, f.senders, f.rejects, queue.NewRecords(queueAt("RecordsQueue"), queueAt("ImportsQueue")),
 				func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
 			id := value.NewID()
 			s := f.post(t, put(id, "Tea"), put(value.NewID(), ""))

@@ -20,8 +20,8 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/ingest"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
@@ -51,9 +51,9 @@ func newSignedHarness(t *testing.T) *signedHarness {
 	f := &signedHarness{harness: newHarness(t), box: box, queues: queuetest.Start(t), now: start}
 	f.senders = sender.NewVerifier(f, func(_ context.Context, text, purpose string) ([]byte, error) { return box.Open(text, purpose) },
 		func() time.Time { return f.now })
-	queue := f.queues.Queue
-	f.ingester = ingest.New(f.table, f.senders, sqsqueue.NewRejects(queue("RecordsDLQ")),
-		sqsqueue.NewRecords(queue("RecordsQueue"), queue("ImportsQueue")), func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
+	queueAt := f.queues.Queue
+	f.ingester = ingest.New(f.table, f.senders, queue.NewRejects(queueAt("RecordsDLQ")),
+		queue.NewRecords(queueAt("RecordsQueue"), queueAt("ImportsQueue")), func() time.Time { return f.now }, slog.New(slog.DiscardHandler))
 	return f
 }
 
@@ -89,7 +89,7 @@ func (f *signedHarness) rotate(t *testing.T, org value.ID) (key []byte) {
 func (f *signedHarness) send(t *testing.T, key []byte, bodies ...string) (failed int) {
 	t.Helper()
 	for _, body := range bodies {
-		m := sqsqueue.Message{Body: body}
+		m := queue.Message{Body: body}
 		if key != nil {
 			m.Attributes = map[string]string{sender.Attribute: sender.Sign(key, body)}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // Keeps reports whether nothing takes messages from the queue but an operator,
@@ -45,8 +45,8 @@ func (e *Erasure) EraseMessages(ctx context.Context, client *sqs.Client, queueUR
 // else is in it.
 func (e *Erasure) concerns(m Message) (concerns, single bool) {
 	text, ours, single := m.Body, false, true
-	if consumer, _ := sqsqueue.ParkedBy(m.Attributes); consumer != "" {
-		_, record, err := sqsqueue.Unpark(m.Body, m.Attributes)
+	if consumer, _ := queue.ParkedBy(m.Attributes); consumer != "" {
+		_, record, err := queue.Unpark(m.Body, m.Attributes)
 		if err != nil {
 			return strings.Contains(strings.ToLower(text), e.Organization.String()) && e.all(), true
 		}

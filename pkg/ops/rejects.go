@@ -18,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 // What a message of the rejects queue holds.
@@ -38,7 +38,7 @@ type Reject struct {
 	OrganizationID string `json:"organizationId"`
 	Kind           string `json:"kind"`
 	RecordID       string `json:"id"`
-	sqsqueue.Rejection
+	queue.Rejection
 	JSON jsontext.Value `json:"body"` // the body, as a string if it is not JSON
 }
 
@@ -47,7 +47,7 @@ type Reject struct {
 const receivedTooOften = "received too often"
 
 func newReject(m Message) *Reject {
-	r := &Reject{Message: m, Rejection: sqsqueue.RejectionOf(m.Attributes), Holds: OneRecord, JSON: jsontext.Value(m.Body)}
+	r := &Reject{Message: m, Rejection: queue.RejectionOf(m.Attributes), Holds: OneRecord, JSON: jsontext.Value(m.Body)}
 	if r.Reason == "" && m.SourceARN != "" {
 		r.Reason = receivedTooOften
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/index"
 	"github.com/commerce-integration/service/pkg/index/indexer"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // Names of the stream's consumers in parked records.
@@ -43,7 +43,7 @@ func CountParked(ctx context.Context, scan *QueueScan, only string) (*GroupCount
 	id := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	return counts, scan.Run(ctx, scanWorkers, func(_ context.Context, batch []Message) ([]Message, error) {
 		for _, m := range batch {
-			consumer, cause := sqsqueue.ParkedBy(m.Attributes)
+			consumer, cause := queue.ParkedBy(m.Attributes)
 			if only == "" || only == consumer {
 				counts.add(ParkedGroup{consumer, id.ReplaceAllLiteralString(FirstLine(cause), "…")}, m.SentAt)
 			}
@@ -56,8 +56,8 @@ func CountParked(ctx context.Context, scan *QueueScan, only string) (*GroupCount
 // the functions do, except that a record that fails again stays in the park.
 type Replay struct {
 	Table      *dynamo.Table
-	Deliveries sqsqueue.Deliveries
-	IndexJobs  sqsqueue.IndexJobs
+	Deliveries queue.Deliveries
+	IndexJobs  queue.IndexJobs
 	Topic      dispatcher.Topic // of alerts; nil: they reach endpoints alone
 	Consumer   string           // only this one's records, "" for all
 	// Failed is called for each record that failed again, never twice at a time.
@@ -92,14 +92,14 @@ type parkedRecord struct {
 func (r *Replay) read(scan *QueueScan, batch []Message) map[string][]parkedRecord {
 	byConsumer := map[string][]parkedRecord{}
 	for _, m := range batch {
-		consumer, _ := sqsqueue.ParkedBy(m.Attributes)
+		consumer, _ := queue.ParkedBy(m.Attributes)
 		if r.Consumer != "" && consumer != r.Consumer {
 			continue
 		}
 		if !scan.Take() {
 			break
 		}
-		_, record, err := sqsqueue.Unpark(m.Body, m.Attributes)
+		_, record, err := queue.Unpark(m.Body, m.Attributes)
 		if err == nil && consumer != Dispatcher && consumer != Indexer {
 			err = fmt.Errorf("it says that %q parked it, which must be dispatcher or indexer", consumer)
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/receipt"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 
@@ -34,7 +34,7 @@ type harness struct {
 
 // faultyQueue loses the message, or its answer.
 type faultyQueue struct {
-	sqsqueue.Posts
+	queue.Posts
 	lost, unanswered bool
 }
 
@@ -52,7 +52,7 @@ func (q *faultyQueue) Send(ctx context.Context, org, id value.ID, message []byte
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	s := servicetest.New(t)
-	h := &harness{Service: s, queue: &faultyQueue{Posts: sqsqueue.NewPosts(s.Queues().Queue("RecordsQueue"))}}
+	h := &harness{Service: s, queue: &faultyQueue{Posts: queue.NewPosts(s.Queues().Queue("RecordsQueue"))}}
 	h.caller = auth.Principal{Kind: auth.KindUser, OrganizationID: s.Org, UserID: value.NewID(), Scopes: auth.Admin.Scopes()}
 	h.server = api.NewServer(receipts.Operations(s.Table, h.queue, s.Time), api.Config{
 		Caller: func(*http.Request) api.Caller {

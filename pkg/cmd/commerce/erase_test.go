@@ -25,8 +25,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/runner"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/receipt"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 // erase runs the command without its waits, and returns what it prints and its
@@ -82,7 +82,7 @@ func (s *service) stores(t *testing.T, p person) {
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"kind":"order","op":"delete","record":{"id":%q}}`, s.OrganizationID, p.deleted))
 	// A record that is refused, and a change that nobody could process.
 	s.send(t, fmt.Sprintf(`{"organizationId":%q,"kind":"customer","op":"put","record":{"id":%q,"firstName":%q,"age":1}}`, s.OrganizationID, p.id, p.name))
-	park := sqsqueue.NewPark(sqsqueue.New(s.sqs(t), s.parkURL(t)))
+	park := queue.NewPark(queue.New(s.sqs(t), s.parkURL(t)))
 	if err := park.Park(t.Context(), "indexer", events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
 		Keys: map[string]events.DynamoDBAttributeValue{
 			"PK": events.NewStringAttribute("ORG#" + s.OrganizationID + "#CUSTOMER#0"), "SK": events.NewStringAttribute(p.id.String()),

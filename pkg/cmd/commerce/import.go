@@ -21,7 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // importCommand is one run of commerce import.
@@ -242,7 +242,7 @@ func (c *importCommand) queue(ctx context.Context) (*destination, error) {
 	return &destination{
 		name: c.queueURL,
 		sender: func(value.ID) importer.Sender {
-			return &batchSender{queue: sqsqueue.New(client, c.queueURL), url: c.queueURL, organization: c.organizationID, signer: &c.signer}
+			return &batchSender{queue: queue.New(client, c.queueURL), url: c.queueURL, organization: c.organizationID, signer: &c.signer}
 		},
 		wait: func(ctx context.Context, last importer.Batch, errOut io.Writer) error {
 			return c.wait(ctx, client, last, errOut)
@@ -370,7 +370,7 @@ func (c *importCommand) resume(source *importer.Source, destination string) (che
 
 // batchSender sends batches to one queue.
 type batchSender struct {
-	queue        *sqsqueue.Queue
+	queue        *queue.Queue
 	url          string
 	organization value.ID
 	signer       *signer
@@ -378,7 +378,7 @@ type batchSender struct {
 
 // Send implements [importer.Sender].
 func (s *batchSender) Send(ctx context.Context, batch importer.Batch) ([]importer.Refused, error) {
-	messages := make([]sqsqueue.Message, len(batch.Messages))
+	messages := make([]queue.Message, len(batch.Messages))
 	for i, body := range batch.Messages {
 		messages[i] = s.signer.message(body, s.organization)
 	}

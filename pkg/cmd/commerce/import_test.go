@@ -23,7 +23,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // writeProducts writes n products as JSON Lines, each of about 2 KiB, and
@@ -207,16 +207,16 @@ func TestSenderRepeatsOnlyWhatTheQueueWasTooBusyFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			queue := &scriptedQueue{failures: c.failures}
-			server := httptest.NewServer(queue)
+			scripted := &scriptedQueue{failures: c.failures}
+			server := httptest.NewServer(scripted)
 			defer server.Close()
 			client, err := newSQSClient(t.Context(), server.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sender := &batchSender{queue: sqsqueue.New(client, "q"), url: "q", signer: &signer{}}
+			sender := &batchSender{queue: queue.New(client, "q"), url: "q", signer: &signer{}}
 			_, err = sender.Send(t.Context(), importer.Batch{Messages: [][]byte{[]byte("a"), []byte("b")}})
-			if diff := cmp.Diff(c.calls, queue.ids); diff != "" {
+			if diff := cmp.Diff(c.calls, scripted.ids); diff != "" {
 				t.Errorf("entries of each call (-want +got):\n%s", diff)
 			}
 			if got := fmt.Sprint(err); (c.fails == "") != (err == nil) || !strings.Contains(got, c.fails) {

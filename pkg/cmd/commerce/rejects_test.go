@@ -16,7 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // refusalsOf returns what ingest refuses of a message, when nothing is stored.
@@ -37,7 +37,7 @@ func refusalsOf(body string) []commerce.Refusal {
 // refuse puts what ingest refuses of a message where ingest puts it.
 func (q *queues) refuse(ctx context.Context, messageID, body string) (refused int, err error) {
 	refusals := refusalsOf(body)
-	return len(refusals), sqsqueue.NewRejects(sqsqueue.New(q.client, q.dlqs["Records"])).Reject(ctx, messageID, refusals)
+	return len(refusals), queue.NewRejects(queue.New(q.client, q.dlqs["Records"])).Reject(ctx, messageID, refusals)
 }
 
 // refuses is refuse for what must be refused.
@@ -298,7 +298,7 @@ func TestARefusedRecordOfAnySizeIsSentBackOnce(t *testing.T) {
 	for i, row := range []struct {
 		kind string
 		size int
-	}{{"product", 40 << 10}, {"category", sqsqueue.MaxMessage}} {
+	}{{"product", 40 << 10}, {"category", queue.MaxMessage}} {
 		there := func() bool { return s.messages(t, dead) == i+1 }
 		body := fmt.Sprintf(`{"organizationId":%q,"kind":%q,"op":"put","record":{"id":%q,"slug":""}}`, s.OrganizationID, row.kind, value.NewID())
 		s.send(t, strings.Replace(body, `""`, `"`+strings.Repeat("x", row.size-len(body))+`"`, 1))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/delivery/snstopic"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // replayCommand is one run of commerce replay. Its target's queue is the park.
@@ -82,11 +82,11 @@ func (c *replayCommand) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	var result replayResult
-	queue := func(url string) *sqsqueue.Queue { return sqsqueue.New(client, url) }
+	queueAt := func(url string) *queue.Queue { return queue.New(client, url) }
 	r := &ops.Replay{
 		Table: table, Consumer: c.consumer,
-		Deliveries: sqsqueue.NewDeliveries(queue(c.deliveriesURL), queue(c.slowDeliveriesURL)),
-		IndexJobs:  sqsqueue.NewIndexJobs(queue(c.indexJobsURL)),
+		Deliveries: queue.NewDeliveries(queueAt(c.deliveriesURL), queueAt(c.slowDeliveriesURL)),
+		IndexJobs:  queue.NewIndexJobs(queueAt(c.indexJobsURL)),
 		Failed: func(record string, err error) {
 			f := replayFailure{record, ops.FirstLine(err.Error())}
 			result.Failed = append(result.Failed, f)

@@ -28,7 +28,7 @@ import (
 	"github.com/commerce-integration/service/pkg/index/indexer"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -39,7 +39,7 @@ type parkHarness struct {
 	*queues
 	parkURL string
 	org     value.ID
-	park    sqsqueue.Park
+	park    queue.Park
 }
 
 func newParkHarness(t *testing.T) *parkHarness {
@@ -51,7 +51,7 @@ func newParkHarness(t *testing.T) *parkHarness {
 		t.Fatal(err)
 	}
 	y.parkURL = y.queues.park(t)
-	y.park = sqsqueue.NewPark(sqsqueue.New(y.queues.client, y.parkURL))
+	y.park = queue.NewPark(queue.New(y.queues.client, y.parkURL))
 	return y
 }
 
@@ -259,10 +259,10 @@ func TestReplayKnowsWhatTheFunctionsPark(t *testing.T) {
 	record.Change.NewImage["doc"] = events.NewStringAttribute("{broken")
 	batch := events.DynamoDBEvent{Records: []events.DynamoDBEventRecord{record}}
 	logger := slog.New(slog.DiscardHandler)
-	if _, err := dispatcher.New(y.table, sqsqueue.Deliveries{}, y.park, time.Now, logger).Handle(t.Context(), batch); err != nil {
+	if _, err := dispatcher.New(y.table, queue.Deliveries{}, y.park, time.Now, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := indexer.New(y.table, indexer.DecodeFor(index.NewLists(y.table, dynamo.Shards), dynamo.Stream{}), y.park, sqsqueue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
+	if _, err := indexer.New(y.table, indexer.DecodeFor(index.NewLists(y.table, dynamo.Shards), dynamo.Stream{}), y.park, queue.IndexJobs{}, logger).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	got, code := y.replay(t.Context(), "--dry-run")
@@ -512,5 +512,5 @@ func scriptPark(ts *testscript.TestScript, _ bool, args []string) {
 	url, err := ops.QueueURL(context.Background(), q.client, ops.ParkQueueName)
 	ts.Check(err)
 	record := events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{SequenceNumber: "1"}}
-	ts.Check(sqsqueue.NewPark(sqsqueue.New(q.client, url)).Park(context.Background(), args[0], record, errors.New(args[1])))
+	ts.Check(queue.NewPark(queue.New(q.client, url)).Park(context.Background(), args[0], record, errors.New(args[1])))
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 func TestAReplayThatIsKilledLosesNothing(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAParkedChangeIsDeliveredOnceItIsReplayed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	park := sqsqueue.NewPark(sqsqueue.New(s.sqs(t), parkURL))
+	park := queue.NewPark(queue.New(s.sqs(t), parkURL))
 	if err := park.Park(t.Context(), ops.Dispatcher, events.DynamoDBEventRecord{Change: events.DynamoDBStreamRecord{
 		SequenceNumber: "1", NewImage: after,
 		Keys: map[string]events.DynamoDBAttributeValue{"PK": after["PK"], "SK": after["SK"]},

@@ -13,8 +13,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/dynamo"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 // sendersCommand is one run of a commerce senders command.
@@ -159,8 +159,8 @@ func (s *signer) read() error {
 
 // message is in the group of the organization, so that one tenant's records do
 // not delay another's changes.
-func (s *signer) message(body []byte, organization value.ID) sqsqueue.Message {
-	m := sqsqueue.Message{Body: string(body), Group: organization.String()}
+func (s *signer) message(body []byte, organization value.ID) queue.Message {
+	m := queue.Message{Body: string(body), Group: organization.String()}
 	if s.key != nil {
 		m.Attributes = map[string]string{sender.Attribute: sender.Sign(s.key, m.Body)}
 	}

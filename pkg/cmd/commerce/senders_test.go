@@ -15,8 +15,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 )
 
 func TestSendersKeepsTheKeysOfOneOrganization(t *testing.T) {
@@ -111,7 +111,7 @@ func TestRefusedRecordsAreSentBackWithTheirSignatures(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t)
 	signed, unsigned := nameless(testOrganization, value.NewID()), nameless(testOrganization, value.NewID())
-	rejects := sqsqueue.NewRejects(sqsqueue.New(q.client, q.dlqs["Records"]))
+	rejects := queue.NewRejects(queue.New(q.client, q.dlqs["Records"]))
 	err := rejects.Reject(t.Context(), "m", []commerce.Refusal{
 		{Reason: "r", Message: "m", Body: []byte(signed), Signature: sender.Sign([]byte("key"), signed)}, {Reason: "r", Message: "m", Body: []byte(unsigned)},
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/listener"
 	"github.com/commerce-integration/service/pkg/local/runner"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -131,7 +131,7 @@ func (c *triggerCommand) cause(ctx context.Context, eventType string, out io.Wri
 	if err != nil {
 		return fmt.Errorf("encode the records: %w", err)
 	}
-	if err := sqsqueue.New(client, c.queueURL).Send(ctx, c.signer.message(body, org)); err != nil {
+	if err := queue.New(client, c.queueURL).Send(ctx, c.signer.message(body, org)); err != nil {
 		return fmt.Errorf("queue %s: %w", c.queueURL, err)
 	}
 	kind := changes[0].Kind

@@ -18,7 +18,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -35,7 +35,7 @@ func newHarness(t *testing.T) *harness {
 }
 
 func (h *harness) dispatcher(store dispatcher.Store, q dispatcher.Queue) *dispatcher.Dispatcher {
-	return dispatcher.New(store, q, sqsqueue.NewPark(h.Queues().Queue(servicetest.ParkQueue)), h.Time, h.Leaks.Logger())
+	return dispatcher.New(store, q, queue.NewPark(h.Queues().Queue(servicetest.ParkQueue)), h.Time, h.Leaks.Logger())
 }
 
 func (h *harness) handle(t *testing.T, d *dispatcher.Dispatcher, records ...events.DynamoDBEventRecord) events.DynamoDBEventResponse {
@@ -281,7 +281,7 @@ func TestRecordThatCannotBeReadIsParkedAndTheRestGoesOn(t *testing.T) {
 		t.Errorf("%d deliveries, want those of the neighbours", len(deliveries))
 	}
 	parked := h.Queues().Await(t, servicetest.ParkQueue)
-	consumer, record, err := sqsqueue.Unpark(parked[0].Body, nil)
+	consumer, record, err := queue.Unpark(parked[0].Body, nil)
 	if err != nil || len(parked) != 1 || record.Change.SequenceNumber != broken.Change.SequenceNumber || record.Change.NewImage["doc"].String() != "{broken" {
 		t.Errorf("parked %q %+v, %v", consumer, record, err)
 	}

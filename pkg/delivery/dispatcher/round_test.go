@@ -12,7 +12,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/dispatcher"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -128,7 +128,7 @@ func TestChangeWithRefusedEventsIsParked(t *testing.T) {
 		t.Errorf("%d deliveries and the messages %v, want those of the neighbours", len(deliveries), messages)
 	}
 	parked := h.Queues().Await(t, servicetest.ParkQueue)
-	if _, record, err := sqsqueue.Unpark(parked[0].Body, nil); err != nil || len(parked) != 1 || record.Change.SequenceNumber != bad.Change.SequenceNumber {
+	if _, record, err := queue.Unpark(parked[0].Body, nil); err != nil || len(parked) != 1 || record.Change.SequenceNumber != bad.Change.SequenceNumber {
 		t.Errorf("parked %d: %+v, %v", len(parked), record, err)
 	}
 }

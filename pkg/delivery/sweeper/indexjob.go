@@ -9,7 +9,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // maxIndexJobs is the due index jobs of each partition that one run starts.
@@ -69,7 +69,7 @@ func (s *Sweeper) runIndexJobs(ctx context.Context, messages []events.SQSMessage
 // organization delays the others. When that message cannot be sent, this one
 // is delivered again.
 func (s *Sweeper) runIndexJob(ctx context.Context, message *events.SQSMessage) error {
-	job, err := sqsqueue.ParseIndexJob(message.Body)
+	job, err := queue.ParseIndexJob(message.Body)
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,14 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 )
 
 // maintained is an index that notes what it is asked for.
 type maintained struct {
 	mu      sync.Mutex
-	started []sqsqueue.IndexJob
-	run     []sqsqueue.IndexJob
+	started []queue.IndexJob
+	run     []queue.IndexJob
 	left    int   // runs after which nothing is left to be done
 	err     error // of a run
 	sendErr error // of a start
@@ -38,20 +38,20 @@ func (m *maintained) Send(_ context.Context, org value.ID, list string) error {
 	if m.sendErr != nil {
 		return m.sendErr
 	}
-	m.started = append(m.started, sqsqueue.IndexJob{OrganizationID: org, List: list})
+	m.started = append(m.started, queue.IndexJob{OrganizationID: org, List: list})
 	return nil
 }
 
 func (m *maintained) Run(_ context.Context, org value.ID, list string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.run = append(m.run, sqsqueue.IndexJob{OrganizationID: org, List: list})
+	m.run = append(m.run, queue.IndexJob{OrganizationID: org, List: list})
 	m.left--
 	return m.left > 0 && m.err == nil, m.err
 }
 
 // reset returns what was started since the last call.
-func (m *maintained) reset() []sqsqueue.IndexJob {
+func (m *maintained) reset() []queue.IndexJob {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	started := m.started
@@ -84,8 +84,8 @@ const (
 func TestIndexJobGoesOnInAnotherMessageUntilNothingIsLeft(t *testing.T) {
 	h := newHarness(t)
 	h.index.left = 3
-	want := []sqsqueue.IndexJob{{OrganizationID: value.MustID(someOrganization), List: "products"}}
-	for runs, started := range [][]sqsqueue.IndexJob{want, want, nil} {
+	want := []queue.IndexJob{{OrganizationID: value.MustID(someOrganization), List: "products"}}
+	for runs, started := range [][]queue.IndexJob{want, want, nil} {
 		answer, err := h.Handle(t.Context(), indexJobs(someJob))
 		if diff := cmp.Diff(failures(), answer); diff != "" || err != nil {
 			t.Errorf("run %d: error %v, answer (-want +got):\n%s", runs+1, err, diff)
@@ -125,22 +125,22 @@ func TestIndexJobThatFailsComesAgain(t *testing.T) {
 
 func TestDueIndexJobsAreStartedUntilSomebodyTakesThem(t *testing.T) {
 	h := newHarness(t)
-	var want []sqsqueue.IndexJob
+	var want []queue.IndexJob
 	for range 20 {
-		job := sqsqueue.IndexJob{OrganizationID: value.NewID(), List: "orders"}
+		job := queue.IndexJob{OrganizationID: value.NewID(), List: "orders"}
 		want = append(want, job)
 		if err := h.Table.RequestJob(t.Context(), job.OrganizationID, job.List, h.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	later := sqsqueue.IndexJob{OrganizationID: h.Org, List: "products"}
+	later := queue.IndexJob{OrganizationID: h.Org, List: "products"}
 	if err := h.Table.RequestJob(t.Context(), later.OrganizationID, later.List, h.At(3*time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	started := func(minute int, want ...sqsqueue.IndexJob) {
+	started := func(minute int, want ...queue.IndexJob) {
 		t.Helper()
 		h.sweep(t)
-		order := func(a, b sqsqueue.IndexJob) int { return slices.Compare(a.OrganizationID[:], b.OrganizationID[:]) }
+		order := func(a, b queue.IndexJob) int { return slices.Compare(a.OrganizationID[:], b.OrganizationID[:]) }
 		got := h.index.reset()
 		slices.SortFunc(got, order)
 		slices.SortFunc(want, order)

@@ -20,7 +20,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/cputime"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -118,12 +118,12 @@ func (m *memory) TakePermit(context.Context, value.ID, value.ID, string, value.T
 
 func (m *memory) Lane(*events.SQSMessage) webhook.Lane { return webhook.LaneMain }
 
-func (m *memory) Move(_ context.Context, _ webhook.Lane, moves ...sqsqueue.Move) error {
+func (m *memory) Move(_ context.Context, _ webhook.Lane, moves ...queue.Move) error {
 	m.moved.Add(int64(len(moves)))
 	return nil
 }
 
-func (m *memory) ChangeVisibility(context.Context, webhook.Lane, ...sqsqueue.VisibilityChange) error {
+func (m *memory) ChangeVisibility(context.Context, webhook.Lane, ...queue.VisibilityChange) error {
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -72,11 +72,11 @@ func (f *faulty) TakePermit(ctx context.Context, org, endpoint value.ID, holder 
 	return taken, err
 }
 
-func (f *faulty) ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+func (f *faulty) ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...queue.VisibilityChange) error {
 	return f.try("ChangeVisibility", func() error { return f.Queue.ChangeVisibility(ctx, in, changes...) })
 }
 
-func (f *faulty) Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
+func (f *faulty) Move(ctx context.Context, to webhook.Lane, moves ...queue.Move) error {
 	return f.try("Move", func() error { return f.Queue.Move(ctx, to, moves...) })
 }
 
@@ -273,7 +273,7 @@ func TestFaultsOfOursBackOffLongerEachTime(t *testing.T) {
 			ref := webhook.DeliveryRef{OrganizationID: h.Org, DeliveryID: value.NewID(), EventID: value.NewID(), EndpointID: value.NewID(), ApplicationID: h.App}
 			m := events.SQSMessage{MessageId: "m", ReceiptHandle: "r", Body: ref.Body(), Attributes: map[string]string{"ApproximateReceiveCount": receives}}
 			h.crash(t, w, m)
-			if len(q.changes) != 1 || q.changes[0] != (sqsqueue.VisibilityChange{Receipt: "r", For: want}) {
+			if len(q.changes) != 1 || q.changes[0] != (queue.VisibilityChange{Receipt: "r", For: want}) {
 				t.Errorf("received %q times: hidden %+v, want %s", receives, q.changes, want)
 			}
 		})
@@ -283,10 +283,10 @@ func TestFaultsOfOursBackOffLongerEachTime(t *testing.T) {
 // hidden notes what is hidden.
 type hidden struct {
 	worker.Queue
-	changes []sqsqueue.VisibilityChange
+	changes []queue.VisibilityChange
 }
 
-func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+func (v *hidden) ChangeVisibility(_ context.Context, _ webhook.Lane, changes ...queue.VisibilityChange) error {
 	v.changes = append(v.changes, changes...)
 	return nil
 }

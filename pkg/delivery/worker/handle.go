@@ -12,7 +12,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/deadline"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -39,7 +39,7 @@ type message struct {
 }
 
 func (m *message) fail(err error) {
-	m.disposition = disposition{action: failed, wait: sqsqueue.BackOff(sqsqueue.Receives(m.sqs)), err: err}
+	m.disposition = disposition{action: failed, wait: queue.BackOff(queue.Receives(m.sqs)), err: err}
 }
 
 func (m *message) is(a action) bool { return m.disposition.action == a }
@@ -232,9 +232,9 @@ func (w *Worker) apply(ctx context.Context, messages []*message) {
 // replace sends messages to the lane in the place of these. A retry whose
 // message cannot be replaced waits in its own queue.
 func (w *Worker) replace(ctx context.Context, to webhook.Lane, messages []*message) {
-	moves := make([]sqsqueue.Move, len(messages))
+	moves := make([]queue.Move, len(messages))
 	for i, m := range messages {
-		moves[i] = sqsqueue.Move{Ref: m.ref, MessageID: m.disposition.as, Delay: m.disposition.wait}
+		moves[i] = queue.Move{Ref: m.ref, MessageID: m.disposition.as, Delay: m.disposition.wait}
 	}
 	err := w.queue.Move(ctx, to, moves...)
 	if err != nil {
@@ -256,9 +256,9 @@ func (w *Worker) replace(ctx context.Context, to webhook.Lane, messages []*messa
 // their wait. Without it they wait for the queue's own timeout.
 func (w *Worker) changeVisibility(ctx context.Context, messages []*message, with action) {
 	for lane, some := range group(messages, with, func(m *message) webhook.Lane { return m.from.lane }) {
-		changes := make([]sqsqueue.VisibilityChange, len(some))
+		changes := make([]queue.VisibilityChange, len(some))
 		for i, m := range some {
-			changes[i] = sqsqueue.VisibilityChange{Receipt: m.sqs.ReceiptHandle, For: m.disposition.wait}
+			changes[i] = queue.VisibilityChange{Receipt: m.sqs.ReceiptHandle, For: m.disposition.wait}
 		}
 		if err := w.queue.ChangeVisibility(ctx, lane, changes...); err != nil {
 			w.cfg.Logger.WarnContext(ctx, "messages wait for the queue's own timeout", "messages", len(some), "error", err)
@@ -337,7 +337,7 @@ func (w *Worker) report(ctx context.Context, messages []*message) events.SQSEven
 		}
 		if m.is(failed) {
 			w.cfg.Logger.ErrorContext(ctx, "delivery could not be worked on", "messageId", m.sqs.MessageId,
-				"deliveryId", m.ref.DeliveryID, "receives", sqsqueue.Receives(m.sqs), "error", end.err)
+				"deliveryId", m.ref.DeliveryID, "receives", queue.Receives(m.sqs), "error", end.err)
 		}
 		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.sqs.MessageId})
 	}

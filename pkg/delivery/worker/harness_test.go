@@ -14,7 +14,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -24,7 +24,7 @@ import (
 type harness struct {
 	*servicetest.Service
 	*worker.Worker
-	deliveries sqsqueue.Deliveries
+	deliveries queue.Deliveries
 }
 
 func newHarness(t *testing.T) *harness {

@@ -21,7 +21,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
 	"github.com/commerce-integration/service/pkg/delivery/worker"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -155,7 +155,7 @@ func (m *model) send(to webhook.Lane, body string, delay time.Duration) {
 	}
 }
 
-func (m *model) Move(_ context.Context, to webhook.Lane, moves ...sqsqueue.Move) error {
+func (m *model) Move(_ context.Context, to webhook.Lane, moves ...queue.Move) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, one := range moves {
@@ -165,7 +165,7 @@ func (m *model) Move(_ context.Context, to webhook.Lane, moves ...sqsqueue.Move)
 	return nil
 }
 
-func (m *model) ChangeVisibility(_ context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error {
+func (m *model) ChangeVisibility(_ context.Context, in webhook.Lane, changes ...queue.VisibilityChange) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.lanes[in]
@@ -179,7 +179,7 @@ func (m *model) ChangeVisibility(_ context.Context, in webhook.Lane, changes ...
 func (m *model) TooManyInFlight(_ context.Context, in webhook.Lane) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.lanes[in].flying) > sqsqueue.MaxInFlight/scale
+	return len(m.lanes[in].flying) > queue.MaxInFlight/scale
 }
 
 // pass moves the clock; what was delayed or hidden until then comes.
@@ -311,8 +311,8 @@ func TestDeadEndpointsTogetherHoldABoundedNumberOfMessages(t *testing.T) {
 		t.Errorf("%d circuits of %d are open, deliveries are %v; want all of the dead endpoints' held and %d delivered", open, dead, seen, each)
 	}
 	for lane, q := range m.lanes {
-		if q.most > sqsqueue.MaxInFlight/scale+200 {
-			t.Errorf("lane %q: %d messages were in flight at a time, want at most %d", lane, q.most, sqsqueue.MaxInFlight/scale)
+		if q.most > queue.MaxInFlight/scale+200 {
+			t.Errorf("lane %q: %d messages were in flight at a time, want at most %d", lane, q.most, queue.MaxInFlight/scale)
 		}
 	}
 }

@@ -51,7 +51,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/arntarget"
 	"github.com/commerce-integration/service/pkg/delivery/outbound"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -103,8 +103,8 @@ type Store interface {
 // that no more messages should wait invisible in a lane.
 type Queue interface {
 	Lane(m *events.SQSMessage) webhook.Lane
-	Move(ctx context.Context, to webhook.Lane, moves ...sqsqueue.Move) error
-	ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...sqsqueue.VisibilityChange) error
+	Move(ctx context.Context, to webhook.Lane, moves ...queue.Move) error
+	ChangeVisibility(ctx context.Context, in webhook.Lane, changes ...queue.VisibilityChange) error
 	TooManyInFlight(ctx context.Context, in webhook.Lane) bool
 }
 

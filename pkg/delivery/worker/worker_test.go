@@ -22,7 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/account"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -580,7 +580,7 @@ func TestOneBadMessageDoesNotStopItsNeighbours(t *testing.T) {
 	wrong.EventID = value.NewID()
 	q := h.Queues().Queue(servicetest.MainQueue)
 	for _, body := range []string{"not json", "{}", wrong.Body()} {
-		if err := q.Send(t.Context(), sqsqueue.Message{Body: body}); err != nil {
+		if err := q.Send(t.Context(), queue.Message{Body: body}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/lab/workload"
 	"github.com/commerce-integration/service/pkg/ops"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -173,7 +173,7 @@ func (d *deadRun) store(ctx context.Context) ([]*webhook.Delivery, error) {
 // send sends the messages of the deliveries, as fast as the queue takes them.
 func (d *deadRun) send(ctx context.Context, deliveries []*webhook.Delivery) error {
 	info := d.service.Info
-	queues := sqsqueue.NewDeliveries(sqsqueue.New(d.service.Queues, info.DeliveriesQueueURL), sqsqueue.New(d.service.Queues, info.SlowDeliveriesQueueURL))
+	queues := queue.NewDeliveries(queue.New(d.service.Queues, info.DeliveriesQueueURL), queue.New(d.service.Queues, info.SlowDeliveriesQueueURL))
 	now := value.TimeOf(time.Now())
 	group, sending := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -312,7 +312,7 @@ type deadEvidence struct {
 func (e *deadEvidence) bound() int {
 	const counted = 2 * time.Second
 	failures := float64(e.made) * counted.Seconds() / max(e.took.Seconds(), 1)
-	return sqsqueue.MaxInFlight + maxReceived + int(failures)
+	return queue.MaxInFlight + maxReceived + int(failures)
 }
 
 func (e *deadEvidence) judge() []check {

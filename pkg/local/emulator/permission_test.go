@@ -125,7 +125,7 @@ func TestTheIndexMayBeQueriedWhereItIs(t *testing.T) {
 }
 
 // sender is the name of a method that sends to a queue. Deliveries have two.
-var sender = regexp.MustCompile(`/pkg/sqsqueue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Posts\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
+var sender = regexp.MustCompile(`/pkg/queue\.\(?\*?(Deliveries\)?\.(?:Send|Move)|Records\)?\.Move|IndexJobs\)?\.Send|Posts\)?\.Send|Park\)?\.Park|Rejects\)?\.Reject)$`)
 
 func TestEveryQueueMayBeSentToByThoseWhoDoSo(t *testing.T) {
 	deliveries := []string{"DeliveriesQueue", "SlowDeliveriesQueue"}

@@ -19,7 +19,7 @@ import (
 	"github.com/commerce-integration/service/pkg/commerce"
 	"github.com/commerce-integration/service/pkg/dynamo"
 	"github.com/commerce-integration/service/pkg/local/template"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 
@@ -242,7 +242,7 @@ func TestWorkerSampleIsADeliveryOfTheDispatcherSample(t *testing.T) {
 }
 
 func TestIndexJobSampleIsForAListThatTheIndexerSampleChanges(t *testing.T) {
-	changed := map[sqsqueue.IndexJob]bool{}
+	changed := map[queue.IndexJob]bool{}
 	for _, record := range sample[events.DynamoDBEvent](t, "indexer").Records {
 		if dynamo.StreamType(&record) != dynamo.StreamRecord {
 			continue
@@ -251,10 +251,10 @@ func TestIndexJobSampleIsForAListThatTheIndexerSampleChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed[sqsqueue.IndexJob{OrganizationID: change.New.OrganizationID, List: change.New.Kind.Plural()}] = true
+		changed[queue.IndexJob{OrganizationID: change.New.OrganizationID, List: change.New.Kind.Plural()}] = true
 	}
 	for _, message := range sample[events.SQSEvent](t, "sweeper-index-job").Records {
-		job, err := sqsqueue.ParseIndexJob(message.Body)
+		job, err := queue.ParseIndexJob(message.Body)
 		if err != nil || !changed[job] {
 			t.Errorf("%s: got %+v, %v; want one of %v", message.Body, job, err, changed)
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/commerce-integration/service/pkg/local/provision"
 	"github.com/commerce-integration/service/pkg/local/queueserver"
 	"github.com/commerce-integration/service/pkg/local/template"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 
@@ -88,14 +88,14 @@ func renamed(queues map[string]template.Queue, suffix string) map[string]templat
 }
 
 // Queue returns the queue of the template's logical id.
-func (q *Queues) Queue(id string) *sqsqueue.Queue { return sqsqueue.New(q.Client, q.URL(id)) }
+func (q *Queues) Queue(id string) *queue.Queue { return queue.New(q.Client, q.URL(id)) }
 
 // URL is the queue's.
 func (q *Queues) URL(id string) string { return q.urls[id].URL }
 
 // Deliveries returns the deliveries in their two queues.
-func (q *Queues) Deliveries() sqsqueue.Deliveries {
-	return sqsqueue.NewDeliveries(q.Queue("DeliveriesQueue"), q.Queue("SlowDeliveriesQueue"))
+func (q *Queues) Deliveries() queue.Deliveries {
+	return queue.NewDeliveries(q.Queue("DeliveriesQueue"), q.Queue("SlowDeliveriesQueue"))
 }
 
 // Receive takes what is visible in a queue now, as the event source hands it

@@ -1,4 +1,4 @@
-package sqsqueue_test
+package queue_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
@@ -38,9 +38,9 @@ func drain(t *testing.T, q *queuetest.Queues, id string, want int) map[string]ev
 
 func TestEveryMessageIsSentOnce(t *testing.T) {
 	q := queuetest.Start(t)
-	var messages []sqsqueue.Message
+	var messages []queue.Message
 	for i := range 25 {
-		messages = append(messages, sqsqueue.Message{Body: fmt.Sprintf("message %d", i), Group: fmt.Sprintf("group-%d", i%3), Attributes: map[string]string{"n": fmt.Sprint(i)}})
+		messages = append(messages, queue.Message{Body: fmt.Sprintf("message %d", i), Group: fmt.Sprintf("group-%d", i%3), Attributes: map[string]string{"n": fmt.Sprint(i)}})
 	}
 	if err := q.Queue("DeliveriesQueue").Send(t.Context(), messages...); err != nil {
 		t.Fatal(err)
@@ -56,9 +56,9 @@ func TestEveryMessageIsSentOnce(t *testing.T) {
 
 func TestLargeMessagesAreSentInBatchesThatFit(t *testing.T) {
 	q := queuetest.Start(t)
-	var messages []sqsqueue.Message
+	var messages []queue.Message
 	for i := range 6 {
-		messages = append(messages, sqsqueue.Message{Body: fmt.Sprint(i) + strings.Repeat("x", 400<<10)})
+		messages = append(messages, queue.Message{Body: fmt.Sprint(i) + strings.Repeat("x", 400<<10)})
 	}
 	if err := q.Queue("DeliveriesQueue").Send(t.Context(), messages...); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestLargeMessagesAreSentInBatchesThatFit(t *testing.T) {
 func TestDelayedMessageComesLater(t *testing.T) {
 	q := queuetest.Start(t)
 	start := time.Now()
-	if err := q.Queue("DeliveriesQueue").Send(t.Context(), sqsqueue.Message{Body: "later", Group: "g", Delay: 900 * time.Millisecond}); err != nil {
+	if err := q.Queue("DeliveriesQueue").Send(t.Context(), queue.Message{Body: "later", Group: "g", Delay: 900 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	q.Await(t, "DeliveriesQueue")
@@ -81,12 +81,12 @@ func TestDelayedMessageComesLater(t *testing.T) {
 func TestHiddenMessageComesAgain(t *testing.T) {
 	q := queuetest.Start(t)
 	deliveries := q.Queue("DeliveriesQueue")
-	if err := deliveries.Send(t.Context(), sqsqueue.Message{Body: "again"}); err != nil {
+	if err := deliveries.Send(t.Context(), queue.Message{Body: "again"}); err != nil {
 		t.Fatal(err)
 	}
 	first := q.Await(t, "DeliveriesQueue")[0]
 	hidden := time.Now()
-	if err := deliveries.ChangeVisibility(t.Context(), sqsqueue.VisibilityChange{Receipt: first.ReceiptHandle, For: 300 * time.Millisecond}); err != nil {
+	if err := deliveries.ChangeVisibility(t.Context(), queue.VisibilityChange{Receipt: first.ReceiptHandle, For: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	again := q.Await(t, "DeliveriesQueue")[0]
@@ -98,10 +98,10 @@ func TestHiddenMessageComesAgain(t *testing.T) {
 func TestWhatTheQueueRefusesIsNoPassingFault(t *testing.T) {
 	q := queuetest.Start(t)
 	for name, err := range map[string]error{
-		"empty body":       q.Queue("DeliveriesQueue").Send(t.Context(), sqsqueue.Message{}),
-		"too large":        q.Queue("DeliveriesQueue").Send(t.Context(), sqsqueue.Message{Body: strings.Repeat("x", sqsqueue.MaxMessage+1)}),
-		"no such queue":    sqsqueue.New(q.Client, "http://127.0.0.1/000000000000/none").Send(t.Context(), sqsqueue.Message{Body: "x"}),
-		"a rubbish handle": q.Queue("DeliveriesQueue").ChangeVisibility(t.Context(), sqsqueue.VisibilityChange{Receipt: "rubbish", For: time.Second}),
+		"empty body":       q.Queue("DeliveriesQueue").Send(t.Context(), queue.Message{}),
+		"too large":        q.Queue("DeliveriesQueue").Send(t.Context(), queue.Message{Body: strings.Repeat("x", queue.MaxMessage+1)}),
+		"no such queue":    queue.New(q.Client, "http://127.0.0.1/000000000000/none").Send(t.Context(), queue.Message{Body: "x"}),
+		"a rubbish handle": q.Queue("DeliveriesQueue").ChangeVisibility(t.Context(), queue.VisibilityChange{Receipt: "rubbish", For: time.Second}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err == nil || fault.Is(err, fault.Unavailable) {
@@ -116,8 +116,8 @@ func TestUnreachableQueueIsAPassingFault(t *testing.T) {
 		BaseEndpoint: aws.String("http://127.0.0.1:1"), Region: "us-east-1", RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	q := sqsqueue.New(client, "http://127.0.0.1:1/000000000000/q")
-	if err := q.Send(t.Context(), sqsqueue.Message{Body: "x"}); !fault.Is(err, fault.Unavailable) {
+	q := queue.New(client, "http://127.0.0.1:1/000000000000/q")
+	if err := q.Send(t.Context(), queue.Message{Body: "x"}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Send: %v, want a fault of kind Unavailable", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestParkedRecordIsKeptWhole(t *testing.T) {
 			record := events.DynamoDBEventRecord{EventID: "1", EventName: "MODIFY", Change: events.DynamoDBStreamRecord{
 				SequenceNumber: "7", NewImage: map[string]events.DynamoDBAttributeValue{"doc": events.NewStringAttribute(doc)},
 			}}
-			if err := sqsqueue.NewPark(q.Queue("ParkQueue")).Park(t.Context(), "dispatcher", record, errors.New("broken\x00 \xff")); err != nil {
+			if err := queue.NewPark(q.Queue("ParkQueue")).Park(t.Context(), "dispatcher", record, errors.New("broken\x00 \xff")); err != nil {
 				t.Fatal(err)
 			}
 			m := q.Await(t, "ParkQueue")[0]
@@ -138,11 +138,11 @@ func TestParkedRecordIsKeptWhole(t *testing.T) {
 			for name, v := range m.MessageAttributes {
 				attributes[name] = *v.StringValue
 			}
-			consumer, got, err := sqsqueue.Unpark(m.Body, attributes)
+			consumer, got, err := queue.Unpark(m.Body, attributes)
 			if err != nil || consumer != "dispatcher" || got.Change.SequenceNumber != "7" || got.Change.NewImage["doc"].String() != doc {
 				t.Errorf("unparked %q, %v", consumer, err)
 			}
-			if by, cause := sqsqueue.ParkedBy(attributes); by != "dispatcher" || cause != "broken " {
+			if by, cause := queue.ParkedBy(attributes); by != "dispatcher" || cause != "broken " {
 				t.Errorf("parked by %q for %q", by, cause)
 			}
 		})
@@ -153,9 +153,9 @@ func TestRefusedRecordsTellWhatIsWrong(t *testing.T) {
 	q := queuetest.Start(t)
 	refusals := []commerce.Refusal{
 		{Reason: "validation_failed", Field: "record.name", Message: "is required", Body: []byte(`{"a":1}`)},
-		{Reason: "malformed_json", Message: "is not JSON", Body: []byte(strings.Repeat("x", sqsqueue.MaxMessage-30))},
+		{Reason: "malformed_json", Message: "is not JSON", Body: []byte(strings.Repeat("x", queue.MaxMessage-30))},
 	}
-	if err := sqsqueue.NewRejects(q.Queue("RecordsDLQ")).Reject(t.Context(), "m-1", refusals); err != nil {
+	if err := queue.NewRejects(q.Queue("RecordsDLQ")).Reject(t.Context(), "m-1", refusals); err != nil {
 		t.Fatal(err)
 	}
 	got := drain(t, q, "RecordsDLQ", 2)
@@ -168,8 +168,8 @@ func TestRefusedRecordsTellWhatIsWrong(t *testing.T) {
 			t.Errorf("attribute %s = %q, want %q", name, v, want)
 		}
 	}
-	want := sqsqueue.Rejection{Reason: "validation_failed", Field: "record.name", Message: "is required", SourceMessageID: "m-1"}
-	if got := sqsqueue.RejectionOf(attributes); got != want {
+	want := queue.Rejection{Reason: "validation_failed", Field: "record.name", Message: "is required", SourceMessageID: "m-1"}
+	if got := queue.RejectionOf(attributes); got != want {
 		t.Errorf("read as %+v, want %+v", got, want)
 	}
 	if len(got) != 2 {

@@ -1,4 +1,4 @@
-package sqsqueue_test
+package queue_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
@@ -50,8 +50,8 @@ func TestMovedMessageTellsWhomItReplacesAndComesAfterItsDelay(t *testing.T) {
 	row := newRow(0)
 	start := time.Now()
 	if err := q.Deliveries().Move(t.Context(), webhook.LaneSlow,
-		sqsqueue.Move{Ref: row.Ref(), MessageID: "old/1", Delay: 900 * time.Millisecond},
-		sqsqueue.Move{Ref: row.Ref(), Delay: -time.Second},
+		queue.Move{Ref: row.Ref(), MessageID: "old/1", Delay: 900 * time.Millisecond},
+		queue.Move{Ref: row.Ref(), Delay: -time.Second},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +90,9 @@ func TestVisibilityOfManyMessagesChangesDespiteAGoneOne(t *testing.T) {
 		received = append(received, q.Await(t, mainQueue)...)
 	}
 	q.Delete(t, mainQueue, received[3])
-	var hidings []sqsqueue.VisibilityChange
+	var hidings []queue.VisibilityChange
 	for _, m := range received {
-		hidings = append(hidings, sqsqueue.VisibilityChange{Receipt: m.ReceiptHandle, For: -time.Second})
+		hidings = append(hidings, queue.VisibilityChange{Receipt: m.ReceiptHandle, For: -time.Second})
 	}
 	hidings[0].For = 13 * time.Hour
 	if err := d.ChangeVisibility(t.Context(), webhook.LaneMain, hidings...); err == nil {
@@ -120,7 +120,7 @@ func TestMessagesInFlightAreThoseWithReadersAndTheHidden(t *testing.T) {
 		received = append(received, q.Await(t, mainQueue)...)
 	}
 	q.Delete(t, mainQueue, received[0])
-	if err := d.ChangeVisibility(t.Context(), webhook.LaneMain, sqsqueue.VisibilityChange{Receipt: received[1].ReceiptHandle, For: time.Minute}); err != nil {
+	if err := d.ChangeVisibility(t.Context(), webhook.LaneMain, queue.VisibilityChange{Receipt: received[1].ReceiptHandle, For: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := q.Queue(mainQueue).InFlight(t.Context()); n != 2 || err != nil {

@@ -1,4 +1,4 @@
-package sqsqueue_test
+package queue_test
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/commerce-integration/service/pkg/queue"
 	"github.com/commerce-integration/service/pkg/sender"
-	"github.com/commerce-integration/service/pkg/sqsqueue"
 	"github.com/commerce-integration/service/pkg/testkit/queuetest"
 )
 
 func TestMovedMessageKeepsItsGroupItsIDAndItsTime(t *testing.T) {
 	queues := queuetest.Start(t)
-	records := sqsqueue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
+	records := queue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
 	// A sender's own word on when and as what the message came does not count.
 	claims := map[string]string{"arrived": "9000000000000", "sourceMessageId": "another"}
-	if err := queues.Queue("RecordsQueue").Send(t.Context(), sqsqueue.Message{Body: "a", Group: "g", Attributes: claims}, sqsqueue.Message{Body: "b"}); err != nil {
+	if err := queues.Queue("RecordsQueue").Send(t.Context(), queue.Message{Body: "a", Group: "g", Attributes: claims}, queue.Message{Body: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	group, sent := map[string]string{"a": "g", "b": ""}, map[string]string{}
@@ -46,8 +46,8 @@ func TestMovedMessageKeepsItsGroupItsIDAndItsTime(t *testing.T) {
 
 func TestMessageOfTheFullSizeIsMovedAlone(t *testing.T) {
 	queues := queuetest.Start(t)
-	records := sqsqueue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
-	body := strings.Repeat("x", sqsqueue.MaxMessage)
+	records := queue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
+	body := strings.Repeat("x", queue.MaxMessage)
 	if err := records.Move(t.Context(), &events.SQSMessage{MessageId: "m-1", Body: body, Attributes: map[string]string{"SentTimestamp": "1"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +62,10 @@ func TestMessageOfTheFullSizeIsMovedAlone(t *testing.T) {
 
 func TestSignedMessageOfTheFullSizeIsMovedWithItsSignature(t *testing.T) {
 	queues := queuetest.Start(t)
-	records := sqsqueue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
+	records := queue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
 	signature := sender.Sign([]byte("key"), "")
-	body := strings.Repeat("x", sqsqueue.MaxMessage-len("signature")-len("String")-len(signature))
-	m := sqsqueue.Message{Body: body, Attributes: map[string]string{sender.Attribute: signature}}
+	body := strings.Repeat("x", queue.MaxMessage-len("signature")-len("String")-len(signature))
+	m := queue.Message{Body: body, Attributes: map[string]string{sender.Attribute: signature}}
 	if err := queues.Queue("RecordsQueue").Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestSignedMessageOfTheFullSizeIsMovedWithItsSignature(t *testing.T) {
 
 func TestAPostponedMessageComesAgainSoon(t *testing.T) {
 	queues := queuetest.Start(t)
-	records := sqsqueue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
+	records := queue.NewRecords(queues.Queue("RecordsQueue"), queues.Queue("ImportsQueue"))
 	names := []string{"RecordsQueue", "ImportsQueue"}
 	var received []*events.SQSMessage
 	for _, name := range names {
-		if err := queues.Queue(name).Send(t.Context(), sqsqueue.Message{Body: name}); err != nil {
+		if err := queues.Queue(name).Send(t.Context(), queue.Message{Body: name}); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range queues.Receive(t, name) {
@@ -98,7 +98,7 @@ func TestAPostponedMessageComesAgainSoon(t *testing.T) {
 	}
 	for _, name := range names {
 		again := queues.Await(t, name) // its own timeout is minutes
-		if waited := time.Since(postponed); waited < 1900*time.Millisecond || len(again) != 1 || sqsqueue.Receives(&again[0]) != 2 {
+		if waited := time.Since(postponed); waited < 1900*time.Millisecond || len(again) != 1 || queue.Receives(&again[0]) != 2 {
 			t.Errorf("%s: %d messages after %s, want one after 2 s", name, len(again), waited)
 		}
 	}
@@ -109,7 +109,7 @@ func TestBackOffDoublesUpToFiveMinutes(t *testing.T) {
 		1: 2 * time.Second, 2: 4 * time.Second, 8: 256 * time.Second, 9: 5 * time.Minute, 50: 5 * time.Minute, 1000: 5 * time.Minute,
 	} {
 		t.Run(fmt.Sprint(receives), func(t *testing.T) {
-			if got := sqsqueue.BackOff(receives); got != want {
+			if got := queue.BackOff(receives); got != want {
 				t.Errorf("after %d receives: got %s, want %s", receives, got, want)
 			}
 		})

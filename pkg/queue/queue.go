@@ -1,10 +1,10 @@
-// Package sqsqueue sends messages to SQS queues and changes the visibility of
+// Package queue sends messages to SQS queues and changes the visibility of
 // received ones. It is the only user of the SQS SDK in the functions. A send is
 // done when every message was accepted; when SQS is busy it fails with a fault
 // of kind Unavailable, and sending all messages again is always safe for the
 // readers. The event source, which drives the functions, receives, deletes and
 // redrives.
-package sqsqueue
+package queue
 
 import (
 	"context"
