@@ -108,7 +108,7 @@ format: ## format all Go code
 validate: .build/sam/.installed-$(SAM_VERSION)-$(CFN_LINT_VERSION) ## check the templates, also that sam local reads them (installs the SAM CLI on first use)
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml
 	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t template.yaml --lint
-	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t pkg/state/state.yaml --lint
+	AWS_DEFAULT_REGION=us-east-1 $(SAM) validate -t pkg/app/state/state.yaml --lint
 	.build/sam/bin/python .tools/sam_local.py check
 
 .PHONY: emulate
@@ -230,7 +230,7 @@ DEPLOY = $(SAM) deploy $(if $(CI),--no-confirm-changeset)
 deploy: build validate ## deploy state and service (JWT_ISSUER=... JWT_AUDIENCE=... JWKS_URL=... or JWT_HS256_SECRET_ARN=... [STACK=name] [PARAMETERS="Key=value ..."])
 	@: "$${JWT_ISSUER:?set it}" "$${JWT_AUDIENCE:?set it}" "$${JWKS_URL:-$${JWT_HS256_SECRET_ARN:?set it, or JWKS_URL}}"
 	@[ -z "$${JWT_HS256_SECRET_ARN:-}" ] || $(CHECK_SECRET) "$$JWT_HS256_SECRET_ARN"
-	@$(DEPLOY) -t pkg/state/state.yaml --stack-name $(STATE) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
+	@$(DEPLOY) -t pkg/app/state/state.yaml --stack-name $(STATE) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
 	@outputs=$$($(SAM) list stack-outputs --stack-name $(STATE) --output json | \
 		python3 -c 'import json, sys; print(*("{OutputKey}={OutputValue}".format(**o) for o in json.load(sys.stdin)))'); \
 	$(DEPLOY) -t template.yaml --stack-name $(STACK) --parameter-overrides $$outputs \

@@ -42,7 +42,7 @@ def main():
         return
     boto3.client("s3").create_bucket(Bucket=BUCKET)
     architecture = {"amd64": "x86_64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    _, state = deployed(STATE, "pkg/state/state.yaml", *options.parameters)
+    _, state = deployed(STATE, "pkg/app/state/state.yaml", *options.parameters)
     given = [f"{name}={value}" for name, value in state.items()]
     template, service = deployed(STACK, "template.yaml", *given, f"Architecture={architecture}", f"Release={int(time.time())}", *options.parameters)
     complete(template, service)

@@ -19,10 +19,10 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/strictjson"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/ratelimit"
 )
 
 var (

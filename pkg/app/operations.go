@@ -15,8 +15,9 @@ import (
 	"github.com/commerce-integration/service/pkg/api/receipts"
 	"github.com/commerce-integration/service/pkg/api/records"
 	"github.com/commerce-integration/service/pkg/api/webhooks"
-	"github.com/commerce-integration/service/pkg/apptoken"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/auth/apptoken"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/base/sealed"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/delivery/sweeper"
@@ -24,7 +25,6 @@ import (
 	"github.com/commerce-integration/service/pkg/lists"
 	"github.com/commerce-integration/service/pkg/lists/columnar"
 	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/ratelimit"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

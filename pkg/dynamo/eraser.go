@@ -16,8 +16,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/retry"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/index"
-	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/webhook"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/commerce-integration/service/pkg/account"
-	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 )
 
 // Attributes of a rate window (head and total are reserved words). Each bucket

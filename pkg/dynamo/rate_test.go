@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/ratelimit"
-	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/receipt"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 )
 
 // CreateReceipt stores a receipt, unless there is one with its id.

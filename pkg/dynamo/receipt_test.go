@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/dynamo"
-	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/testkit/dynamotest"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/receipt"
 )
 
 // receipts are those of an organization, the latest first.

@@ -8,7 +8,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/parallel"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/receipt"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 )
 
 // findReceipts reads the receipts of the messages that name one. A receipt

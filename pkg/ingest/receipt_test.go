@@ -13,9 +13,9 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/ingest"
 	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/receipt"
 )
 
 // put is a change as a request has it; without a name it is refused.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/receipt"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 )
 
 // Posts is the records queue for records that are posted to the API.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/receipt"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/sender"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/pattern"
+	"github.com/commerce-integration/service/pkg/webhook/pattern"
 )
 
 // maxFilters is how many compiled filters are kept. When there are more, they

@@ -13,7 +13,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/pattern"
+	"github.com/commerce-integration/service/pkg/webhook/pattern"
 )
 
 // Bounds of delivery settings.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/commerce-integration/service/pkg/api/developers"
 	"github.com/commerce-integration/service/pkg/auth"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/ratelimit"
 )
 
 func TestTheUsageOfAnApplication(t *testing.T) {

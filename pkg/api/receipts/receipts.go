@@ -17,7 +17,7 @@ import (
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/receipt"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 )
 
 const (

@@ -19,8 +19,8 @@ import (
 	"github.com/commerce-integration/service/pkg/auth"
 	"github.com/commerce-integration/service/pkg/base/fault"
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/commerce/receipt"
 	"github.com/commerce-integration/service/pkg/queue"
-	"github.com/commerce-integration/service/pkg/receipt"
 	"github.com/commerce-integration/service/pkg/testkit/servicetest"
 )
 

@@ -31,7 +31,7 @@ func TestMakeDeployPassesWhatIsSet(t *testing.T) {
 		"a continuous run":    {append(common, "JWKS_URL=u", "CI=true"), []string{"--no-confirm-changeset"}, "JwtHs256Secret"},
 		"a short secret":      {append(common, "JWKS_URL=u", "JWT_HS256_SECRET_ARN=arn:of-31-bytes"), nil, "JwksUrl"},
 		"neither":             {common, nil, ""},
-		"the state's outputs": {append(common, "JWKS_URL=u", "STACK=shop"), []string{"pkg/state/state.yaml", "shop-state", "template.yaml", "shop", "TableName=a-table"}, "LogRetentionDays"},
+		"the state's outputs": {append(common, "JWKS_URL=u", "STACK=shop"), []string{"pkg/app/state/state.yaml", "shop-state", "template.yaml", "shop", "TableName=a-table"}, "LogRetentionDays"},
 		"parameters":          {append(common, "JWKS_URL=u", "PARAMETERS=LogRetentionDays=7"), []string{"LogRetentionDays=7"}, "JwtHs256Secret"},
 		"no issuer":           {[]string{"JWT_AUDIENCE=commerce", "JWKS_URL=u"}, nil, ""},
 	} {

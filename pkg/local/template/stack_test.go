@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/commerce-integration/service/pkg/state"
+	"github.com/commerce-integration/service/pkg/app/state"
 )
 
 // The tests of this file hold the stack's own template to what sam validate

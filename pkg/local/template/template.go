@@ -1,4 +1,4 @@
-// Package template reads the templates of the service's stack and of its state's (pkg/state) into a model of what they
+// Package template reads the templates of the service's stack and of its state's (pkg/app/state) into a model of what they
 // deploy: routes, authorizers, gateway responses, functions with their event sources, table, queues and alarms. The
 // model is what AWS would make of the same files; a construct that the package does not understand is an error where it matters, never
 // a guess. Other packages of the local runner run the model.
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/state"
+	"github.com/commerce-integration/service/pkg/app/state"
 )
 
 // Model holds both stacks, resolved.

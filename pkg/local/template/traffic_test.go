@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/commerce-integration/service/pkg/state"
+	"github.com/commerce-integration/service/pkg/app/state"
 )
 
 // deployed resolves the stack's template with parameters.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/ratelimit"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit"
 )
 
 // Unlimited is a rate limiter that admits every request.

@@ -29,8 +29,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/base/fault"
-	"github.com/commerce-integration/service/pkg/ratelimit/window"
 )
 
 // Store keeps the window of each subject. ExtendWindow and ReplaceWindow return

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/commerce-integration/service/pkg/pattern"
+	"github.com/commerce-integration/service/pkg/webhook/pattern"
 )
 
 // This is the language once more, written from its description with the

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 	"github.com/commerce-integration/service/pkg/base/fault"
-	"github.com/commerce-integration/service/pkg/ratelimit/window"
 )
 
 // shelf is the store's contract in memory. The table's own tests hold the

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/commerce-integration/service/pkg/ratelimit/window"
+	"github.com/commerce-integration/service/pkg/auth/ratelimit/window"
 )
 
 // counted is what the table has counted of all days, and what the instances

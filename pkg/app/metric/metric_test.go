@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/commerce-integration/service/pkg/metric"
+	"github.com/commerce-integration/service/pkg/app/metric"
 )
 
 // schema is that of the format's specification: of the metadata, and of the

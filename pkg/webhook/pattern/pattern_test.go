@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-integration/service/pkg/pattern"
+	"github.com/commerce-integration/service/pkg/webhook/pattern"
 )
 
 func compile(t testing.TB, text string) *pattern.Pattern {
