@@ -80,9 +80,9 @@ var layers = map[string][]string{
 	"pkg/delivery/worker":     {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/retry", "pkg/base/pause", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/delivery/arntarget", "pkg/delivery/outbound", "pkg/base/sealed", "pkg/queue"},
 	"pkg/delivery/sweeper":    {"pkg/base/parallel", "pkg/base/deadline", "pkg/base/retry", "pkg/base/value", "pkg/base/fault", "pkg/account", "pkg/commerce", "pkg/webhook", "pkg/index", "pkg/dynamo", "pkg/queue"},
 
-	"pkg/importer":    {"pkg/base/value", "pkg/base/fault", "pkg/base/strictjson", "pkg/commerce"},
-	"pkg/listener":    {"pkg/base/value", "pkg/webhook", "pkg/commerce"},
-	"pkg/api/openapi": {"pkg/base/value", "pkg/base/fault", "pkg/commerce", "pkg/account", "pkg/auth", "pkg/api"},
+	"pkg/ops/importer":          {"pkg/base/value", "pkg/base/fault", "pkg/base/strictjson", "pkg/commerce"},
+	"pkg/cmd/commerce/listener": {"pkg/base/value", "pkg/webhook", "pkg/commerce"},
+	"pkg/api/openapi":           {"pkg/base/value", "pkg/base/fault", "pkg/commerce", "pkg/account", "pkg/auth", "pkg/api"},
 
 	"pkg/app/state":         {},
 	"pkg/local/template":    {"pkg/app/state"},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 )
 
 // background runs a command until the test ends it, which returns how it ended.

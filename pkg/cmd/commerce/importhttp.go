@@ -18,8 +18,8 @@ import (
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce/receipt"
-	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 // tokenVariable is the environment's variable with the token.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 // refusedRows writes the rows that an import refuses as they were read, with the

@@ -17,10 +17,10 @@ import (
 	"github.com/commerce-integration/service/pkg/base/pause"
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/importer"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 // The pauses between two looks at the queues, which cost nothing, and at what is

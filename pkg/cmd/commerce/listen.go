@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/commerce-integration/service/pkg/base/value"
+	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/listener"
 	"github.com/commerce-integration/service/pkg/local/apiclient"
 	"github.com/commerce-integration/service/pkg/local/runner"
 	"github.com/commerce-integration/service/pkg/ops"

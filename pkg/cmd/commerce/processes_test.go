@@ -22,7 +22,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/app"
 	"github.com/commerce-integration/service/pkg/base/value"
-	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 	"github.com/commerce-integration/service/pkg/local/processes"
 )
 

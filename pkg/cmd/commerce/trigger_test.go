@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 )
 
 func TestTriggeredEventsReachTheURLThatListenForwardsTo(t *testing.T) {

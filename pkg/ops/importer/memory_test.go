@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 // generated is a CSV file of so many rows that nothing holds whole.

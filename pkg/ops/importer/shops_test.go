@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 	"github.com/go-json-experiment/json"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 func TestLinesThatAreNoRecordsCostOnlyThemselves(t *testing.T) {

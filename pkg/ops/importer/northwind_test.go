@@ -13,7 +13,7 @@ import (
 
 	"github.com/commerce-integration/service/pkg/base/value"
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 	"github.com/go-json-experiment/json"
 )
 
@@ -21,7 +21,7 @@ import (
 // checkout and not in it.
 func samples(t *testing.T, name string) string {
 	t.Helper()
-	dir := filepath.Join("..", "..", "..", "shared", "data", name)
+	dir := filepath.Join("..", "..", "..", "..", "shared", "data", name)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("the sample data is not here: %v", err)
 	}

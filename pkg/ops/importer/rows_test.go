@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/commerce-integration/service/pkg/commerce"
-	"github.com/commerce-integration/service/pkg/importer"
+	"github.com/commerce-integration/service/pkg/ops/importer"
 )
 
 func writeFile(t *testing.T, name, text string) string {

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/commerce-integration/service/pkg/listener"
+	"github.com/commerce-integration/service/pkg/cmd/commerce/listener"
 )
 
 func TestListenerAnswersAsTheURLThatItForwardsTo(t *testing.T) {
